@@ -22,7 +22,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.session import process_session
 from afterword.pipeline.sources.other_libraries import Memory, Origin
-from afterword.pipeline.window_grounding import NOT_EXAMINED
+from afterword.pipeline.window_reader import NOT_EXAMINED
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.policy import Privacy
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind

@@ -21,8 +21,8 @@ from afterword.facts.validity.timeline import fact_histories, facts_at
 from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
+from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.pipeline.session import SessionOutcome, process_session
-from afterword.pipeline.undoing import redo_run, undo_run
 from afterword.store import entries, ledger, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus

@@ -19,7 +19,7 @@ from afterword.extractors.rules import RulesJudge
 from afterword.facts.findings import AgentFinding, FindingPolicy, FindingReview, FindingStatus, WithTools
 from afterword.facts.scopes import Scope
 from afterword.pipeline.proposals import apply_proposal
-from afterword.pipeline.undoing import redo_run, undo_run
+from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.recall.block import FINDINGS_HEADING
 from afterword.store import costs, lookup, runs, scope_rows, sessions
 from afterword.store.database.engine import Store

@@ -21,8 +21,8 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.validity.timeline import fact_histories
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.resolution import comparison_partners, required_pairs
+from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.pipeline.session import process_session
-from afterword.pipeline.undoing import redo_run, undo_run
 from afterword.store import ledger, lookup, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, WindowReading

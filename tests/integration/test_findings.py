@@ -12,7 +12,7 @@ import pytest
 
 import afterword as package
 from afterword import FactMemory, ModelClient, ModelExtractor, ModelSettings, Scope
-from afterword.extractors.model.findings import FINDINGS
+from afterword.extractors.model.extractor import FINDINGS
 from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.findings import FindingPolicy

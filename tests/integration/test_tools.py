@@ -20,7 +20,7 @@ from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.fact import Status
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
-from afterword.pipeline.undoing import undo_run
+from afterword.pipeline.reversible_runs import undo_run
 from afterword.store import ledger, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.requests import MAX_HELD_REQUESTS

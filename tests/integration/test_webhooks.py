@@ -19,7 +19,7 @@ import afterword
 from afterword import Afterword
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.pipeline.background import webhook_sending
-from afterword.pipeline.background.webhook_addresses import AddressRefused, AddressRules, WebhookUrl
+from afterword.pipeline.background.webhook_sending import AddressRefused, AddressRules, WebhookUrl
 from afterword.setting_sections import EmbeddingOptions, RetryOptions, ScheduleOptions, StoreOptions
 from afterword.settings import Settings
 from afterword.webhook_options import WebhookOptions

@@ -33,9 +33,9 @@ from afterword.pipeline.budget import Budget, CostTracker
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.memory_import import import_memories
+from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.pipeline.session import SessionOutcome
 from afterword.pipeline.sources.other_libraries import Memory, Origin
-from afterword.pipeline.undoing import redo_run, undo_run
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import sessions
 from afterword.store.database.engine import Store

@@ -13,7 +13,7 @@ from datetime import datetime
 from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
 
 from afterword.agents.placement import SOURCE
-from afterword.extractors.candidate_masking import mask_candidates
+from afterword.extractors.candidates import mask_candidates
 from afterword.extractors.extractor import Extractor, Window
 from afterword.extractors.grounding import ground
 from afterword.extractors.named_secrets import NamedSecrets

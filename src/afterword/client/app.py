@@ -312,7 +312,7 @@ class Afterword(StoreUpkeep):
         return await self._merge(scope_of(scope), scope_of(to), is_rename=True)
 
     async def _merge(self, scope: Scope, into: Scope, *, is_rename: bool) -> RunEffect:
-        from afterword.pipeline.merging import merge_scopes
+        from afterword.pipeline.reversible_runs import merge_scopes
 
         store, clock = await self.store(), self._resources.now
         async with self._resources.extractor_and_judge() as workers:

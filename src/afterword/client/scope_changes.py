@@ -214,7 +214,7 @@ class ScopeChanges(ScopeFindings):
 
         Raises `NotFound` if the scope has no such applied run.
         """
-        from afterword.pipeline.undoing import undo_run
+        from afterword.pipeline.reversible_runs import undo_run
 
         return await self._switched(run_id, undo_run)
 
@@ -224,7 +224,7 @@ class ScopeChanges(ScopeFindings):
         A later run over the same session still takes precedence. Raises `NotFound` if the scope has no such undone run,
         and `StateConflict` if a decision of a person meanwhile must be undone first.
         """
-        from afterword.pipeline.undoing import redo_run
+        from afterword.pipeline.reversible_runs import redo_run
 
         return await self._switched(run_id, redo_run)
 

@@ -6,6 +6,7 @@ field descriptions are part of the prompt. `grounding` checks every candidate be
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 from enum import StrEnum
 from typing import Any, cast
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidatorFunctionWrapHandler,
 
 from afterword.extractors.model.answer_shape import Shape
 from afterword.facts.assertions import Cue, Kind, SpeechAct
+from afterword.privacy.policy import Privacy
 
 IMPOSSIBLE = date.min
 """Stands for an answer that is no date of the calendar."""
@@ -78,3 +80,28 @@ class Answer(Shape):
 
     facts: list[Candidate]
     secrets: list[Citation] = Field([], description="Secrets that stand in the turns, unmasked.")
+
+
+def mask_candidates(candidates: Iterable[Candidate], privacy: Privacy) -> list[Candidate]:
+    """Return the candidates with every secret masked."""
+    return [_mask(candidate, privacy) for candidate in candidates]
+
+
+def _mask(candidate: Candidate, privacy: Privacy) -> Candidate:
+    texts = (
+        candidate.value,
+        candidate.statement,
+        candidate.subject,
+        candidate.limited_to or "",
+        candidate.outcome or "",
+        candidate.former_name or "",
+    )
+    quotes = [citation.quote for citation in candidate.evidence]
+    masked_texts = privacy.mask_fields(candidate.attribute, *texts, *quotes)
+    value, statement, subject, limited_to, outcome, former_name, *quotes = masked_texts
+    evidence = [
+        Citation(turn=citation.turn, quote=quote) for citation, quote in zip(candidate.evidence, quotes, strict=True)
+    ]
+    masked = {"value": value, "statement": statement, "subject": subject, "evidence": evidence}
+    optional = {"limited_to": limited_to or None, "outcome": outcome or None, "former_name": former_name or None}
+    return candidate.model_copy(update={**masked, **optional})

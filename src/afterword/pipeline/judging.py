@@ -18,7 +18,6 @@ from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import facts_at
 from afterword.facts.validity.wording import remainder_fault
 from afterword.facts.words import folded
-from afterword.pipeline import session_telemetry
 from afterword.pipeline.errors import BudgetReached
 from afterword.privacy.normalisation import storable_text
 from afterword.store.database.engine import Store
@@ -72,7 +71,11 @@ class PairJudging:
             erased = known.judged_pairs(ids).erased()
             pairs = [pair for pair in pairs if not erased & set(pair_ids(pair))]
         stored = read_verdicts(transaction, self._scope, pairs, self._judge.version)
-        cleared = {pair_ids(pair): _cleared_verdict(pair) for pair in pairs if is_cleared(*pair)}
+        cleared = {
+            pair_ids(pair): Verdict(*pair_ids(pair), Relation.RETRACTS, "everything was taken back", RELATION_VERSION)
+            for pair in pairs
+            if is_cleared(*pair)
+        }
         most = self._judge.pairs_a_call
         current_ids = _current_ids(known, pairs) if most is not None and len(pairs) > most else frozenset[str]()
         other_names = _other_names(known, pairs) if isinstance(self._judge, SelectiveJudge) else {}
@@ -129,12 +132,11 @@ class PairJudging:
             reason: self._privacy.mask_text(storable_text(reason)) for reason in {verdict.reason for verdict in judged}
         }
         verdicts = [
-            verdict if masked[verdict.reason] == verdict.reason else replace(verdict, reason=masked[verdict.reason])
-            for verdict in judged
+            self._with_checked_remainder(replace(verdict, reason=masked[verdict.reason]), by_ids) for verdict in judged
         ]
-        verdicts = [self._with_checked_remainder(verdict, by_ids) for verdict in verdicts]
-        self._verdicts |= {(verdict.earlier_id, verdict.later_id): verdict for verdict in verdicts}
-        session_telemetry.count_verdicts(verdicts)
+        self._verdicts |= {verdict.pair: verdict for verdict in verdicts}
+        for verdict in verdicts:
+            count(Count.VERDICTS, relation=str(verdict.relation))
 
     def _with_checked_remainder(self, verdict: Verdict, by_ids: Mapping[tuple[str, str], Pair]) -> Verdict:
         """Return the verdict, without its remainder if code does not allow that."""
@@ -143,7 +145,7 @@ class PairJudging:
         pair, remainder = by_ids.get(verdict.pair), storable_text(verdict.remainder)
         fault = remainder_fault(remainder, *pair) if pair else "it is of no such pair"
         if fault is not None:
-            session_telemetry.count_ignored_remainder(fault)
+            count(Count.REMAINDERS_IGNORED, reason=fault)
             return replace(verdict, remainder=None)
         return replace(verdict, remainder=self._privacy.mask_text(remainder))
 
@@ -205,7 +207,3 @@ def _batches(pairs: Sequence[Pair], size: int, current_ids: frozenset[str]) -> l
     ordered = sorted(pairs, key=may_replace, reverse=True)
     batches = [ordered[start : start + size] for start in range(0, len(ordered), size)]
     return [sorted(batch, key=lambda pair: rank[pair_ids(pair)]) for batch in batches]
-
-
-def _cleared_verdict(pair: Pair) -> Verdict:
-    return Verdict(*pair_ids(pair), Relation.RETRACTS, "everything was taken back", RELATION_VERSION)

@@ -29,13 +29,12 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline import intake, session_telemetry
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
-from afterword.pipeline.findings.session_findings import keep_findings
 from afterword.pipeline.intake import PreparedSession, Saved, StoredSession
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, replaced_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
-from afterword.pipeline.window_grounding import ground_window, limited_reading, window_reading
-from afterword.pipeline.window_reader import WindowReader
+from afterword.pipeline.session_findings import keep_findings
+from afterword.pipeline.window_reader import WindowReader, ground_window, limited_reading, window_reading
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, requests, scope_rows, sessions
 from afterword.store.database.engine import Store

@@ -1,14 +1,13 @@
-"""Counters, spans and log records about sessions, windows and verdicts: numbers and fixed words, never user text."""
+"""Counters, spans and log records about sessions, and windows: numbers and fixed words, never user text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from afterword import telemetry
 from afterword.errors import AfterwordError
-from afterword.facts.assertions import Verdict
 from afterword.pipeline.errors import BudgetReached
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.telemetry import Count, count, note
@@ -59,14 +58,3 @@ def count_grounding(grounding: Grounding) -> None:
     count(Count.ASSERTIONS, len(grounding.assertions))
     for rejection in grounding.rejections:
         count(Count.REFUSED, reason=str(rejection.reason))
-
-
-def count_ignored_remainder(reason: str) -> None:
-    """Count a remainder that code did not allow, by the reason."""
-    count(Count.REMAINDERS_IGNORED, reason=reason)
-
-
-def count_verdicts(verdicts: Sequence[Verdict]) -> None:
-    """Count verdicts by relation."""
-    for verdict in verdicts:
-        count(Count.VERDICTS, relation=str(verdict.relation))

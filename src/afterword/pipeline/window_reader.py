@@ -1,38 +1,62 @@
-"""Reading one window: candidates are extracted, grounded and repaired once; a window that is too long is halved."""
+"""Reading one window: candidates are extracted, grounded and repaired once; a window that is too long is halved.
+
+What is kept of a session is bounded, and what was forgotten is withheld.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 
 from afterword import telemetry
-from afterword.extractors.answered_windows import AnsweredWindows
-from afterword.extractors.candidates import Candidate
+from afterword.extractors.candidates import Candidate, mask_candidates
 from afterword.extractors.errors import AnswerCut, ExtractionError
-from afterword.extractors.extractor import Extraction, Extractor, Usage, Window
-from afterword.extractors.grounding import FINAL, Grounding
+from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
+from afterword.extractors.grounding import DETAILS, FINAL, Grounding, Reason, ground
+from afterword.extractors.named_secrets import NamedSecrets
 from afterword.extractors.windows import halve
+from afterword.facts.assertions import Kind
+from afterword.facts.transcripts import Transcript
+from afterword.pipeline.intake import PreparedSession, Saved
+from afterword.privacy.blanking import FORGOTTEN
+from afterword.privacy.policy import Privacy
+from afterword.privacy.tombstones import Forgotten
+from afterword.store.proposals import WindowReading
 from afterword.telemetry import Stage
 
 Ground = Callable[[Sequence[Candidate]], Grounding]
 """Checks candidates against the session that they are from."""
 
+NOT_EXAMINED = "(not examined)"
+"""Stands in place of the words of a candidate that was not examined: they may hold a secret."""
+
+_BLANK = Candidate(
+    kind=Kind.ENTITY, subject=FORGOTTEN, attribute=FORGOTTEN, value=FORGOTTEN, statement=FORGOTTEN, evidence=[]
+)
+
+_NOT_EXAMINED = _BLANK.model_copy(update=dict.fromkeys(("subject", "attribute", "value", "statement"), NOT_EXAMINED))
+
+
+@dataclass
+class _Answered:
+    window: Window
+    extraction: Extraction | AnswerCut
+    repair: Extraction | None = None
+
 
 class WindowReader:
-    """Reads the windows of one session.
+    """Reads the windows of one session. A window read again, with its secrets masked, costs no second request.
 
-    `usage` is the cost of all calls so far, failed ones included.
-    `named` are the secrets that the model named. A window is read once, also if its secrets are masked afterwards.
+    `usage` is the cost of all calls so far, failed ones included. `named` are the secrets that the model named, unless
+    nothing is to be masked. `splits` counts the windows that were too long for the model.
     """
 
     def __init__(self, extractor: Extractor, *, is_masking: bool = True) -> None:
-        self._extractor = AnsweredWindows(extractor, is_masking=is_masking)
-        self.named = self._extractor.named
+        self.named = NamedSecrets()
+        self.splits = 0
         self.usage = Usage()
-
-    @property
-    def splits(self) -> int:
-        """How many windows had to be halved."""
-        return self._extractor.cuts
+        self._extractor, self._is_masking = extractor, is_masking
+        self._answered: dict[int, list[_Answered]] = {}
 
     async def read(self, window: Window, ground: Ground) -> Grounding:
         """Return the grounded statements of a window. The extractor may repair refused candidates once.
@@ -51,11 +75,11 @@ class WindowReader:
         return _join([await self.read(half, ground) for half in halves])
 
     async def _read_whole(self, window: Window, ground: Ground) -> Grounding:
-        grounding = _run_grounding(ground, await self._candidates(Stage.EXTRACT, self._extractor.extract(window)))
+        grounding = _run_grounding(ground, await self._candidates(Stage.EXTRACT, self._extract(window)))
         repairable = [rejection for rejection in grounding.rejections if rejection.reason not in FINAL]
         if not repairable:
             return grounding
-        candidates = await self._candidates(Stage.REPAIR, self._extractor.repair(window, repairable))
+        candidates = await self._candidates(Stage.REPAIR, self._repair(window, repairable))
         return _join([grounding, Grounding(_run_grounding(ground, candidates).assertions, ())])
 
     async def _candidates(self, stage: Stage, answer: Awaitable[Extraction]) -> Sequence[Candidate]:
@@ -69,6 +93,51 @@ class WindowReader:
         self.usage += extraction.usage
         return extraction.candidates
 
+    async def _extract(self, window: Window) -> Extraction:
+        """Return the answer to the window, or the one that was given before. Raises an `ExtractionError`."""
+        known = self._find(window)
+        if known is not None and isinstance(known.extraction, AnswerCut):
+            raise AnswerCut(str(known.extraction))
+        if known is not None:
+            return Extraction(known.extraction.candidates)
+        answers = self._answered.setdefault(window.ordinal, [])
+        try:
+            extraction = await self._extractor.extract(window)
+        except AnswerCut as cut:
+            answers.append(_Answered(window, cut))
+            self.splits += 1
+            raise
+        answers.append(_Answered(window, extraction))
+        self._add_named(extraction, window)
+        return extraction
+
+    async def _repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
+        """Return the repaired candidates, or those that were given before. Raises an `ExtractionError`."""
+        known = self._find(window)
+        if known is not None and known.repair is not None:
+            return Extraction(known.repair.candidates)
+        try:
+            extraction = await self._extractor.repair(window, rejections)
+        except AnswerCut:
+            self.splits += 1
+            raise
+        self._add_named(extraction, window)
+        if known is not None:
+            known.repair = extraction
+        return extraction
+
+    def _add_named(self, extraction: Extraction, window: Window) -> None:
+        if self._is_masking:
+            self.named.add(extraction.secrets, (*window.context, *window.turns))
+
+    def _find(self, window: Window) -> _Answered | None:
+        masked, answers = self._masked(window), self._answered.get(window.ordinal, ())
+        return next((answered for answered in answers if self._masked(answered.window) == masked), None)
+
+    def _masked(self, window: Window) -> Window:
+        turns, context = self.named.masked_turns(window.turns), self.named.masked_turns(window.context)
+        return replace(window, turns=turns, context=context)
+
 
 def _run_grounding(ground: Ground, candidates: Sequence[Candidate]) -> Grounding:
     with telemetry.stage(Stage.GROUND, candidates=len(candidates)):
@@ -80,3 +149,71 @@ def _run_grounding(ground: Ground, candidates: Sequence[Candidate]) -> Grounding
 def _join(parts: Sequence[Grounding]) -> Grounding:
     assertions = {assertion.id: assertion for part in parts for assertion in part.assertions}
     return Grounding(tuple(assertions.values()), tuple(rejection for part in parts for rejection in part.rejections))
+
+
+def ground_window(
+    candidates: Sequence[Candidate],
+    prepared: PreparedSession,
+    *,
+    saved: Saved,
+    privacy: Privacy,
+    named: NamedSecrets,
+    most: int,
+) -> Grounding:
+    """Return the grounded candidates of a window of a session, of which at most `most` statements can be kept.
+
+    To examine a candidate takes time. So of one window at most twice as many are examined as are kept of a whole
+    session, and none once nothing more can be kept. The others are rejected as too many, without their words.
+    """
+    transcript = replace(prepared.transcript, turns=named.masked_turns(prepared.transcript.turns))
+    examined = candidates[: 2 * privacy.facts_per_session if most else 0]
+    grounding = ground(
+        named.masked_candidates(mask_candidates(examined, privacy)),
+        transcript,
+        scope=saved.scope,
+        session_id=saved.session_id,
+        owners=prepared.owners,
+    )
+    checked = _withhold_forgotten(grounding, transcript, prepared.stored.forgotten)
+    return replace(checked, rejections=(*checked.rejections, *map(_not_examined, candidates[len(examined) :])))
+
+
+def window_reading(key: str, window: Window, grounding: Grounding) -> WindowReading:
+    """Return what was read in a window as it is stored, under the window's key."""
+    refused = tuple(
+        (rejection.reason, rejection.candidate.statement, rejection.detail) for rejection in grounding.rejections
+    )
+    return WindowReading(key, window.turns[0].number, window.turns[-1].number, grounding.assertions, refused)
+
+
+def limited_reading(reading: WindowReading, most: int) -> WindowReading:
+    """Return a reading with at most this many statements; the others are among the refused ones."""
+    surplus = reading.assertions[most:]
+    if not surplus:
+        return reading
+    reason, detail = Reason.TOO_MANY.value, DETAILS[Reason.TOO_MANY]
+    left_out = tuple((reason, assertion.statement, detail) for assertion in surplus)
+    return replace(reading, assertions=reading.assertions[:most], rejections=(*left_out, *reading.rejections))
+
+
+def _not_examined(candidate: Candidate) -> Rejection:
+    turn = min((citation.turn for citation in candidate.evidence), default=None)
+    place = f"turn {turn}: " if turn else ""
+    return Rejection(_NOT_EXAMINED, Reason.TOO_MANY.value, f"{place}{DETAILS[Reason.TOO_MANY]}")
+
+
+def _withhold_forgotten(grounding: Grounding, transcript: Transcript, forgotten: Forgotten) -> Grounding:
+    """Return what may be stored of a window's statements. Each forgotten one becomes a rejection without its words."""
+    if forgotten.is_empty:
+        return grounding
+    times = {turn.number: turn.said_at for turn in transcript.turns}
+
+    def is_forgotten(candidate: Candidate) -> bool:
+        said_at = (times.get(citation.turn) for citation in candidate.evidence)
+        last_said_at = max((at for at in said_at if at is not None), default=None)
+        return forgotten.is_slot_forgotten(candidate.subject, candidate.attribute, candidate.value, last_said_at)
+
+    blank = Rejection(_BLANK, Reason.FORGOTTEN.value, DETAILS[Reason.FORGOTTEN])
+    assertions = tuple(assertion for assertion in grounding.assertions if not forgotten.covers(assertion))
+    rejections = [blank if is_forgotten(rejection.candidate) else rejection for rejection in grounding.rejections]
+    return Grounding(assertions, (*rejections, *[blank] * (len(grounding.assertions) - len(assertions))))

@@ -16,8 +16,13 @@ from afterword.errors import ArgumentInvalid
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.leases import Job, attempt_job
-from afterword.pipeline.background.webhook_addresses import AddressRules, parse_webhook_url
-from afterword.pipeline.background.webhook_sending import WEBHOOKS, SendingRules, WebhookSender
+from afterword.pipeline.background.webhook_sending import (
+    WEBHOOKS,
+    AddressRules,
+    SendingRules,
+    WebhookSender,
+    parse_webhook_url,
+)
 from afterword.store.access import webhooks
 from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost
 from afterword.store.database.engine import Store

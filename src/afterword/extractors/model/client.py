@@ -22,17 +22,19 @@ from afterword.extractors.errors import EndpointMisconfigured, ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.answer_shape import schema_tokens, wrapped
 from afterword.extractors.model.error_translation import is_refusal, refusal_error, translated_error, web_page_error
-from afterword.extractors.model.metering import ModelRequest, current_meter, metered
-from afterword.extractors.model.modes import MODES, PROBE, Probe, first_that_works, save_mode, saved_mode
-from afterword.extractors.model.modes import Mode as Mode
-from afterword.extractors.model.replies import clean_completion
-from afterword.extractors.model.request_tally import (
+from afterword.extractors.model.metering import (
+    ModelRequest,
     RequestTally,
     count_request,
     count_response,
     counting,
+    current_meter,
     current_tally,
+    metered,
 )
+from afterword.extractors.model.modes import MODES, PROBE, Probe, first_that_works, save_mode, saved_mode
+from afterword.extractors.model.modes import Mode as Mode
+from afterword.extractors.model.replies import clean_completion
 from afterword.recall.tokens import estimated_tokens
 
 if TYPE_CHECKING:

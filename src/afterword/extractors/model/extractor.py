@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from afterword.extractors.agent_findings import FindingsExtraction
+from afterword.extractors.agent_findings import FindingsAnswer, FindingsExtraction
 from afterword.extractors.candidates import Answer
 from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.model.client import Message, ModelClient
-from afterword.extractors.model.findings import FINDINGS, ask_findings
 from afterword.extractors.model.metering import ModelRequest
 from afterword.extractors.model.prompts import Prompt, load_prompt, render
-from afterword.extractors.model.prompts.rendering import neutralised
+from afterword.extractors.model.prompts.rendering import neutralised, shown_names
 
 EXTRACT = "extract-3"
 EXTRACT_EVERYTHING = "extract_everything-1"
 """Instead of the few facts that matter later, all that people tell."""
 REPAIR = "repair-1"
+FINDINGS = "findings-1"
 IN_ONE_LANGUAGE = (
     "Write every statement, subject and value in {}, whatever the language of the session; names stay as they are, and "
     "what you cite stays as it was said."
@@ -56,9 +56,17 @@ class ModelExtractor:
         """
         if not rejections:
             return Extraction(())
-        messages = [
+        answer = Answer(facts=[rejection.candidate for rejection in rejections])
+        reasons = [
+            f"{number}. {rejection.reason}: {neutralised(rejection.detail)}"
+            for number, rejection in enumerate(rejections, 1)
+        ]
+        # The refused candidates stand as the model's own answer after the request for them, so that the provider's
+        # prompt cache serves the long part again.
+        messages: list[Message] = [
             *extraction_messages(self._extract, window, self._language),
-            *repair_messages(self._repair, rejections),
+            {"role": "assistant", "content": answer.model_dump_json(exclude_defaults=True)},
+            {"role": "user", "content": self._repair.text.replace("{refusals}", "\n".join(reasons))},
         ]
         return await self._ask(messages, purpose="repair")
 
@@ -73,7 +81,16 @@ class ModelExtractor:
 
         Raises an `ExtractionError` if there was no answer.
         """
-        return await ask_findings(self._client, window, agents, advice=advice, language=self._language)
+        asked_for = "findings and advice" if advice else "findings only, no advice"
+        head = f"Agents: {shown_names(agents)}. Write down: {asked_for}."
+        if self._language:
+            head = f"{head} Write every statement and topic in {self._language}; names stay as they are."
+        messages: list[Message] = [
+            {"role": "system", "content": load_prompt(FINDINGS).text},
+            {"role": "user", "content": f"{head}\n{render(window)}"},
+        ]
+        answer, usage = await self._client.ask(messages, FindingsAnswer, purpose="findings")
+        return FindingsExtraction(tuple(answer.findings), usage)
 
     def planned_request(self, window: Window) -> ModelRequest:
         """Return the request for the facts of the window, without sending it."""
@@ -90,19 +107,3 @@ def extraction_messages(prompt: Prompt, window: Window, language: str | None = N
     """Return the messages that ask for the facts of a window, in the session's language or in `language`."""
     instructions = f"{prompt.text}\n\n{IN_ONE_LANGUAGE.format(language)}" if language else prompt.text
     return [{"role": "system", "content": instructions}, {"role": "user", "content": render(window)}]
-
-
-def repair_messages(prompt: Prompt, rejections: Sequence[Rejection]) -> list[Message]:
-    """Return the messages that show the refused candidates as the model's own answer, with the reasons.
-
-    They are sent after `extraction_messages`, so that the provider's prompt cache serves the long part again.
-    """
-    answer = Answer(facts=[rejection.candidate for rejection in rejections])
-    reasons = [
-        f"{number}. {rejection.reason}: {neutralised(rejection.detail)}"
-        for number, rejection in enumerate(rejections, 1)
-    ]
-    return [
-        {"role": "assistant", "content": answer.model_dump_json(exclude_defaults=True)},
-        {"role": "user", "content": prompt.text.replace("{refusals}", "\n".join(reasons))},
-    ]

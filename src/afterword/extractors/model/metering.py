@@ -1,4 +1,4 @@
-"""Meter the cost of requests to models.
+"""Meter the cost of requests to models, and count the HTTP requests and tokens of each.
 
 Without a meter every request is sent. If a meter is set (`metering`), each request reserves its worst-case cost before
 it is sent, and settles its actual cost afterwards, also if it failed.
@@ -11,16 +11,22 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Protocol
-
-from opentelemetry.trace import Span
+from typing import TYPE_CHECKING, Protocol
 
 from afterword import telemetry
+from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
+from afterword.recall.tokens import estimated_tokens
 from afterword.telemetry import ERROR, AttributeValue, Measure
+
+if TYPE_CHECKING:
+    import httpx
 
 REASK_TOKENS = 300
 """How many tokens a repeated question adds to the prompt, besides the answer that it rejects."""
+
+WEB_PAGE_STATUSES = frozenset({200, 404, 405})
+"""With these statuses a web page means that the address is wrong. With others a gateway shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +124,88 @@ def _traced(request: ModelRequest, bill: Bill) -> Iterator[None]:
         span_attributes["gen_ai.output.type"] = "json"
     with telemetry.client_span(f"{request.operation} {request.model}", span_attributes) as span:
         yield
-        _add_bill(span, bill)
+        span.set_attributes(
+            {
+                "gen_ai.usage.input_tokens": bill.usage.prompt_tokens,
+                "gen_ai.usage.output_tokens": bill.usage.completion_tokens,
+                "gen_ai.usage.cache_read.input_tokens": bill.usage.cached_tokens,
+                "afterword.calls": bill.usage.calls,
+            }
+        )
+        if bill.fault:
+            telemetry.mark_span_failed(span, bill.fault)
     outcome = {**attributes, ERROR: bill.fault} if bill.fault else attributes
     telemetry.measure(Measure.GEN_AI_DURATION, perf_counter() - began, outcome)
     for kind, tokens in (("input", bill.usage.prompt_tokens), ("output", bill.usage.completion_tokens)):
         telemetry.measure(Measure.GEN_AI_TOKENS, tokens, {**attributes, "gen_ai.token.type": kind})
 
 
-def _add_bill(span: Span, bill: Bill) -> None:
-    span.set_attributes(
-        {
-            "gen_ai.usage.input_tokens": bill.usage.prompt_tokens,
-            "gen_ai.usage.output_tokens": bill.usage.completion_tokens,
-            "gen_ai.usage.cache_read.input_tokens": bill.usage.cached_tokens,
-            "afterword.calls": bill.usage.calls,
-        }
-    )
-    if bill.fault:
-        telemetry.mark_span_failed(span, bill.fault)
+class RequestTally:
+    """The counts of one request: retries, repeated questions, and answers that did not fit are all included.
+
+    `usage` is what the endpoint has reported.
+    """
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self.responses = self.unreported = self.unreported_tokens = 0
+        self.is_timeout = self.is_web_page = False
+
+    def add_completion(self, completion: object) -> None:
+        """Add the usage of a completion. Endpoints report it in various shapes, or not at all."""
+        usage = getattr(completion, "usage", None)
+        prompt_tokens = _token_count(usage, "prompt_tokens")
+        if not prompt_tokens:
+            self.unreported += 1
+            self.unreported_tokens += estimated_tokens(str(getattr(completion, "choices", "")))
+        cached_tokens = _token_count(getattr(usage, "prompt_tokens_details", None), "cached_tokens")
+        self.usage += Usage(0, prompt_tokens, _token_count(usage, "completion_tokens"), cached_tokens)
+
+    def fill_in(self, bill: Bill, request: ModelRequest, outcome: object) -> None:
+        """Write the reported usage on the bill, and an estimate of what was not reported."""
+        # Nobody knows how much the model generated for a request that timed out.
+        timed_out = self.usage.calls - self.responses if self.is_timeout else 0
+        estimated = self.unreported + timed_out
+        prompt_tokens = estimated * request.prompt_tokens
+        completion_tokens = self.unreported_tokens + timed_out * request.completion_limit
+        bill.usage = self.usage + Usage(0, prompt_tokens, completion_tokens)
+        bill.fault = type(outcome).__name__ if isinstance(outcome, ExtractionError) else None
+        bill.is_answered, bill.is_estimate = bill.fault is None, estimated > 0
+
+
+_tally: ContextVar[RequestTally | None] = ContextVar("tally", default=None)
+
+
+def current_tally() -> RequestTally | None:
+    """Return the tally of the request that the running task is making, None if it makes none."""
+    return _tally.get()
+
+
+@contextmanager
+def counting(tally: RequestTally) -> Iterator[None]:
+    """Count every HTTP request inside on the tally."""
+    token = _tally.set(tally)
+    try:
+        yield
+    finally:
+        _tally.reset(token)
+
+
+async def count_request(_request: object) -> None:
+    """Count a request that is about to be sent."""
+    if tally := current_tally():
+        tally.usage += Usage(1)
+
+
+async def count_response(response: httpx.Response) -> None:
+    """Count a response that has arrived, and note whether it is a web page in place of an answer."""
+    if tally := current_tally():
+        tally.responses += 1
+        tally.is_web_page = response.status_code in WEB_PAGE_STATUSES and "html" in response.headers.get(
+            "content-type", ""
+        )
+
+
+def _token_count(usage: object, name: str) -> int:
+    value = getattr(usage, name, 0)
+    return value if isinstance(value, int) and value > 0 else 0

@@ -1,7 +1,7 @@
 """Readers: turn saved states of any known layout into transcripts. Pure except for `read_file`.
 
 The pipeline, the agents and the evaluation import the functions below; nothing else here is for other packages, except
-`people` (who is a person by name) and `memory_marks` (what is injected memory).
+`memory_marks` (what is injected memory).
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from afterword.extractors.readers.agent_framework import is_session_without_mess
 from afterword.extractors.readers.layouts import recognise
 from afterword.extractors.readers.legacy import Perspective
 from afterword.extractors.readers.limits import check_depth, parse_state, read_bytes
-from afterword.extractors.readers.people import People
 from afterword.extractors.readers.turns import build_transcript
-from afterword.extractors.readers.utterances import ReadingLog
+from afterword.extractors.readers.utterances import People, ReadingLog
 from afterword.facts.transcripts import Transcript
 from afterword.normal_form import composed_value
 from afterword.privacy.policy import Privacy

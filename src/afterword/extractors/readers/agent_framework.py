@@ -134,7 +134,9 @@ def _read(message: JsonObject, log: ReadingLog, agents: frozenset[str]) -> Itera
     if not is_framework_message(message) or role not in _ROLES:
         log.skip_type(role if isinstance(role, str) else message.get("type"))
         return
-    if _is_summary(properties):
+    group = properties.get("_group")
+    # Compaction writes a summary in place of other messages, which stay in the list.
+    if isinstance(group, dict) and ("_summary_of_message_ids" in group or "_summary_of_group_ids" in group):
         log.skip("summary of earlier messages")
         return
     said_at = local_instant(properties.get(SAID_AT), log)
@@ -175,12 +177,6 @@ def _speaker(message: JsonObject, agents: frozenset[str]) -> tuple[str, Role]:
     if role == "assistant":
         return ("assistant" if name == UNKNOWN_SPEAKER else name), Role.AGENT
     return (role if name == UNKNOWN_SPEAKER else name), Role.TOOL if role == "tool" else Role.SYSTEM
-
-
-def _is_summary(properties: JsonObject) -> bool:
-    """Whether compaction wrote the message in place of others, which stay in the list."""
-    group = properties.get("_group")
-    return isinstance(group, dict) and ("_summary_of_message_ids" in group or "_summary_of_group_ids" in group)
 
 
 def is_injected(properties: JsonObject) -> bool:

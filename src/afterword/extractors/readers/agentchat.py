@@ -84,8 +84,8 @@ def _read_message(message: _Message) -> Iterable[Utterance]:
     return ()
 
 
-def _read_words(message: _Message) -> Iterator[Utterance]:
-    yield message.utterance(message_text(message.content, message.log))
+def _read_words(message: _Message, role: Role | None = None) -> Iterator[Utterance]:
+    yield message.utterance(message_text(message.content, message.log), role)
 
 
 def _read_model_words(message: _Message) -> Iterator[Utterance]:
@@ -93,7 +93,7 @@ def _read_model_words(message: _Message) -> Iterator[Utterance]:
     if isinstance(message.content, list):
         yield from _read_calls(message)
     elif message.content != "":
-        yield message.utterance(message_text(message.content, message.log), Role.AGENT)
+        yield from _read_words(message, Role.AGENT)
 
 
 def _read_thought(message: _Message, thought: object) -> Iterator[Utterance]:
@@ -122,16 +122,8 @@ def _read_memories(message: _Message) -> Iterator[Utterance]:
     yield message.utterance("\n".join(texts), Role.MEMORY)
 
 
-def _read_system(message: _Message) -> Iterator[Utterance]:
-    yield message.utterance(message_text(message.content, message.log), Role.SYSTEM)
-
-
 def _read_output(message: _Message) -> Iterator[Utterance]:
     yield message.utterance(output_text(message.content, message.log), Role.TOOL)
-
-
-def _read_thought_event(message: _Message) -> Iterator[Utterance]:
-    return _read_thought(message, message.content)
 
 
 def _read_code_result(message: _Message) -> Iterator[Utterance]:
@@ -148,12 +140,12 @@ _READERS: dict[str, Callable[[_Message], Iterable[Utterance]]] = {
     "HandoffMessage": _read_words,
     "UserMessage": _read_words,
     "AssistantMessage": _read_model_words,
-    "SystemMessage": _read_system,
+    "SystemMessage": lambda message: _read_words(message, Role.SYSTEM),
     "FunctionExecutionResultMessage": _read_results,
     "ToolCallRequestEvent": _read_calls,
     "ToolCallExecutionEvent": _read_results,
     "ToolCallSummaryMessage": _read_output,
-    "ThoughtEvent": _read_thought_event,
+    "ThoughtEvent": lambda message: _read_thought(message, message.content),
     "MemoryQueryEvent": _read_memories,
     "CodeGenerationEvent": _read_output,
     "CodeExecutionEvent": _read_code_result,

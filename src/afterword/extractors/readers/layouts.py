@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 from afterword.extractors.errors import LayoutUnknown, StateBroken
 from afterword.extractors.readers.agent_framework import (
@@ -12,12 +13,11 @@ from afterword.extractors.readers.agent_framework import (
     read_framework_state,
 )
 from afterword.extractors.readers.agentchat import is_message, read_messages
-from afterword.extractors.readers.agents_sdk import run_items
 from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.legacy import Perspective, is_role_list, read_chat_messages, read_role_list
 from afterword.extractors.readers.limits import parse_text
 from afterword.extractors.readers.openai_messages import is_role_message
-from afterword.extractors.readers.teams import context_messages, inner_agent_states, is_team_part, read_agent, read_team
+from afterword.extractors.readers.teams import context_messages, inner_agent_states, is_team_part, read_team
 from afterword.extractors.readers.utterances import JsonObject, ReadingLog, SavedConversation
 
 SUPPORTED = (
@@ -74,9 +74,8 @@ def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> 
     framework = read_framework_state(state, log)
     if framework is not None:
         return framework
-    run_messages = run_items(state)
-    if run_messages is not None:
-        return read_role_list(run_messages, log, perspective, "Agents SDK run state")
+    if "$schemaVersion" in state and "original_input" in state:
+        return read_role_list(_run_messages(state), log, perspective, "Agents SDK run state")
     if isinstance(state.get("agent_states"), dict):
         return read_team(state["agent_states"], log)
     inner = inner_agent_states(state.get("inner_team_state"))
@@ -87,10 +86,23 @@ def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> 
     return _in_lists(state, log, perspective) or _in_map(state, log, perspective) or _without_words(state, log)
 
 
+def _run_messages(state: JsonObject) -> list[Any]:
+    """Return what a run of the OpenAI Agents SDK began with and what it gave (`RunState.to_json`)."""
+    began = state["original_input"]
+    asked = [{"role": "user", "content": began}] if isinstance(began, str) else _listed(began)
+    # `generated_items` may be shortened for the next agent.
+    generated = _listed(state.get("session_items")) or _listed(state.get("generated_items"))
+    return asked + [each.get("raw_item") if isinstance(each, dict) else each for each in generated]
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _in_lists(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
     """Read an object that holds its messages in one list."""
     if context_messages(state) is not None and ("llm_context" in state or "model_context" in state):
-        return read_agent(state, log)
+        return SavedConversation("agent state", read_messages(context_messages(state), log))
     is_chat_result = not {"chat_id", "cost", "human_input"}.isdisjoint(state)
     for name, layout in _LISTS.items():
         messages = state.get(name)

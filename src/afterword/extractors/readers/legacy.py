@@ -11,8 +11,14 @@ from dataclasses import dataclass, replace
 
 from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.openai_messages import FindSpeaker, is_role_message, read_roles, speaker_by_role
-from afterword.extractors.readers.people import People
-from afterword.extractors.readers.utterances import JsonObject, ReadingLog, SavedConversation, Utterance, name_in
+from afterword.extractors.readers.utterances import (
+    JsonObject,
+    People,
+    ReadingLog,
+    SavedConversation,
+    Utterance,
+    name_in,
+)
 from afterword.facts.transcripts import Role
 
 AGENT_NAME = "assistant"
@@ -34,7 +40,13 @@ class Perspective:
 
 def read_role_list(messages: object, log: ReadingLog, perspective: Perspective, layout: str) -> SavedConversation:
     """Return the conversation of a list of messages with roles, of v0.2 or not."""
-    spoken = [message for message in messages if _is_spoken(message)] if isinstance(messages, list) else []
+    spoken = [
+        message
+        for message in (messages if isinstance(messages, list) else ())
+        if isinstance(message, dict)
+        and message.get("role") in ("user", "assistant")
+        and message.get("content") not in (None, "", [])
+    ]
     return SavedConversation(layout, read_roles(messages, log, _find_speaker(spoken, messages, perspective)))
 
 
@@ -53,16 +65,8 @@ def is_role_list(value: object) -> bool:
     return isinstance(value, list) and any(map(is_role_message, value))
 
 
-def _is_spoken(message: object) -> bool:
-    return (
-        isinstance(message, dict)
-        and message.get("role") in ("user", "assistant")
-        and message.get("content") not in (None, "", [])
-    )
-
-
 def _find_speaker(spoken: list[JsonObject], messages: object, perspective: Perspective) -> FindSpeaker:
-    if perspective.is_v02 or _has_relative_roles(spoken, messages, perspective):
+    if perspective.is_v02 or any(_signs_of_relative_roles(spoken, messages, perspective)):
         return lambda message: _speaker_by_name(message, perspective)
     is_owners_list = perspective.owner not in (None, "", AGENT_NAME) and not any(map(name_in, spoken))
     if is_owners_list or perspective.partner == AGENT_NAME:
@@ -70,15 +74,9 @@ def _find_speaker(spoken: list[JsonObject], messages: object, perspective: Persp
     return speaker_by_role
 
 
-def _has_relative_roles(spoken: list[JsonObject], messages: object, perspective: Perspective) -> bool:
-    """Whether the list shows that its roles depend on whose list it is: any of these signs is enough."""
-    has_tool_responses = isinstance(messages, list) and any(
-        isinstance(message, dict) and "tool_responses" in message for message in messages
-    )
-    return has_tool_responses or any(_signs_of_relative_roles(spoken, perspective))
-
-
-def _signs_of_relative_roles(spoken: list[JsonObject], perspective: Perspective) -> Iterator[bool]:
+def _signs_of_relative_roles(spoken: list[JsonObject], messages: object, perspective: Perspective) -> Iterator[bool]:
+    """Yield whether a list shows that its roles depend on whose list it is: any of these signs is enough."""
+    yield isinstance(messages, list) and any(isinstance(each, dict) and "tool_responses" in each for each in messages)
     speakers = [(message["role"], name_in(message)) for message in spoken]
     yield any(role == "assistant" and perspective.people.has(name) for role, name in speakers)
     yield any(role == "user" and name == AGENT_NAME for role, name in speakers)

@@ -63,8 +63,9 @@ def parse_text(text: str) -> object:
     except RecursionError:
         raise StateTooLarge(_TOO_DEEP) from None
     except _NoNumberError as error:
+        position = next((match.start(1) for match in _STRING_OR_NO_NUMBER.finditer(text) if match.group(1)), 0)
         raise StateBroken(
-            f"holds {error} at position {_position(text)}, which is no JSON; write null or a number in its place"
+            f"holds {error} at position {position}, which is no JSON; write null or a number in its place"
         ) from None
     except ValueError:
         raise StateBroken("holds a number with too many digits; write it as a string") from None
@@ -113,10 +114,6 @@ class _NoNumberError(ValueError):
 
 def _refuse_constant(constant: str) -> NoReturn:
     raise _NoNumberError(constant)
-
-
-def _position(text: str) -> int:
-    return next((match.start(1) for match in _STRING_OR_NO_NUMBER.finditer(text) if match.group(1)), 0)
 
 
 def _too_large(size: int) -> str:

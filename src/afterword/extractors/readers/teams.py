@@ -56,11 +56,6 @@ class _TeamContents:
         return self.speakers - inside if self.members else set()
 
 
-def read_agent(state: JsonObject, log: ReadingLog) -> SavedConversation:
-    """Return the conversation of one agent's state, or of its bare model context."""
-    return SavedConversation("agent state", read_messages(context_messages(state), log))
-
-
 def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -> SavedConversation:
     """Return the conversation of a team. `states` are those of its members and manager, by `<name>` or `<name>/<key>`.
 

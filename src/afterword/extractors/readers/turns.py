@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from afterword.extractors.readers.memory_marks import Piece, is_system_memory, split_injected_memory
-from afterword.extractors.readers.people import People
-from afterword.extractors.readers.utterances import ReadingLog, SavedConversation, Utterance
+from afterword.extractors.readers.utterances import People, ReadingLog, SavedConversation, Utterance
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.policy import Privacy, with_privacy_counts

@@ -1,17 +1,20 @@
-"""What the readers of all layouts share: the utterance, the log of what was skipped, and the parsing of parts."""
+"""What the readers of all layouts share: utterances, names of people, the log of what was skipped, parsing of parts."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
 from afterword.facts.local_time import in_zone
+from afterword.facts.owners import is_generic
 from afterword.facts.transcripts import Role
+from afterword.normal_form import composed
 
 JsonObject = Mapping[str, Any]
 
@@ -71,6 +74,27 @@ class SavedConversation:
     outsiders: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class People:
+    """The names of people: the generic ones, and `names` from a manifest, the recorder or the caller."""
+
+    names: frozenset[str] = frozenset()
+
+    @classmethod
+    def named(cls, humans: Collection[str] = (), owner: str | None = None) -> People:
+        """Return the people that the caller names. Letter case does not matter."""
+        names = {composed(name).casefold() for name in humans}
+        return cls(frozenset(names | ({composed(owner).casefold()} if owner and owner != "assistant" else set())))
+
+    def has(self, name: str | None) -> bool:
+        """Whether the name is a person's."""
+        return name is not None and (self.is_listed(name) or is_generic(name))
+
+    def is_listed(self, name: str) -> bool:
+        """Whether the caller listed the name as a person's."""
+        return composed(name).casefold() in self.names
+
+
 def objects_in(value: object, log: ReadingLog) -> Iterable[JsonObject]:
     """Yield the objects of a list. Anything else in it is counted as skipped."""
     if not isinstance(value, list):
@@ -105,21 +129,13 @@ def local_instant(value: object, log: ReadingLog) -> datetime | None:
     """Return an instant with its offset, or None. One without an offset is a local time of the log's zone."""
     if value is None:
         return None
-    local = _storable_instant(value, log.zone)
-    if local is None:
-        log.skip("unreadable time")
-    return local
-
-
-def _storable_instant(value: object, zone: tzinfo) -> datetime | None:
-    if not isinstance(value, str | datetime):
-        return None
-    try:
-        local = in_zone(value if isinstance(value, datetime) else datetime.fromisoformat(value), zone)
-        local.astimezone(UTC)  # a time that UTC does not have cannot be stored
-    except (ValueError, OverflowError):
-        return None
-    return local
+    with suppress(ValueError, OverflowError):
+        if isinstance(value, str | datetime):
+            local = in_zone(value if isinstance(value, datetime) else datetime.fromisoformat(value), log.zone)
+            local.astimezone(UTC)  # a time that UTC does not have cannot be stored
+            return local
+    log.skip("unreadable time")
+    return None
 
 
 def message_text(content: object, log: ReadingLog) -> str:

@@ -1,4 +1,8 @@
-"""Sending posts to webhooks: signed, without following redirects, and again with growing pauses."""
+"""Webhooks: the addresses that they may have, what has begun to wait for a person, and sending their posts.
+
+An address is HTTPS on the public internet, unless a setting allows more. Posts are signed, follow no redirect, and are
+sent again with growing pauses.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import socket
 import ssl
 import time
 from collections import Counter
@@ -13,21 +18,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import urlsplit
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select
 
 from afterword import telemetry
 from afterword.errors import ArgumentInvalid
+from afterword.facts.findings import FindingStatus
+from afterword.facts.scopes import Scope
 from afterword.pipeline.background.leases import JobResult
-from afterword.pipeline.background.waiting_reviews import announce_waiting_reviews
-from afterword.pipeline.background.webhook_addresses import (
-    AddressRefused,
-    AddressRules,
-    WebhookUrl,
-    parse_webhook_url,
-)
+from afterword.store import reviews, runs
 from afterword.store.access import webhooks
-from afterword.store.access.webhooks import Webhook, WebhookPost
+from afterword.store.access.tables import WebhookPostRow, WebhookRow
+from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost
 from afterword.store.database.engine import Store
+from afterword.store.findings.held_findings import read_findings
+from afterword.store.forgetting.erase_requests import read_erase_requests
+from afterword.store.ledger import RunStatus
 from afterword.store.retry_schedule import Retries
+from afterword.store.scope_rows import scope_key, scope_of_row
+from afterword.store.tables import RunRow, ScopeRow
 
 logger = telemetry.logs(__name__)
 
@@ -38,6 +50,116 @@ POSTS_PER_ROUND = 50
 TIMEOUTS_PER_ROUND = 3
 """A round of one webhook begins no post after so many timeouts, so that a slow receiver does not hold up the others."""
 LONGEST_HEAD_BYTES = 16_384
+MOST_SCOPES = 200
+"""So many scopes are looked at in one round. The others follow in the next one."""
+OVERLAP = 20
+"""So many runs are looked at again: PostgreSQL may commit a run after others with greater numbers."""
+_NAT64 = ip_network("64:ff9b::/96")
+# Translates to IPv4 addresses of the local network (RFC 8215). Older versions of Python take it for a public one.
+_LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
+_LONGEST_URL = 2000
+
+
+class AddressRefused(Exception):
+    """A webhook's address that nothing is posted to. The message says why, and holds no address."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddressRules:
+    """Which addresses besides public ones a post may go to.
+
+    `allow_loopback` allows http and https to this machine, `allow_private` https to private networks.
+    """
+
+    allow_loopback: bool = False
+    allow_private: bool = False
+
+    def check(self, address: str, *, is_encrypted: bool) -> None:
+        """Raise `AddressRefused` for an IP address that is not allowed."""
+        ip = _embedded(ip_address(address))
+        if ip.is_loopback:
+            if not self.allow_loopback:
+                raise AddressRefused("it is an address of this machine, which webhooks.allow_loopback allows")
+        elif not is_encrypted:
+            raise AddressRefused("only https leaves this machine")
+        elif ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip.is_link_local:
+            raise AddressRefused("it is no address of one machine on a network")
+        elif (not ip.is_global or ip in _LOCAL_NAT64) and not self.allow_private:
+            raise AddressRefused("it is an address of a private network, which webhooks.allow_private allows")
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookUrl:
+    """The parts of a webhook's URL."""
+
+    is_encrypted: bool
+    host: str
+    port: int
+    path: str
+
+    @property
+    def host_header(self) -> str:
+        """The value of the Host header."""
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        return shown if self.port == (443 if self.is_encrypted else 80) else f"{shown}:{self.port}"
+
+    async def addresses(self, rules: AddressRules) -> list[str]:
+        """Return the IP addresses of the host. Raises `AddressRefused` if one is not allowed or there is none.
+
+        The caller connects to one of them and not to the name, which might mean another address a moment later.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            resolved = await loop.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        except OSError:
+            raise AddressRefused("its host has no address") from None
+        addresses = [str(entry[4][0]).partition("%")[0] for entry in resolved]
+        for address in addresses:
+            rules.check(address, is_encrypted=self.is_encrypted)
+        return addresses
+
+
+def parse_webhook_url(url: str, rules: AddressRules) -> WebhookUrl:
+    """Return the parts of a webhook's URL. Raises `ArgumentInvalid` for one that can never be posted to."""
+    has_blanks = any(character <= " " or character == "\x7f" for character in url)
+    if len(url) > _LONGEST_URL or not url.isascii() or has_blanks:
+        raise ArgumentInvalid(f"the URL of a webhook has at most {_LONGEST_URL} ASCII characters and no spaces")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ArgumentInvalid("this is no URL") from None
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise ArgumentInvalid("the URL of a webhook begins with https://")
+    if parts.username is not None or parts.fragment:
+        raise ArgumentInvalid("the URL of a webhook has no user and no fragment")
+    is_encrypted = parts.scheme == "https"
+    if not is_encrypted and not rules.allow_loopback:
+        raise ArgumentInvalid("the URL of a webhook begins with https://; webhooks.allow_loopback allows http to here")
+    _check_host(parts.hostname, rules, is_encrypted=is_encrypted)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return WebhookUrl(is_encrypted, parts.hostname, port or (443 if is_encrypted else 80), path)
+
+
+def _check_host(host: str, rules: AddressRules, *, is_encrypted: bool) -> None:
+    """Raise `ArgumentInvalid` if a host is an IP address that is not allowed. Names are looked up before each post."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return
+    try:
+        rules.check(host, is_encrypted=is_encrypted)
+    except AddressRefused as error:
+        raise ArgumentInvalid(f"nothing is posted to {host}: {error}") from None
+
+
+def _embedded(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the IPv4 address that an IPv6 address stands for, if it stands for one."""
+    if isinstance(ip, IPv4Address):
+        return ip
+    if ip in _NAT64:
+        return IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None) or ip
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +277,64 @@ async def _post(url: WebhookUrl, address: str, body: bytes, headers: dict[str, s
         return int(following[:3])
     finally:
         writer.transport.abort()
+
+
+async def announce_waiting_reviews(store: Store, at: datetime) -> None:
+    """Queue a post for each scope in which something new waits, among those with runs since the last round."""
+    last_seen, scopes = await store.read(_changed_scopes)
+    if last_seen is None:
+        return
+    for scope in scopes:
+        waiting = await store.read(partial(_waiting_ids, scope=scope, at=at))
+        if any(waiting.values()):
+            await store.write(partial(_announce, scope=scope, waiting=waiting, at=at))
+    await store.write(partial(_mark_seen, run_id=last_seen))
+
+
+def _changed_scopes(transaction: Session) -> tuple[int | None, list[Scope]]:
+    """Return the last run that is looked at, None if there is nothing to do, and the scopes of the runs up to it."""
+    hooks = [row for row in transaction.exec(select(WebhookRow)) if WebhookEvent.REVIEW_WAITS in row.events]
+    if not hooks:
+        return None, []
+    seen = min(hook.seen_run_id for hook in hooks)
+    if seen == transaction.exec(select(func.max(RunRow.id))).one():
+        return None, []
+    query = select(RunRow.id, RunRow.scope_id).where(col(RunRow.id) > seen - OVERLAP).order_by(col(RunRow.id))
+    last, scope_ids = 0, dict[int, None]()
+    for run_id, scope_id in transaction.exec(query):
+        if len(scope_ids) == MOST_SCOPES and scope_id not in scope_ids:
+            break
+        last, scope_ids[scope_id] = run_id or 0, None
+    rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(scope_ids)))
+    tenants = {hook.tenant for hook in hooks}
+    return last, [scope_of_row(row) for row in rows if row.tenant in tenants]
+
+
+def _waiting_ids(transaction: Session, scope: Scope, at: datetime) -> dict[str, list[str]]:
+    """Return the ids of what waits for a person in a scope, by kind."""
+    findings = read_findings(transaction, scope)
+    return {
+        "contests": [contest.id for contest in reviews.read_contests(transaction, scope)],
+        "held_runs": [f"run:{run.id}" for run in runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])],
+        "erase_requests": [f"erase:{asked.id}" for asked in read_erase_requests(transaction, scope)],
+        "findings": [finding.id for finding in findings if finding.status_at(at) is FindingStatus.WAITING],
+    }
+
+
+def _announce(transaction: Session, scope: Scope, waiting: dict[str, list[str]], at: datetime) -> None:
+    """Queue a post if something waits that no earlier post of the scope counted."""
+    ids = sorted(id_ for of_kind in waiting.values() for id_ in of_kind)
+    query = select(WebhookPostRow.content).where(
+        WebhookPostRow.scope_id == scope_key(transaction, scope), WebhookPostRow.event == WebhookEvent.REVIEW_WAITS
+    )
+    known = {id_ for content in transaction.exec(query) for id_ in content["items"]}
+    if set(ids) <= known:
+        return
+    digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:20]
+    content = {"scope": str(scope), "waiting": {kind: len(of_kind) for kind, of_kind in waiting.items()}, "items": ids}
+    announce(transaction, WebhookEvent.REVIEW_WAITS, scope, f"review/{scope}/{digest}", content, at)
+
+
+def _mark_seen(transaction: Session, run_id: int) -> None:
+    for row in transaction.exec(select(WebhookRow)):
+        row.seen_run_id = max(row.seen_run_id, run_id)

@@ -40,7 +40,9 @@ def render(window: Window) -> str:
         for index, (turn, stretches) in enumerate(zip(turns, foreign_turns(turns), strict=True))
         for line in _turn(turn, stretches, window.owners, note=", already read" if index < first else "")
     ]
-    return "\n".join([_people(window), OPENING, *rendered, CLOSING])
+    owners = shown_names(window.owners) or "none of the speakers"
+    people = f"Owner of the memory: {owners}. People: {shown_names(window.humans) or 'none'}."
+    return "\n".join([people, OPENING, *rendered, CLOSING])
 
 
 def neutralised(text: str) -> str:
@@ -53,12 +55,8 @@ def as_data(text: str) -> str:
     return json.dumps(" ".join(text.split()), ensure_ascii=False).replace("<", "\u2039")
 
 
-def _people(window: Window) -> str:
-    owners = _names(window.owners) or "none of the speakers"
-    return f"Owner of the memory: {owners}. People: {_names(window.humans) or 'none'}."
-
-
-def _names(speakers: Sequence[str]) -> str:
+def shown_names(speakers: Sequence[str]) -> str:
+    """Return the names of speakers in quotation marks, as the transcript shows them."""
     return ", ".join(json.dumps(speaker_label(speaker), ensure_ascii=False) for speaker in speakers)
 
 

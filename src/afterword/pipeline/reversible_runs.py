@@ -1,12 +1,18 @@
-"""Undoing a run as if it had never been applied, and redoing it as if it had never been undone."""
+"""Runs that can be taken back: undoing and redoing a run, and merging or renaming scopes.
+
+A run is undone as if it had never been applied, and redone as if it had never been undone. After a merge, what one
+scope knows counts in another, as one run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from uuid import uuid4
 
 from sqlmodel import Session
 
+from afterword.errors import StateConflict
 from afterword.extractors.judge import Judge, judged_at_once, pairs_a_statement
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.knowledge import Knowledge
@@ -17,9 +23,10 @@ from afterword.pipeline.resolution import comparison_partners, required_pairs
 from afterword.store import ledger, lookup, reviews, runs
 from afterword.store.database.engine import Store
 from afterword.store.merging import moves
-from afterword.store.proposals import read_proposal, read_verdicts
+from afterword.store.proposals import Proposal, read_proposal, read_verdicts
 from afterword.store.run_effects import RunEffect, effect_between
 from afterword.store.runs import Run
+from afterword.store.scope_rows import scope_key
 
 MOVES = (moves.MERGE, moves.RENAME)
 
@@ -103,6 +110,51 @@ def _affected(before: Knowledge, after: Knowledge) -> list[Assertion]:
     removed = [assertion for assertion in before.assertions if assertion.id not in after.by_id]
     added = [assertion for assertion in after.assertions if assertion.id not in before.by_id]
     return added + [assertion for assertion in comparison_partners(removed, before) if assertion.id in after.by_id]
+
+
+async def merge_scopes(
+    store: Store,
+    scope: Scope,
+    into: Scope,
+    *,
+    judge: Judge,
+    is_rename: bool = False,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> RunEffect:
+    """Move everything that is known of a scope into another one, and return the run with the facts that changed there.
+
+    The statements of both are compared by a judge that costs nothing; pairs that need a call are left to consolidation.
+    What was forgotten in either stays forgotten. Undoing the run moves everything back. With `is_rename` nothing may be
+    stored for the other scope yet. Raises `NotFound` if nothing was ever stored for the scope, and `StateConflict` if
+    the two are one or of different tenants, or if there is something where nothing may be.
+    """
+
+    def work(transaction: Session) -> RunEffect:
+        at = clock()
+        if is_rename and scope_key(transaction, into):
+            raise StateConflict(f"{into} exists already; merge {scope} into it instead")
+        facts_before = lookup.read_facts(transaction, into, at=at)
+        moved = moves.move_everything(transaction, scope, into)
+        known = lookup.read_knowledge(transaction, into)
+        verdicts = missing_verdicts(transaction, known, known.assertions, into, judge) if facts_before else ()
+        purpose = moves.RENAME if is_rename else moves.MERGE
+        proposal = Proposal(
+            scope=into,
+            source=f"{purpose}:{uuid4().hex}",
+            purpose=purpose,
+            extractor="application",
+            judge=judge.version,
+            started_at=at,
+            revision=known.revision,
+            readings=(),
+            verdicts=verdicts,
+            counts={"sources": len(moved)},
+        )
+        run_id = ledger.propose_and_apply(transaction, proposal)
+        moves.record_move(transaction, run_id, scope, into, moved)
+        return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, into, at=at))
+
+    return await store.write(work)
 
 
 def missing_verdicts(
