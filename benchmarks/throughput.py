@@ -50,10 +50,9 @@ from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.readers import read_state
 from afterword.extractors.turn_times import date_turns
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import run_batch
+from afterword.pipeline.batch import Selection, run_batch
 from afterword.pipeline.budget import Budget
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.selection import Selection
 from afterword.pipeline.session import SessionOutcome
 from afterword.settings import Settings
 from afterword.store import sessions

@@ -22,13 +22,21 @@ from afterword.client.store_results import CostEstimate, CostRange, OutdatedSess
 from afterword.errors import Ambiguous, ArgumentInvalid, NotFound, NothingSelected
 from afterword.extractors.readers import parse_state
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import Failure, NotDue, NotStarted, queued_sessions, run_batch
+from afterword.pipeline.batch import (
+    Failure,
+    NotDue,
+    NotStarted,
+    Selection,
+    queued_sessions,
+    run_batch,
+    select_paths,
+    sessions_to_process,
+)
 from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.consolidation import CONSOLIDATION, consolidate_scope
 from afterword.pipeline.estimate import Estimate, estimate
 from afterword.pipeline.forget_requests import erase_and_compare
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.selection import Selection, select_paths, sessions_to_process
 from afterword.pipeline.session import SessionOutcome
 from afterword.store import runs, scope_rows, sessions
 from afterword.store.costs import Spending

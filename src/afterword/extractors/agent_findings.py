@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from afterword.extractors.candidates import Citation
+from afterword.extractors.conversation import last_said
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.model.answer_shape import Shape
 from afterword.extractors.quote_search import find_quote
@@ -45,6 +46,9 @@ LONG_QUOTE_WORDS = 5
 """So many words that stood in somebody else's turn before are not the agent's own."""
 OWN_TOOLS = frozenset({"remember", "recall", "withdraw", "save_finding"})
 """Tools of the memory itself. What they return comes from no other source."""
+
+Place = tuple[str, int, int]
+"""A quote in the text of its turn: `text[start:end]`."""
 
 
 class FindingCandidate(BaseModel):
@@ -161,14 +165,15 @@ def _grounded(
         raise _RefusedError("advice")
     evidence = _evidence(candidate, turns, session_id, policy)
     statement, topic = _text(candidate.statement, LONGEST_STATEMENT), _text(candidate.topic, LONGEST_TOPIC)
-    _check_harmless(statement, topic, evidence, turns)
-    last = turns[evidence[-1].turn or 0]
-    if last.said_at is None:
-        raise ValueError(f"session {session_id!r}: turn {last.number} has no time; date the transcript first")
+    places = [(turns[cited.turn or 0].text, cited.start or 0, len(cited.quote)) for cited in evidence]
+    places = [(text, start, start + size) for text, start, size in places]
+    _check_harmless(statement, topic, places)
+    last, said_at = last_said(evidence, turns, session_id)
     before = [turn for turn in turns.values() if turn.number <= last.number]
-    _check_own_words(evidence, before)
-    _check_said(statement, evidence, before)
-    after_tools = any(_is_tool_output(turn) for turn in before)
+    _check_own_words(places, before)
+    _check_said(statement, evidence, places, before)
+    after_tools = any(turn.role is Role.TOOL and turn.speaker not in OWN_TOOLS for turn in before)
+    expires_at = datetime.combine(candidate.expires, time(23, 59, 59), tzinfo=UTC) if candidate.expires else None
     waits = after_tools and policy.agents_with_tools is WithTools.REVIEW
     return AgentFinding(
         id="",
@@ -177,8 +182,9 @@ def _grounded(
         agent=last.speaker,
         topic=topic,
         statement=statement,
-        said_at=last.said_at,
-        expires_at=policy.expiry(last.said_at, _end_of(candidate.expires, last.said_at)),
+        said_at=said_at,
+        # A day before the finding was made cannot be meant.
+        expires_at=policy.expiry(said_at, expires_at if expires_at and expires_at > said_at else None),
         is_advice=is_advice,
         source=_source(candidate.source, before),
         after_tools=after_tools,
@@ -208,36 +214,29 @@ def _evidence(
     return tuple(dict.fromkeys(evidence))
 
 
-def _check_harmless(statement: str, topic: str, evidence: Sequence[Evidence], turns: dict[int, Turn]) -> None:
+def _check_harmless(statement: str, topic: str, places: Sequence[Place]) -> None:
     if count_masks((statement, topic)):
         raise _RefusedError("secret")
-    places = ((turns[cited.turn or 0].text, cited.start or 0, len(cited.quote)) for cited in evidence)
-    is_beside_command = any(is_pasted_with_instruction(text, start, start + size) for text, start, size in places)
-    if is_beside_command or is_instruction(statement, topic):
+    if any(is_pasted_with_instruction(*place) for place in places) or is_instruction(statement, topic):
         raise _RefusedError("quarantined")
 
 
-def _check_own_words(evidence: Sequence[Evidence], before: Sequence[Turn]) -> None:
+def _check_own_words(places: Sequence[Place], before: Sequence[Turn]) -> None:
     """Raise `_RefusedError` for words of a person, a tool or a page that the agent only repeats or quotes."""
     others = [letters_and_digits(turn.text) for turn in before if turn.role in (Role.HUMAN, Role.TOOL)]
-    texts = {turn.number: turn.text for turn in before}
-    for cited in evidence:
-        text, start = texts[cited.turn or 0], cited.start or 0
+    for text, start, end in places:
         is_quoted = text[text.rfind("\n", 0, start) + 1 :].lstrip().startswith(">")
-        is_long = len(cited.quote.split()) >= LONG_QUOTE_WORDS
-        words = letters_and_digits(cited.quote)
+        is_long, words = len(text[start:end].split()) >= LONG_QUOTE_WORDS, letters_and_digits(text[start:end])
         if is_quoted or (is_long and any(words in said for said in others)):
             raise _RefusedError("not_own_words")
 
 
-def _check_said(statement: str, evidence: Sequence[Evidence], before: Sequence[Turn]) -> None:
+def _check_said(statement: str, evidence: Sequence[Evidence], places: Sequence[Place], before: Sequence[Turn]) -> None:
     """Raise `_RefusedError` if the cited turns do not say it, or if it repeats the agent's own notes."""
     cited = {piece.turn for piece in evidence}
     said = SaidWords("\n".join(turn.text for turn in before if turn.number in cited))
     everybody = SaidWords("\n".join(f"{turn.speaker}\n{turn.text}" for turn in before if turn.role is not Role.SYSTEM))
-    texts = {turn.number: turn.text for turn in before}
-    places = ((texts[piece.turn or 0], piece.start or 0, len(piece.quote)) for piece in evidence)
-    if quote_cut_from_denial(statement, [in_sentence(text, start, start + size) for text, start, size in places]):
+    if quote_cut_from_denial(statement, [in_sentence(*place) for place in places]):
         raise _RefusedError("unsupported")
     if (content_size(statement) and said_share(statement, said) < FEWEST_SAID) or unsaid_names(statement, everybody):
         raise _RefusedError("unsupported")
@@ -245,21 +244,11 @@ def _check_said(statement: str, evidence: Sequence[Evidence], before: Sequence[T
         raise _RefusedError("known")
 
 
-def _is_tool_output(turn: Turn) -> bool:
-    return turn.role is Role.TOOL and turn.speaker not in OWN_TOOLS
-
-
 def _source(source: str | None, before: Sequence[Turn]) -> str | None:
     """Return where the agent had it from, if that stands in a turn of the session."""
     text = " ".join(visible_text(source or "").split())
     is_said = any(text in turn.text for turn in before)
     return text if text and is_said and len(text) <= LONGEST_SOURCE and not is_instruction(text) else None
-
-
-def _end_of(day: date | None, said_at: datetime) -> datetime | None:
-    """Return the end of a day; None for a day before the finding was made, which cannot be meant."""
-    end = datetime.combine(day, time(23, 59, 59), tzinfo=UTC) if day is not None else None
-    return end if end is not None and end > said_at else None
 
 
 def _text(text: str, longest: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 
 from afterword.extractors.quote_support import Quoted
@@ -19,6 +20,14 @@ _SPEAKING = (Role.HUMAN, Role.AGENT, Role.MEMORY)
 LETTERS_AROUND = 2_000
 """How much of a turn before and after a quote is read with it, at least: to read all of a long turn for each quote
 would take too long. A turn is cut at multiples of it, so the words around neighbouring quotes are the same."""
+
+
+def last_said(evidence: Sequence[Evidence], turns: Mapping[int, Turn], session_id: str) -> tuple[Turn, datetime]:
+    """Return the last cited turn and its time. Raises ValueError if it has none."""
+    last = turns[evidence[-1].turn or 0]
+    if last.said_at is None:
+        raise ValueError(f"session {session_id!r}: turn {last.number} has no time; date the transcript first")
+    return last, last.said_at
 
 
 class Conversation:

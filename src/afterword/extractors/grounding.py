@@ -13,7 +13,7 @@ from datetime import date, datetime, time
 from enum import StrEnum
 
 from afterword.extractors.candidates import Candidate, Citation, Modality
-from afterword.extractors.conversation import Conversation
+from afterword.extractors.conversation import Conversation, last_said
 from afterword.extractors.extractor import Rejection
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import (
@@ -21,11 +21,11 @@ from afterword.extractors.quote_support import (
     Support,
     own_words_support,
     quote_cut_from_denial,
+    repeated_words,
     statement_support,
     unsaid_parts,
     withdrawal_support,
 )
-from afterword.extractors.repeated_words import repeated_words
 from afterword.extractors.said_words import unsaid_subject_names
 from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, SpeechAct, assertion_id
 from afterword.facts.scopes import Scope, ScopeKind
@@ -189,7 +189,7 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
     _check_modality(candidate)
     _check_days(candidate)
     evidence = _evidence(candidate, session)
-    last, said_at = _last_said(evidence, session)
+    last, said_at = last_said(evidence, session.turns, session.session_id)
     valid_from, valid_to = _at(candidate.valid_from, time.min, said_at), _at(candidate.valid_to, _LAST_SECOND, said_at)
     subject = _text(_subject(_clean(candidate.subject), last.speaker, session), "subject")
     attribute = _text(snake_case(candidate.attribute), "attribute")
@@ -234,14 +234,6 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
         is_flagged=candidate.flagged or None,
         former_name=former_name,
     )
-
-
-def _last_said(evidence: tuple[Evidence, ...], session: _CheckedSession) -> tuple[Turn, datetime]:
-    """Return the last turn of the evidence, which is a person's, and its time."""
-    last = session.turns[evidence[-1].turn or 0]
-    if last.said_at is None:
-        raise ValueError(f"session {session.session_id!r}: turn {last.number} has no time; date the transcript first")
-    return last, last.said_at
 
 
 def _check_modality(candidate: Candidate) -> None:

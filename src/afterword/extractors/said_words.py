@@ -95,7 +95,6 @@ _NAME = re.compile(rf"(?<=[\w,;:\"'(&-] ){_CAPITALISED}{_JOINED}*|^{_CAPITALISED
 _GERMAN = re.compile(
     r"\b(?:der|die|das|den|dem|des|und|ist|nicht|mit|im|vom|zum|zur|von|für|bis|bei|auf|ein|eine)\b", re.IGNORECASE
 )
-_FEWEST_GERMAN = 1
 
 
 def plain_text(text: str) -> str:
@@ -179,16 +178,13 @@ def said_share(value: str, said: SaidWords, nearby: SaidWords | None = None) -> 
         return 0.0
 
     def said_in(source: SaidWords) -> int:
-        return sum(map(source.has, words)) + sum(map(source.numbers.__contains__, numbers)) + _computed(dates, source)
+        # Only where there are dates: the search for words that tell a time takes longer than all other comparisons.
+        computed = len(dates) if dates and source.has_time else 0
+        return sum(map(source.has, words)) + sum(map(source.numbers.__contains__, numbers)) + computed
 
     said_exactly = said_in(said)
     said_at_all = said_in(nearby) if nearby else said_exactly
     return (said_exactly + max(said_at_all, said_exactly)) / (2 * (len(dates) + len(words) + len(numbers)))
-
-
-def _computed(dates: list[str], said: SaidWords) -> int:
-    # The search for words that tell a time takes longer than all other comparisons.
-    return len(dates) if dates and said.has_time else 0
 
 
 def content_size(text: str) -> int:
@@ -218,7 +214,7 @@ def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> 
 
 def _is_german(text: str) -> bool:
     """Return whether a text has words that only German has."""
-    return len(_GERMAN.findall(text)) >= _FEWEST_GERMAN
+    return _GERMAN.search(text) is not None
 
 
 _COMMON_SUBJECTS = word_set(

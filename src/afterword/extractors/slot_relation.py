@@ -97,7 +97,9 @@ def _core(assertion: Assertion) -> tuple[list[str], bool]:
 
 
 def _same_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
-    if _is_postponed(earlier, later):
+    starts = earlier.valid_from, later.valid_from
+    if earlier.valid_from and None not in starts and starts[0] != starts[1] and earlier.valid_from > later.said_at:
+        # An announced date that has not come yet is moved.
         return Relation.CORRECTS, "another date for what was announced"
     if earlier.valid_to is not None and earlier.valid_to < later.said_at:
         return None  # the earlier value had ended, so the same value is a new fact
@@ -114,13 +116,6 @@ def is_cleared(earlier: Assertion, later: Assertion) -> bool:
     """Return whether the later assertion takes back all about the earlier one's subject. Then no judge is needed."""
     takes_all = later.act is not SpeechAct.STATE and later.attribute == EVERYTHING and not later.value
     return takes_all and earlier.act is SpeechAct.STATE and folded(earlier.subject) == folded(later.subject)
-
-
-def _is_postponed(earlier: Assertion, later: Assertion) -> bool:
-    """Return whether the later assertion moves an announced date that has not come yet."""
-    if earlier.valid_from is None or later.valid_from is None or earlier.valid_from == later.valid_from:
-        return False
-    return earlier.valid_from > later.said_at
 
 
 def _withdrawal(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
@@ -142,9 +137,5 @@ def _is_withdrawn_by_name(earlier: Assertion, later: Assertion) -> bool:
     is_long_enough = len(name) >= SHORTEST_NAMED
     if _core(earlier) == _core(later):
         return is_long_enough or name == folded(earlier.value)
-    words = f" {_words(earlier.value)} {_words(earlier.statement)} "
-    return later.act is SpeechAct.ERASE and is_long_enough and f" {name} " in words
-
-
-def _words(text: str) -> str:
-    return " ".join(plain_words(text.casefold()))
+    words = " ".join(plain_words(f"{earlier.value} {earlier.statement}".casefold()))
+    return later.act is SpeechAct.ERASE and is_long_enough and f" {name} " in f" {words} "

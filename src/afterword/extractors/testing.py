@@ -81,10 +81,7 @@ def schema_of(request: Json) -> Any:
 def forced_tool(request: Json) -> str | None:
     """Return the name of the tool that a request forces, or None."""
     choice = request.get("tool_choice")
-    if isinstance(choice, dict):
-        name: str = choice["function"]["name"]
-        return name
-    return None
+    return str(choice["function"]["name"]) if isinstance(choice, dict) else None
 
 
 def request_key(request: Json) -> str:
@@ -253,13 +250,8 @@ def completion(request: Json, reply: Reply) -> Json:
 def _body(request: Json, reply: Reply) -> bytes:
     if reply.body is not None:
         return reply.body if isinstance(reply.body, bytes) else reply.body.encode()
-    return json.dumps(_content(request, reply), ensure_ascii=False).encode()
-
-
-def _content(request: Json, reply: Reply) -> Json:
-    if reply.status != 200:
-        return {"error": {"message": reply.content or f"scripted {reply.status}", "code": reply.code}}
-    return completion(request, reply)
+    error = {"error": {"message": reply.content or f"scripted {reply.status}", "code": reply.code}}
+    return json.dumps(completion(request, reply) if reply.status == 200 else error, ensure_ascii=False).encode()
 
 
 class _Server(ThreadingHTTPServer):

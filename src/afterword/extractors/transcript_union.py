@@ -28,8 +28,9 @@ def unite_readings(
     turns: list[Turn] = []
     for is_equal, start, end, new_start, new_end in common_stretches(before, transcript.turns):
         if is_equal:
-            pairs = zip(before[start:end], transcript.turns[new_start:new_end], strict=True)
-            turns += [_timed(new, old) if keeps_times and old.said_at else new for old, new in pairs]
+            for old, new in zip(before[start:end], transcript.turns[new_start:new_end], strict=True):
+                source = old if keeps_times and old.said_at else new
+                turns.append(replace(new, said_at=source.said_at, time_is_guess=source.time_is_guess))
         else:
             turns += (*before[start:end], *transcript.turns[new_start:new_end])
     numbered = tuple(replace(turn, number=number) for number, turn in enumerate(turns, 1))
@@ -56,10 +57,6 @@ def _basis(turns: Sequence[Turn], basis: TimeBasis | None, new: TimeBasis | None
         return TimeBasis.FILE
     known = [source for source in (basis, new) if source is not None and source is not TimeBasis.FILE]
     return min(known, key=NEAREST.index, default=new)
-
-
-def _timed(turn: Turn, known: Turn) -> Turn:
-    return replace(turn, said_at=known.said_at, time_is_guess=known.time_is_guess)
 
 
 def common_stretches(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:

@@ -32,7 +32,7 @@ def date_turns(
     the file's time, which is a guess. If nothing is known, times and basis stay None.
     Raises `ValueError` for a time without a zone.
     """
-    started, ended, file_at = _checked(started_at), _checked(ended_at), _checked(file_time)
+    started, ended, file_at = (at and _aware(at) for at in (started_at, ended_at, file_time))
     known_saves = sorted(((_aware(at), count) for at, count in saves), key=lambda save: (save[1], save[0]))
     if any(turn.said_at for turn in transcript.turns):
         return replace(transcript, turns=_carried(transcript.turns), time_basis=TimeBasis.TURNS)
@@ -71,10 +71,6 @@ def _saved_at(saves: Sequence[Save], number: int) -> datetime:
     """Return the time of the first save that has the turn; turns after the last save get the last save's time."""
     index = bisect_left(saves, number, key=lambda save: save[1])
     return saves[min(index, len(saves) - 1)][0]
-
-
-def _checked(at: datetime | None) -> datetime | None:
-    return None if at is None else _aware(at)
 
 
 def _aware(at: datetime) -> datetime:

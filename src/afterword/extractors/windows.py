@@ -13,7 +13,7 @@ from itertools import accumulate
 from afterword.extractors.extractor import Window
 from afterword.facts.assertions import digest
 from afterword.facts.transcripts import Transcript, Turn
-from afterword.recall.tokens import BYTES_PER_TOKEN, estimated_tokens, utf8_size
+from afterword.recall.tokens import BYTES_PER_TOKEN, estimated_tokens
 
 CONTEXT_TOKENS = 1_000
 """The most tokens of earlier turns that are shown as context of a window."""
@@ -62,7 +62,11 @@ def halve(window: Window) -> tuple[Window, Window] | None:
     """
     if sum(map(_cost, window.turns)) <= SMALLEST_TOKENS:
         return None
-    first, second = _at_border(window.turns) if len(window.turns) > 1 else _inside(window.turns[0])
+    if len(window.turns) > 1:
+        first, second = _at_border(window.turns)
+    else:
+        turn, middle = window.turns[0], _middle(window.turns[0].text)
+        first, second = (replace(turn, text=turn.text[:middle]),), (replace(turn, text=turn.text[middle:]),)
     before = (*window.context, *first)
     return replace(window, turns=first), replace(window, turns=second, context=_context(before, len(before)))
 
@@ -71,11 +75,6 @@ def _at_border(turns: tuple[Turn, ...]) -> tuple[tuple[Turn, ...], tuple[Turn, .
     costs = list(accumulate(map(_cost, turns)))
     border = min(range(1, len(turns)), key=lambda end: abs(2 * costs[end - 1] - costs[-1]))
     return turns[:border], turns[border:]
-
-
-def _inside(turn: Turn) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
-    middle = _middle(turn.text)
-    return (replace(turn, text=turn.text[:middle]),), (replace(turn, text=turn.text[middle:]),)
 
 
 def _middle(text: str) -> int:
@@ -144,18 +143,11 @@ def _piece_end(text: str, start: int, limit: int) -> int:
 
 def _head(text: str, limit: int) -> str:
     """Return the longest beginning of a text that fits `limit` bytes."""
-    encoded = text.encode("utf-8", "surrogatepass")[:limit]
-    while encoded and (len(encoded) < utf8_size(text)) and not _is_whole(encoded):
-        encoded = encoded[:-1]
-    return encoded.decode("utf-8", "surrogatepass")
-
-
-def _is_whole(encoded: bytes) -> bool:
-    try:
-        encoded.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return False
-    return True
+    encoded = text.encode("utf-8", "surrogatepass")
+    # A character is not cut: its further bytes begin with the bits 10.
+    while 0 < limit < len(encoded) and encoded[limit] & 0xC0 == 0x80:
+        limit -= 1
+    return encoded[:limit].decode("utf-8", "surrogatepass")
 
 
 def _context(pieces: Sequence[Turn], start: int) -> tuple[Turn, ...]:
@@ -166,12 +158,9 @@ def _context(pieces: Sequence[Turn], start: int) -> tuple[Turn, ...]:
     for piece in reversed(pieces[max(0, start - most) : start]):
         if _cost(piece) > left:
             if not nearest:
-                nearest.append(replace(piece, text=_tail(piece.text, (left - TOKENS_PER_TURN) * BYTES_PER_TOKEN)))
+                end = _head(piece.text[::-1], (left - TOKENS_PER_TURN) * BYTES_PER_TOKEN)[::-1]
+                nearest.append(replace(piece, text=end))
             break
         nearest.append(piece)
         left -= _cost(piece)
     return tuple(reversed(nearest))
-
-
-def _tail(text: str, limit: int) -> str:
-    return _head(text[::-1], limit)[::-1]

@@ -1,4 +1,7 @@
-"""Processing many sessions in one run: scopes concurrently, and the sessions of one scope in order of time."""
+"""Processing many sessions in one run: scopes concurrently, and the sessions of one scope in order of time.
+
+The sessions are those at paths, a given state, one that was recorded, or the queue.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from sqlmodel import Session
 
 from afterword import telemetry
-from afterword.errors import AfterwordError, StoreError
+from afterword.errors import AfterwordError, NothingSelected, StoreError
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
 from afterword.facts.scopes import Scope
@@ -19,6 +23,8 @@ from afterword.pipeline.budget import AT_ONCE, Budget, CostTracker, as_cost_trac
 from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.sources.databases import is_database
+from afterword.pipeline.sources.folders import MANIFEST, find_sessions
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.retry_schedule import Retries
@@ -33,30 +39,30 @@ _RETRIES = Retries()
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class _Unprocessed:
+    scope: Scope
+    session_id: str
+    reason: str
+
+
+class Failure(_Unprocessed):
     """A session that could not be processed, and why. The reason is stored, and the session stays queued."""
 
-    scope: Scope
-    session_id: str
-    reason: str
 
-
-@dataclass(frozen=True, slots=True)
-class NotStarted:
+class NotStarted(_Unprocessed):
     """A session that was not processed because the batch was stopped first. Its state is unchanged."""
 
-    scope: Scope
-    session_id: str
-    reason: str
+
+class NotDue(_Unprocessed):
+    """A session that failed before. Its pause is not over, or it waits until somebody queues it again."""
 
 
 @dataclass(frozen=True, slots=True)
-class NotDue:
-    """A session that failed before. Its pause is not over, or it waits until somebody queues it again."""
+class Selection:
+    """Sessions to process. Sessions that `are_named` individually are tried even if they have just failed."""
 
-    scope: Scope
-    session_id: str
-    reason: str
+    sessions: Sequence[Saved]
+    are_named: bool
 
 
 async def run_batch(
@@ -196,13 +202,53 @@ async def queued_sessions(store: Store, *, at: datetime | None = None) -> list[S
     return [Saved(session.scope, session.session_id) for session in waiting]
 
 
-async def due_sessions(store: Store, waiting: Sequence[Saved], at: datetime) -> list[Saved | NotDue]:
-    """Return the sessions in their order, with `NotDue` in place of failed ones that are not to be tried now.
+def select_paths(
+    paths: Sequence[Path],
+    *,
+    session_id: str | None = None,
+    scope: Scope | None = None,
+    manifest: Path | None = None,
+    trust_manifest: bool = False,
+) -> Selection:
+    """Return the sessions at these paths, or the one of them with this id.
 
-    A failed session whose file has changed since is due.
+    Raises `SourceInvalid` as `find_sessions` does, and `NothingSelected` if no session there has this id.
     """
+    saved = find_sessions(paths, scope=scope, manifest=manifest, trust_manifest=trust_manifest)
+    if session_id is not None:
+        saved = [session for session in saved if session.session_id == session_id]
+        if not saved:
+            raise NothingSelected(f"no session {session_id!r} lies there; without a session id all are processed")
+    are_states = manifest is None and all(
+        path.is_file() and path.name != MANIFEST and not is_database(path) for path in paths
+    )
+    return Selection(saved, are_named=session_id is not None or are_states)
+
+
+async def sessions_to_process(
+    store: Store, selection: Selection | None, at: datetime
+) -> tuple[list[Saved], list[NotDue]]:
+    """Return what is to be processed at this instant, and what failed before and has to wait.
+
+    Without a selection the recorded sessions that wait. A failed session whose file has changed since is due. Raises
+    `NotFound` if a recorded session is named that the store does not have.
+    """
+    if selection is not None and selection.are_named:
+
+        def check_recorded(transaction: Session) -> None:
+            for session in selection.sessions:
+                if session.path is None and session.state is None and not session.reread:
+                    sessions.load_state(transaction, session.scope, session.session_id)
+
+        await store.read(check_recorded)
+        return list(selection.sessions), []
+    waiting = await queued_sessions(store) if selection is None else selection.sessions
     failed = {(row.scope, row.session_id): row for row in await store.read(sessions.failed_sessions)}
-    return [_due(saved, failed.get((saved.scope, saved.session_id)), at) for saved in waiting]
+    saved_or_waiting = [_due(saved, failed.get((saved.scope, saved.session_id)), at) for saved in waiting]
+    return (
+        [session for session in saved_or_waiting if isinstance(session, Saved)],
+        [session for session in saved_or_waiting if isinstance(session, NotDue)],
+    )
 
 
 def _due(saved: Saved, failed: sessions.SavedSession | None, at: datetime) -> Saved | NotDue:

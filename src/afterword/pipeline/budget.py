@@ -292,9 +292,9 @@ async def _settle(store: Store, entry: int, spent: Spending, *, is_answered: boo
 
 def _count_usage(spent: Spending, model: str) -> None:
     count(Count.CALLS, spent.calls, model=model)
-    count(Count.TOKENS, spent.prompt_tokens, model=model, token_type="input")
-    count(Count.TOKENS, spent.completion_tokens, model=model, token_type="output")
-    count(Count.TOKENS, spent.cached_tokens, model=model, token_type="cached")
+    tokens = {"input": spent.prompt_tokens, "output": spent.completion_tokens, "cached": spent.cached_tokens}
+    for token_type, number in tokens.items():
+        count(Count.TOKENS, number, model=model, token_type=token_type)
     count(Count.COST, spent.micro_usd / 1_000_000, model=model)
 
 

@@ -89,9 +89,7 @@ async def consolidate_scope(
 
     def read(transaction: Session) -> tuple[Knowledge, Policy, PairsToJudge]:
         known = lookup.read_knowledge(transaction, scope)
-        in_force = {
-            (verdict.earlier_id, verdict.later_id) for verdict in known.verdicts if verdict.judge == judge.version
-        }
+        in_force = {verdict.pair for verdict in known.verdicts if verdict.judge == judge.version}
         pairs = [pair for pair in _all_pairs(known, judge) if pair_ids(pair) not in in_force]
         return known, scope_rows.policy_of(transaction, scope), judging.prepare(transaction, known, pairs)
 
@@ -101,7 +99,9 @@ async def consolidate_scope(
         if not judged.verdicts:
             return ConsolidationResult(scope, None, unjudged=judged.unjudged, usage=judging.usage)
         before, changes = _changes(known, judged.verdicts, clock())
-        must_wait = _is_large(before, changes) or changes.unnamed.must_wait
+        served = sum(fact.is_served for fact in before)
+        is_large = served >= LARGE_SCOPE and len(changes.retired) > served * MOST_RETIRED
+        must_wait = is_large or changes.unnamed.must_wait
         is_held = not apply or must_wait or policy.holds(retires=bool(changes.retired))
         proposal = verdicts_proposal(
             scope, judge, known, judged.verdicts, clock(), usage=judging.usage, unjudged=judged.unjudged
@@ -161,8 +161,3 @@ def _changes(known: Knowledge, verdicts: Sequence[Verdict], now: datetime) -> tu
     hidden_ids = erased_ids(after.assertions, after.verdicts)
     removals = removals_between(before, changes.retired, hidden_ids, after)
     return before, replace(changes, unnamed=unnamed_removals(removals))
-
-
-def _is_large(before: Sequence[Fact], changes: Changes) -> bool:
-    served = sum(fact.is_served for fact in before)
-    return served >= LARGE_SCOPE and len(changes.retired) > served * MOST_RETIRED

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
+from functools import partial
 
 from afterword import telemetry
 from afterword.errors import AfterwordError
@@ -42,32 +42,28 @@ async def erase_and_compare(
 
     Returns the numbers of deleted rows by table.
     """
-    erased: Counter[str] = Counter()
-    touched: list[Scope] = []
-    for scope in dict.fromkeys(scopes):
-        receipt = await erasure.forget_requested_statements(store, scope, at=at, hidden_until=at - wait)
-        if receipt is not None:
-            erased.update(receipt.erased)
-            touched.append(scope)
-    if erased:
-        await store.compact()
-    await compare_again(store, touched, judge)
-    return erased
+    forget = partial(erasure.forget_requested_statements, at=at, hidden_until=at - wait)
+    return await _forget_and_compare(store, scopes, judge, forget)
 
 
 async def retain_and_compare(
     store: Store, scopes: Iterable[Scope], retention: Retention, *, judge: Judge, at: datetime
-) -> list[Receipt]:
-    """Forget in these scopes what is older than the retention allows.
+) -> Counter[str]:
+    """Forget in these scopes what is older than the retention allows. Returns the numbers of deleted rows by table."""
+    return await _forget_and_compare(store, scopes, judge, partial(apply_retention, retention=retention, at=at))
 
-    Return a receipt for each scope in which something was forgotten.
-    """
-    receipts = []
+
+async def _forget_and_compare(
+    store: Store, scopes: Iterable[Scope], judge: Judge, forget: Callable[[Store, Scope], Awaitable[Receipt | None]]
+) -> Counter[str]:
+    erased: Counter[str] = Counter()
+    touched: list[Scope] = []
     for scope in dict.fromkeys(scopes):
-        receipt = await apply_retention(store, scope, retention, at=at)
-        receipts += [receipt] if receipt is not None else []
-    if not receipts:
-        return []
-    is_clean = await store.compact()
-    await compare_again(store, [receipt.scope for receipt in receipts], judge)
-    return [replace(receipt, is_clean=is_clean) for receipt in receipts]
+        receipt = await forget(store, scope)
+        if receipt is not None:
+            erased.update(receipt.erased)
+            touched.append(scope)
+    if touched:
+        await store.compact()
+    await compare_again(store, touched, judge)
+    return erased

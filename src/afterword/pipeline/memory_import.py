@@ -111,7 +111,7 @@ async def import_memories(
             started_at=at,
             revision=planned.known.revision,
             readings=(WindowReading(source, None, None, tuple(planned.new)),),
-            verdicts=tuple({(verdict.earlier_id, verdict.later_id): verdict for verdict in verdicts}.values()),
+            verdicts=tuple({verdict.pair: verdict for verdict in verdicts}.values()),
             counts={"quarantined": planned.result.quarantined, "forgotten": planned.result.forgotten},
         )
         run_id = await store_run(store, proposal, account, is_held=planned.result.held)

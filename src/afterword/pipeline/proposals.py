@@ -11,7 +11,6 @@ from sqlmodel import Session
 
 from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Relation, Verdict
-from afterword.facts.knowledge import Knowledge
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
@@ -57,7 +56,9 @@ async def apply_proposal(
         replaced = replaced_statements(known, old, new, judging.pairs_a_statement)
         judged_before = {verdict.pair for verdict in proposal.verdicts}
         pairs = [pair for pair in replaced.pairs if pair_ids(pair) not in judged_before]
-        _check_known(current, proposal, replaced.combined)
+        relied_on = {id_ for verdict in proposal.verdicts if _has_effect(verdict) for id_ in verdict.pair}
+        if not relied_on <= replaced.combined.by_id.keys():
+            _refuse_shown(current)
         to_judge = judging.prepare(transaction, replaced.others, pairs)
         return current, proposal, session_pk, known.revision, to_judge
 
@@ -76,13 +77,6 @@ async def apply_proposal(
         return await retry_if_overtaken(
             apply, f"{run.scope} kept changing while run {run_id} was judged again; try again"
         )
-
-
-def _check_known(run: Run, proposal: Proposal, known: Knowledge) -> None:
-    """Raise `ProposalOutdated` if a statement that a dry run was judged with is no longer known."""
-    ids = {id_ for verdict in proposal.verdicts if _has_effect(verdict) for id_ in verdict.pair}
-    if not ids <= known.by_id.keys():
-        _refuse_shown(run)
 
 
 def _has_effect(verdict: Verdict) -> bool:

@@ -68,7 +68,9 @@ def required_pairs(
         pairs = [(other, statement) if other.order < statement.order else (statement, other) for other in partners]
         for earlier, later in (*pairs, *_newly_required(statement, known, count)):
             if likely is None or likely.contains(earlier, later):
-                ranks[earlier.said.id, later.said.id] = -_urgency(earlier, later), earlier.order, later.order
+                is_request = SpeechAct.ERASE in (earlier.said.act, later.said.act)
+                urgency = _similarity(earlier, later) + (FORGETTING if is_request else 0.0)
+                ranks[earlier.said.id, later.said.id] = -urgency, earlier.order, later.order
     ranked = sorted(ranks, key=ranks.__getitem__)
     return [(known.by_id[earlier], known.by_id[later]) for earlier, later in ranked]
 
@@ -214,12 +216,6 @@ def _names(retraction: IndexedStatement, statement: IndexedStatement) -> bool:
 def _similarity(first: IndexedStatement, second: IndexedStatement) -> float:
     """Return how similar the two are. The same slot outweighs any similarity of words."""
     return (SLOT if first.slot == second.slot else 0.0) + similarity(first.words, second.words)
-
-
-def _urgency(first: IndexedStatement, second: IndexedStatement) -> float:
-    """Return the rank of a pair among others: by similarity, and requests to forget first."""
-    is_request = SpeechAct.ERASE in (first.said.act, second.said.act)
-    return _similarity(first, second) + (FORGETTING if is_request else 0.0)
 
 
 def _nearest_restatements(

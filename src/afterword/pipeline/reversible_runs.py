@@ -93,7 +93,7 @@ async def _switched(
         facts_before = lookup.read_facts(transaction, run.scope, at=at)
         switch(transaction, run, at)
         after = lookup.read_knowledge(transaction, run.scope)
-        ends = (end for verdict in proposal.verdicts for end in (verdict.earlier_id, verdict.later_id))
+        ends = (end for verdict in proposal.verdicts for end in verdict.pair)
         affected = _affected(before, after) + [after.by_id[end] for end in ends if end in after.by_id]
         verdicts = missing_verdicts(transaction, after, affected, run.scope, judge)
         if verdicts:
@@ -161,11 +161,7 @@ def missing_verdicts(
     transaction: Session, known: Knowledge, affected: Sequence[Assertion], scope: Scope, judge: Judge
 ) -> tuple[Verdict, ...]:
     """Return the verdicts on the required pairs of these assertions that no live run contains."""
-    in_force = {
-        (verdict.earlier_id, verdict.later_id)
-        for assertion in affected
-        for verdict in known.verdicts_by_id.get(assertion.id, ())
-    }
+    in_force = {verdict.pair for assertion in affected for verdict in known.verdicts_by_id.get(assertion.id, ())}
     required = required_pairs((), known, compared_before=affected, pairs_a_statement=pairs_a_statement(judge))
     pairs = [pair for pair in required if pair_ids(pair) not in in_force]
     stored = read_verdicts(transaction, scope, pairs, judge.version)

@@ -47,10 +47,15 @@ async def store_run(store: Store, proposal: Proposal, account: Account, *, is_he
     def work(transaction: Session) -> int:
         if scope_rows.revision_of(transaction, proposal.scope) != proposal.revision:
             raise ScopeMoved(f"{proposal.scope} has changed since its {proposal.purpose} was judged")
-        run_id = ledger.propose_run(transaction, proposal, is_held=is_held)
-        account.assign_to_run(transaction, run_id)
-        if not is_held:
-            ledger.apply_run(transaction, proposal.scope, run_id, proposal.started_at)
-        return run_id
+        return add_run(transaction, proposal, account, is_held=is_held)
 
     return await store.write(work)
+
+
+def add_run(transaction: Session, proposal: Proposal, account: Account, *, is_held: bool) -> int:
+    """Store a run, apply it unless it is held for a person, and return its id."""
+    run_id = ledger.propose_run(transaction, proposal, is_held=is_held)
+    account.assign_to_run(transaction, run_id)
+    if not is_held:
+        ledger.apply_run(transaction, proposal.scope, run_id, proposal.started_at)
+    return run_id

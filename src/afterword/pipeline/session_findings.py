@@ -16,7 +16,6 @@ from afterword import telemetry
 from afterword.errors import Overtaken
 from afterword.extractors.agent_findings import (
     FindingCandidate,
-    FindingsExtraction,
     FindingsExtractor,
     ground_findings,
 )
@@ -28,7 +27,7 @@ from afterword.facts.findings import MOST_PER_SESSION, AgentFinding, FindingPoli
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript
 from afterword.pipeline.budget import Account, CostTracker
-from afterword.pipeline.run_storage import retry_if_overtaken
+from afterword.pipeline.run_storage import add_run, retry_if_overtaken
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.findings.finding_rows import finding_id, findings_source, is_finding_forgotten
@@ -149,25 +148,17 @@ class _FindingsReading:
 
     async def _candidates(self, window: Window) -> tuple[FindingCandidate, ...]:
         """Return what the extractor proposes for a window, which is read in halves where it is too long."""
+        agents = _agents(window, self.policy)
         try:
-            extraction = await self._extraction(window)
-        except AnswerCut:
-            halves = halve(window)
+            extraction = await self.extractor.extract_findings(window, agents, advice=self.policy.advice)
+        except ExtractionError as error:
+            self.usage += error.usage
+            halves = halve(window) if isinstance(error, AnswerCut) else None
             if halves is None:
                 raise
             return tuple([candidate for half in halves for candidate in await self._candidates(half)])
-        return extraction.candidates
-
-    async def _extraction(self, window: Window) -> FindingsExtraction:
-        try:
-            extraction = await self.extractor.extract_findings(
-                window, _agents(window, self.policy), advice=self.policy.advice
-            )
-        except ExtractionError as error:
-            self.usage += error.usage
-            raise
         self.usage += extraction.usage
-        return extraction
+        return extraction.candidates
 
     def _write(self, readings: Sequence[WindowReading], transaction: Session) -> int | None:
         scope_rows.lock_scope(transaction, self.scope)
@@ -202,8 +193,4 @@ class _FindingsReading:
             counts={"windows": len(readings), "findings": MOST_PER_SESSION - most, **counts},
         )
         is_held = scope_rows.policy_of(transaction, self.scope) is Policy.HOLD_ALL
-        run_id = ledger.propose_run(transaction, proposal, is_held=is_held)
-        self.account.assign_to_run(transaction, run_id)
-        if not is_held:
-            ledger.apply_run(transaction, self.scope, run_id, proposal.started_at)
-        return run_id
+        return add_run(transaction, proposal, self.account, is_held=is_held)

@@ -64,22 +64,20 @@ class VectorRefresher:
 
         It ends at the first error, which is part of the result. Scopes that lack nothing cost nothing.
         """
-        made = 0
-
-        def count(vectors: int) -> None:
-            nonlocal made
-            made += vectors
-
+        made: list[int] = []
         left: list[Scope] = [] if scopes is None else list(dict.fromkeys(scopes))
         try:
-            left = await self._lacking(scopes)
+            lacking = await self.store.read(
+                lambda transaction: vector_rows.lacking(transaction, self.embedder, self.clock.now())
+            )
+            left = lacking if scopes is None else [scope for scope in lacking if scope in set(scopes)]
             tracker = self.new_tracker()
             while left and self.stop() is None:
-                await self._refresh(left[0], tracker, self.clock.now(), count)
+                await self._refresh(left[0], tracker, self.clock.now(), made.append)
                 left = left if self.stop() is not None else left[1:]
         except AfterwordError as error:
-            return RefreshResult(made, len(left), error)
-        return RefreshResult(made, len(left))
+            return RefreshResult(sum(made), len(left), error)
+        return RefreshResult(sum(made), len(left))
 
     async def refresh_or_raise(self) -> int:
         """Make all missing vectors, and return how many.
@@ -114,13 +112,7 @@ class VectorRefresher:
             if result.error is not None:
                 logger.warning("vectors of %d memories are left for later: %s", result.left, result.error)
 
-    async def _lacking(self, scopes: Sequence[Scope] | None) -> list[Scope]:
-        lacking = await self.store.read(
-            lambda transaction: vector_rows.lacking(transaction, self.embedder, self.clock.now())
-        )
-        return lacking if scopes is None else [scope for scope in lacking if scope in set(scopes)]
-
-    async def _refresh(self, scope: Scope, tracker: CostTracker, at: datetime, count: Callable[[int], None]) -> None:
+    async def _refresh(self, scope: Scope, tracker: CostTracker, at: datetime, on_made: Callable[[int], None]) -> None:
         with Account(tracker, self.store, scope, PURPOSE, PURPOSE).open():
             await refresh_vectors(
                 self.store,
@@ -130,5 +122,5 @@ class VectorRefresher:
                 batch=self.batch,
                 alone=True,
                 stop=self.stop,
-                on_made=count,
+                on_made=on_made,
             )

@@ -12,8 +12,7 @@ from afterword.client.processing import ProcessingOptions, process
 from afterword.client.resources import Resources
 from afterword.errors import AfterwordError
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import queued_sessions
-from afterword.pipeline.selection import Selection
+from afterword.pipeline.batch import Selection, queued_sessions
 
 _log = telemetry.logs(__name__)
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from afterword.extractors.errors import EndpointMisconfigured, ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.answer_shape import schema_tokens, wrapped
-from afterword.extractors.model.error_translation import is_refusal, refusal_error, translated_error, web_page_error
+from afterword.extractors.model.error_translation import is_refusal, refusal_error, translated_error
 from afterword.extractors.model.metering import (
     ModelRequest,
     RequestTally,
@@ -227,7 +227,8 @@ class ModelClient:
         except (InstructorError, OpenAIError, AttributeError) as error:
             tally = current_tally()
             if tally is not None and tally.is_web_page:
-                return web_page_error(self.settings.place)
+                message = f"{self.settings.place}: this is a web page; is /v1 missing in the base URL?"
+                return EndpointMisconfigured(message)
             if isinstance(error, AttributeError):
                 raise
             if tally is not None:

@@ -43,11 +43,6 @@ def translated_error(error: Exception, place: str) -> ExtractionError:
     return _answer_error(error, place)
 
 
-def web_page_error(place: str) -> EndpointMisconfigured:
-    """Return the error for a web page in place of an answer."""
-    return EndpointMisconfigured(f"{place}: this is a web page; is /v1 missing in the base URL?")
-
-
 def refusal_error(place: str) -> AnswerRefused:
     """Return the error for an answer that the model refused to give."""
     return AnswerRefused(f"{place}: the model declined to answer; look at the session, or try another model")

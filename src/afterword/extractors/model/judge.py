@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -126,7 +125,14 @@ class ModelJudge:
         ]
         answer = await self._ask(messages, inquiry)
         if faults := _faults(answer, numbered):
-            messages += _objection(answer, faults)
+            fault_lines = "\n".join(f"- {fault}" for fault in faults)
+            messages += [
+                {"role": "assistant", "content": answer.model_dump_json(exclude_unset=True)},
+                {
+                    "role": "user",
+                    "content": f"Some numbers are wrong:\n{fault_lines}\nAnswer again, with every pair exactly once.",
+                },
+            ]
             answer = await self._ask(messages, inquiry)
             if faults := _faults(answer, numbered):
                 raise AnswerInvalid(
@@ -220,7 +226,8 @@ def _side(assertion: Assertion, other_names: Sequence[str], *, with_quotes: bool
         f"limited to {as_data(assertion.limited_to)}" if assertion.limited_to else "",
         f"also called {', '.join(map(as_data, other_names))}" if other_names else "",
     ]
-    label = f"({_day(assertion.said_at)}, {assertion.kind.value}) {as_data(assertion.subject)}, {assertion.attribute}"
+    day = f"{WEEKDAYS[assertion.said_at.weekday()]} {assertion.said_at:%Y-%m-%d}"
+    label = f"({day}, {assertion.kind.value}) {as_data(assertion.subject)}, {assertion.attribute}"
     quotes = [as_data(evidence.quote[:LONGEST_QUOTE]) for evidence in assertion.evidence if evidence.quote]
     words = f"in their words {' / '.join(quotes)}" if with_quotes and quotes else ""
     return "; ".join(part for part in (f"{label}: {as_data(assertion.statement)}", *marks, words) if part)
@@ -230,10 +237,6 @@ def _remainder(finding: Finding) -> str | None:
     """Return what stays of the earlier sentence, where the relation leaves room for that."""
     text = " ".join((finding.remainder or "").split())
     return text if text and finding.relation in (Relation.CHANGES, Relation.CORRECTS) else None
-
-
-def _day(at: datetime) -> str:
-    return f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d}"
 
 
 def _faults(answer: Findings, numbered: Mapping[int, Pair]) -> list[str]:
@@ -253,14 +256,3 @@ def _faults(answer: Findings, numbered: Mapping[int, Pair]) -> list[str]:
         "can only be retracts or beside": not_allowed,
     }
     return [f"{fault}: {', '.join(map(str, sorted(pairs)))}" for fault, pairs in pairs_by_fault.items() if pairs]
-
-
-def _objection(answer: Findings, faults: Sequence[str]) -> list[Message]:
-    fault_lines = "\n".join(f"- {fault}" for fault in faults)
-    return [
-        {"role": "assistant", "content": answer.model_dump_json(exclude_unset=True)},
-        {
-            "role": "user",
-            "content": f"Some numbers are wrong:\n{fault_lines}\nAnswer again, with every pair exactly once.",
-        },
-    ]

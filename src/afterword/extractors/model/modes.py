@@ -57,17 +57,11 @@ async def first_that_works(try_mode: Callable[[Mode], Awaitable[ExtractionError 
         error = await try_mode(mode)
         if error is None:
             return mode
-        if not _is_about_mode(error):
+        is_refused = isinstance(error, EndpointMisconfigured) and error.status in (None, 401, 403)
+        if is_refused or isinstance(error, EndpointUnavailable):
             return error
         errors.append(error)
     return errors[0]
-
-
-def _is_about_mode(error: ExtractionError) -> bool:
-    """Return whether another mode may work."""
-    if isinstance(error, EndpointMisconfigured):
-        return error.status not in (None, 401, 403)
-    return not isinstance(error, EndpointUnavailable)
 
 
 def saved_mode(path: Path, place: str) -> Mode | None:

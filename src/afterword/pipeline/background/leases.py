@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from uuid import uuid4
 
 from sqlmodel import Session
@@ -194,12 +195,11 @@ class _Lease:
     async def _hand_back(self, failure: str | None) -> None:
         """Free the job. If the store does not answer, the job is free when the lease ends."""
         until = self._from_now() if failure else None
-
-        def work(transaction: Session) -> None:
-            jobs.release_job(transaction, self.job.name, self.holder, failure=failure, blocked_until=until)
-
+        release = partial(
+            jobs.release_job, name=self.job.name, holder=self.holder, failure=failure, blocked_until=until
+        )
         with suppress(StoreError):
-            await self.store.write(work)
+            await self.store.write(release)
 
     async def _hand_back_in_time(self) -> None:
         """Free the job of a caller who is cancelled, not longer than two seconds, however often it is cancelled."""

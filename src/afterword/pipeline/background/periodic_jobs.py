@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-
-from sqlmodel import Session
+from datetime import timedelta
+from functools import partial
 
 from afterword import telemetry
 from afterword.extractors.errors import ExtractionError
@@ -118,7 +117,7 @@ class PeriodicJobs:
                 failures[str(error)] += 1
                 continue
             if not tracker.reached:
-                await self._mark(scope, self.clock.now())
+                await self.store.write(partial(jobs.mark_consolidated, scope=scope, at=self.clock.now()))
                 consolidated += 1
         return JobResult({"memories consolidated": consolidated}, failures)
 
@@ -130,8 +129,8 @@ class PeriodicJobs:
         """Forget the sessions and facts that are older than the retention allows."""
         scopes = await self.store.read(read_scopes)
         at = self.clock.now()
-        receipts = await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=at)
-        return JobResult({"rows erased": sum(sum(receipt.erased.values()) for receipt in receipts)})
+        erased = await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=at)
+        return JobResult({"rows erased": erased.total()})
 
     async def _erase(self) -> dict[str, int]:
         """Erase what people asked to be forgotten, once it has been hidden for as long as `erase_wait`.
@@ -149,16 +148,13 @@ class PeriodicJobs:
         now, rule = self.clock.now(), self.rule
         idle_since, last_before = now - timedelta(seconds=rule.idle_s), now - timedelta(seconds=rule.apart_s)
         return await self.store.read(
-            lambda transaction: jobs.scopes_to_consolidate(
-                transaction, new_sessions=rule.new_sessions, idle_since=idle_since, last_before=last_before
+            partial(
+                jobs.scopes_to_consolidate,
+                new_sessions=rule.new_sessions,
+                idle_since=idle_since,
+                last_before=last_before,
             )
         )
-
-    async def _mark(self, scope: Scope, at: datetime) -> None:
-        def work(transaction: Session) -> None:
-            jobs.mark_consolidated(transaction, scope, at)
-
-        await self.store.write(work)
 
     def jobs(self, rhythms: Mapping[str, Rhythm]) -> list[Job]:
         """Return the jobs with their rhythms. Retries come first: the same round processes what they queue again."""

@@ -129,18 +129,15 @@ class Schedule:
         try:
             lease_s = self.timing.lease_s
             report = await attempt_job(self.store, job, clock=self.clock, lease_s=lease_s, stop=self.halt)
-        except ClockAhead as error:
-            logger.warning("the job %s is not begun: %s", job.name, error)
-            report = self._failed(job, error)
         except StoreError as error:
-            logger.warning("the job %s could not be begun or ended (%s)", job.name, type(error).__name__)
-            report = self._failed(job, error)
+            if isinstance(error, ClockAhead):
+                logger.warning("the job %s is not begun: %s", job.name, error)
+            else:
+                logger.warning("the job %s could not be begun or ended (%s)", job.name, type(error).__name__)
+            report = JobReport(job.name, Ending.FAILED, self.clock.now(), failures={type(error).__name__: 1})
         if report.ending is not Ending.NOT_DUE:
             self.on_end(report)
         return report
-
-    def _failed(self, job: Job, error: StoreError) -> JobReport:
-        return JobReport(job.name, Ending.FAILED, self.clock.now(), failures={type(error).__name__: 1})
 
     async def _finish_running(self) -> None:
         """Wait for running jobs, and cancel those that take too long."""

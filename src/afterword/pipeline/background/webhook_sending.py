@@ -332,7 +332,7 @@ def _announce(transaction: Session, scope: Scope, waiting: dict[str, list[str]],
         return
     digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:20]
     content = {"scope": str(scope), "waiting": {kind: len(of_kind) for kind, of_kind in waiting.items()}, "items": ids}
-    announce(transaction, WebhookEvent.REVIEW_WAITS, scope, f"review/{scope}/{digest}", content, at)
+    webhooks.announce(transaction, WebhookEvent.REVIEW_WAITS, scope, f"review/{scope}/{digest}", content, at)
 
 
 def _mark_seen(transaction: Session, run_id: int) -> None:

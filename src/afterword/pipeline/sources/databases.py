@@ -137,18 +137,13 @@ def _logged_sessions(database: sqlite3.Connection, path: Path, scope: Scope | No
         raise SourceInvalid(f"{path} is a log that names no user: say whose it is with --user or --scope")
     query = "SELECT session_id, count(*) FROM agents WHERE session_id IS NOT NULL GROUP BY session_id"
     for session, _ in database.execute(query).fetchall():
-        messages = _logged(database, session)
+        messages = _logged_messages(path, session)
         if messages:
             said_at = _instant(messages[-1]["created_at"])
             yield Saved(scope, str(session), state=partial(_logged_messages, path, session), file_time=said_at)
 
 
 def _logged_messages(path: Path, session: str) -> list[Message]:
-    with closing(_open_read_only(path)) as database:
-        return _logged(database, session)
-
-
-def _logged(database: sqlite3.Connection, session: str) -> list[Message]:
     """Return the messages that the agents of one session received, each once, in order.
 
     The manager of a group chat forwards each message to everyone: consecutive copies are one message.
@@ -159,7 +154,9 @@ def _logged(database: sqlite3.Connection, session: str) -> list[Message]:
             AND agents.timestamp <= events.timestamp ORDER BY agents.id DESC LIMIT 1) = ?
         ORDER BY events.id"""
     messages: list[Message] = []
-    for state, timestamp in database.execute(query, (session,)):
+    with closing(_open_read_only(path)) as database:
+        rows = database.execute(query, (session,)).fetchall()
+    for state, timestamp in rows:
         message = _received(_parsed(state), timestamp)
         if message is not None and not (messages and _content(messages[-1]) == _content(message)):
             messages.append(message)

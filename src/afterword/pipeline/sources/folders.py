@@ -77,12 +77,8 @@ def find_sessions(
     sessions = [saved for _, saved in located]
     if not sessions:
         raise SourceInvalid(f"no session at {', '.join(map(str, paths)) or manifest}; see `afterword run --help`")
-    return sorted(sessions, key=_began_at)
-
-
-def _began_at(saved: Saved) -> datetime:
-    """Return when a session began, as far as it is known; its zone is known only where it is read."""
-    return in_zone(saved.started_at or saved.file_time or datetime.max, UTC)
+    # The zone of a session is known only where it is read.
+    return sorted(sessions, key=lambda saved: in_zone(saved.started_at or saved.file_time or datetime.max, UTC))
 
 
 def _check_different(located: Sequence[tuple[Path, Saved]]) -> None:
