@@ -234,14 +234,15 @@ async def sessions_to_process(
     `NotFound` if a recorded session is named that the store does not have.
     """
     if selection is not None and selection.are_named:
+        named = list(selection.sessions)
 
         def check_recorded(transaction: Session) -> None:
-            for session in selection.sessions:
+            for session in named:
                 if session.path is None and session.state is None and not session.reread:
                     sessions.load_state(transaction, session.scope, session.session_id)
 
         await store.read(check_recorded)
-        return list(selection.sessions), []
+        return named, []
     waiting = await queued_sessions(store) if selection is None else selection.sessions
     failed = {(row.scope, row.session_id): row for row in await store.read(sessions.failed_sessions)}
     saved_or_waiting = [_due(saved, failed.get((saved.scope, saved.session_id)), at) for saved in waiting]

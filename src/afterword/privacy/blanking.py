@@ -72,16 +72,13 @@ def _with_spans_blanked(text: str, spans: Iterable[Span]) -> str:
         while end < len(text) and unicodedata.combining(text[end]):
             end += 1
     remaining = "".join([*parts, text[end:]])
-    return remaining if _has_other_words(remaining) else FORGOTTEN
+    has_words = FORGOTTEN not in remaining or any(map(str.isalnum, remaining.replace(FORGOTTEN, "")))
+    return remaining if has_words else FORGOTTEN
 
 
 def has_blanked_words(text: str) -> bool:
     """Return whether words of the text were replaced with `[forgotten]`."""
     return FORGOTTEN in text
-
-
-def _has_other_words(text: str) -> bool:
-    return FORGOTTEN not in text or any(character.isalnum() for character in text.replace(FORGOTTEN, ""))
 
 
 def spans_to_blank(
@@ -99,18 +96,11 @@ def spans_to_blank(
     """
     text = composed(text)
     flags = bytearray(len(text))
-    _mark(flags, text, quotes, 1)
-    _mark(flags, text, quotes_to_keep, 0)
-    _mark(flags, text, values, 1)
-    _mark(flags, text, values_to_keep, 0)
+    for flag, phrases in ((1, quotes), (0, quotes_to_keep), (1, values), (0, values_to_keep)):
+        for pattern in filter(None, map(_pattern, phrases)):
+            for match in pattern.finditer(text):
+                flags[match.start() : match.end()] = bytes([flag]) * (match.end() - match.start())
     return spans_of_flags(text, flags) if any(flags) else []
-
-
-def _mark(flags: bytearray, text: str, phrases: Iterable[str], value: int) -> None:
-    for phrase in phrases:
-        pattern = _pattern(phrase)
-        for match in pattern.finditer(text) if pattern else ():
-            flags[match.start() : match.end()] = bytes([value]) * (match.end() - match.start())
 
 
 def spans_of_flags(text: str, flags: Sequence[int]) -> list[Span]:

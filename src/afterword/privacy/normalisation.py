@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from afterword.normal_form import composed
 
@@ -56,19 +57,14 @@ _PLAIN = re.compile(r"[\t\n\r -~]*+")
 
 @dataclass(frozen=True, slots=True)
 class PlainText:
-    """The plain form of a text. `text[i]` stands for the characters `starts[i]` to `ends[i]` of the original.
-
-    `starts` and `ends` are None if the plain form is the original.
-    """
+    """The plain form of a text. `text[i]` stands for the characters `starts[i]` to `ends[i]` of the original."""
 
     text: str
-    starts: list[int] | None = None
-    ends: list[int] | None = None
+    starts: Sequence[int]
+    ends: Sequence[int]
 
     def original_span(self, start: int, end: int) -> Span:
-        """Return the span of the original that a span of the plain form stands for."""
-        if self.starts is None or self.ends is None:
-            return start, end
+        """Return the span of the original that a span of the plain form, which is not empty, stands for."""
         return self.starts[start], self.ends[end - 1]
 
 
@@ -157,14 +153,7 @@ def _joins(text: str, index: int) -> bool:
     return is_script or is_emoji
 
 
-class _PlainCharacters(dict[str, str]):
-    """The plain characters of each character, computed once."""
-
-    def __missing__(self, character: str) -> str:
-        plain = self[character] = _plain_character(character)
-        return plain
-
-
+@cache
 def _plain_character(character: str) -> str:
     if is_invisible(character) and character not in _LOOKALIKES:
         return ""
@@ -180,24 +169,21 @@ def _folded(character: str) -> str:
     return " " if unicodedata.category(character) == "Zs" else character
 
 
-_CHARACTERS = _PlainCharacters()
-
-
 def plain_characters(text: str) -> PlainText:
     """Return the plain form of a text with its emphasis."""
     if _PLAIN.fullmatch(text):
-        return PlainText(text)
+        return PlainText(text, range(len(text)), range(1, len(text) + 1))
     characters: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
     base = ""
     for index, character in enumerate(text):
-        plain = _CHARACTERS[character]
+        plain = _plain_character(character)
         if not plain and base and unicodedata.combining(character):
             # A decomposed letter: "e" and an accent are the letter "é".
             composed = unicodedata.normalize("NFC", base + character)
-            if len(composed) == 1 and len(_CHARACTERS[composed]) == 1:
-                base, characters[-1] = composed, _CHARACTERS[composed]
+            if len(composed) == 1 and len(_plain_character(composed)) == 1:
+                base, characters[-1] = composed, _plain_character(composed)
             ends[-1] = index + 1
             continue
         characters.extend(plain)
@@ -225,6 +211,4 @@ def _without(plain: PlainText, dropped: set[int], replaced: dict[int, str]) -> P
     """Return the plain text without the characters at `dropped`, and with others in place of those at `replaced`."""
     places = [place for place in range(len(plain.text)) if place not in dropped]
     text = "".join([replaced[place] if place in replaced else plain.text[place] for place in places])
-    if plain.starts is None or plain.ends is None:
-        return PlainText(text, places, [place + 1 for place in places])
     return PlainText(text, [plain.starts[place] for place in places], [plain.ends[place] for place in places])

@@ -73,10 +73,7 @@ class _Record:
             return HIDDEN if is_hidden else None
         change = self._markers.read(text)
         self._is_aside = change is RecordChange.THIS
-        if change is RecordChange.OFF:
-            self._is_off = True
-        elif change is RecordChange.ON:
-            self._is_off = False
+        self._is_off = change is RecordChange.OFF or (self._is_off and change is not RecordChange.ON)
         if not (self._is_off or self._is_aside):
             self._put_on_record(text)
             return None
@@ -206,14 +203,12 @@ def _strings(value: Any, key: str = "") -> Iterable[str]:
 def _hidden_message(message: Mapping[str, Any], placeholder: str) -> dict[str, Any]:
     hidden = {key: value if key in NEVER_HIDDEN else _hide(value, key, placeholder) for key, value in message.items()}
     content = message.get("content")
-    if isinstance(content, list) and not any(_is_tool_part(part) for part in content):
+    parts = content if isinstance(content, list) else ()
+    has_tool_part = any(isinstance(part, Mapping) and not {"arguments", "call_id"}.isdisjoint(part) for part in parts)
+    if isinstance(content, list) and not has_tool_part:
         # A list of words and pictures becomes a list of one placeholder.
         hidden["content"] = [placeholder]
     return hidden
-
-
-def _is_tool_part(part: object) -> bool:
-    return isinstance(part, Mapping) and not {"arguments", "call_id"}.isdisjoint(part)
 
 
 def _hide(value: Any, key: str, placeholder: str) -> Any:

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from afterword.privacy.normalisation import PlainText, plain_forms
+from afterword.privacy.normalisation import plain_forms
 from afterword.privacy.secret_answers import Announcement, announced_secrets, announcement_in
 from afterword.privacy.secret_fields import kind_of_named_field
-from afterword.privacy.secret_kinds import HintedText, Pattern, Secret, SentencePattern, Span
+from afterword.privacy.secret_kinds import HintedText, Secret, Span
 from afterword.privacy.secret_patterns import PATTERNS
 from afterword.privacy.secret_values import is_distinct
 from afterword.privacy.state_keys import NEVER_MASKED
@@ -74,11 +74,6 @@ def is_masked(text: str) -> bool:
     return "[redacted: " in text and not any(character.isalnum() for character in MASK.sub("", text))
 
 
-def _speaker_of(message: Mapping[str, Any]) -> str:
-    keys = ("source", "author_name", "name", "role", "type")
-    return str(next((message[key] for key in keys if message.get(key)), None))
-
-
 class Masking:
     """Masks texts that belong together: a secret recognised in one text is also masked in the texts after it.
 
@@ -119,7 +114,7 @@ class Masking:
                 if is_answer and pending.kind in self.kinds
                 else []
             )
-            masked, _ = self._mask_spans(masked, spans, pending.kind)
+            masked = self._mask_spans(masked, spans, pending.kind)
             # "Go ahead." between an announcement and the secret leaves it pending.
             if not is_answer and len(masked) <= _LONGEST_INTERJECTION:
                 self._announced = pending
@@ -160,27 +155,29 @@ class Masking:
 
         The number is None if none of the patterns from the first on matches.
         """
-        forms = _hinted_forms(text)
+        forms = [(form, HintedText(form.text, _HINTS)) for form in plain_forms(text)]
         for number in _possible_patterns(forms[0][1].hints):
             pattern = PATTERNS[number]
             if number < first or pattern.kind not in self.kinds:
                 continue
             spans = _merged(
                 form.original_span(*span)
-                for form, hinted in _forms_for(pattern, forms)
-                for span in _hinted_spans(pattern, hinted)
+                # Only of a password it matters whether it is quoted.
+                for form, hinted in (forms if pattern.kind is Secret.PASSWORD else forms[:1])
+                for span in pattern.spans(hinted.text, hinted.regions(pattern.hints))
             )
-            text, is_changed = self._mask_spans(text, _unmasked(text, spans), pattern.kind)
-            if is_changed:
-                return text, number + 1
+            if unmasked := _unmasked(text, spans):
+                return self._mask_spans(text, unmasked, pattern.kind), number + 1
         return text, None
 
-    def _mask_spans(self, text: str, spans: Sequence[Span], kind: Secret) -> tuple[str, bool]:
+    def _mask_spans(self, text: str, spans: Sequence[Span], kind: Secret) -> str:
         for start, end in spans:
             self._learn(text[start:end], kind)
-        return (self._replace_spans(text, spans, kind), True) if spans else (text, False)
+        return self._replace_spans(text, spans, kind)
 
-    def _replace_spans(self, text: str, spans: Sequence[tuple[int, int]], kind: Secret) -> str:
+    def _replace_spans(self, text: str, spans: Sequence[Span], kind: Secret) -> str:
+        if not spans:
+            return text
         self.counts[kind] += len(spans)
         parts, end = [], 0
         for start, stop in spans:
@@ -203,8 +200,7 @@ class Masking:
         for kind in dict.fromkeys(self._known.values()):
             matches = self._repeated.finditer(text)
             of_kind = (match.span() for match in matches if self._known[match.group()] is kind)
-            spans = _unmasked(text, of_kind)
-            text = self._replace_spans(text, spans, kind) if spans else text
+            text = self._replace_spans(text, _unmasked(text, of_kind), kind)
         return text
 
     def _mask_value(self, value: Any, key: str = "", depth: int = 0) -> Any:
@@ -224,7 +220,8 @@ class Masking:
 
     def _mask_object(self, value: Mapping[Any, Any], key: str, depth: int) -> dict[Any, Any]:
         if not _CONTENT_KEYS.isdisjoint(value) and depth == 0:
-            self._speaker = _speaker_of(value)
+            keys = ("source", "author_name", "name", "role", "type")
+            self._speaker = str(next((value[name] for name in keys if value.get(name)), None))
         is_part = key in _CONTENT_KEYS and value.get("type") == "text"
         return {
             name: self._mask_value(inner, "content" if is_part and name == "text" else str(name), depth)
@@ -256,22 +253,6 @@ def _possible_patterns(hints: frozenset[str]) -> tuple[int, ...]:
     return tuple(
         number for number, pattern in enumerate(PATTERNS) if not pattern.hints or not hints.isdisjoint(pattern.hints)
     )
-
-
-def _hinted_forms(text: str) -> list[tuple[PlainText, HintedText]]:
-    return [(form, HintedText(form.text, _HINTS)) for form in plain_forms(text)]
-
-
-def _forms_for(
-    pattern: Pattern | SentencePattern, forms: Sequence[tuple[PlainText, HintedText]]
-) -> Sequence[tuple[PlainText, HintedText]]:
-    # Only of a password it matters whether it is quoted.
-    return forms if pattern.kind is Secret.PASSWORD else forms[:1]
-
-
-def _hinted_spans(pattern: Pattern | SentencePattern, hinted: HintedText) -> Iterable[Span]:
-    """Return the spans that a pattern matches in the regions around its hints."""
-    return pattern.spans(hinted.text, hinted.regions(pattern.hints))
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:

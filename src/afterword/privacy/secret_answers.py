@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from afterword.privacy import secret_values as values
-from afterword.privacy.normalisation import PlainText, plain_form
+from afterword.privacy.normalisation import plain_form
 from afterword.privacy.secret_cues import CODE_WORD, IS, KEY, ONE_TIME, PASSWORD, PIN, PLACE, WEAK_PASSWORD
 from afterword.privacy.secret_kinds import Secret, Span, compiled
 
@@ -87,19 +87,15 @@ def announced_secrets(text: str, announcement: Announcement) -> list[Span]:
     start = lead.end() if lead else 0
     end = max(start, next(_POLITE.finditer(plain.text)).start())  # it matches at the end of any text
     spans = [match.span() for match in _WORD.finditer(plain.text, start, end)]
-    spans = [(first, _without_stop(plain, first, last)) for first, last in spans][:_MOST_WORDS]
+    # A word keeps one character, whatever it is.
+    spans = [(first, first + max(1, len(plain.text[first:last].rstrip(".,;:?)")))) for first, last in spans]
+    spans = spans[:_MOST_WORDS]
     words = [plain.text[first:last] for first, last in spans]
     is_alone = len(words) == 1 or (bool(words) and plain.text[spans[0][1] : spans[0][1] + 1] in (",", ".", ";"))
     chosen = [span for span, word in zip(spans, words, strict=True) if _is_shaped(word, announcement.kind)]
     if not chosen and is_alone and announcement.is_certain and values.may_be_password(words[0]):
         chosen = spans[:1] if announcement.kind is Secret.PASSWORD else []
     return [plain.original_span(first, last) for first, last in chosen]
-
-
-def _without_stop(plain: PlainText, first: int, last: int) -> int:
-    while last > first + 1 and plain.text[last - 1] in ".,;:?)":
-        last -= 1
-    return last
 
 
 def _is_shaped(word: str, kind: Secret) -> bool:

@@ -14,7 +14,7 @@ from afterword.privacy.secret_cues import (
     PIN,
     PLACE,
 )
-from afterword.privacy.secret_kinds import Check, Pattern, Secret, SentencePattern
+from afterword.privacy.secret_kinds import Check, Pattern, Secret, SentencePattern, any_value
 
 _BEFORE_NUMBER, _AFTER_NUMBER = r"(?<![\w.,/:€$£+-])", r"(?![\w]|[.:,/-]\d|\s?[%€$£°])"
 _DIGITS = rf"{_BEFORE_NUMBER}(?P<value>\d(?:[ -]?\d){{3,7}}+){_AFTER_NUMBER}"
@@ -96,7 +96,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         r"(?<![\w.,-])(?P<value>(?:[A-Z]-)?\d{3}[ -]?\d{1,5}) is (?:your|the|my)\b(?:\s[\w-]{1,20}){0,4}?"
         r"\s(?:code|otp|tan|passcode|pin)\b",
         ("code", "otp", "tan", "pin"),
-        numbers.any_number,
+        any_value,
     ),
     _pattern(
         "code of a door or an alarm",
@@ -137,12 +137,12 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         "combination of a lock",
         rf"\b(?:combination|combo|kombination|combinaci[óo]n|combinaison|combinazione|combinação|combinatie)\b(?:[^.!?;\n]{{0,30}}?)\s{IS}:?\s{{1,2}}(?P<value>\d{{1,4}}(?:[ -]\d{{1,4}}){{1,5}}+)",
         ("comb", "komb"),
-        numbers.any_number,
+        any_value,
     ),
     _pattern(
         "security code of a card",
         r"(?<![\w-])(?:cvc2?|cvv2?|csc|cid|security code|prüfziffer|kartenprüfnummer)(?:\s(?:is|code|number|ist|es|est|è|é))?\W{1,3}(?P<value>\d{3,4})(?![\w-]|[.:,/]\d)",
         ("cvc", "cvv", "csc", "cid", "security code", "prüf"),
-        numbers.any_number,
+        any_value,
     ),
 )

@@ -131,12 +131,8 @@ class HintedText:
             if regions and start <= regions[-1][1]:
                 start = regions.pop()[0]
             regions.append((start, min(len(self.text), place + _REGION_AFTER)))
-        return [(start, self._word_end(end)) for start, end in regions]
-
-    def _word_end(self, end: int) -> int:
-        """Return where the word at this place ends, so that no region ends inside of a secret."""
-        match = _WORD_END.match(self.text, end)
-        return match.end() if match else end
+        # No region ends inside of a secret. The expression of a word's end matches everywhere.
+        return [(start, next(_WORD_END.finditer(self.text, end)).end()) for start, end in regions]
 
     def _places_of(self, hint: str) -> list[int]:
         if hint not in self._places:

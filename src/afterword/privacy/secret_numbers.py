@@ -40,11 +40,6 @@ _PIN_CUE = re.compile(
 )
 
 
-def any_number(match: re.Match[str]) -> Span | None:
-    """Return the span of the value: any number that the pattern matches is a secret."""
-    return match.span("value")
-
-
 def check_pin(match: re.Match[str]) -> Span | None:
     """Return the span of a PIN of four to eight digits. Without a link it must follow the capitals "PIN"."""
     digits = sum(character.isdigit() for character in match.group("value"))
@@ -75,7 +70,11 @@ def check_card(match: re.Match[str]) -> Span | None:
     from stdnum import luhn
 
     digits = "".join(character for character in match.group("value") if character.isdigit())
-    return match.span("value") if _is_issued(digits) and luhn.is_valid(digits) else None
+    first = int(digits[:4])
+    is_issued = any(
+        len(digits) in lengths and any(first in numbers for numbers in ranges) for lengths, ranges in _ISSUERS
+    )
+    return match.span("value") if is_issued and luhn.is_valid(digits) else None
 
 
 def check_iban(match: re.Match[str]) -> Span | None:
@@ -93,11 +92,6 @@ def check_iban(match: re.Match[str]) -> Span | None:
         if is_whole and account.isascii() and iban.is_valid(account[:length], check_country=False):
             return start, stop
     return None
-
-
-def _is_issued(digits: str) -> bool:
-    first = int(digits[:4])
-    return any(len(digits) in lengths and any(first in numbers for numbers in ranges) for lengths, ranges in _ISSUERS)
 
 
 def check_sentence_pin(match: re.Match[str]) -> Span | None:

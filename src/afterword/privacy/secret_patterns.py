@@ -32,7 +32,7 @@ from afterword.privacy.secret_cues import (
     WEAK_PASSWORD,
     WEAK_PASSWORD_HINTS,
 )
-from afterword.privacy.secret_kinds import Check, Pattern, Secret, SentencePattern
+from afterword.privacy.secret_kinds import Check, Pattern, Secret, SentencePattern, any_value
 from afterword.privacy.secret_providers import PROVIDER_PATTERNS
 
 _START = r"(?<![^\W_])"
@@ -205,7 +205,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         Secret.CARD,
         rf"{CARD}[^\n]{{0,40}}?(?<![\w.-])(?P<value>\d{{4}}(?P<sep>[ .-])\d{{4}}(?P=sep)\d{{4}}(?P=sep)\d{{4}})(?![\w-])",
         ("card", "karte", "tarjeta", "carte", "carta", "cartão", "visa", "amex", "pas"),
-        numbers.any_number,
+        any_value,
     ),
     _pattern(
         "iban",
@@ -220,7 +220,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         r"(?<![\w-])(?:ssn|social security(?: (?:number|no\.?|#))?)(?:\s(?:is|was))?[\s:#=]{1,3}"
         r"(?P<value>\d{3}([ .-]?)\d{2}\2\d{4})(?![\w-])",
         ("ssn", "social security"),
-        numbers.any_number,
+        any_value,
     ),
     _pattern(
         "identity number beside its word",

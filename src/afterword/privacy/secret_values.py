@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 
 from afterword.facts.words import plain_words
@@ -96,31 +95,20 @@ def check_header(match: re.Match[str]) -> Span | None:
     """Return the span of a header's value: letters with digits, or long and in both letter cases."""
     value = match.group("value")
     is_cased = len(value) >= 16 and value != value.lower() and value != value.upper()
-    return match.span("value") if (_is_mixed(value) or is_cased) and not _is_placeholder(value) else None
+    return match.span("value") if (_is_mixed(value) or is_cased) and not _PLACEHOLDER.match(value) else None
 
 
 def check_url_password(match: re.Match[str]) -> Span | None:
     """Return the span of the password in a URL, unless it is a placeholder."""
-    return None if _is_placeholder(match.group("value")) else match.span("value")
+    return None if _PLACEHOLDER.match(match.group("value")) else match.span("value")
 
 
 def check_option(match: re.Match[str]) -> Span | None:
     """Return the span of the value of a command's option."""
     start, end = _bare(match)
     value = match.string[start:end]
-    no_value = len(value) < 3 or _is_placeholder(value) or value.startswith("-") or value.casefold() in NO_VALUE
-    return None if no_value or _is_code(value) else (start, end)
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A possible password: whether it is quoted, assigned, has words before its link, and ends its clause."""
-
-    value: str
-    is_quoted: bool
-    is_assigned: bool
-    is_far: bool
-    is_last: bool
+    no_value = len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith("-") or value.casefold() in NO_VALUE
+    return None if no_value or _CODE.match(value) else (start, end)
 
 
 def check_password(match: re.Match[str]) -> Span | None:
@@ -128,57 +116,44 @@ def check_password(match: re.Match[str]) -> Span | None:
     start, end = _bare(match)
     value, gap = match.string[start:end], match.groupdict().get("gap") or ""
     is_quoted = start > match.start("value")
-    if _names_no_password(value) or _OWNER_BEFORE.search(gap) or (not is_quoted and _is_code(value)):
+    if _names_no_password(value) or _OWNER_BEFORE.search(gap) or (not is_quoted and _CODE.match(value)):
         return None
-    is_assigned = "link" in match.groupdict() or bool(
-        _ASSIGNED.search(match.group()[: match.start("value") - match.start()])
-    )
+    before = match.string[match.start() : match.start("value")]
+    is_assigned = "link" in match.groupdict() or _ASSIGNED.search(before) is not None
+    # Words stand between the word for a password and its link with the value.
     is_far = bool(gap) and not (is_assigned and len(gap.split()) <= _FEW_WORDS)
-    candidate = _Candidate(value, is_quoted, is_assigned, is_far, bool(_CLAUSE_END.match(match.string, end)))
-    check = next((check for has_shape, check in _PASSWORD_SHAPES if has_shape(value)), _is_word_password)
-    return (start, end) if check(candidate) else None
+    if value.isdigit():
+        is_password = len(value) >= 4 and not is_far
+    elif _is_striking(value):
+        is_password = not _MEASURE.match(value) and (not is_far or is_quoted or _is_mixed(value))
+    elif " " in value:
+        is_password = is_quoted and not is_far and _are_no_sentence(value)
+    else:
+        word = value.rstrip("!")
+        is_last = _CLAUSE_END.match(match.string, end) is not None
+        is_plain = _is_plain_word(word) or (not is_assigned and _ADVERB.search(word))
+        is_password = not is_far and not is_plain and (is_quoted or is_last)
+    return (start, end) if is_password else None
 
 
 def _names_no_password(value: str) -> bool:
-    return len(value) < 3 or _is_placeholder(value) or bool(_NOUN.match(value))
+    return len(value) < 3 or bool(_PLACEHOLDER.match(value) or _NOUN.match(value))
 
 
-def _is_number_password(candidate: _Candidate) -> bool:
-    return len(candidate.value) >= 4 and not candidate.is_far
-
-
-def _is_striking_password(candidate: _Candidate) -> bool:
-    return not _MEASURE.match(candidate.value) and (
-        not candidate.is_far or candidate.is_quoted or _is_mixed(candidate.value)
-    )
-
-
-def _is_phrase_password(candidate: _Candidate) -> bool:
-    return candidate.is_quoted and not candidate.is_far and _are_no_sentence(candidate.value)
-
-
-def _is_word_password(candidate: _Candidate) -> bool:
-    word = candidate.value.rstrip("!")
-    is_plain = len(word) < 4 or word.casefold() in NO_VALUE or bool(_GRAMMAR.search(word))
-    is_plain |= not candidate.is_assigned and bool(_ADVERB.search(word))
-    return not candidate.is_far and not is_plain and (candidate.is_quoted or candidate.is_last)
+def _is_plain_word(word: str) -> bool:
+    return len(word) < 4 or word.casefold() in NO_VALUE or _GRAMMAR.search(word) is not None
 
 
 def check_reversed_password(match: re.Match[str]) -> Span | None:
     """Return the span of a password before its word: "X is my password", "use X as the password"."""
     start, end = _bare(match)
     value = match.string[start:end]
-    if _names_no_password(value) or _is_code(value) or _MEASURE.match(value) or _PRODUCT.match(value):
+    if _names_no_password(value) or _CODE.match(value) or _MEASURE.match(value) or _PRODUCT.match(value):
         return None
     if _is_striking(value) or (value.isdigit() and len(value) >= 4):
         return start, end
-    is_word = len(value) >= 4 and value.casefold() not in NO_VALUE and not _GRAMMAR.search(value)
-    return (start, end) if is_word and _is_sure_password(match) else None
-
-
-def _is_sure_password(match: re.Match[str]) -> bool:
-    ends_clause = _CLAUSE_END.match(match.string, match.end()) is not None
-    return bool(match.group("sure")) and not match.group("far") and ends_clause
+    is_sure = match["sure"] and not match["far"] and _CLAUSE_END.match(match.string, match.end())
+    return (start, end) if is_sure and not _is_plain_word(value) else None
 
 
 def check_striking_password(match: re.Match[str]) -> Span | None:
@@ -199,7 +174,7 @@ def check_random_password(match: re.Match[str]) -> Span | None:
 
 def looks_random(value: str) -> bool:
     """Return whether a word looks like a password and like no product, measure, address or piece of code."""
-    if len(value) < 6 or not _is_mixed(value) or _is_placeholder(value) or _is_code(value):
+    if len(value) < 6 or not _is_mixed(value) or _PLACEHOLDER.match(value) or _CODE.match(value):
         return False
     if (
         _MEASURE.match(value)
@@ -213,26 +188,21 @@ def looks_random(value: str) -> bool:
 
 def may_be_password(word: str) -> bool:
     """Return whether a word that is given as an answer may be a password: no function word and no participle."""
-    return (
-        len(word) >= 4
-        and word.casefold() not in NO_VALUE
-        and not _names_no_password(word)
-        and not _GRAMMAR.search(word)
-    )
+    return not _is_plain_word(word) and not _names_no_password(word)
 
 
 def check_command_password(match: re.Match[str]) -> Span | None:
     """Return the span of a password at a fixed place of a command or address, unless it is a placeholder."""
     start, end = _bare(match)
     value = match.string[start:end]
-    return None if len(value) < 3 or _is_placeholder(value) or value.startswith(("-", "$")) else (start, end)
+    return None if len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith(("-", "$")) else (start, end)
 
 
 def check_key_shape(match: re.Match[str]) -> Span | None:
     """Return the span of a long random word: letters with digits, and as many different ones as chance gives."""
     start, end = _bare(match)
     value = match.string[start:end]
-    if not _is_mixed(value) or _is_placeholder(value) or _MEASURE.match(value) or _ADDRESS.search(value):
+    if not _is_mixed(value) or _PLACEHOLDER.match(value) or _MEASURE.match(value) or _ADDRESS.search(value):
         return None
     changes = sum(before.isdigit() != after.isdigit() for before, after in pairwise(value))
     counts = Counter(value)
@@ -265,8 +235,8 @@ def check_adjacent_password(match: re.Match[str]) -> Span | None:
     """Return the span of a value right after the word "password": letters with digits only."""
     start, end = _bare(match)
     value = match.string[start:end]
-    is_striking = len(value) >= 6 and _is_mixed(value) and not _is_placeholder(value)
-    return (start, end) if is_striking and not _MEASURE.match(value) and not _is_code(value) else None
+    is_striking = len(value) >= 6 and _is_mixed(value) and not _PLACEHOLDER.match(value)
+    return (start, end) if is_striking and not _MEASURE.match(value) and not _CODE.match(value) else None
 
 
 def check_token(match: re.Match[str]) -> Span | None:
@@ -274,11 +244,11 @@ def check_token(match: re.Match[str]) -> Span | None:
     start, end = _bare(match)
     value = match.string[start:end]
     is_quoted = start > match.start("value")
-    if len(value) < 8 or " " in value or _is_placeholder(value) or _MEASURE.match(value) or _NOUN.match(value):
+    if len(value) < 8 or " " in value or _PLACEHOLDER.match(value) or _MEASURE.match(value) or _NOUN.match(value):
         return None
     if match.groupdict().get("gap") and len(value) < 12:
         return None
-    return (start, end) if _is_mixed(value) and (is_quoted or not _is_code(value)) else None
+    return (start, end) if _is_mixed(value) and (is_quoted or not _CODE.match(value)) else None
 
 
 def _bare(match: re.Match[str]) -> Span:
@@ -317,29 +287,9 @@ def _is_striking(value: str) -> bool:
     return _is_mixed(value) or _has_symbol(value)
 
 
-def _has_words(value: str) -> bool:
-    return " " in value
-
-
-_PASSWORD_SHAPES: tuple[tuple[Callable[[str], bool], Callable[[_Candidate], bool]], ...] = (
-    (str.isdigit, _is_number_password),
-    (_is_striking, _is_striking_password),
-    (_has_words, _is_phrase_password),
-)
-"""Shapes of a value, each with the check that decides. The first matching shape counts, otherwise the word check."""
-
-
-def _is_placeholder(value: str) -> bool:
-    return bool(_PLACEHOLDER.match(value))
-
-
-def _is_code(value: str) -> bool:
-    return bool(_CODE.match(value))
-
-
 def is_secret_value(kind: str, value: str) -> bool:
     """Return whether the value of a field named like a secret of this kind is a secret."""
-    if not value.strip() or _is_placeholder(value):
+    if not value.strip() or _PLACEHOLDER.match(value):
         return False
     if kind == "token":
         return len(value) >= 8 and _is_mixed(value) and " " not in value
