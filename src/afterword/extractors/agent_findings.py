@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from afterword.extractors.candidates import Citation
 from afterword.extractors.conversation import last_said
@@ -54,8 +54,6 @@ Place = tuple[str, int, int]
 class FindingCandidate(BaseModel):
     """One thing that an agent found or advised."""
 
-    model_config = ConfigDict(extra="ignore")
-
     kind: Literal["finding", "advice"] = "finding"
     statement: str = Field(description="One self-contained sentence.")
     topic: str = Field(description="What it is about, in one to four words.")
@@ -77,8 +75,6 @@ class FindingCandidate(BaseModel):
 class FindingsAnswer(Shape):
     """What agents found and advised in one transcript."""
 
-    model_config = ConfigDict(extra="ignore")
-
     findings: list[FindingCandidate]
 
 
@@ -97,14 +93,12 @@ class FindingsExtractor(Protocol):
     @property
     def findings_version(self) -> str:
         """Identifies what the answer depends on besides the window and the agents."""
-        ...
 
     async def extract_findings(self, window: Window, agents: Sequence[str], *, advice: bool) -> FindingsExtraction:
         """Return what these agents found in the window, with `advice` also what they advised.
 
         Raises an `ExtractionError` if there was no answer.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from datetime import date
 from enum import StrEnum
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidatorFunctionWrapHandler, field_validator
+from pydantic import BaseModel, Field, ValidatorFunctionWrapHandler, field_validator
 
 from afterword.extractors.model.answer_shape import Shape
 from afterword.facts.assertions import Cue, Kind, SpeechAct
@@ -35,16 +35,12 @@ class Modality(StrEnum):
 class Citation(BaseModel):
     """Words copied from one turn."""
 
-    model_config = ConfigDict(extra="ignore")
-
     turn: int = Field(description="The number of the turn.")
     quote: str = Field(description="Words copied from that turn, unchanged and unbroken.")
 
 
 class Candidate(BaseModel):
     """One proposed fact, or one thing taken back."""
-
-    model_config = ConfigDict(extra="ignore")
 
     kind: Kind
     subject: str = Field(description="'user' for the owner of the memory, else the name of whom or what it is about.")
@@ -75,8 +71,6 @@ class Candidate(BaseModel):
 
 class Answer(Shape):
     """What a model answers for one window."""
-
-    model_config = ConfigDict(extra="ignore")
 
     facts: list[Candidate]
     secrets: list[Citation] = Field([], description="Secrets that stand in the turns, unmasked.")

@@ -66,15 +66,12 @@ class Extractor(Protocol):
     @property
     def version(self) -> str:
         """Identifies what the answer depends on besides the window: extractor, model and prompt version."""
-        ...
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the window supports.
 
         Raises an `ExtractionError` if there was no answer. A missing answer never counts as "no facts".
         """
-        ...
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
         """Return corrected candidates for the rejected ones, or none if nothing can be corrected."""
-        ...

@@ -21,19 +21,16 @@ class Judge(Protocol):
     @property
     def version(self) -> str:
         """Identifies what its verdicts depend on besides the pair: judge, model and prompt version."""
-        ...
 
     @property
     def pairs_a_call(self) -> int | None:
         """The most pairs in one call, or None if calls cost nothing."""
-        ...
 
     def judge(self, pairs: Sequence[Pair]) -> Coroutine[Any, Any, tuple[list[Verdict], Usage]]:
         """Return a verdict for each pair that it can decide. The assertions of other pairs both stay valid.
 
         Raises an `ExtractionError` if there was no answer. A missing answer never counts as "no conflict".
         """
-        ...
 
 
 @runtime_checkable
@@ -43,13 +40,11 @@ class SelectiveJudge(Judge, Protocol):
     @property
     def pairs_a_statement(self) -> int | None:
         """The most pairs of a later statement with those of other slots, or None if all required pairs are judged."""
-        ...
 
     def judge(
         self, pairs: Sequence[Pair], other_names: OtherNames | None = None
     ) -> Coroutine[Any, Any, tuple[list[Verdict], Usage]]:
         """Return a verdict for each pair. `other_names` holds other names of the subjects."""
-        ...
 
 
 def pairs_a_statement(judge: Judge) -> int | None:

@@ -187,22 +187,26 @@ def quote_cut_from_denial(statement: str, quotes: Iterable[tuple[str, str, str]]
 
 def statement_support(value: str, statement: str, others: str, quoted: Quoted) -> Support:
     """Return whether quoted words support a value, its statement, and the other texts that go with it."""
-    if not content_size(value):
-        return _sentence_support(value, f"{statement}\n{others}", quoted)
-    is_said = said_share(value, quoted.person, quoted.turns) >= FEWEST_SAID or _says_statement(statement, quoted)
+    if not content_size(value):  # as in "none"
+        sentences = f"{statement}\n{others}"
+        is_said = quoted.person.contains(value) or said_share(sentences, quoted.turns) >= _FEWEST_OF_SENTENCE
+        return Support.FULL if is_said and not unsaid_names(sentences, quoted.everybody) else Support.UNSAID
+    is_said = said_share(value, quoted.person, quoted.turns) >= FEWEST_SAID or (
+        content_size(statement) >= _SHORTEST_STATEMENT
+        and said_share(statement, quoted.person, quoted.turns) >= _FEWEST_OF_STATEMENT
+    )
     if not (is_said or _denies(value, statement, quoted)):
         both = SaidWords(f"{quoted.person.text}\n{quoted.agent.text}")
         if said_share(value, both) < FEWEST_SAID:
             return Support.UNSAID
         if not quoted.is_accepted:
             return Support.NOT_ACCEPTED
-    is_complete = all(_is_known(text, quoted) for text in others.splitlines())
+    # Somebody must have spoken of an outcome or a limit of the statement. A few words may sum up what was said.
+    is_complete = all(
+        content_size(text) < _SHORTEST_DETAIL or said_share(text, quoted.everybody) >= FEWEST_SAID
+        for text in others.splitlines()
+    )
     return Support.FULL if is_complete and not unsaid_parts(value, statement, others, quoted) else Support.UNSAID
-
-
-def _is_known(text: str, quoted: Quoted) -> bool:
-    """Return whether somebody spoke of an outcome or a limit of a statement. A few words may sum up what was said."""
-    return content_size(text) < _SHORTEST_DETAIL or said_share(text, quoted.everybody) >= FEWEST_SAID
 
 
 def unsaid_parts(value: str, statement: str, others: str, quoted: Quoted) -> list[str]:
@@ -217,24 +221,12 @@ def unsaid_parts(value: str, statement: str, others: str, quoted: Quoted) -> lis
     return list(dict.fromkeys([*of_value, *unsaid_names(f"{statement}\n{others}", quoted.everybody)]))
 
 
-def _says_statement(statement: str, quoted: Quoted) -> bool:
-    """Return whether nearly all of a statement was said, however its value is worded."""
-    is_long = content_size(statement) >= _SHORTEST_STATEMENT
-    return is_long and said_share(statement, quoted.person, quoted.turns) >= _FEWEST_OF_STATEMENT
-
-
 def _denies(value: str, statement: str, quoted: Quoted) -> bool:
     """Return whether a person says no to an agent's words, and the statement denies just these."""
     if not (says_no(quoted.last) and _NEGATED.search(plain_text(f"{value}\n{statement}"))):
         return False
     heard = SaidWords(f"{quoted.person.text}\n{quoted.agent.text}\n{quoted.answered.text}")
     return said_share(value, heard) >= FEWEST_SAID
-
-
-def _sentence_support(value: str, sentences: str, quoted: Quoted) -> Support:
-    """Return whether quoted words support the sentences of a value that has no content, as in "none"."""
-    is_said = quoted.person.contains(value) or said_share(sentences, quoted.turns) >= _FEWEST_OF_SENTENCE
-    return Support.FULL if is_said and not unsaid_names(sentences, quoted.everybody) else Support.UNSAID
 
 
 def withdrawal_support(value: str, statement: str, quoted: Quoted) -> Support:

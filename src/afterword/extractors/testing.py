@@ -192,7 +192,7 @@ class OracleExtractor:
     """An extractor that knows the answers: candidates for the windows in whose turns a text stands, or by a function.
 
     `windows` holds what it was asked, `rejections` what was handed back for repair; `mend` answers those, by default
-    with nothing.
+    with nothing. `version` stands in place of a model's name and its prompt's version.
 
         oracle = OracleExtractor({"I moved to Graz": [graz]})
         assert (await oracle.extract(window)).candidates == (graz,)
@@ -206,12 +206,7 @@ class OracleExtractor:
     ) -> None:
         self.windows: list[Window] = []
         self.rejections: list[Rejection] = []
-        self._answers, self._mend, self._version = answers, mend, version
-
-    @property
-    def version(self) -> str:
-        """What stands in place of a model's name and its prompt's version."""
-        return self._version
+        self._answers, self._mend, self.version = answers, mend, version
 
     async def extract(self, window: Window) -> Extraction:
         """Return the prepared candidates whose text stands in a turn of the window, in the order they were given."""

@@ -63,18 +63,14 @@ def halve(window: Window) -> tuple[Window, Window] | None:
     if sum(map(_cost, window.turns)) <= SMALLEST_TOKENS:
         return None
     if len(window.turns) > 1:
-        first, second = _at_border(window.turns)
+        costs = list(accumulate(map(_cost, window.turns)))
+        border = min(range(1, len(window.turns)), key=lambda end: abs(2 * costs[end - 1] - costs[-1]))
+        first, second = window.turns[:border], window.turns[border:]
     else:
         turn, middle = window.turns[0], _middle(window.turns[0].text)
         first, second = (replace(turn, text=turn.text[:middle]),), (replace(turn, text=turn.text[middle:]),)
     before = (*window.context, *first)
     return replace(window, turns=first), replace(window, turns=second, context=_context(before, len(before)))
-
-
-def _at_border(turns: tuple[Turn, ...]) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
-    costs = list(accumulate(map(_cost, turns)))
-    border = min(range(1, len(turns)), key=lambda end: abs(2 * costs[end - 1] - costs[-1]))
-    return turns[:border], turns[border:]
 
 
 def _middle(text: str) -> int:

@@ -48,18 +48,15 @@ class JudgingResult:
 class PairJudging:
     """Judges pairs of one scope. It keeps the verdicts that it got, so that a repeated try asks for none of them again.
 
-    `usage` is the cost of all calls so far, failed ones included.
+    `usage` is the cost of all calls so far, failed ones included. `pairs_a_statement` is how many pairs of a later
+    statement with those of other slots the judge is shown, None for all.
     """
 
     def __init__(self, store: Store, scope: Scope, judge: Judge) -> None:
         self._privacy, self._scope, self._judge = store.privacy, scope, judge
         self._verdicts: dict[tuple[str, str], Verdict] = {}
         self.usage = Usage()
-
-    @property
-    def pairs_a_statement(self) -> int | None:
-        """How many pairs of a later statement with those of other slots the judge is shown; None for all."""
-        return pairs_a_statement(self._judge)
+        self.pairs_a_statement = pairs_a_statement(judge)
 
     def prepare(self, transaction: Session, known: Knowledge, pairs: Sequence[Pair]) -> PairsToJudge:
         """Return the pairs that may be judged, with the stored verdicts on them.

@@ -86,7 +86,9 @@ async def import_memories(
     forgotten here, are left out and counted. Raises an `ExtractionError` if the judge gave no answer, and `ScopeBusy`
     if other processes kept changing the scope.
     """
-    source = f"import:{kind}:{digest([_import_key(memory) for memory in memories])}"
+    bounds = [[str(at) for at in (memory.valid_from, memory.valid_to) if at is not None] for memory in memories]
+    keys = [(memory.id, memory.text, str(memory.at), *days) for memory, days in zip(memories, bounds, strict=True)]
+    source = f"import:{kind}:{digest(keys)}"
     account = Account(as_cost_tracker(budget), store, scope, source, purpose="import")
     judging = PairJudging(store, scope, judge)
     by_id = {
@@ -119,11 +121,6 @@ async def import_memories(
 
     with account.open():
         return await retry_if_overtaken(run, f"{scope} kept changing while memories were imported; import them again")
-
-
-def _import_key(memory: Memory) -> tuple[str, ...]:
-    days = [str(at) for at in (memory.valid_from, memory.valid_to) if at is not None]
-    return (memory.id, memory.text, str(memory.at), *days)
 
 
 def _plan(

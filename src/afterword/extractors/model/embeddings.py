@@ -40,19 +40,14 @@ class EndpointEmbedder:
     Close it, or use `async with`. With `is_shortened` the endpoint is asked for vectors of that length, which not every
     model supports; otherwise its vectors must have that length already. Of a text only the first 6,000 characters
     count. The embedder may be used from several event loops, and has separate connections for each. If a meter is set,
-    it must admit each request and is given the bill afterwards.
+    it must admit each request and is given the bill afterwards. The store keeps the vectors under the name of `model`.
     """
 
     def __init__(self, settings: ModelSettings, dimension: int, *, is_shortened: bool = False) -> None:
-        self.settings = settings
+        self.settings, self.model = settings, settings.model
         self.dimension = dimension
         self._is_shortened = is_shortened
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
-
-    @property
-    def model(self) -> str:
-        """The name of the model, under which the store keeps its vectors."""
-        return self.settings.model
 
     async def __aenter__(self) -> Self:
         return self
@@ -85,7 +80,10 @@ class EndpointEmbedder:
         return vectors
 
     async def _vectors(self, texts: Sequence[str]) -> list[Vector] | _Failure:
-        vectors = await self._metered_request(texts)
+        tokens = sum(map(estimated_tokens, texts))
+        request = ModelRequest(self.model, PURPOSE, tokens, completion_limit=0, answers=1, operation="embeddings")
+        async with metered(request) as bill:
+            vectors = await self._request(texts, request, bill)
         if not isinstance(vectors, _Failure) or not vectors.is_too_long:
             return vectors
         if len(texts) > 1:
@@ -94,12 +92,6 @@ class EndpointEmbedder:
             return second if isinstance(first, _Failure) or isinstance(second, _Failure) else first + second
         half = texts[0][: len(texts[0]) // 2]
         return await self._vectors([half]) if len(half) >= SHORTEST else vectors
-
-    async def _metered_request(self, texts: Sequence[str]) -> list[Vector] | _Failure:
-        tokens = sum(map(estimated_tokens, texts))
-        request = ModelRequest(self.model, PURPOSE, tokens, completion_limit=0, answers=1, operation="embeddings")
-        async with metered(request) as bill:
-            return await self._request(texts, request, bill)
 
     async def _request(self, texts: Sequence[str], request: ModelRequest, bill: Bill) -> list[Vector] | _Failure:
         from openai import APIStatusError, APITimeoutError, OpenAIError, omit

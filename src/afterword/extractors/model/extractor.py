@@ -27,7 +27,8 @@ class ModelExtractor:
     """Proposes the facts that a language model finds in a window, and repairs refused candidates in a second request.
 
     The client may be shared, and whoever opened it closes it. Statements are in the session's own language, or in
-    `language` (for example "English") if one memory serves sessions in several languages.
+    `language` (for example "English") if one memory serves sessions in several languages. `version` is model and
+    prompts, for example `model:gpt-4o-mini:extract-3+repair-1`, and the language if one is set.
     """
 
     def __init__(
@@ -35,12 +36,9 @@ class ModelExtractor:
     ) -> None:
         self._client, self._language = client, language
         self._extract, self._repair = load_prompt(extract), load_prompt(repair)
-
-    @property
-    def version(self) -> str:
-        """Model and prompts, for example `model:gpt-4o-mini:extract-3+repair-1`, and the language if one is set."""
-        language = f"+{self._language}" if self._language else ""
-        return f"model:{self._client.settings.model}:{self._extract.id}+{self._repair.id}{language}"
+        model, ending = f"model:{client.settings.model}", f"+{language}" if language else ""
+        self.version = f"{model}:{self._extract.id}+{self._repair.id}{ending}"
+        self.findings_version = f"{model}:{FINDINGS}{ending}"
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the model finds in the window.
@@ -69,12 +67,6 @@ class ModelExtractor:
             {"role": "user", "content": self._repair.text.replace("{refusals}", "\n".join(reasons))},
         ]
         return await self._ask(messages, purpose="repair")
-
-    @property
-    def findings_version(self) -> str:
-        """Model and prompt of the requests for what agents found, and the language if one is set."""
-        language = f"+{self._language}" if self._language else ""
-        return f"model:{self._client.settings.model}:{FINDINGS}{language}"
 
     async def extract_findings(self, window: Window, agents: Sequence[str], *, advice: bool) -> FindingsExtraction:
         """Return what these agents found in the window, with `advice` also what they advised.

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from afterword.extractors.errors import AnswerCut, AnswerInvalid, ExtractionError
 from afterword.extractors.extractor import Usage
@@ -39,8 +39,6 @@ _CUES = {Cue.CHANGE: "said as a change", Cue.CORRECTION: "said as a correction"}
 class Finding(BaseModel):
     """What the model says of one pair."""
 
-    model_config = ConfigDict(extra="ignore")
-
     pair: int = Field(description="The number of the pair.")
     reason: str = Field(description="Why, in at most twelve words.")
     relation: Relation = Field(description="How the later-said statement relates to the earlier-said one.")
@@ -51,8 +49,6 @@ class Finding(BaseModel):
 
 class Findings(Shape):
     """What the model answers: one finding for each pair."""
-
-    model_config = ConfigDict(extra="ignore")
 
     findings: list[Finding]
 
@@ -68,24 +64,17 @@ class _Inquiry:
 class ModelJudge:
     """Relates pairs of statements by asking a language model.
 
-    The client may be shared, and whoever opened it closes it.
+    The client may be shared, and whoever opened it closes it. `version` is model and prompt, for example
+    `model:gpt-4o-mini:judge-1`.
     """
 
     pairs_a_call: int | None = PAIRS_A_CALL
+    pairs_a_statement: int | None = PAIRS_A_STATEMENT
 
     def __init__(self, client: ModelClient, *, prompt: str = JUDGE) -> None:
         self._client = client
         self._prompt = load_prompt(prompt)
-
-    @property
-    def version(self) -> str:
-        """Model and prompt, for example `model:gpt-4o-mini:judge-1`."""
-        return f"model:{self._client.settings.model}:{self._prompt.id}"
-
-    @property
-    def pairs_a_statement(self) -> int | None:
-        """How many pairs of a later statement with those of other slots are judged."""
-        return PAIRS_A_STATEMENT
+        self.version = f"model:{client.settings.model}:{self._prompt.id}"
 
     async def judge(self, pairs: Sequence[Pair], other_names: OtherNames | None = None) -> tuple[list[Verdict], Usage]:
         """Return a verdict for every pair, also for unrelated ones. Without pairs no request is sent.
@@ -157,6 +146,8 @@ class ModelJudge:
             label = folded(later.subject)
             is_one_label = folded(earlier.subject) == label
             joins = finding.same_subject and not is_one_label
+            remainder = " ".join((finding.remainder or "").split())
+            leaves_room = finding.relation in (Relation.CHANGES, Relation.CORRECTS)
             parts = is_one_label and label != OWNER and not finding.same_subject and finding.relation is Relation.BESIDE
             verdicts.append(
                 Verdict(
@@ -168,7 +159,7 @@ class ModelJudge:
                     joins,
                     parts,
                     finding.extent if finding.relation is Relation.CHANGES else None,
-                    _remainder(finding),
+                    remainder if remainder and leaves_room else None,
                 )
             )
         return verdicts
@@ -186,10 +177,13 @@ def pairs_block(numbered: Mapping[int, Pair], other_names: OtherNames) -> str:
     named: set[str] = set()
 
     def names_of(assertion: Assertion) -> list[str]:
-        label = folded(assertion.subject)
+        """Return the other names that are shown: the former name, and the first that were joined with the subject."""
+        label, former_name = folded(assertion.subject), assertion.former_name
         joined = () if label in named else other_names.get(label, ())
         named.add(label)
-        return _shown_names(assertion.former_name, joined)
+        former = [former_name] if former_name else []
+        others = [name[:LONGEST_NAME] for name in joined if not former_name or folded(name) != folded(former_name)]
+        return former + others[: MOST_NAMES - len(former)]
 
     for number, (earlier, later) in numbered.items():
         if later.id != later_id:
@@ -210,13 +204,6 @@ def _numbered(pairs: Sequence[Pair]) -> dict[int, Pair]:
     return dict(enumerate(grouped, 1))
 
 
-def _shown_names(former_name: str | None, joined: Sequence[str]) -> list[str]:
-    """Return the other names that are shown: the former name, and the first names that were joined with the subject."""
-    former = [former_name] if former_name else []
-    others = [name[:LONGEST_NAME] for name in joined if not former_name or folded(name) != folded(former_name)]
-    return former + others[: MOST_NAMES - len(former)]
-
-
 def _side(assertion: Assertion, other_names: Sequence[str], *, with_quotes: bool) -> str:
     marks = [
         _ACTS.get(assertion.act, ""),
@@ -231,12 +218,6 @@ def _side(assertion: Assertion, other_names: Sequence[str], *, with_quotes: bool
     quotes = [as_data(evidence.quote[:LONGEST_QUOTE]) for evidence in assertion.evidence if evidence.quote]
     words = f"in their words {' / '.join(quotes)}" if with_quotes and quotes else ""
     return "; ".join(part for part in (f"{label}: {as_data(assertion.statement)}", *marks, words) if part)
-
-
-def _remainder(finding: Finding) -> str | None:
-    """Return what stays of the earlier sentence, where the relation leaves room for that."""
-    text = " ".join((finding.remainder or "").split())
-    return text if text and finding.relation in (Relation.CHANGES, Relation.CORRECTS) else None
 
 
 def _faults(answer: Findings, numbered: Mapping[int, Pair]) -> list[str]:

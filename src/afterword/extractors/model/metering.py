@@ -71,14 +71,12 @@ class Meter(Protocol):
     @property
     def completion_limit(self) -> int | None:
         """The limit of an answer in tokens, if the client sets none itself; None for no limit."""
-        ...
 
     def charging(self, request: ModelRequest, /) -> AbstractAsyncContextManager[Bill]:
         """Reserve the worst-case cost of the request, and settle what is on the bill at the end.
 
         If entering raises, nothing is sent. After an error or a cancellation inside, the worst-case cost stands.
         """
-        ...
 
 
 _meter: ContextVar[Meter | None] = ContextVar("meter", default=None)

@@ -7,7 +7,7 @@ instructor would ask again for the first, and silently use only a part of the se
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 LONGEST_REPLY = 250_000
@@ -59,15 +59,11 @@ def joined_arguments(arguments: Sequence[str]) -> str:
     if any(len(objects) != 1 for objects in parsed):
         return ""
     calls = [objects[0] for objects in parsed]
-    if not all(_is_joinable(calls[0], other) for other in calls[1:]):
+    are_lists = all(isinstance(value, list) for call in calls for value in call.values())
+    if not are_lists or any(call.keys() != calls[0].keys() for call in calls):
         return ""
     joined = {name: [entry for call in calls for entry in call[name]] for name in calls[0]}
     return json.dumps(joined, ensure_ascii=False)
-
-
-def _is_joinable(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    lists = (*first.values(), *other.values())
-    return first.keys() == other.keys() and all(isinstance(value, list) for value in lists)
 
 
 def _is_json(text: str) -> bool:

@@ -49,12 +49,6 @@ class _TeamContents:
     actors: set[str] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
 
-    @property
-    def outsiders(self) -> set[str]:
-        """Speakers from outside the team. Empty if no member is known, because then nobody can be told apart."""
-        inside = self.members | self.managers | self.actors | self.models
-        return self.speakers - inside if self.members else set()
-
 
 def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -> SavedConversation:
     """Return the conversation of a team. `states` are those of its members and manager, by `<name>` or `<name>/<key>`.
@@ -74,7 +68,9 @@ def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -
             utterances += read_roles(history, log, speaker_by_role)
     utterances = _with_tasks(utterances, contents)
     agents = frozenset(contents.models | contents.managers)
-    return SavedConversation(layout, utterances, agents, frozenset(contents.outsiders))
+    # If no member is known, nobody can be told apart from those outside.
+    outsiders = contents.speakers - agents - contents.members - contents.actors if contents.members else ()
+    return SavedConversation(layout, utterances, agents, frozenset(outsiders))
 
 
 def is_team_part(state: object) -> bool:

@@ -10,6 +10,7 @@ time that exists twice is due once, the first time.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
@@ -58,10 +59,11 @@ class Rhythm:
 
         Raises `RhythmInvalid` for any other text.
         """
-        try:
-            return cls(every_s=_positive(float(text)))
-        except ValueError:
-            pass  # not a number, so it must be a cron expression
+        with suppress(ValueError):  # what is no number must be a cron expression
+            every_s = float(text)
+            if not 0 < every_s < float("inf"):
+                raise RhythmInvalid(f"{every_s:g} s is no interval; write seconds above 0")
+            return cls(every_s=every_s)
         try:
             # UTC works even on a system without time zone data.
             local = UTC if zone == "UTC" else ZoneInfo(zone)
@@ -109,9 +111,3 @@ def _instant(wall_time: datetime, zone: tzinfo) -> datetime:
         middle = before + (after - before) // _SECOND // 2 * _SECOND
         before, after = (before, middle) if middle.astimezone(zone).utcoffset() == offset else (middle, after)
     return after
-
-
-def _positive(seconds: float) -> float:
-    if not 0 < seconds < float("inf"):
-        raise RhythmInvalid(f"{seconds:g} s is no interval; write seconds above 0")
-    return seconds

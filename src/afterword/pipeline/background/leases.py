@@ -145,7 +145,11 @@ class _Lease:
         if ending is Ending.DONE and stop() is not None:
             await self._hand_back(None)
             return Ending.HANDED_BACK
-        if ending is Ending.DONE and not await self.store.write(self._complete):
+        if ending is Ending.DONE and not await self.store.write(
+            lambda transaction: jobs.complete_job(
+                transaction, self.job.name, self.holder, due_at=self.due_at, now=self.clock.now()
+            )
+        ):
             return Ending.LOST
         return ending
 
@@ -188,9 +192,6 @@ class _Lease:
         is_renewed = jobs.renew_lease(transaction, self.job.name, self.holder, until=until)
         self.until = until if is_renewed else self.until
         return is_renewed
-
-    def _complete(self, transaction: Session) -> bool:
-        return jobs.complete_job(transaction, self.job.name, self.holder, due_at=self.due_at, now=self.clock.now())
 
     async def _hand_back(self, failure: str | None) -> None:
         """Free the job. If the store does not answer, the job is free when the lease ends."""

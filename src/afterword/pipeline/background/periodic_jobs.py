@@ -12,7 +12,6 @@ from afterword import telemetry
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
-from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.leases import Job, JobResult
 from afterword.pipeline.background.webhook_sending import WEBHOOKS, WebhookSender
@@ -107,7 +106,14 @@ class PeriodicJobs:
     async def consolidation(self) -> JobResult:
         """Consolidate the scopes that are due for it, one after another."""
         tracker, consolidated, failures = self.new_tracker(), 0, Counter[str]()
-        for scope in await self._scopes_to_consolidate():
+        now = self.clock.now()
+        due = partial(
+            jobs.scopes_to_consolidate,
+            new_sessions=self.rule.new_sessions,
+            idle_since=now - timedelta(seconds=self.rule.idle_s),
+            last_before=now - timedelta(seconds=self.rule.apart_s),
+        )
+        for scope in await self.store.read(due):
             if self.stop() is not None or tracker.reached:
                 break
             try:
@@ -143,18 +149,6 @@ class PeriodicJobs:
         at = self.clock.now()
         erased = await erase_and_compare(self.store, scopes, judge=self.judge, at=at, wait=self.erase_wait)
         return {"rows erased on request": erased.total()} if erased else {}
-
-    async def _scopes_to_consolidate(self) -> list[Scope]:
-        now, rule = self.clock.now(), self.rule
-        idle_since, last_before = now - timedelta(seconds=rule.idle_s), now - timedelta(seconds=rule.apart_s)
-        return await self.store.read(
-            partial(
-                jobs.scopes_to_consolidate,
-                new_sessions=rule.new_sessions,
-                idle_since=idle_since,
-                last_before=last_before,
-            )
-        )
 
     def jobs(self, rhythms: Mapping[str, Rhythm]) -> list[Job]:
         """Return the jobs with their rhythms. Retries come first: the same round processes what they queue again."""

@@ -97,12 +97,6 @@ class WebhookUrl:
     port: int
     path: str
 
-    @property
-    def host_header(self) -> str:
-        """The value of the Host header."""
-        shown = f"[{self.host}]" if ":" in self.host else self.host
-        return shown if self.port == (443 if self.is_encrypted else 80) else f"{shown}:{self.port}"
-
     async def addresses(self, rules: AddressRules) -> list[str]:
         """Return the IP addresses of the host. Raises `AddressRefused` if one is not allowed or there is none.
 
@@ -266,7 +260,9 @@ async def _post(url: WebhookUrl, address: str, body: bytes, headers: dict[str, s
         limit=LONGEST_HEAD_BYTES,
     )
     try:
-        lines = [f"POST {url.path} HTTP/1.1", f"Host: {url.host_header}", "Connection: close"]
+        host = f"[{url.host}]" if ":" in url.host else url.host
+        host += "" if url.port == (443 if url.is_encrypted else 80) else f":{url.port}"
+        lines = [f"POST {url.path} HTTP/1.1", f"Host: {host}", "Connection: close"]
         lines += [f"{name}: {text}" for name, text in headers.items()]
         head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
         writer.write(head.encode("ascii") + body)

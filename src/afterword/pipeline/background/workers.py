@@ -171,12 +171,10 @@ class Worker:
         return JobResult({"sessions processed": self._processed}, self._failures)
 
     def _register_tasks(self, app: App) -> None:
-        async def sweep(timestamp: int) -> None:
-            del timestamp
+        async def sweep(timestamp: int) -> None:  # noqa: ARG001 - the queue passes it by name
             await self._sweep(app)
 
-        async def retry_dead_workers(timestamp: int) -> None:
-            del timestamp
+        async def retry_dead_workers(timestamp: int) -> None:  # noqa: ARG001 - the queue passes it by name
             await retry_stalled(app)
 
         app.task(name=SESSION, queue=QUEUE)(self.process)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from afterword.extractors.errors import ReadError
 from afterword.extractors.readers import is_session_without_messages, parse_state
@@ -35,8 +35,6 @@ class ManifestEntry(BaseModel):
 
     A session that is `off_the_record` is neither read nor stored.
     """
-
-    model_config = ConfigDict(extra="ignore")
 
     session_id: str = Field(min_length=1)
     path: Path
@@ -201,7 +199,9 @@ def _file_time(path: Path) -> datetime | None:
 
 
 def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None, trust_manifest: bool) -> Saved:
-    named = _named_scope(entry)
+    named = Scope.parse(entry.scope) if entry.scope else None
+    if named is None and entry.user_id is not None:
+        named = Scope.user(entry.user_id)
     if scope is None and named is None:
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} names neither user_id nor scope")
     if entry.started_at and entry.ended_at and in_zone(entry.ended_at, UTC) < in_zone(entry.started_at, UTC):
@@ -219,12 +219,6 @@ def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None, trust_man
         file_time=_file_time(path),
         off_the_record=entry.off_the_record,
     )
-
-
-def _named_scope(entry: ManifestEntry) -> Scope | None:
-    if entry.scope:
-        return Scope.parse(entry.scope)
-    return Scope.user(entry.user_id) if entry.user_id is not None else None
 
 
 def _check_allowed(entry: ManifestEntry, manifest: Path, scope: Scope | None, named: Scope | None) -> None:

@@ -156,9 +156,13 @@ def _labelled(lines: Sequence[Line], own_names: Collection[str]) -> Iterator[For
     """Yield the paragraphs after speaker labels. Between the labels of several speakers everything is foreign."""
     labels = _speaker_labels(lines)
     others = {label.name for label in labels} - _OWN_LABELS - set(own_names)
-    if len(labels) >= 2 and others and _is_dialogue(lines, labels):
-        yield _paragraphs(lines, labels[0].line_index, labels[-1].line_index)
-        return
+    if len(labels) >= 2 and others:
+        first, last = labels[0].line_index, labels[-1].line_index
+        speaks = any(FIRST_PERSON_WORD.search(line.head) for line in lines[first:last])
+        # A list of remarks about people is no dialogue: somebody must speak after one of the labels.
+        if speaks or any(label.addresses_somebody for label in labels):
+            yield _paragraphs(lines, first, last)
+            return
     for label in labels:
         is_own = label.name in _OWN_LABELS or (label.name in own_names and label.name not in _GENERIC_NAMES)
         if label.addresses_somebody and not is_own:
@@ -184,22 +188,14 @@ def _following_head(lines: Sequence[Line], index: int) -> str:
     return lines[index + 1].head if index + 1 < len(lines) else ""
 
 
-def _is_dialogue(lines: Sequence[Line], labels: Sequence[_SpeakerLabel]) -> bool:
-    """Return whether somebody speaks after one of several labels. A list of remarks about people is no dialogue."""
-    between = lines[labels[0].line_index : labels[-1].line_index]
-    return any(label.addresses_somebody for label in labels) or any(
-        FIRST_PERSON_WORD.search(line.head) for line in between
-    )
-
-
 def _names_speaker(match: re.Match[str]) -> bool:
     """Return whether a label names somebody. In a message log any label does, elsewhere a role or a person's name."""
     if _is_of_message_log(match):
         return True
     name = match["name"]
     words = name.casefold().replace(".", "").split()
-    if any(map(_is_abbreviation, name.split())):
-        return False
+    if any(word.endswith(".") and len(word) > 2 and word.casefold().strip(".") not in _TITLES for word in name.split()):
+        return False  # an abbreviation
     if words[0] in _TITLES or (len(words) == 1 and words[0] in _SPEAKER_ROLES):
         return True
     if words[0] in _DETERMINERS and words[-1] in _SPEAKER_ROLES:
@@ -213,10 +209,6 @@ def _is_of_message_log(match: re.Match[str]) -> bool:
     groups = match.groupdict()
     has_stamp = bool(groups.get("stamp")) or "stamp" not in groups
     return has_stamp or (bool(groups["at"]) and "<" not in groups["at"])
-
-
-def _is_abbreviation(word: str) -> bool:
-    return word.endswith(".") and len(word) > 2 and word.casefold().strip(".") not in _TITLES
 
 
 def _is_personal_name(name: str, words: Sequence[str]) -> bool:
@@ -257,21 +249,20 @@ def _letters(text: str, lines: Sequence[Line], own_names: Collection[str]) -> It
 
 def _last_signature(lines: Sequence[Line], own_names: Collection[str], *, is_letter: bool) -> int | None:
     """Return the index of the last line with a signature that is not the person's own, or None."""
-    allows_casual = is_letter or _has_real_name(own_names)
+    # A word of thanks closes only a letter, or what a person with a name of their own has sent.
+    allows_casual = is_letter or any(name not in _GENERIC_NAMES for name in own_names)
     last = None
     for index, line in enumerate(lines):
         inline = _INLINE_CLOSING.search(line.head)
         if _SENT_FROM.match(line.head) or (inline and not _is_own(inline["name"], own_names)):
             last = index
-        elif _is_closing(line.head, allows_casual=allows_casual):
+        elif (
+            line.head in ("--", "—")
+            or _CLOSING.match(line.head)
+            or (allows_casual and _CASUAL_CLOSING.match(line.head))
+        ):
             last = _name_after(lines, index, own_names) or last
     return last
-
-
-def _is_closing(head: str, *, allows_casual: bool) -> bool:
-    """Return whether a line closes a letter. A word of thanks does so only if `allows_casual`."""
-    is_formal = head in ("--", "—") or _CLOSING.match(head) is not None
-    return is_formal or (allows_casual and _CASUAL_CLOSING.match(head) is not None)
 
 
 def _name_after(lines: Sequence[Line], closing: int, own_names: Collection[str]) -> int | None:
@@ -286,10 +277,6 @@ def _name_after(lines: Sequence[Line], closing: int, own_names: Collection[str])
 def _is_own(name: str, own_names: Collection[str]) -> bool:
     words = set(re.findall(r"\w+", name.casefold()))
     return any(words & set(re.findall(r"[^\W_]+", own)) for own in own_names)
-
-
-def _has_real_name(own_names: Collection[str]) -> bool:
-    return any(name not in _GENERIC_NAMES for name in own_names)
 
 
 def _first_of_letter(lines: Sequence[Line], last: int) -> int:
