@@ -106,8 +106,6 @@ class _RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _CheckedSession:
-    """The session that candidates are checked against."""
-
     turns: Mapping[int, Turn]
     scope: Scope
     session_id: str

@@ -213,7 +213,6 @@ def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> 
 
 
 def _is_german(text: str) -> bool:
-    """Return whether a text has words that only German has."""
     return _GERMAN.search(text) is not None
 
 

@@ -86,8 +86,6 @@ def _agents(transcript: Transcript | Window, policy: FindingPolicy) -> tuple[str
 
 
 class _FindingsReading:
-    """The reading of what agents found in one session."""
-
     def __init__(
         self,
         store: Store,

@@ -10,8 +10,7 @@ from functools import lru_cache
 from afterword.privacy.blanking import Span
 from afterword.privacy.normalisation import comparable
 from afterword.privacy.record_wishes.clauses import wish_clauses
-from afterword.privacy.record_wishes.phrases import COMMAND, PHRASES
-from afterword.privacy.record_wishes.plain_wishes import PLAIN_WISHES
+from afterword.privacy.record_wishes.phrases import COMMAND, PHRASES, PLAIN_WISHES
 from afterword.text_caches import text_cache
 
 OFF = ("off the record", "/off-record")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 LONGEST_REPLY = 250_000
@@ -41,8 +42,10 @@ def unwrapped_json(text: str) -> str:
     """
     if len(text) > LONGEST_REPLY:
         return ""
-    if text.lstrip().startswith("{") and _is_json(text):
-        return text
+    if text.lstrip().startswith("{"):
+        with suppress(ValueError, RecursionError):
+            json.loads(text)
+            return text
     objects = _objects(text)
     is_clear = len(objects) == 1 and any(objects[0].values())
     return json.dumps(objects[0], ensure_ascii=False) if is_clear else text
@@ -64,14 +67,6 @@ def joined_arguments(arguments: Sequence[str]) -> str:
         return ""
     joined = {name: [entry for call in calls for entry in call[name]] for name in calls[0]}
     return json.dumps(joined, ensure_ascii=False)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _objects(text: str) -> list[dict[str, Any]]:

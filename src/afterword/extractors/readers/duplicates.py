@@ -11,6 +11,7 @@ import json
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from afterword.extractors.readers.utterances import Utterance, compact_json
 from afterword.facts.transcripts import Role
@@ -97,12 +98,6 @@ def _key(utterance: Utterance) -> _Key:
     text = utterance.text
     if text.startswith("{") and utterance.role in (None, Role.AGENT):
         # An answer in JSON is saved as an object in the thread, and as the model's own text in the contexts.
-        text = _canonical(text)
+        with suppress(ValueError, RecursionError):
+            text = compact_json(json.loads(text))
     return utterance.mark or utterance.source, text
-
-
-def _canonical(text: str) -> str:
-    try:
-        return compact_json(json.loads(text))
-    except (ValueError, RecursionError):
-        return text

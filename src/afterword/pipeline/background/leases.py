@@ -109,8 +109,6 @@ async def attempt_job(
 
 
 class _Lease:
-    """The lease of one attempt at a job."""
-
     def __init__(self, store: Store, job: Job, clock: Clock, lease_s: float, due_at: datetime) -> None:
         self.store, self.job, self.clock, self.lease_s, self.due_at = store, job, clock, lease_s, due_at
         self.holder = uuid4().hex

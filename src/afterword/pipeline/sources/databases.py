@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -32,20 +32,13 @@ def is_database(path: Path) -> bool:
     """Whether the file is a SQLite database with content, damaged or not."""
     try:
         with closing(_open_read_only(path)) as database:
-            version: int = database.execute("PRAGMA schema_version").fetchone()[0]
-            return version > 0
+            return bool(database.execute("PRAGMA schema_version").fetchone()[0])
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return True
         # Only now: closing a plain file handle of a database drops every lock that this process has on the file.
-        return _has_header(path)
-
-
-def _has_header(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
+        with suppress(OSError), path.open("rb") as file:
             return file.read(len(_HEADER)) == _HEADER
-    except OSError:
         return False
 
 

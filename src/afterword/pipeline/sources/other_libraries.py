@@ -145,7 +145,6 @@ def _one_line(text: Any) -> str:
 
 
 def _last_change(entry: Mapping[str, Any]) -> datetime | None:
-    """Return when an entry was last written."""
     times = (_instant(entry.get(name)) for name in ("updated_at", "created_at", "timestamp"))
     return next((at for at in times if at is not None), None)
 

@@ -1,4 +1,7 @@
-"""Other requests that something is not kept: commands, modes, a pause, forgetting afterwards, and pretending. Pure."""
+"""Requests that something is not kept, as expressions over a whole text. Pure.
+
+They are the common wordings of a wish, and commands, modes, a pause, forgetting afterwards, and pretending.
+"""
 
 from __future__ import annotations
 
@@ -54,3 +57,46 @@ _PRETENDING = "|".join(
 
 COMMAND = re.compile(_COMMAND)
 PHRASES = re.compile("|".join((_MODE, _PAUSING, _NO_KEEPING, _FORGET_AFTERWARDS, _TO_FORGET, _PRETENDING)))
+
+_THIS = (
+    r"(?:(?:any|all|nothing|none) of (?:this|that|it|what \w+(?: \w+){0,3})|what (?:i(?:'m| am)?|follows|comes) ?\w*(?: \w+){0,3}|the (?:following|next \w+)|my next \w+"
+    r"|(?:this|that)(?: (?:one|part|bit|message|sentence|next \w+))?|it)"
+)
+_MEMORY = r"(?:(?:your|the|any|my) )?(?:long-term )?(?:memory|notes|records?|logs?|files?)"
+_STORE = r"(?:record|save|store|remember|memori[sz]e|log|note|keep (?:a )?(?:record|note|trace) of|keep|hold on to|write down|take notes? of|file|retain|add to (?:your )?memory)"
+_STORED = r"(?:recorded|stored|saved|remembered|memori[sz]ed|logged|noted|kept|retained|filed|written down|put on (?:the )?record|on (?:the )?record|(?:for|in|part of) (?:the record|your (?:memory|notes|records?)))"
+_NOT = (
+    r"(?:(?:do not|don't|dont|never)(?: you dare)?|no need to|please not|(?:you|u) (?:(?:do not|don't|needn't|must not|mustn't|should not|shouldn't|may not|cannot|can't|are not to)(?: (?:need|have) to)?)"
+    r"|(?:i|we) (?:do not|don't|would not|wouldn't) (?:want|like|wish)(?: for)?(?: you)? to|(?:i|we)(?:'d| would) (?:rather|prefer)(?: that)?(?: you)? (?:do not|don't|didn't|not))"
+)
+_CLAUSE_END = r"(?=\s*(?:$|[.,;:!?)\]–—-]|please\b|anywhere\b|in (?:your|the|any) (?:memory|notes|records?)|to (?:your )?memory|down\b|but\b|and\b|bitte\b|por favor|ok\b|either\b|saved\b|stored\b))"
+_CLAUSE_START = (
+    r"(?:^|(?<=[.!?;:,(\[–—-])|(?<=please)|(?<=but)|(?<=and)|(?<=so)|(?<=you)|(?<=that)|(?<=bitte)|(?<=porfavor))\s*"
+)
+_WISHES = "|".join(
+    (
+        rf"{_CLAUSE_START}{_NOT} (?:ever )?{_STORE} {_THIS}{_CLAUSE_END}",
+        rf"{_CLAUSE_START}{_NOT} (?:ever )?(?:record|save|store|remember|memori[sz]e|log)(?=\s*[:)\]])",
+        rf"{_CLAUSE_START}{_NOT} (?:ever )?(?:write|put|add|take|enter|copy|commit) {_THIS} (?:down|anywhere|(?:in|into|to|on|onto) {_MEMORY})",
+        rf"{_CLAUSE_START}(?:skip|avoid|refrain from) (?:remembering|saving|storing|recording|noting|keeping|logging|memori[sz]ing) {_THIS}{_CLAUSE_END}",
+        rf"{_CLAUSE_START}make no (?:notes?|records?|mention) (?:of|about|on) {_THIS}{_CLAUSE_END}",
+        rf"\b{_THIS} (?:is|are)(?: not|n't)(?: something)?(?: for you)? to {_STORE}{_CLAUSE_END}",
+        rf"{_CLAUSE_START}(?:i|we) (?:do not|don't) want {_THIS}(?: to be)? {_STORED}{_CLAUSE_END}",
+        rf"\b(?:make sure|ensure|see to it|take care)(?: that)? {_THIS} (?:is not|isn't|is never|does not get|doesn't get|won't be|will not be) {_STORED}",
+        rf"\b(?:keep|leave|let'?s (?:keep|leave)|have) {_THIS} out of {_MEMORY}|\b{_THIS} (?:stays?|remains?|is kept) out of {_MEMORY}",
+        rf"\b{_THIS} (?:(?:is|are|must|should|shall|may|can|will|does)(?: not|n't| never)|cannot)(?: to)?(?: be| get| go)? {_STORED}{_CLAUSE_END}",
+        rf"{_CLAUSE_START}(?:pause|stop|suspend|turn off|switch off|disable) (?:your |the )?(?:memory|recording|note[- ]taking|remembering|taking notes)(?= for (?:this|that|a|one|now|the next|my next)|\s*:)",
+        rf"{_CLAUSE_START}not to be {_STORED}{_CLAUSE_END}",
+        r"\b(?:merk dir (?:das|dies)|speicher(?:e|n)? (?:das|dies)|schreib(?:e)? (?:das|dies)|notier(?:e)? (?:das|dies)|zeichne (?:das|dies))(?: bitte)? nicht"
+        r"|\b(?:soll|darf|sollte) nicht (?:gespeichert|gemerkt|notiert|aufgezeichnet|behalten) werden|\bnicht zum (?:speichern|merken|aufschreiben|aufzeichnen)\b"
+        r"|\bich (?:will|möchte) nicht,? dass du (?:dir )?(?:das|dies|es) (?:merkst|speicherst|notierst|aufzeichnest|behältst)"
+        r"|\b(?:bitte )?nicht (?:speichern|merken|aufzeichnen|mitschreiben|protokollieren)\b|\bdarf nicht (?:gespeichert|notiert|aufgezeichnet) werden",
+        r"\bno (?:lo |la |me lo )?(?:guardes?|recuerdes?|registres?|grabes?|anotes?|memorices?|apuntes?) (?:esto|eso|nada de esto)\b|\bno (?:lo|la) (?:guardes|recuerdes|registres|grabes|anotes|memorices|apuntes)\b|\bno quiero que (?:lo )?(?:guardes|recuerdes|registres|grabes|anotes)\b|\besto no (?:se guarda|es para guardar)|\bque no conste|\bno debe (?:guardarse|quedar registrado)",
+        r"\bje ne (?:veux|voudrais) pas que (?:tu|vous) (?:le |la |l')?(?:retienn\w+|not\w+|gard\w+|enregistr\w+|mémoris\w+)|\bn(?:e |')(?:le |la |l')?(?:retiens|retenez|note[sz]?|garde[sz]?|enregistre[sz]?|mémorise[sz]?|conserve[sz]?) pas (?:ça|ca|cela|ceci)\b|\bne pas (?:enregistrer|retenir|noter|mémoriser) (?:ça|cela|ceci)",
+        r"\bnon voglio che (?:tu )?(?:lo )?(?:salvi|ricordi|registri|memorizzi|annoti)\b|\bnon (?:salvare|ricordare|registrare|memorizzare|annotare|segnare) (?:questo|ciò)\b|\bnon (?:salvarlo|ricordarlo|registrarlo|segnarlo|annotarlo)\b",
+        r"\bnão quero que (?:tu |você )?(?:guardes?|graves?|registes?|lembres?|memorizes?|anotes?)\b|\bnão (?:guardes?|graves?|registes?|registres?|lembres?|anotes?|memorizes?|salves?|guarda|grava) (?:isto|isso)\b",
+        r"\bik wil niet dat je (?:dit|dat|het) (?:onthoudt|opslaat|bewaart|noteert)|^\W{0,3}niet (?:opslaan|onthouden|bewaren|noteren)\b|\b(?:sla|bewaar|onthoud|noteer|schrijf) (?:dit|dat)(?: alsjeblieft| aub)? niet\b(?: op)?|(?<!wil )\b(?:dit|dat) niet (?:opslaan|onthouden|bewaren|noteren|opschrijven)\b",
+    )
+)
+
+PLAIN_WISHES = re.compile(_WISHES)

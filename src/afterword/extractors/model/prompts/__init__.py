@@ -16,16 +16,10 @@ __all__ = ["Prompt", "load_prompt", "render"]
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The text of one version of one prompt."""
+    """The text of one version of one prompt. `id` is name and version as one word, for example `extract-1`."""
 
-    name: str
-    version: str
+    id: str
     text: str
-
-    @property
-    def id(self) -> str:
-        """Name and version as one word, for example `extract-1`."""
-        return f"{self.name}-{self.version}"
 
 
 @cache
@@ -38,4 +32,4 @@ def load_prompt(name: str) -> Prompt:
     file = resources.files(__name__) / f"{name}.txt"
     if not (kind.isidentifier() and version.isdecimal() and file.is_file()):
         raise LookupError(f"no prompt {name!r} in {__name__}; names look like extract-1")
-    return Prompt(kind, version, file.read_text(encoding="utf-8").strip())
+    return Prompt(name, file.read_text(encoding="utf-8").strip())
