@@ -48,7 +48,7 @@ from afterword.extractors.model.client import Message, ModelClient, ModelSetting
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.readers import read_state
-from afterword.extractors.turn_times import date_turns
+from afterword.extractors.transcript_assembly import date_turns
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Selection, run_batch
 from afterword.pipeline.budget import Budget

@@ -24,7 +24,7 @@ from sqlmodel import SQLModel
 from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.scopes import Scope
-from afterword.pipeline.forget_requests import compare_again
+from afterword.pipeline.consolidation import compare_again
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store import lookup

@@ -9,8 +9,7 @@ import pytest
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair
-from afterword.extractors.rules import RulesExtractor
-from afterword.extractors.rules.judge import RulesJudge
+from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved

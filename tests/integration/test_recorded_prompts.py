@@ -23,7 +23,7 @@ from afterword.extractors.model.extractor import EXTRACT_EVERYTHING, ModelExtrac
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.readers import read_file
 from afterword.extractors.testing import ScriptedEndpoint, replayed
-from afterword.extractors.turn_times import date_turns
+from afterword.extractors.transcript_assembly import date_turns
 from afterword.extractors.windows import cut_windows
 from afterword.facts.findings import AgentFinding, FindingPolicy, WithTools
 from afterword.facts.owners import find_owners

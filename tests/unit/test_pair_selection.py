@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from afterword.extractors.judge import pairs_a_statement
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.judge import LONGEST_NAME, MOST_NAMES, PAIRS_A_STATEMENT, ModelJudge, pairs_block
-from afterword.extractors.rules.judge import RulesJudge
+from afterword.extractors.rules import RulesJudge
 from afterword.facts.assertions import Assertion, Cue, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.statement_index import IndexedStatement

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from afterword.extractors.turn_times import date_turns
+from afterword.extractors.transcript_assembly import date_turns
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
 

@@ -184,8 +184,7 @@ async def queue_state(
     `started_at` is when the session began; by default the new turns were said no later than now. Raises `StateConflict`
     if another kind of component saved this session.
     """
-    from afterword.extractors.transcript_union import unite_readings
-    from afterword.extractors.turn_times import date_turns
+    from afterword.extractors.transcript_assembly import date_turns, unite_readings
 
     at = datetime.now(UTC)
     private_state, transcript = _private(raw_state, humans, session_id, store.privacy)

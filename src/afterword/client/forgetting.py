@@ -103,7 +103,7 @@ async def _compare_again(resources: Resources, store: Store, receipts: Sequence[
     if resources.settings.extractor != "rules":
         return
     from afterword.extractors.rules import RulesJudge
-    from afterword.pipeline.forget_requests import compare_again
+    from afterword.pipeline.consolidation import compare_again
 
     await compare_again(store, [receipt.scope for receipt in receipts], RulesJudge())
 

@@ -33,9 +33,8 @@ from afterword.pipeline.batch import (
     sessions_to_process,
 )
 from afterword.pipeline.budget import CostTracker
-from afterword.pipeline.consolidation import CONSOLIDATION, consolidate_scope
+from afterword.pipeline.consolidation import CONSOLIDATION, consolidate_scope, erase_and_compare
 from afterword.pipeline.estimate import Estimate, estimate
-from afterword.pipeline.forget_requests import erase_and_compare
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import SessionOutcome
 from afterword.store import runs, scope_rows, sessions

@@ -14,7 +14,7 @@ from typing import Any
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.quote_search import find_quote
-from afterword.extractors.transcript_union import common_stretches
+from afterword.extractors.transcript_assembly import common_stretches
 from afterword.facts.transcripts import Turn
 from afterword.normal_form import composed
 from afterword.privacy.redaction import MASK, mask_for

@@ -1,15 +1,21 @@
-"""Consolidation: judging the pairs of a scope that no session had judged. Large changes are held for a person."""
+"""Consolidation: judging the pairs of a scope that no session had judged. Large changes are held for a person.
+
+After an erasure, statements that were compared only with erased ones are compared again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import uuid4
 
 from sqlmodel import Session
 
 from afterword import telemetry
+from afterword.errors import AfterwordError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Judge, Pair, pairs_a_statement
 from afterword.facts.assertions import Verdict
@@ -24,9 +30,15 @@ from afterword.pipeline.resolution import Changes, compare_facts, required_pairs
 from afterword.pipeline.run_storage import retry_if_overtaken, store_run
 from afterword.store import lookup, scope_rows
 from afterword.store.database.engine import Store
+from afterword.store.forgetting import erasure
+from afterword.store.forgetting.erase_requests import WAIT
+from afterword.store.forgetting.erasure import Receipt
+from afterword.store.forgetting.retention import Retention, apply_retention
 from afterword.store.proposals import Proposal, read_verdicts
 from afterword.store.scope_rows import Policy
 from afterword.telemetry import Stage
+
+logger = telemetry.logs(__name__)
 
 CALLS = 25
 """The most calls of the judge that one consolidation makes. The remaining pairs wait for the next one."""
@@ -161,3 +173,51 @@ def _changes(known: Knowledge, verdicts: Sequence[Verdict], now: datetime) -> tu
     hidden_ids = erased_ids(after.assertions, after.verdicts)
     removals = removals_between(before, changes.retired, hidden_ids, after)
     return before, replace(changes, unnamed=unnamed_removals(removals))
+
+
+async def compare_again(store: Store, scopes: Iterable[Scope], judge: Judge) -> None:
+    """Judge the pairs that an erasure has left open, if the judge makes no calls.
+
+    Pairs that need a call are left to consolidation.
+    """
+    if judge.pairs_a_call is not None:
+        return
+    for scope in dict.fromkeys(scopes):
+        try:
+            await consolidate_scope(store, scope, judge=judge)
+        except AfterwordError as error:  # the facts are erased; open pairs wait for the next consolidation
+            logger.warning("%s could not be compared anew (%s)", telemetry.scope_mark(scope), type(error).__name__)
+
+
+async def erase_and_compare(
+    store: Store, scopes: Iterable[Scope], *, judge: Judge, at: datetime, wait: timedelta = WAIT
+) -> Counter[str]:
+    """Erase what people of these scopes asked to forget and what is hidden for as long as `wait`.
+
+    Returns the numbers of deleted rows by table.
+    """
+    forget = partial(erasure.forget_requested_statements, at=at, hidden_until=at - wait)
+    return await _forget_and_compare(store, scopes, judge, forget)
+
+
+async def retain_and_compare(
+    store: Store, scopes: Iterable[Scope], retention: Retention, *, judge: Judge, at: datetime
+) -> Counter[str]:
+    """Forget in these scopes what is older than the retention allows. Returns the numbers of deleted rows by table."""
+    return await _forget_and_compare(store, scopes, judge, partial(apply_retention, retention=retention, at=at))
+
+
+async def _forget_and_compare(
+    store: Store, scopes: Iterable[Scope], judge: Judge, forget: Callable[[Store, Scope], Awaitable[Receipt | None]]
+) -> Counter[str]:
+    erased: Counter[str] = Counter()
+    touched: list[Scope] = []
+    for scope in dict.fromkeys(scopes):
+        receipt = await forget(store, scope)
+        if receipt is not None:
+            erased.update(receipt.erased)
+            touched.append(scope)
+    if touched:
+        await store.compact()
+    await compare_again(store, touched, judge)
+    return erased

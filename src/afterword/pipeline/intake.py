@@ -16,8 +16,7 @@ from afterword.errors import ScopeMoved
 from afterword.extractors.extractor import Window
 from afterword.extractors.named_secrets import NamedSecrets, masked_again
 from afterword.extractors.readers import read_file, read_state
-from afterword.extractors.transcript_union import unite_readings
-from afterword.extractors.turn_times import date_turns, localise_turns
+from afterword.extractors.transcript_assembly import date_turns, localise_turns, unite_readings
 from afterword.extractors.windows import cut_windows, window_key
 from afterword.facts.assertions import Assertion
 from afterword.facts.local_time import in_zone

@@ -14,10 +14,9 @@ from typing import Any
 
 from afterword.privacy.normalisation import plain_forms
 from afterword.privacy.secret_answers import Announcement, announced_secrets, announcement_in
-from afterword.privacy.secret_fields import kind_of_named_field
 from afterword.privacy.secret_kinds import HintedText, Secret, Span
 from afterword.privacy.secret_patterns import PATTERNS
-from afterword.privacy.secret_values import is_distinct
+from afterword.privacy.secret_values import is_distinct, kind_of_named_field
 from afterword.privacy.state_keys import NEVER_MASKED
 
 ALL = frozenset(Secret)

@@ -3,7 +3,6 @@
 Only composition roots import them, for example `workers`, the command line and the evaluation.
 """
 
-from afterword.extractors.rules.extractor import RulesExtractor
-from afterword.extractors.rules.judge import RulesJudge
+from afterword.extractors.rules.extractor import RulesExtractor, RulesJudge
 
 __all__ = ["RulesExtractor", "RulesJudge"]

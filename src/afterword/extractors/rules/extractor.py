@@ -1,4 +1,4 @@
-"""The offline extractor: a small grammar over whole plain sentences of people.
+"""The offline extractor and judge. The extractor is a small grammar over whole plain sentences of people.
 
 It uses no model, no network and no clock. A sentence that is not wholly understood gives nothing.
 """
@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.extractor import Extraction, Rejection, Window
+from afterword.extractors.extractor import Extraction, Rejection, Usage, Window
+from afterword.extractors.judge import Pair
 from afterword.extractors.rules import sentences, withdrawals
 from afterword.extractors.rules.dates import ALWAYS, Validity, split_days
 from afterword.extractors.rules.grammar import ClauseClaim, read_clause
 from afterword.extractors.rules.phrases import Clause, is_thing, with_subject, without_lead, without_tails
 from afterword.extractors.rules.vocabulary import slug
-from afterword.facts.assertions import Cue, Kind, SpeechAct
+from afterword.extractors.slot_relation import RELATION_VERSION, relation
+from afterword.facts.assertions import Cue, Kind, SpeechAct, Verdict
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.foreign.stretches import foreign_turns
 
@@ -36,6 +38,19 @@ class RulesExtractor:
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002 - the protocol's
         """Return nothing: a rule that failed would fail again."""
         return Extraction(())
+
+
+class RulesJudge:
+    """Judges a pair of assertions by slot and value alone. Pairs it cannot decide get no verdict."""
+
+    version = RELATION_VERSION
+    pairs_a_call = None
+
+    async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
+        """Return the verdicts that slot and value settle. It costs nothing."""
+        related = ((earlier.id, later.id, relation(earlier, later)) for earlier, later in pairs)
+        verdicts = [Verdict(earlier, later, *why, self.version) for earlier, later, why in related if why]
+        return verdicts, Usage()
 
 
 @dataclass(frozen=True, slots=True)

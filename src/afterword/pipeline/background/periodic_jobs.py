@@ -17,8 +17,7 @@ from afterword.pipeline.background.leases import Job, JobResult
 from afterword.pipeline.background.webhook_sending import WEBHOOKS, WebhookSender
 from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.budget import AT_ONCE, CostTracker
-from afterword.pipeline.consolidation import consolidate_scope
-from afterword.pipeline.forget_requests import erase_and_compare, retain_and_compare
+from afterword.pipeline.consolidation import consolidate_scope, erase_and_compare, retain_and_compare
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import jobs, sessions

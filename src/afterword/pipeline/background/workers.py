@@ -25,7 +25,7 @@ from afterword.extractors.judge import Judge
 from afterword.pipeline.background.leases import JobResult
 from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.budget import CostTracker
-from afterword.pipeline.forget_requests import erase_and_compare
+from afterword.pipeline.consolidation import erase_and_compare
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import sessions
