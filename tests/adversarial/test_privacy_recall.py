@@ -12,7 +12,7 @@ import pytest
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.record_requests import HIDDEN, Markers, RecordChange
-from afterword.privacy.redaction import Masking, mask_secrets_in_state
+from afterword.privacy.redaction import Masking
 from privacy_table import harmless_rows, language_rows, record_rows, secret_rows, table
 from record_wording_cases import record_wording_cases
 from secret_cases import TOOL_ARGUMENT_NAMES, secret_cases
@@ -103,18 +103,20 @@ def test_an_argument_named_like_a_secret_is_masked(name: str) -> None:
     arguments = json.dumps({name: "Krabbe77brot", "attempts": 3, "query": "seats"}, ensure_ascii=False)
     call = {"id": "call_1", "name": "login", "arguments": arguments}
     message = {"type": "AssistantMessage", "source": "helper", "content": [call]}
-    masked, counts = mask_secrets_in_state({"llm_context": {"messages": [message]}})
+    masking = Masking()
+    masked = masking.mask_state({"llm_context": {"messages": [message]}})
     assert "Krabbe77brot" not in json.dumps(masked)
     stored = json.loads(masked["llm_context"]["messages"][0]["content"][0]["arguments"])
-    assert (stored["attempts"], stored["query"], sum(counts.values())) == (3, "seats", 1)
+    assert (stored["attempts"], stored["query"], masking.counts.total()) == (3, "seats", 1)
 
 
 def test_a_saved_state_masks_an_answer_as_a_conversation_does() -> None:
     question = {"type": "TextMessage", "source": "helper", "content": "What is your wifi password?"}
     answer = {"type": "TextMessage", "source": "mira", "content": "sunshine"}
-    masked, counts = mask_secrets_in_state({"message_thread": [question, answer]})
+    masking = Masking()
+    masked = masking.mask_state({"message_thread": [question, answer]})
     assert masked["message_thread"][1]["content"] == "[redacted: password]"
-    assert counts == {"password": 1}
+    assert masking.counts == {"password": 1}
 
 
 @pytest.mark.parametrize("benchmark", ["locomo", "memorycode"])

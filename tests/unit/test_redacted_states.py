@@ -14,7 +14,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from afterword.extractors.readers import read_state
 from afterword.privacy.policy import Privacy
 from afterword.privacy.record_requests import HIDDEN
-from afterword.privacy.redaction import mask_secrets_in_state
+from afterword.privacy.redaction import Masking
 
 PHOTO = base64.b64encode(bytes(range(256)) * 3).decode()
 PRIVACY = Privacy()
@@ -40,32 +40,36 @@ def test_messages_arguments_thoughts_and_results_are_masked() -> None:
         called('{"password": "hunter2", "pin": 4711, "attempts": 3}'),
         {"content": [result], "type": "FunctionExecutionResultMessage"},
     )
-    found, counts = mask_secrets_in_state(state)
+    masking = Masking()
+    found = masking.mask_state(state)
     assert "hunter2" not in json.dumps(found)
     (call,) = found["llm_context"]["messages"][1]["content"]
     assert json.loads(call["arguments"]) == {"password": "[redacted: password]", "pin": 0, "attempts": 3}
     assert call["id"] == "call_4111111111111111"
-    assert counts == {"password": 4, "code": 1}
+    assert masking.counts == {"password": 4, "code": 1}
 
 
 def test_json_inside_of_json_stays_json() -> None:
     inner = json.dumps({"body": json.dumps({"api_key": "abc123def456ghi", "q": 'say "hi"'})})
-    found, _ = mask_secrets_in_state(agent_state(called(inner)))
+    found = Masking().mask_state(agent_state(called(inner)))
     (call,) = found["llm_context"]["messages"][0]["content"]
     assert json.loads(json.loads(call["arguments"])["body"]) == {"api_key": "[redacted: token]", "q": 'say "hi"'}
 
 
 def test_image_data_is_never_touched() -> None:
     state = agent_state(said(["my password is hunter2", {"data": PHOTO}, f"data:image/png;base64,{PHOTO}"]))
-    found, _ = mask_secrets_in_state(state)
+    masking = Masking()
+    found = masking.mask_state(state)
     words, photo, url = found["llm_context"]["messages"][0]["content"]
     assert (words, photo["data"]) == ("my password is [redacted: password]", PHOTO)
     assert url.endswith(PHOTO)
-    assert mask_secrets_in_state(agent_state(said([{"data": "my password is hunter2"}])))[1] == {"password": 1}
+    assert masking.counts == {"password": 1}
+    masking.mask_state(agent_state(said([{"data": "my password is hunter2"}])))
+    assert masking.counts == {"password": 2}
 
 
 def test_a_secret_is_masked_where_it_was_said_before_its_word() -> None:
-    found, _ = mask_secrets_in_state(agent_state(said("hunter2?"), said("yes, my password is hunter2")))
+    found = Masking().mask_state(agent_state(said("hunter2?"), said("yes, my password is hunter2")))
     assert "hunter2" not in json.dumps(found)
 
 

@@ -159,8 +159,9 @@ def _grounded(
         raise _RefusedError("advice")
     evidence = _evidence(candidate, turns, session_id, policy)
     statement, topic = _text(candidate.statement, LONGEST_STATEMENT), _text(candidate.topic, LONGEST_TOPIC)
-    places = [(turns[cited.turn or 0].text, cited.start or 0, len(cited.quote)) for cited in evidence]
-    places = [(text, start, start + size) for text, start, size in places]
+    places = [
+        (turns[cited.turn or 0].text, cited.start or 0, (cited.start or 0) + len(cited.quote)) for cited in evidence
+    ]
     _check_harmless(statement, topic, places)
     last, said_at = last_said(evidence, turns, session_id)
     before = [turn for turn in turns.values() if turn.number <= last.number]

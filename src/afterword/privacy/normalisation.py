@@ -34,12 +34,11 @@ _LOOKALIKES = {
     **dict(zip("օոսցհԱՏՕᎠᎡᎢᎪᎬᎳᎷᎻᏀᏃᏒᏚᏞᏟᏢᏴ", "onughUSODRTAEWMHGZRSLCPB", strict=True)),
     **dict(zip("ıɩɑɡɪʟɴʀʏʙɢʜᴀᴄᴅᴇᴊᴋᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱƽøłđħŧ", "iiagilnrybghacdejkmoptuvwzfs5oldht", strict=True)),
     # Punctuation that is typed for an ASCII character
-    **dict.fromkeys("\u2010\u2011\u2012\u2212\u00ad\ufe63", "-"),
-    **dict.fromkeys("’‘‛ʼ′`´", "'"),
+    **dict.fromkeys("\u2010\u2011\u2012\u2212\ufe63", "-"),
+    **dict.fromkeys("’‘‛ʼ′´", "'"),
     **dict.fromkeys("∶꞉：", ":"),
     **dict.fromkeys("\u2800\u3164\uffa0\u115f\u1160", " "),
 }
-del _LOOKALIKES["\u00ad"], _LOOKALIKES["`"]
 
 _FOREIGN_LETTERS = frozenset(character for character in _LOOKALIKES if "\u0370" <= character <= "\u13ff")
 _WORD = re.compile(r"[^\W\d_]{2,}")

@@ -1,6 +1,6 @@
 """Masking secrets before anything is stored or sent to a model. Pure.
 
-`mask_secrets` masks a text, `mask_secrets_in_state` a saved state, which AutoGen can still load.
+`mask_secrets` masks a text, `Masking.mask_state` a saved state, which AutoGen can still load.
 """
 
 from __future__ import annotations
@@ -43,19 +43,6 @@ def mask_secrets(text: str, kinds: Collection[str] = ALL) -> tuple[str, Counter[
     """
     masking = Masking(kinds)
     return masking.mask_text(text), masking.counts
-
-
-def mask_secrets_in_state(
-    state: Mapping[str, Any], kinds: Collection[str] = ALL
-) -> tuple[dict[str, Any], Counter[str]]:
-    """Return a copy of a saved state with its secrets masked, and the number of masks of each kind.
-
-    This covers strings of messages and arguments, JSON inside of strings, fields that are named like a secret
-    ("password", "api_key"), and repetitions of a secret. Keys, ids, names of speakers, types and images stay, and a
-    number stays a number, so that AutoGen can load the result.
-    """
-    masking = Masking(kinds)
-    return masking.mask_state(state), masking.counts
 
 
 def mask_for(kind: str) -> str:
@@ -130,7 +117,12 @@ class Masking:
         return mask_for(kind)
 
     def mask_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a copy of a saved state without its secrets, also where they stand before their first recognition."""
+        """Return a copy of a saved state without its secrets, also where they stand before their first recognition.
+
+        This covers strings of messages and arguments, JSON inside of strings, fields that are named like a secret
+        ("password", "api_key"), and repetitions of a secret. Keys, ids, names of speakers, types and images stay, and a
+        number stays a number, so that AutoGen can load the result.
+        """
         counts_before = self.counts.copy()
         masked = self._mask_value(state)
         if self._known:
