@@ -205,7 +205,7 @@ class ExtractorAgent(BaseChatAgent):
             named = NamedSecrets()
             named.add(extraction.secrets, transcript.turns)
             masked = replace(transcript, turns=named.masked_turns(transcript.turns))
-            candidates = named.masked_candidates(extraction.candidates)
+            candidates = map(named.masked_candidate, extraction.candidates)
             grounding = ground(candidates, masked, scope=self._scope, session_id=self.name, owners=owners)
             assertions |= {assertion.id: assertion for assertion in grounding.assertions}
             refused += grounding.rejections

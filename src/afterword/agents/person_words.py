@@ -13,7 +13,7 @@ from datetime import datetime
 from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
 
 from afterword.agents.placement import SOURCE
-from afterword.extractors.candidates import mask_candidates
+from afterword.extractors.candidates import mask_candidate
 from afterword.extractors.extractor import Extractor, Window
 from afterword.extractors.grounding import ground
 from afterword.extractors.named_secrets import NamedSecrets
@@ -88,7 +88,9 @@ class LiveConversation:
         named = NamedSecrets()
         named.add(extraction.secrets, transcript.turns)
         transcript = replace(transcript, turns=named.masked_turns(transcript.turns))
-        candidates = named.masked_candidates(mask_candidates(extraction.candidates, self._privacy))
+        candidates = [
+            named.masked_candidate(mask_candidate(candidate, self._privacy)) for candidate in extraction.candidates
+        ]
         return ground(candidates, transcript, scope=scope, session_id=LIVE, owners=owners).assertions
 
 

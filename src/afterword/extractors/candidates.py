@@ -6,7 +6,6 @@ field descriptions are part of the prompt. `grounding` checks every candidate be
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import date
 from enum import StrEnum
 from typing import Any, cast
@@ -76,12 +75,8 @@ class Answer(Shape):
     secrets: list[Citation] = Field([], description="Secrets that stand in the turns, unmasked.")
 
 
-def mask_candidates(candidates: Iterable[Candidate], privacy: Privacy) -> list[Candidate]:
-    """Return the candidates with every secret masked."""
-    return [_mask(candidate, privacy) for candidate in candidates]
-
-
-def _mask(candidate: Candidate, privacy: Privacy) -> Candidate:
+def mask_candidate(candidate: Candidate, privacy: Privacy) -> Candidate:
+    """Return the candidate with every secret masked: a model may copy one or make one up."""
     texts = (
         candidate.value,
         candidate.statement,

@@ -72,11 +72,8 @@ class NamedSecrets:
             return tuple(turns)
         return tuple(replace(turn, text=self._masked(turn.text, turn.number)) for turn in turns)
 
-    def masked_candidates(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Return the candidates without these secrets."""
-        return [self._masked_candidate(candidate) for candidate in candidates] if len(self) else list(candidates)
-
-    def _masked_candidate(self, candidate: Candidate) -> Candidate:
+    def masked_candidate(self, candidate: Candidate) -> Candidate:
+        """Return the candidate without these secrets."""
         names = ("value", "statement", "subject", "attribute", "limited_to", "outcome", "former_name")
         fields: dict[str, object] = {
             name: self._masked(text, None) for name in names if (text := getattr(candidate, name))

@@ -260,7 +260,9 @@ class _Processing:
                     ground_window, prepared=prepared, saved=self.saved, privacy=privacy, named=named, most=most
                 )
                 grounding = await self.reader.read(window, ground)
-                session_telemetry.count_grounding(grounding)
+                count(Count.ASSERTIONS, len(grounding.assertions))
+                for rejection in grounding.rejections:
+                    count(Count.REFUSED, reason=str(rejection.reason))
                 self.extracted[key] = window_reading(key, window, grounding)
             readings.append(limited_reading(self.extracted[key], most))
         return readings

@@ -13,7 +13,6 @@ from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.telemetry import Count, count, note
 
 if TYPE_CHECKING:
-    from afterword.extractors.grounding import Grounding
     from afterword.pipeline.session import SessionOutcome
 
 logger = telemetry.logs(__name__)
@@ -51,10 +50,3 @@ def record_outcome(outcome: SessionOutcome) -> None:
     note(calls=usage.calls, input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens)
     count(Count.SESSIONS, result=name)
     logger.info("session %s", name)
-
-
-def count_grounding(grounding: Grounding) -> None:
-    """Count the statements from a window, and its refused candidates by reason."""
-    count(Count.ASSERTIONS, len(grounding.assertions))
-    for rejection in grounding.rejections:
-        count(Count.REFUSED, reason=str(rejection.reason))

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from afterword import telemetry
-from afterword.extractors.candidates import Candidate, mask_candidates
+from afterword.extractors.candidates import Candidate, mask_candidate
 from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
 from afterword.extractors.grounding import DETAILS, FINAL, Grounding, Reason, ground
@@ -168,7 +168,7 @@ def ground_window(
     transcript = replace(prepared.transcript, turns=named.masked_turns(prepared.transcript.turns))
     examined = candidates[: 2 * privacy.facts_per_session if most else 0]
     grounding = ground(
-        named.masked_candidates(mask_candidates(examined, privacy)),
+        [named.masked_candidate(mask_candidate(candidate, privacy)) for candidate in examined],
         transcript,
         scope=saved.scope,
         session_id=saved.session_id,
