@@ -199,18 +199,15 @@ def _least_similarity(earlier: IndexedStatement, later: IndexedStatement) -> flo
     if earlier.slot == later.slot:
         return 0.0
     if later.said.act is not SpeechAct.STATE:
-        return 0.0 if is_same_subject and _names(later, earlier) else MARKED_ALIKE
+        # The words of a withdrawal name the statement, or are too vague to decide.
+        names_it = later.is_vague or later.words.value <= earlier.words.said
+        return 0.0 if is_same_subject and names_it else MARKED_ALIKE
     if later.said.session_id is not None and earlier.said.session_id == later.said.session_id:
         return ALIKE_IN_SESSION
     if later.said.cue is None:
         return ALIKE
     is_marked_anew = is_same_subject and subject != OWNER and earlier.said.kind is later.said.kind
     return 0.0 if is_marked_anew else MARKED_ALIKE
-
-
-def _names(retraction: IndexedStatement, statement: IndexedStatement) -> bool:
-    """Whether the words of a retraction name that statement, or are too vague to decide."""
-    return retraction.is_vague or retraction.words.value <= statement.words.said
 
 
 def _similarity(first: IndexedStatement, second: IndexedStatement) -> float:

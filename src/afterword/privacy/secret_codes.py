@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from afterword.privacy import secret_numbers as numbers
 from afterword.privacy.secret_cues import (
     CODE_WORD,
@@ -14,7 +12,7 @@ from afterword.privacy.secret_cues import (
     PIN,
     PLACE,
 )
-from afterword.privacy.secret_kinds import Check, Pattern, Secret, SentencePattern, any_value
+from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, any_value
 
 _BEFORE_NUMBER, _AFTER_NUMBER = r"(?<![\w.,/:€$£+-])", r"(?![\w]|[.:,/-]\d|\s?[%€$£°])"
 _DIGITS = rf"{_BEFORE_NUMBER}(?P<value>\d(?:[ -]?\d){{3,7}}+){_AFTER_NUMBER}"
@@ -29,13 +27,10 @@ _NO_SECRET_CODE_BEFORE = "".join(
 _CODE_HINTS = ("code", "codice", "código", "codigo", "pin", "comb", "komb")
 
 
-def _pattern(name: str, expression: str, hints: tuple[str, ...], check: Check) -> Pattern:
-    return Pattern(name, Secret.CODE, expression, hints, check, re.IGNORECASE)
-
-
 CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
-    _pattern(
+    Pattern(
         "pin",
+        Secret.CODE,
         rf"(?<![\w-])(?:(?:sim|bank|card|debit|phone|giro|ec)[ -]{{1,2}})?pin(?:[ -]?(?:code|number|nummer))?(?P<link>\s{{0,2}}(?:{IS}|to|:)\s{{0,2}}|[\"']\s?:\s?[\"']?|\s)"
         r"(?P<value>\d(?:[ -]?\d){3,7}+)(?![\w-]|[.:,/]\d)",
         ("pin",),
@@ -49,8 +44,9 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         ("pin", "code", "codi", "códi", "puk", "geheim", "secreto"),
         numbers.check_sentence_pin,
     ),
-    _pattern(
+    Pattern(
         "one-time code",
+        Secret.CODE,
         rf"(?<![\w-])(?:m?tan|{ONE_TIME})(?:\s{{0,2}}(?:{IS}|:))?\s{{1,2}}(?P<value>(?:[A-Z]-)?\d(?:[ -]?\d){{3,9}}+)(?![\w-]|[.:,/]\d)",
         ("otp", "tan", "one", "code", "codice", "código", "codigo", "pin", "passw"),
         numbers.check_one_time_code,
@@ -91,15 +87,17 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         ),
         numbers.check_sentence_code,
     ),
-    _pattern(
+    Pattern(
         "one-time code before its word",
+        Secret.CODE,
         r"(?<![\w.,-])(?P<value>(?:[A-Z]-)?\d{3}[ -]?\d{1,5}) is (?:your|the|my)\b(?:\s[\w-]{1,20}){0,4}?"
         r"\s(?:code|otp|tan|passcode|pin)\b",
         ("code", "otp", "tan", "pin"),
         any_value,
     ),
-    _pattern(
+    Pattern(
         "code of a door or an alarm",
+        Secret.CODE,
         rf"(?<![\w-])(?:{PLACE}\b[^.!?;\n]{{0,50}}?\b{_NO_SECRET_CODE_BEFORE}code\b"
         rf"|c[óo]d(?:igo|ice)\b(?:\s[\w']{{1,6}}){{0,3}}[\s']{PLACE}|code\b\s(?:de\s(?:la\s|l')?|d')?{PLACE}"
         rf"|code\b[^.!?;\n]{{0,20}}\b{PLACE}|{CODE_WORD})"
@@ -127,20 +125,23 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (" with ", " mit ", " con ", " avec ", " com ", " met "),
         numbers.check_sentence_code,
     ),
-    _pattern(
+    Pattern(
         "number before the door that it opens",
+        Secret.CODE,
         rf"{_BEFORE_NUMBER}{_CODE_VALUE}\s{OPENING}\s[^.!?\n]{{0,40}}?\b{PLACE}\b",
         ("open", "unlock", "disarm", "deactiv", "öffn", "entsp", "entsch", "abre", "ouvre", "apre", "ontgr"),
         numbers.check_sentence_code,
     ),
-    _pattern(
+    Pattern(
         "combination of a lock",
+        Secret.CODE,
         rf"\b(?:combination|combo|kombination|combinaci[óo]n|combinaison|combinazione|combinação|combinatie)\b(?:[^.!?;\n]{{0,30}}?)\s{IS}:?\s{{1,2}}(?P<value>\d{{1,4}}(?:[ -]\d{{1,4}}){{1,5}}+)",
         ("comb", "komb"),
         any_value,
     ),
-    _pattern(
+    Pattern(
         "security code of a card",
+        Secret.CODE,
         r"(?<![\w-])(?:cvc2?|cvv2?|csc|cid|security code|prüfziffer|kartenprüfnummer)(?:\s(?:is|code|number|ist|es|est|è|é))?\W{1,3}(?P<value>\d{3,4})(?![\w-]|[.:,/]\d)",
         ("cvc", "cvv", "csc", "cid", "security code", "prüf"),
         any_value,

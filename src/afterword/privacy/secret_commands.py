@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from afterword.privacy import secret_values as values
 from afterword.privacy.secret_kinds import Check, Pattern, Secret
 
@@ -12,7 +10,7 @@ _WORD = r"[\"']?(?P<value>[^\s\"'|;<>]{3,200}+)"
 
 
 def _command(name: str, expression: str, *hints: str, check: Check = values.check_command_password) -> Pattern:
-    return Pattern(name, Secret.PASSWORD, expression, hints, check, re.IGNORECASE)
+    return Pattern(name, Secret.PASSWORD, expression, hints, check)
 
 
 _ARGUMENTS = r"\b[^\n|;]{0,200}?\s"
@@ -37,7 +35,6 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         r"=(?P<value>[\w%+/=.-]{16,}+)",
         ("=",),
         values.check_key,
-        re.IGNORECASE,
     ),
     Pattern(
         "authorization header",
@@ -46,14 +43,12 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         r"(?P<value>[\w.~+/=-]{8,}+)",
         ("authorization", "bearer"),
         values.check_header,
-        re.IGNORECASE,
     ),
     Pattern(
         "azure connection string",
         Secret.API_KEY,
         r"\b(?:AccountKey|SharedAccessKey|SharedSecret)=(?P<value>[A-Za-z0-9+/]{20,}+={0,2})",
         ("accountkey", "sharedaccesskey", "sharedsecret"),
-        flags=re.IGNORECASE,
     ),
     _command(
         "option of a command",

@@ -53,7 +53,7 @@ class Pattern:
     expression: str
     hints: tuple[str, ...] = ()
     check: Check = any_value
-    flags: int = 0
+    flags: int = re.IGNORECASE
 
     def spans(self, text: str, regions: Sequence[Span] | None = None) -> Iterator[Span]:
         """Yield the spans of the secrets in these regions of a text, in order and without overlap."""

@@ -6,7 +6,6 @@ Each recognises a value by something that only stands near secrets: a provider's
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from afterword.privacy import secret_numbers as numbers
@@ -32,7 +31,7 @@ from afterword.privacy.secret_cues import (
     WEAK_PASSWORD,
     WEAK_PASSWORD_HINTS,
 )
-from afterword.privacy.secret_kinds import Check, Pattern, Secret, SentencePattern, any_value
+from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, any_value
 from afterword.privacy.secret_providers import PROVIDER_PATTERNS
 
 _START = r"(?<![^\W_])"
@@ -64,26 +63,22 @@ _KEY_HINTS = (
 _DIGIT_HINTS = tuple("0123456789")
 
 
-def _pattern(name: str, kind: Secret, expression: str, hints: tuple[str, ...], check: Check) -> Pattern:
-    return Pattern(name, kind, expression, hints, check, re.IGNORECASE)
-
-
 _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
-    _pattern(
+    Pattern(
         "password that is assigned",
         Secret.PASSWORD,
         rf"(?:{_START}|(?<=[a-z](?=P)))(?:{PASSWORD}|(?<=_)pass){NO_COMPOUND}(?P<link>{ASSIGNS}){VALUE}",
         PASSWORD_HINTS,
         values.check_password,
     ),
-    _pattern(
+    Pattern(
         "password in a sentence",
         Secret.PASSWORD,
         rf"(?<![\w-]){PASSWORD}(?:s|e)?(?![\w]){NO_COMPOUND}[\"'`*)]{{0,2}}{_GAP}(?:(?:\s{{1,4}}|(?='s)){IS}[:,]?|\s?:)\s{{1,4}}{VALUE}",
         PASSWORD_HINTS,
         values.check_password,
     ),
-    _pattern(
+    Pattern(
         "passphrase of several words",
         Secret.PASSWORD,
         r"\b(?:pass ?phrase|(?:seed|recovery) (?:phrase|words))\b(?:\s(?:is|was|are|ist|lautet)\b:?|\s?[:=])\s{1,2}"
@@ -91,35 +86,35 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         ("phrase", "recovery words", "seed words"),
         values.check_passphrase,
     ),
-    _pattern(
+    Pattern(
         "password beside its word",
         Secret.PASSWORD,
         rf"(?<![\w-]){PASSWORD}{NO_COMPOUND}{TO}[,|?]?\s{{1,4}}(?:[|(]\s?)?{VALUE}",
         PASSWORD_HINTS,
         values.check_adjacent_password,
     ),
-    _pattern(
+    Pattern(
         "password in parentheses",
         Secret.PASSWORD,
         rf"(?<![\w-]){PASSWORD}\s?\((?:it'?s |is |= ?|: ?)?(?P<value>[^\s()\"']{{3,80}}+)\)",
         PASSWORD_HINTS,
         values.check_adjacent_password,
     ),
-    _pattern(
+    Pattern(
         "password on the line below its word",
         Secret.PASSWORD,
         rf"(?m:^)[ \t#>*|-]{{0,6}}(?:{OWNERS}\s)?{PASSWORD}[ \t]?:?[ \t]*\n\n?[ \t>*-]{{0,4}}{VALUE}(?=[ \t]*(?:\n|\Z))",
         PASSWORD_HINTS,
         values.check_password,
     ),
-    _pattern(
+    Pattern(
         "password between tags",
         Secret.PASSWORD,
         rf"<(?:[\w-]{{1,20}}[-_:])?(?:{PASSWORD}|pass)[^<>\n]{{0,60}}>(?P<value>[^<>\s]{{3,100}}+)</",
         PASSWORD_HINTS,
         values.check_command_password,
     ),
-    _pattern(
+    Pattern(
         "password before its word",
         Secret.PASSWORD,
         rf"(?<![^\s\"'`(«“„]){_QUOTED}{_WORD_VALUE}{_UNQUOTED}(?:,|\s?[–—-])?\s{{1,2}}(?:(?:that'?s|that is|das ist|eso es|c'est|è|é|dat is|{IS})\s{{1,2}}(?:\w{{2,9}}\s)??)"
@@ -127,7 +122,7 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (*PASSWORD_HINTS, *WEAK_PASSWORD_HINTS),
         values.check_reversed_password,
     ),
-    _pattern(
+    Pattern(
         "password that is put to use",
         Secret.PASSWORD,
         rf"(?<![^\s\"'`(«“„])(?P<sure>{USE}\s)?(?:[\w'-]{{1,10}}\s)?{_QUOTED}{_WORD_VALUE}{_UNQUOTED}\s{{1,2}}{AS}\s{{1,2}}(?:{OWNERS}\s{{1,2}}){{0,3}}(?P<far>(?:[\w'-]{{1,15}}\s){{0,3}}?)"
@@ -135,21 +130,21 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (*PASSWORD_HINTS, *WEAK_PASSWORD_HINTS),
         values.check_reversed_password,
     ),
-    _pattern(
+    Pattern(
         "password after a user",
         Secret.PASSWORD,
         rf"\b(?:users?|usernames?|logins?|accounts?|benutzer\w{{0,8}}|usuario|utilisateur|utente|usuário|gebruiker)\b[^.!?\n]{{0,60}}?(?<![\w-])(?:pass|pw|pwd)(?:\s?[:=])?\s{{1,3}}{VALUE}",
         ("pass", "pw"),
         values.check_adjacent_password,
     ),
-    _pattern(
+    Pattern(
         "password after the name of a network",
         Secret.PASSWORD,
         rf"(?<![\w-])(?:wi-?fi|wlan|hotspot|router|red wifi|rede wifi)\s?[:=]\s{{1,3}}{VALUE}",
         ("wi-fi", "wifi", "wlan", "hotspot", "router"),
         values.check_adjacent_password,
     ),
-    _pattern(
+    Pattern(
         "word that may mean a password",
         Secret.PASSWORD,
         rf"(?<![\w-]){WEAK_PASSWORD}{_GAP}(?:\s{{1,3}}{IS}:?|\s?[:=])\s{{1,3}}{VALUE}",
@@ -159,14 +154,14 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
 )
 
 _KEY_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
-    _pattern(
+    Pattern(
         "token that is assigned",
         Secret.TOKEN,
         rf"{_START}{_TOKEN}(?P<link>{ASSIGNS}){VALUE}",
         ("key", "token", "secret"),
         values.check_token,
     ),
-    _pattern(
+    Pattern(
         "token in a sentence",
         Secret.TOKEN,
         rf"(?<![\w-])(?:{_TOKEN}|{KEY}){_GAP}(?:\s{{1,2}}{IS}[:,]?|\s?:)\s{{1,2}}{VALUE}",
@@ -192,7 +187,7 @@ _KEY_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
 )
 
 _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
-    _pattern(
+    Pattern(
         "card number",
         Secret.CARD,
         r"(?<![\w.,+/-])(?P<value>\d{4}[ .·–-]{1,2}\d{4}[ .·–-]{1,2}\d{4}[ .·–-]{1,2}\d{1,7}|3\d{3}[ .·–-]{1,2}\d{6}[ .·–-]{1,2}\d{5}|\d{13,19})"
@@ -200,21 +195,21 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         _DIGIT_HINTS,
         numbers.check_card,
     ),
-    _pattern(
+    Pattern(
         "number beside a card's word",
         Secret.CARD,
         rf"{CARD}[^\n]{{0,40}}?(?<![\w.-])(?P<value>\d{{4}}(?P<sep>[ .-])\d{{4}}(?P=sep)\d{{4}}(?P=sep)\d{{4}})(?![\w-])",
         ("card", "karte", "tarjeta", "carte", "carta", "cartão", "visa", "amex", "pas"),
         any_value,
     ),
-    _pattern(
+    Pattern(
         "iban",
         Secret.IBAN,
         r"(?<![A-Za-z0-9])(?P<value>[a-z]{2}\d{2}(?:[ .–-]{0,2}[a-z0-9]){11,30}+)",
         _DIGIT_HINTS,
         numbers.check_iban,
     ),
-    _pattern(
+    Pattern(
         "social security number",
         Secret.SSN,
         r"(?<![\w-])(?:ssn|social security(?: (?:number|no\.?|#))?)(?:\s(?:is|was))?[\s:#=]{1,3}"
@@ -222,21 +217,21 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         ("ssn", "social security"),
         any_value,
     ),
-    _pattern(
+    Pattern(
         "identity number beside its word",
         Secret.IDENTITY,
         rf"{IDENTITY}[\"'*)]{{0,2}}(?P<gap>[^.!?\n;:=\d]{{0,40}}?)(?:\s{{1,2}}{IS}:?|\s?[:=#])\s{{0,2}}(?P<value>[A-Z]{{2}} ?\d\d ?\d\d ?\d\d ?[A-D]\b|(?=[A-Z-]{{0,8}}[0-9])[A-Z0-9]{{1,16}}(?:[ ./-][A-Z0-9]{{1,6}}(?=[\s./,;-]|$|[^\w])){{0,6}}+)(?![\w])",
         IDENTITY_HINTS,
         numbers.check_identity,
     ),
-    _pattern(
+    Pattern(
         "italian tax code",
         Secret.IDENTITY,
         r"(?<![\w-])(?P<value>[a-z]{6}\d{2}[abcdehlmprst]\d{2}[a-z]\d{3}[a-z])(?![\w-])",
         _DIGIT_HINTS,
         numbers.check_codice_fiscale,
     ),
-    _pattern(
+    Pattern(
         "brazilian tax number",
         Secret.IDENTITY,
         r"(?<![\w.-])(?P<value>\d{3}\.\d{3}\.\d{3}-\d{2})(?![\w-])",
@@ -253,6 +248,7 @@ _SEED_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         rf"(?:(?m:^)[ \t>]{{0,4}}|[:\"'“`]\s?|\bis |\bist |\best )(?P<value>{_SEED_WORDS})(?=[\"'”`.]?\s*(?:\n|\Z))",
         (),
         values.check_seed,
+        0,
     ),
     Pattern(
         "seed phrase in numbered words",
@@ -260,6 +256,7 @@ _SEED_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         r"(?<!\w)(?P<value>(?:1[.):]\s?[a-z]{3,8})(?:[\s,]{1,3}\d{1,2}[.):]\s?[a-z]{3,8}){11,23}+)(?!\w)",
         (),
         values.check_seed,
+        0,
     ),
     SentencePattern(
         "words in a sentence about a wallet",

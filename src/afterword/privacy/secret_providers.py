@@ -78,7 +78,7 @@ _FORMS = (
 
 
 def _keyed(name: str, expression: str, *hints: str) -> Pattern:
-    return Pattern(name, Secret.API_KEY, f"{_START}(?P<value>{expression}){_END}", hints, values.check_key)
+    return Pattern(name, Secret.API_KEY, f"{_START}(?P<value>{expression}){_END}", hints, values.check_key, 0)
 
 
 PROVIDER_PATTERNS: tuple[Pattern, ...] = (
@@ -88,6 +88,7 @@ PROVIDER_PATTERNS: tuple[Pattern, ...] = (
         r"(?P<value>-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
         r"(?:(?:(?!-----)[\s\S])*+-----END [A-Z0-9 ]{0,40}-----|(?:(?:\\[nr]|\s)*+[A-Za-z0-9+/=]{32,}+)++))",
         ("private key",),
+        flags=0,
     ),
     Pattern(
         "webhook",
@@ -95,6 +96,7 @@ PROVIDER_PATTERNS: tuple[Pattern, ...] = (
         r"https://(?:hooks\.slack\.com/(?:services|workflows)/|(?:\w{1,10}\.)?discord(?:app)?\.com/api/webhooks/"
         r"|[\w-]{1,60}\.webhook\.office\.com/)(?P<value>[^\s\"'<>)\]]{10,}+)",
         ("hooks.slack.com", "/api/webhooks/", "webhook.office.com"),
+        flags=0,
     ),
     *(_keyed(*entry) for entry in (*_PREFIXED, *_FORMS)),
     Pattern(
@@ -102,6 +104,7 @@ PROVIDER_PATTERNS: tuple[Pattern, ...] = (
         Secret.TOKEN,
         r"(?<![\w:-])(?P<value>\d{8,10}:[A-Za-z0-9_-]{35})(?![\w-])",
         (":aa",),
+        flags=0,
     ),
-    Pattern("jwt", Secret.TOKEN, rf"{_START}(?P<value>eyJ[\w-]{{8,}}+\.[\w-]{{8,}}+\.[\w-]{{4,}}+)", ("eyj",)),
+    Pattern("jwt", Secret.TOKEN, rf"{_START}(?P<value>eyJ[\w-]{{8,}}+\.[\w-]{{8,}}+\.[\w-]{{4,}}+)", ("eyj",), flags=0),
 )

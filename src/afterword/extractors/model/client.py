@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
-from afterword.extractors.errors import EndpointMisconfigured, ExtractionError
+from afterword.extractors.errors import EndpointMisconfigured, EndpointUnavailable, ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.answer_shape import schema_tokens, wrapped
 from afterword.extractors.model.error_translation import is_refusal, refusal_error, translated_error
@@ -32,7 +32,7 @@ from afterword.extractors.model.metering import (
     current_tally,
     metered,
 )
-from afterword.extractors.model.modes import MODES, PROBE, Probe, first_that_works, save_mode, saved_mode
+from afterword.extractors.model.modes import MODES, PROBE, Probe, save_mode, saved_mode
 from afterword.extractors.model.modes import Mode as Mode
 from afterword.extractors.model.replies import clean_completion
 from afterword.recall.tokens import estimated_tokens
@@ -164,16 +164,27 @@ class ModelClient:
         return errors
 
     async def _chosen_mode(self) -> Mode | ExtractionError:
-        """Return the mode to ask in. With "auto" it is the saved mode, or else the first that works."""
+        """Return the mode to ask in. With "auto" it is the saved mode, or else the first that works.
+
+        If none works, return the error of the first.
+        """
         async with self._choosing_mode:
             if self._mode is None and self.settings.modes_file is not None:
                 self._mode = saved_mode(self.settings.modes_file, self._resolved_place())
-            if self._mode is None:
-                mode = await first_that_works(self._try_mode)
-                if isinstance(mode, ExtractionError):
+            if self._mode is not None:
+                return self._mode
+            errors: list[ExtractionError] = []
+            for mode in MODES:
+                error = await self._try_mode(mode)
+                if error is None:
+                    self._use_mode(mode)
                     return mode
-                self._use_mode(mode)
-            return self._mode or MODES[0]
+                # If the endpoint is down or refuses the key, no other mode would work.
+                is_refused = isinstance(error, EndpointMisconfigured) and error.status in (None, 401, 403)
+                if is_refused or isinstance(error, EndpointUnavailable):
+                    return error
+                errors.append(error)
+            return errors[0]
 
     async def _try_mode(self, mode: Mode) -> ExtractionError | None:
         answer = await self._request(PROBE, Probe, mode, None, reasks=0)

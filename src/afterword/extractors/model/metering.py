@@ -99,17 +99,10 @@ def metering(meter: Meter) -> Iterator[None]:
 
 @asynccontextmanager
 async def metered(request: ModelRequest) -> AsyncIterator[Bill]:
-    """Charge the request to the meter, if one is set, and yield its bill."""
-    meter = current_meter()
-    async with nullcontext(Bill()) if meter is None else meter.charging(request) as bill:
-        with _traced(request, bill):
-            yield bill
+    """Charge the request to the meter, if one is set, and yield its bill.
 
-
-@contextmanager
-def _traced(request: ModelRequest, bill: Bill) -> Iterator[None]:
-    """Report the request as OpenTelemetry's conventions for generative AI ask for, without any of its text."""
-    began = perf_counter()
+    It is reported as OpenTelemetry's conventions for generative AI ask for, without any of its text.
+    """
     attributes: dict[str, AttributeValue] = {
         "gen_ai.operation.name": request.operation,
         "gen_ai.provider.name": "openai",
@@ -120,22 +113,25 @@ def _traced(request: ModelRequest, bill: Bill) -> Iterator[None]:
         span_attributes["gen_ai.request.max_tokens"] = request.completion_limit
     if request.operation == "chat":
         span_attributes["gen_ai.output.type"] = "json"
-    with telemetry.client_span(f"{request.operation} {request.model}", span_attributes) as span:
-        yield
-        span.set_attributes(
-            {
-                "gen_ai.usage.input_tokens": bill.usage.prompt_tokens,
-                "gen_ai.usage.output_tokens": bill.usage.completion_tokens,
-                "gen_ai.usage.cache_read.input_tokens": bill.usage.cached_tokens,
-                "afterword.calls": bill.usage.calls,
-            }
-        )
-        if bill.fault:
-            telemetry.mark_span_failed(span, bill.fault)
-    outcome = {**attributes, ERROR: bill.fault} if bill.fault else attributes
-    telemetry.measure(Measure.GEN_AI_DURATION, perf_counter() - began, outcome)
-    for kind, tokens in (("input", bill.usage.prompt_tokens), ("output", bill.usage.completion_tokens)):
-        telemetry.measure(Measure.GEN_AI_TOKENS, tokens, {**attributes, "gen_ai.token.type": kind})
+    meter = current_meter()
+    async with nullcontext(Bill()) if meter is None else meter.charging(request) as bill:
+        began = perf_counter()
+        with telemetry.client_span(f"{request.operation} {request.model}", span_attributes) as span:
+            yield bill
+            span.set_attributes(
+                {
+                    "gen_ai.usage.input_tokens": bill.usage.prompt_tokens,
+                    "gen_ai.usage.output_tokens": bill.usage.completion_tokens,
+                    "gen_ai.usage.cache_read.input_tokens": bill.usage.cached_tokens,
+                    "afterword.calls": bill.usage.calls,
+                }
+            )
+            if bill.fault:
+                telemetry.mark_span_failed(span, bill.fault)
+        outcome = {**attributes, ERROR: bill.fault} if bill.fault else attributes
+        telemetry.measure(Measure.GEN_AI_DURATION, perf_counter() - began, outcome)
+        for kind, tokens in (("input", bill.usage.prompt_tokens), ("output", bill.usage.completion_tokens)):
+            telemetry.measure(Measure.GEN_AI_TOKENS, tokens, {**attributes, "gen_ai.token.type": kind})
 
 
 class RequestTally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import date
 from enum import StrEnum
@@ -14,7 +13,6 @@ from uuid import uuid4
 from pydantic import BaseModel
 
 from afterword import telemetry
-from afterword.extractors.errors import EndpointMisconfigured, EndpointUnavailable, ExtractionError
 
 Mode = Literal["json_schema", "tools", "json"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -45,23 +43,6 @@ class Probe(BaseModel):
     """A tiny answer whose schema has what the real ones have: a list, a choice, a date, what may be left out."""
 
     noted: list[_Noted]
-
-
-async def first_that_works(try_mode: Callable[[Mode], Awaitable[ExtractionError | None]]) -> Mode | ExtractionError:
-    """Return the first mode that works, or else the error of the first mode.
-
-    If the endpoint is down or refuses the key, its error is returned at once: no other mode would work.
-    """
-    errors: list[ExtractionError] = []
-    for mode in MODES:
-        error = await try_mode(mode)
-        if error is None:
-            return mode
-        is_refused = isinstance(error, EndpointMisconfigured) and error.status in (None, 401, 403)
-        if is_refused or isinstance(error, EndpointUnavailable):
-            return error
-        errors.append(error)
-    return errors[0]
 
 
 def saved_mode(path: Path, place: str) -> Mode | None:

@@ -10,7 +10,6 @@ from typing import NoReturn
 from afterword.extractors.errors import ReadError, StateBroken, StateTooLarge
 from afterword.facts.transcripts import LARGEST_STATE_BYTES
 
-LARGEST_BYTES = LARGEST_STATE_BYTES
 DEEPEST_NESTING = 200
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
@@ -28,7 +27,7 @@ def parse_state(raw: bytes) -> object:
     and `StateBroken` (with the position) for bytes that are empty, cut, not UTF-8, marked with a byte order mark, or
     hold NaN or Infinity.
     """
-    if len(raw) > LARGEST_BYTES:
+    if len(raw) > LARGEST_STATE_BYTES:
         raise StateTooLarge(_too_large(len(raw)))
     if raw.startswith(_BYTE_ORDER_MARKS):
         raise StateBroken("starts with a byte order mark (position 0); save it again as UTF-8 without one")
@@ -99,9 +98,9 @@ def read_bytes(path: Path) -> bytes:
             raise ReadError("cannot be opened: it is no regular file; give the saved state itself")
         with path.open("rb") as file:
             size = path.stat().st_size
-            if size > LARGEST_BYTES:
+            if size > LARGEST_STATE_BYTES:
                 raise StateTooLarge(_too_large(size))
-            return file.read(LARGEST_BYTES + 1)
+            return file.read(LARGEST_STATE_BYTES + 1)
     except OSError as error:
         raise ReadError(f"cannot be opened: {error.strerror}; check the path and its permissions") from error
     except ValueError as error:  # a NUL in the path
@@ -117,4 +116,4 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _too_large(size: int) -> str:
-    return f"has {size} bytes; at most {LARGEST_BYTES} are read, so split it into single sessions"
+    return f"has {size} bytes; at most {LARGEST_STATE_BYTES} are read, so split it into single sessions"

@@ -98,19 +98,16 @@ class Schedule:
             scheduler.add_job(self._start, trigger, args=(job,), id=job.name)
         scheduler.start()
         try:
-            await self._start_overdue_jobs()
+            # Overdue jobs are started at intervals: after a start, a failure, or the death of another process.
+            pause_s = self.clock.to_real_seconds(self.timing.lease_s / 2)
+            while self.halt() is None:
+                for job in self.jobs:
+                    await self._start(job)
+                await self.halt.wait(pause_s)
         finally:
             scheduler.pause()
             await self._finish_running()
             scheduler.shutdown(wait=False)
-
-    async def _start_overdue_jobs(self) -> None:
-        """Start overdue jobs at intervals: after a start, a failure, or the death of another process."""
-        pause_s = self.clock.to_real_seconds(self.timing.lease_s / 2)
-        while self.halt() is None:
-            for job in self.jobs:
-                await self._start(job)
-            await self.halt.wait(pause_s)
 
     async def _start(self, job: Job) -> None:
         """Attempt a job in its own task, unless it is already running here."""
