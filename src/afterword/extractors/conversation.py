@@ -52,16 +52,25 @@ class Conversation:
             if turn.role is Role.HUMAN:
                 person.append(sentences)
                 acceptance += [sentences] if turn.number == accepted_in else []
-                around.setdefault(turn.number, {})[_around_quote(turn.text, start, start + len(cited.quote))] = None
+                first, last = start // LETTERS_AROUND - 1, (start + len(cited.quote)) // LETTERS_AROUND + 2
+                words = turn.text[max(0, first) * LETTERS_AROUND : last * LETTERS_AROUND]
+                around.setdefault(turn.number, {})[words] = None
             else:
                 agent.append(sentences)
         speakers = [self._turns[number].speaker for number in around]
+        # What an agent said just before these turns.
+        answered = [
+            before.text[-2 * LETTERS_AROUND :]
+            if (before := self._turns.get(number - 1)) and before.role is Role.AGENT
+            else ""
+            for number in around
+        ]
         nearby = [text for texts in around.values() for text in texts]
         return Quoted(
             person=SaidWords("\n".join([*person, *speakers])),
             turns=self._words("\n".join([*nearby, *speakers])),
             agent=SaidWords("\n".join(agent)),
-            answered=self._words("\n".join(self._answered(number) for number in around)),
+            answered=self._words("\n".join(answered)),
             last=person[-1],
             acceptance="\n".join(acceptance),
             people=self._people,
@@ -72,11 +81,6 @@ class Conversation:
     def _words(self, text: str) -> SaidWords:
         """Return the words of a text, which are read once."""
         return self._words_by_text.setdefault(text, SaidWords(text))
-
-    def _answered(self, number: int) -> str:
-        """Return what an agent said just before a turn."""
-        before = self._turns.get(number - 1)
-        return before.text[-2 * LETTERS_AROUND :] if before is not None and before.role is Role.AGENT else ""
 
     @cached_property
     def _around(self) -> list[Turn]:
@@ -104,9 +108,3 @@ class Conversation:
             if turn.number in numbers and turn.role in _SPEAKING
         ]
         return SaidWords("\n".join([*texts, self._names]))
-
-
-def _around_quote(text: str, start: int, end: int) -> str:
-    """Return the words of a turn around `text[start:end]`."""
-    first, last = start // LETTERS_AROUND - 1, end // LETTERS_AROUND + 2
-    return text[max(0, first) * LETTERS_AROUND : last * LETTERS_AROUND]

@@ -192,7 +192,10 @@ class _Processing:
         fresh = await intake.prepare_session(self.store, self.saved, self.extractor.version)
         prepared = intake.without_named_secrets(fresh, self.reader.named, self.extractor.version)
         if prepared.stored.is_paused:
-            return await self._count_paused_session()
+            # Nothing is stored of a paused scope but the number of its sessions.
+            await self.store.write(lambda transaction: count_session_not_kept(transaction, self.saved.scope))
+            nothing = Transcript((), layout=PAUSED, skipped={PAUSED: 1})
+            return SessionOutcome(self.saved.scope, self.saved.session_id, None, nothing, ())
         self._record_queue_age(prepared.stored)
         # The last run may have been undone: the same windows still hold nothing new.
         is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread
@@ -218,12 +221,6 @@ class _Processing:
         else:
             run_id, decision = await self.store.write(partial(self._decide_and_write, current, readings))
         return self._outcome(prepared, run_id, readings, decision)
-
-    async def _count_paused_session(self) -> SessionOutcome:
-        """Count a session of a paused scope, of which nothing is stored."""
-        await self.store.write(lambda transaction: count_session_not_kept(transaction, self.saved.scope))
-        nothing = Transcript((), layout=PAUSED, skipped={PAUSED: 1})
-        return SessionOutcome(self.saved.scope, self.saved.session_id, None, nothing, ())
 
     def _record_queue_age(self, stored: StoredSession) -> None:
         """Measure how long a recorded session has waited, unless it was already processed or tried."""

@@ -1,7 +1,5 @@
 """Keys of saved states whose values are names, ids and types, which AutoGen and Agent Framework need unchanged."""
 
-from __future__ import annotations
-
 _IDENTIFIERS = frozenset(
     {"type", "source", "id", "role", "name", "author_name", "call_id", "tool_call_id", "version", "mime_type"}
 )

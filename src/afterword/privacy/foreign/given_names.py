@@ -1,7 +1,5 @@
 """Common given names of many languages: a label "Tom:" names a speaker, a label "Camera:" a topic. Pure."""
 
-from __future__ import annotations
-
 GIVEN_NAMES = frozenset(
     # English
     (

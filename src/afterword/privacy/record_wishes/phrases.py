@@ -3,8 +3,6 @@
 They are the common wordings of a wish, and commands, modes, a pause, forgetting afterwards, and pretending.
 """
 
-from __future__ import annotations
-
 import re
 
 _START = r"(?:^|(?<=[.!?;:,(\[–—-])|(?<=\bbut)|(?<=\band)|(?<=\bok)|(?<=please))\s*"
