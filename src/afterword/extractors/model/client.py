@@ -128,11 +128,21 @@ class ModelClient:
         Raises a subclass of `ExtractionError`. Its message names the model, its address and what to do next; its
         `usage` is what was spent.
         """
+        from openai import OpenAIError
+
         request = self.planned_request(messages, response_model, purpose)
         async with metered(request) as bill:
             tally = RequestTally()
             with counting(tally):
-                outcome = await self._answer(messages, response_model, request.completion_limit or None)
+                try:
+                    mode = await self._chosen_mode()
+                except OpenAIError as error:  # without a key not even a connection is opened
+                    mode = translated_error(error, self.settings.place)
+                outcome = (
+                    mode
+                    if isinstance(mode, ExtractionError)
+                    else await self._request(messages, response_model, mode, request.completion_limit or None)
+                )
             tally.fill_in(bill, request, outcome)
         # Raised outside of any handler, because the original exception contains whole prompts and would be printed.
         if isinstance(outcome, ExtractionError):
@@ -198,19 +208,6 @@ class ModelClient:
     def _resolved_place(self) -> str:
         """Return the place with the address in use, also if the environment names it."""
         return replace(self.settings, base_url=str(self._connection().base_url)).place
-
-    async def _answer(
-        self, messages: Sequence[Message], response_model: type[T], limit: int | None
-    ) -> T | ExtractionError:
-        from openai import OpenAIError
-
-        try:
-            mode = await self._chosen_mode()
-        except OpenAIError as error:  # without a key not even a connection is opened
-            return translated_error(error, self.settings.place)
-        if isinstance(mode, ExtractionError):
-            return mode
-        return await self._request(messages, response_model, mode, limit)
 
     async def _request(
         self,

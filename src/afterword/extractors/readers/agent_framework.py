@@ -171,12 +171,10 @@ def _content_texts(contents: Iterable[object], log: ReadingLog) -> Iterator[tupl
 
 def _speaker(message: JsonObject, agents: frozenset[str]) -> tuple[str, Role]:
     role, name = message["role"], speaker_name(message.get("author_name"))
+    source = role if name == UNKNOWN_SPEAKER else name
     if role == "user":
-        is_agent = name in agents
-        return ("user" if name == UNKNOWN_SPEAKER else name), Role.AGENT if is_agent else Role.HUMAN
-    if role == "assistant":
-        return ("assistant" if name == UNKNOWN_SPEAKER else name), Role.AGENT
-    return (role if name == UNKNOWN_SPEAKER else name), Role.TOOL if role == "tool" else Role.SYSTEM
+        return source, Role.AGENT if name in agents else Role.HUMAN
+    return source, {"assistant": Role.AGENT, "tool": Role.TOOL}.get(role, Role.SYSTEM)
 
 
 def is_injected(properties: JsonObject) -> bool:
