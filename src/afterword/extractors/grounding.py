@@ -128,10 +128,6 @@ class _CitedQuote:
     def is_pasted(self) -> bool:
         return self.own_words != self.text
 
-    @property
-    def has_own_words(self) -> bool:
-        return not self.is_pasted or any(sign.isalnum() for sign in self.own_words)
-
     def evidence(self, session_id: str) -> Evidence:
         return Evidence(EvidenceKind.TURN, self.text, session_id, self.turn.number, self.turn.speaker, self.start)
 
@@ -306,7 +302,8 @@ def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence,
     citations = sorted(candidate.evidence, key=lambda citation: citation.turn)
     quotes = [quote for citation in citations if (quote := _cited_quote(citation, session))]
     _check_own_words(candidate, quotes)
-    evidence = tuple(dict.fromkeys(quote.evidence(session.session_id) for quote in quotes if quote.has_own_words))
+    own = (quote for quote in quotes if not quote.is_pasted or any(map(str.isalnum, quote.own_words)))
+    evidence = tuple(dict.fromkeys(quote.evidence(session.session_id) for quote in own))
     if not evidence:
         raise _RefusedError(Reason.NOT_A_PERSON)
     # An agent's words count only if a person accepts them later, so the last cited words must be a person's.

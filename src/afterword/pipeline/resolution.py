@@ -316,7 +316,11 @@ def compare_facts(before: Sequence[Fact], after: Sequence[Fact]) -> Changes:
         learned=tuple(fact for old, fact in pairs if old is None),
         repeated=tuple(fact for old, fact in pairs if old and set(fact.assertion_ids) - set(old.assertion_ids)),
         retired=tuple((fact, new_by_id.get(fact.retired_by or "")) for old, fact in pairs if _is_retired(old, fact)),
-        contested=tuple(fact for old, fact in pairs if _is_contested(fact) and not (old and _is_contested(old))),
+        contested=tuple(
+            fact
+            for old, fact in pairs
+            if fact.status is Status.CONTESTED and not (old and old.status is Status.CONTESTED)
+        ),
     )
 
 
@@ -337,7 +341,3 @@ def changes_between(before: Knowledge, after: Knowledge, ids: Collection[str], n
 def _is_retired(old: Fact | None, fact: Fact) -> bool:
     is_over = not fact.is_served and fact.status not in (Status.EXPIRED, Status.PENDING)
     return (old is None or old.is_served) and is_over
-
-
-def _is_contested(fact: Fact) -> bool:
-    return fact.status is Status.CONTESTED
