@@ -39,7 +39,7 @@ async def test_a_model_is_asked_with_a_prompt_of_its_own_and_its_cost_is_booked_
             for _ in range(2):
                 await process_session(store, saved, extractor=ModelExtractor(client))
     system, user = endpoint.requests[1]["messages"]
-    assert system["content"] == load_prompt(FINDINGS).text
+    assert system["content"] == load_prompt(FINDINGS)
     assert user["content"].startswith('Agents: "researcher". Write down: findings only, no advice.\n')
     assert len(endpoint.requests) == 2
     (finding,) = await store.read(lambda transaction: held_findings.read_findings(transaction, LENA))

@@ -64,7 +64,7 @@ async def test_everything_that_is_told_is_asked_for_by_a_prompt_of_its_own() -> 
         async with open_extractor_and_judge("model", options) as workers:
             await workers.extractor.extract(window())
     assert workers.extractor.version == f"model:scripted:{EXTRACT_EVERYTHING}+repair-1"
-    assert endpoint.requests[0]["messages"][0]["content"] == load_prompt(EXTRACT_EVERYTHING).text
+    assert endpoint.requests[0]["messages"][0]["content"] == load_prompt(EXTRACT_EVERYTHING)
 
 
 async def test_no_facts_is_an_answer() -> None:
@@ -155,7 +155,7 @@ async def test_statements_can_be_asked_for_in_one_language() -> None:
             await plain.extract(window())
             await translating.extract(window())
     own, english = (request["messages"][0]["content"] for request in endpoint.requests)
-    assert own == load_prompt(EXTRACT).text
+    assert own == load_prompt(EXTRACT)
     assert english.startswith(own)
     assert "in English, whatever the language of the session" in english
     assert translating.version == f"{plain.version}+English"

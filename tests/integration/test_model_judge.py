@@ -237,7 +237,7 @@ async def test_it_is_a_judge_and_its_version_names_model_and_prompt() -> None:
 
 def test_the_fixed_prompt_stays_small() -> None:
     """A word is about 1.3 tokens: parts, exceptions and extensions cost a third more than `judge-2`."""
-    assert len(load_prompt(JUDGE).text.split()) * 1.3 < 1200
+    assert len(load_prompt(JUDGE).split()) * 1.3 < 1200
 
 
 async def test_a_question_that_is_too_long_is_asked_in_halves() -> None:

@@ -78,16 +78,15 @@ class OpinionReport:
 
 
 class ModelOpinion:
-    """Asks a model for its opinion on notes. Whoever opened the client closes it."""
+    """Asks a model for its opinion on notes. Whoever opened the client closes it.
+
+    `version` is model and prompt, for example `model:gpt-4o-mini:opinion-1`.
+    """
 
     def __init__(self, client: ModelClient, *, prompt: str = OPINION) -> None:
         self._client = client
         self._prompt = load_prompt(prompt)
-
-    @property
-    def version(self) -> str:
-        """Model and prompt, for example `model:gpt-4o-mini:opinion-1`."""
-        return f"model:{self._client.settings.model}:{self._prompt.id}"
+        self.version = f"model:{client.settings.model}:{prompt}"
 
     async def opinions_on(self, notes: Sequence[Note]) -> tuple[list[Opinion], Usage]:
         """Return one opinion for each note, in their order. Without notes no request is sent.
@@ -100,7 +99,7 @@ class ModelOpinion:
         if not notes:
             return [], Usage()
         messages: list[Message] = [
-            {"role": "system", "content": self._prompt.text},
+            {"role": "system", "content": self._prompt},
             {"role": "user", "content": notes_block(notes)},
         ]
         answer, usage = await self._client.ask(messages, Opinions)

@@ -9,7 +9,7 @@ from afterword.extractors.candidates import Answer
 from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.model.client import Message, ModelClient
 from afterword.extractors.model.metering import ModelRequest
-from afterword.extractors.model.prompts import Prompt, load_prompt, render
+from afterword.extractors.model.prompts import load_prompt, render
 from afterword.extractors.model.prompts.rendering import neutralised, shown_names
 
 EXTRACT = "extract-3"
@@ -37,7 +37,7 @@ class ModelExtractor:
         self._client, self._language = client, language
         self._extract, self._repair = load_prompt(extract), load_prompt(repair)
         model, ending = f"model:{client.settings.model}", f"+{language}" if language else ""
-        self.version = f"{model}:{self._extract.id}+{self._repair.id}{ending}"
+        self.version = f"{model}:{extract}+{repair}{ending}"
         self.findings_version = f"{model}:{FINDINGS}{ending}"
 
     async def extract(self, window: Window) -> Extraction:
@@ -64,7 +64,7 @@ class ModelExtractor:
         messages: list[Message] = [
             *extraction_messages(self._extract, window, self._language),
             {"role": "assistant", "content": answer.model_dump_json(exclude_defaults=True)},
-            {"role": "user", "content": self._repair.text.replace("{refusals}", "\n".join(reasons))},
+            {"role": "user", "content": self._repair.replace("{refusals}", "\n".join(reasons))},
         ]
         return await self._ask(messages, purpose="repair")
 
@@ -78,7 +78,7 @@ class ModelExtractor:
         if self._language:
             head = f"{head} Write every statement and topic in {self._language}; names stay as they are."
         messages: list[Message] = [
-            {"role": "system", "content": load_prompt(FINDINGS).text},
+            {"role": "system", "content": load_prompt(FINDINGS)},
             {"role": "user", "content": f"{head}\n{render(window)}"},
         ]
         answer, usage = await self._client.ask(messages, FindingsAnswer, purpose="findings")
@@ -95,7 +95,7 @@ class ModelExtractor:
         return Extraction(tuple(answer.facts), usage, tuple(answer.secrets))
 
 
-def extraction_messages(prompt: Prompt, window: Window, language: str | None = None) -> list[Message]:
+def extraction_messages(prompt: str, window: Window, language: str | None = None) -> list[Message]:
     """Return the messages that ask for the facts of a window, in the session's language or in `language`."""
-    instructions = f"{prompt.text}\n\n{IN_ONE_LANGUAGE.format(language)}" if language else prompt.text
+    instructions = f"{prompt}\n\n{IN_ONE_LANGUAGE.format(language)}" if language else prompt
     return [{"role": "system", "content": instructions}, {"role": "user", "content": render(window)}]

@@ -74,7 +74,7 @@ class ModelJudge:
     def __init__(self, client: ModelClient, *, prompt: str = JUDGE) -> None:
         self._client = client
         self._prompt = load_prompt(prompt)
-        self.version = f"model:{client.settings.model}:{self._prompt.id}"
+        self.version = f"model:{client.settings.model}:{prompt}"
 
     async def judge(self, pairs: Sequence[Pair], other_names: OtherNames | None = None) -> tuple[list[Verdict], Usage]:
         """Return a verdict for every pair, also for unrelated ones. Without pairs no request is sent.
@@ -109,7 +109,7 @@ class ModelJudge:
 
     async def _ask_once_or_twice(self, numbered: Mapping[int, Pair], inquiry: _Inquiry) -> list[Verdict]:
         messages: list[Message] = [
-            {"role": "system", "content": self._prompt.text},
+            {"role": "system", "content": self._prompt},
             {"role": "user", "content": pairs_block(numbered, inquiry.other_names)},
         ]
         answer = await self._ask(messages, inquiry)
