@@ -13,7 +13,7 @@ import pytest
 from afterword.pipeline.background.due_times import Rhythm
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import Ending, Job
-from afterword.pipeline.background.schedule import Schedule, Timing
+from afterword.pipeline.background.schedule import Schedule
 from afterword.store import jobs
 from afterword.store.database.engine import Store, open_store
 from running_time import running_time
@@ -44,7 +44,7 @@ class Stopped:
     def __init__(self, store: Store, other: sqlite3.Connection, work: Callable[[], Awaitable[object]]) -> None:
         self.other, self.is_at_work, self.work, self.halt = other, asyncio.Event(), work, Halt()
         job = Job("job", Rhythm(every_s=3600.0), self._work)
-        self.schedule = Schedule(store, [job], halt=self.halt, timing=Timing(jitter_s=0.0))
+        self.schedule = Schedule(store, [job], halt=self.halt, jitter_s=0.0)
 
     async def _work(self) -> None:
         self.other.execute("BEGIN IMMEDIATE")
@@ -92,7 +92,7 @@ async def test_a_claim_that_waits_is_given_up(store: Store, other: sqlite3.Conne
     other.execute("BEGIN IMMEDIATE")
     halt = Halt()
     job = Job("job", Rhythm(every_s=3600.0), lambda: asyncio.sleep(NEVER_S))
-    running = asyncio.ensure_future(Schedule(store, [job], halt=halt, timing=Timing(jitter_s=0.0)).run())
+    running = asyncio.ensure_future(Schedule(store, [job], halt=halt, jitter_s=0.0).run())
     await asyncio.sleep(0.5)
     with running_time() as elapsed_s:
         halt.stop("SIGTERM")

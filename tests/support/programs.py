@@ -27,7 +27,7 @@ from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import Job
 from afterword.pipeline.background.periodic_jobs import PeriodicJobs
-from afterword.pipeline.background.schedule import Schedule, Timing
+from afterword.pipeline.background.schedule import Schedule
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.budget import Budget, CostTracker
 from afterword.pipeline.sources.folders import find_sessions
@@ -231,7 +231,8 @@ def schedule(arguments: Arguments) -> None:
                 store,
                 [Job("pending", Rhythm(every_s=float(period_s)), attempt)],
                 clock=clock,
-                timing=Timing(jitter_s=5.0, lease_s=float(lease_s)),
+                jitter_s=5.0,
+                lease_s=float(lease_s),
                 halt=halt,
                 on_end=lambda report: notes.add(name, f"ending-{report.ending.name}"),
             ).run()

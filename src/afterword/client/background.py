@@ -39,7 +39,7 @@ async def open_schedule(
     resources: Resources, halt: Halt, on_end: Callable[[JobReport], None]
 ) -> AsyncIterator[Schedule]:
     """Yield the schedule of the configured jobs. Raises `RhythmInvalid` for a due time that cannot be read."""
-    from afterword.pipeline.background.schedule import Schedule, Timing
+    from afterword.pipeline.background.schedule import Schedule
 
     settings, options = resources.settings, resources.settings.schedule
     rhythms = rhythms_of(options)
@@ -62,8 +62,9 @@ async def open_schedule(
             retention=settings.retention.policy(),
             webhooks=sender_of(store, settings.webhooks, resources.now, halt),
         )
-        timing = Timing(options.jitter_s, options.lease_s)
-        yield Schedule(store, chores.jobs(rhythms), timing=timing, halt=halt, on_end=on_end)
+        yield Schedule(
+            store, chores.jobs(rhythms), jitter_s=options.jitter_s, lease_s=options.lease_s, halt=halt, on_end=on_end
+        )
 
 
 def job_report_json(report: JobReport) -> dict[str, Any]:

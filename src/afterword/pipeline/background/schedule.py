@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -22,14 +21,6 @@ logger = telemetry.logs(__name__)
 
 PATIENCE_S = 6.0
 """How long running jobs may take to end after the schedule is stopped; then they are cancelled."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """The longest random delay of a job, and the length of its lease, in seconds."""
-
-    jitter_s: float = 5.0
-    lease_s: float = LEASE_S
 
 
 class _RhythmTrigger(BaseTrigger):  # type: ignore[misc]  # apscheduler has no types
@@ -49,7 +40,8 @@ class Schedule:
     """Runs jobs when they are due, until it is stopped.
 
     Several processes with the same store and jobs share the work: each job runs once per due time, in the process that
-    is first. If that process dies, another one takes over when the lease ends.
+    is first. If that process dies, another one takes over when the lease ends. `jitter_s` is the longest random delay
+    of a job, and `lease_s` the length of its lease.
     """
 
     def __init__(
@@ -58,12 +50,13 @@ class Schedule:
         jobs: Sequence[Job],
         *,
         clock: Clock | None = None,
-        timing: Timing | None = None,
+        jitter_s: float = 5.0,
+        lease_s: float = LEASE_S,
         halt: Halt | None = None,
         on_end: Callable[[JobReport], None] = lambda _: None,
     ) -> None:
         self.store, self.jobs, self.clock = store, jobs, clock or Clock()
-        self.timing, self.halt, self.on_end = timing or Timing(), halt or Halt(), on_end
+        self.jitter_s, self.lease_s, self.halt, self.on_end = jitter_s, lease_s, halt or Halt(), on_end
         self._running: dict[str, asyncio.Task[JobReport]] = {}
 
     async def run_once(self) -> tuple[JobReport, ...]:
@@ -94,12 +87,12 @@ class Schedule:
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": MISFIRE_GRACE_S},
         )
         for job in self.jobs:
-            trigger = _RhythmTrigger(job.rhythm, self.clock, self.timing.jitter_s)
+            trigger = _RhythmTrigger(job.rhythm, self.clock, self.jitter_s)
             scheduler.add_job(self._start, trigger, args=(job,), id=job.name)
         scheduler.start()
         try:
             # Overdue jobs are started at intervals: after a start, a failure, or the death of another process.
-            pause_s = self.clock.to_real_seconds(self.timing.lease_s / 2)
+            pause_s = self.clock.to_real_seconds(self.lease_s / 2)
             while self.halt() is None:
                 for job in self.jobs:
                     await self._start(job)
@@ -124,8 +117,7 @@ class Schedule:
 
     async def _attempt(self, job: Job) -> JobReport:
         try:
-            lease_s = self.timing.lease_s
-            report = await attempt_job(self.store, job, clock=self.clock, lease_s=lease_s, stop=self.halt)
+            report = await attempt_job(self.store, job, clock=self.clock, lease_s=self.lease_s, stop=self.halt)
         except StoreError as error:
             if isinstance(error, ClockAhead):
                 logger.warning("the job %s is not begun: %s", job.name, error)
