@@ -31,7 +31,7 @@ from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 

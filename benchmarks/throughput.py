@@ -53,7 +53,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Selection, run_batch
 from afterword.pipeline.budget import Budget
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.settings import Settings
 from afterword.store import sessions
 from afterword.store.database.engine import Store

@@ -80,7 +80,8 @@ if TYPE_CHECKING:
     from afterword.pipeline.consolidation import ConsolidationResult
     from afterword.pipeline.intake import Saved
     from afterword.pipeline.memory_import import MemoryImportResult
-    from afterword.pipeline.session import SessionOutcome, process_session
+    from afterword.pipeline.session import process_session
+    from afterword.pipeline.session_outcome import SessionOutcome
     from afterword.store.access.audit import AuditEntry
     from afterword.store.access.keys import ApiKey
     from afterword.store.costs import Spending
@@ -249,7 +250,7 @@ _HOMES = {
     "SearchHit": "afterword.client.results",
     "SearchResults": "afterword.client.results",
     "SessionDetails": "afterword.client.results",
-    "SessionOutcome": "afterword.pipeline.session",
+    "SessionOutcome": "afterword.pipeline.session_outcome",
     "SessionPage": "afterword.client.results",
     "Spending": "afterword.store.costs",
     "StoreCosts": "afterword.client.store_results",

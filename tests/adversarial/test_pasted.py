@@ -16,7 +16,7 @@ from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.rules.extractor import find_candidates
 from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.transcripts import Role, Turn
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.privacy.foreign.stretches import foreign_stretches
 from afterword.settings import Settings
 from pasted_cases import CLAIMS, HONEST, PastedCase, pasted_cases

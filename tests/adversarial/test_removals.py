@@ -19,7 +19,7 @@ from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts import removals
 from afterword.facts.assertions import Kind, SpeechAct
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.settings import Settings
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -22,7 +22,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import AHEAD, Failure, run_batch
 from afterword.pipeline.budget import Account, Budget, CostTracker
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import ledger, lookup, runs, sessions
 from afterword.store.database.engine import Store
 from batches import state

@@ -22,7 +22,8 @@ from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.reversible_runs import redo_run, undo_run
-from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.session import process_session
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import entries, ledger, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.ledger import RunStatus

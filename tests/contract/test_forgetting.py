@@ -19,7 +19,8 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
-from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.session import process_session
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import entries, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry

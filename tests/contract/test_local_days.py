@@ -11,7 +11,8 @@ import pytest
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.session import process_session
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure as forgetting

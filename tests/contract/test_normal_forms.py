@@ -15,7 +15,8 @@ from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.normal_form import composed, decomposed
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.session import process_session
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.privacy.tombstones import Tombstone, TombstoneKind
 from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.engine import Store

@@ -23,7 +23,8 @@ from afterword.facts.assertions import Kind, Relation, Verdict
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.session import process_session
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED, Privacy
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE
 from afterword.store import lookup, reviews, sessions

@@ -18,7 +18,8 @@ from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.session import process_session
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import ledger, lookup, sessions
 from afterword.store.database.engine import Store
 

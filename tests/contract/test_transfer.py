@@ -20,7 +20,8 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.memory_import import import_memories
-from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.session import process_session
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.sources.other_libraries import Memory, Origin
 from afterword.store import entries, ledger, lookup, runs, scope_rows, sessions
 from afterword.store.database.engine import Store

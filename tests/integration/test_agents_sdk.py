@@ -16,7 +16,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.errors import SourceInvalid
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store.database.engine import Store
 

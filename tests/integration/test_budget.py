@@ -32,7 +32,8 @@ from afterword.pipeline.consolidation import consolidate_scope
 from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.estimate import Estimate, estimate
 from afterword.pipeline.intake import Saved, prepare_session
-from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.session import process_session
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import costs, lookup, sessions
 from afterword.store.database.engine import Store
 from afterword.store.tables import SpendingRow

@@ -31,7 +31,7 @@ from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, NotStarted, queued_sessions, run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import lookup, runs, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store

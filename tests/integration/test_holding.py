@@ -12,7 +12,7 @@ from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import scope_rows
 from afterword.store.database.engine import Store
 

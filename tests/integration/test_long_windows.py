@@ -18,7 +18,8 @@ from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_re
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.session import process_session
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import lookup, runs
 from afterword.store.database.engine import Store
 

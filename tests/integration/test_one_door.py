@@ -32,7 +32,7 @@ from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Status
 from afterword.pipeline.batch import Failure, NotDue
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.setting_sections import RetentionOptions
 from afterword.settings import Settings
 from afterword.store.scope_rows import Policy

@@ -26,7 +26,7 @@ from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.settings import Settings
 from afterword.store.database.engine import Store

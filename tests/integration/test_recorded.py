@@ -32,7 +32,7 @@ from afterword.extractors.testing import ScriptedEndpoint, replayed
 from afterword.facts.assertions import Verdict
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup
 from afterword.store.database.engine import Store

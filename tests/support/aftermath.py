@@ -16,7 +16,7 @@ from afterword.extractors.testing import ScriptedEndpoint
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import jobs, lookup, runs, scope_rows, sessions
 from afterword.store.costs import CallStatus
 from afterword.store.database.engine import Store

@@ -34,7 +34,7 @@ from afterword.pipeline.consolidation import consolidate_scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.reversible_runs import redo_run, undo_run
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.sources.other_libraries import Memory, Origin
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import sessions

@@ -17,7 +17,8 @@ from afterword.extractors.testing import OracleExtractor
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.session import process_session
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store.database.engine import Store
 from deciding_words import find
 

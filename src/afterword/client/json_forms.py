@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from afterword.client.store_results import CostEstimate, CostRange, StoreStatus
     from afterword.facts.assertions import Assertion
     from afterword.pipeline.resolution import Changes
-    from afterword.pipeline.session import SessionOutcome
+    from afterword.pipeline.session_outcome import SessionOutcome
     from afterword.store.costs import Spending
     from afterword.store.forgetting.erasure import Receipt
     from afterword.store.jobs import JobState
@@ -200,7 +200,7 @@ def saved_session_json(session: SavedSession) -> dict[str, Any]:
 
 def processed_json(processed: ProcessedSession) -> dict[str, Any]:
     """Return what became of a session, with what it cost in this call, whatever became of it."""
-    from afterword.pipeline.session import SessionOutcome
+    from afterword.pipeline.session_outcome import SessionOutcome
 
     result, spent = processed.result, spending_json(processed.spent)
     if isinstance(result, SessionOutcome):
@@ -211,13 +211,11 @@ def processed_json(processed: ProcessedSession) -> dict[str, Any]:
 
 def outcome_json(outcome: SessionOutcome) -> dict[str, Any]:
     """Return the result of a session that was read."""
-    from afterword.pipeline.session_telemetry import outcome_name
-
     transcript = outcome.transcript
     return {
         "scope": str(outcome.scope),
         "session_id": outcome.session_id,
-        "result": outcome_name(outcome),
+        "result": outcome.result_name,
         "run": outcome.run_id,
         "turns": outcome.turns,
         "layout": transcript.layout,

@@ -22,7 +22,7 @@ from afterword.client.resources import Resources
 from afterword.errors import AfterwordError
 from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.settings import Settings
 from afterword.store.costs import Spending
 from afterword.store.ledger import session_source

@@ -36,7 +36,7 @@ from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.consolidation import CONSOLIDATION, consolidate_scope, erase_and_compare
 from afterword.pipeline.estimate import Estimate, estimate
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store

@@ -26,7 +26,7 @@ from afterword.store.sessions import SavedSession
 if TYPE_CHECKING:
     from afterword.pipeline.batch import Failure, NotDue, NotStarted
     from afterword.pipeline.consolidation import ConsolidationResult
-    from afterword.pipeline.session import SessionOutcome
+    from afterword.pipeline.session_outcome import SessionOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,11 +353,10 @@ class ProcessedSession:
     def result_name(self) -> str:
         """The result in one word: "done", "failed", "waiting" for its next try, "left" by a stop, and so on."""
         from afterword.pipeline.batch import Failure, NotStarted
-        from afterword.pipeline.session import SessionOutcome
-        from afterword.pipeline.session_telemetry import outcome_name
+        from afterword.pipeline.session_outcome import SessionOutcome
 
         if isinstance(self.result, SessionOutcome):
-            return outcome_name(self.result)
+            return self.result.result_name
         if isinstance(self.result, Failure):
             return "failed"
         return "left" if isinstance(self.result, NotStarted) else "waiting"

@@ -18,7 +18,7 @@ from afterword.pipeline.budget import dollars
 from afterword.pipeline.consolidation import ConsolidationResult
 from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.resolution import Changes
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.vector_refresh import RefreshResult
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE
 from afterword.privacy.redaction import MASK as SECRET_MASK

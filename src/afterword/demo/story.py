@@ -19,7 +19,7 @@ from afterword.extractors.rules import RulesExtractor
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup
 from afterword.store.database.engine import Store, open_store

@@ -14,7 +14,7 @@ from afterword.evaluation.scoring.scores import Score, total
 from afterword.evaluation.trial import Order, System, Trial, run_trial
 from afterword.extractors.extractor import Usage
 from afterword.pipeline.batch import Failure
-from afterword.pipeline.session import SessionOutcome
+from afterword.pipeline.session_outcome import SessionOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import AT_ONCE, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.session import SessionOutcome, process_session
+from afterword.pipeline.session import process_session
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.sources.databases import is_database
 from afterword.pipeline.sources.folders import MANIFEST, find_sessions
 from afterword.store import sessions

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -24,16 +24,15 @@ from afterword.extractors.judge import Judge
 from afterword.extractors.named_secrets import mask_named_in_state
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.removals import held_reason
-from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
-from afterword.pipeline import intake, session_telemetry
+from afterword.pipeline import intake
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.intake import PreparedSession, Saved, StoredSession
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, replaced_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.pipeline.session_findings import keep_findings
+from afterword.pipeline.session_outcome import SessionOutcome, counting_failures, record_outcome
 from afterword.pipeline.window_reader import WindowReader, ground_window, limited_reading, window_reading
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, requests, scope_rows, sessions
@@ -46,38 +45,6 @@ from afterword.telemetry import Count, Measure, Stage, count
 
 PATIENT_TRIES = 6
 """How often a session that other processes overtook is judged again without locking its scope."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionOutcome:
-    """The result of processing a session. `run_id` is None if there was nothing new to do.
-
-    `held` means that a person decides first, by the scope's policy or for the `held_reason`. `unjudged` counts pairs
-    left to consolidation, `splits` the windows that were read in halves, and `turns` the turns of the transcript.
-    """
-
-    scope: Scope
-    session_id: str
-    run_id: int | None
-    transcript: Transcript
-    owners: tuple[str, ...]
-    applied: bool = False
-    held: bool = False
-    unjudged: int = 0
-    splits: int = 0
-    usage: Usage = field(default_factory=Usage)
-    rejected: Mapping[str, int] = field(default_factory=dict)
-    changes: Changes = field(default_factory=Changes)
-    turns: int = 0
-
-    @property
-    def held_reason(self) -> str | None:
-        """Why code holds the run for a person; None if it is not held, or held by the policy of the scope."""
-        return held_reason(self.changes.unnamed.counts()) if self.held else None
-
-    def brief(self) -> SessionOutcome:
-        """Return the outcome without the turns of the transcript; their number stays."""
-        return replace(self, transcript=replace(self.transcript, turns=()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +105,7 @@ async def process_session(
     account = Account(as_cost_tracker(budget), store, saved.scope, ledger.session_source(saved.session_id))
     processing = _Processing(store, saved, extractor, judge, apply, clock, account, before)
     stage = telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id)
-    with stage, session_telemetry.counting_failures():
+    with stage, counting_failures():
         if saved.off_the_record:
             transcript = Transcript((), layout=OFF_THE_RECORD, skipped={OFF_THE_RECORD: 1})
             outcome = SessionOutcome(saved.scope, saved.session_id, None, transcript, ())
@@ -148,7 +115,7 @@ async def process_session(
                     outcome = await processing.run()
             if apply and outcome.transcript.turns:
                 await keep_findings(store, outcome, extractor=extractor, tracker=account.tracker, clock=clock)
-        session_telemetry.record_outcome(outcome)
+        record_outcome(outcome)
         return outcome
 
 

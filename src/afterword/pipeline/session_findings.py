@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 from sqlmodel import Session
 
@@ -28,6 +27,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript
 from afterword.pipeline.budget import Account, CostTracker
 from afterword.pipeline.run_storage import add_run, retry_if_overtaken
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.findings.finding_rows import finding_id, findings_source, is_finding_forgotten
@@ -37,9 +37,6 @@ from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import Proposal, WindowReading, read_window_findings
 from afterword.store.scope_rows import Policy
 from afterword.telemetry import Stage
-
-if TYPE_CHECKING:
-    from afterword.pipeline.session import SessionOutcome
 
 PURPOSE = "findings"
 """The purpose of the runs that store what agents found in a session, and of their requests."""

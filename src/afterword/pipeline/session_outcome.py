@@ -1,0 +1,86 @@
+"""The result of processing a session, and its counters, spans and log records, which hold no text of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from afterword import telemetry
+from afterword.errors import AfterwordError
+from afterword.extractors.extractor import Usage
+from afterword.facts.removals import held_reason
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Transcript
+from afterword.pipeline.errors import BudgetReached
+from afterword.pipeline.resolution import Changes
+from afterword.privacy.policy import OFF_THE_RECORD
+from afterword.telemetry import Count, count, note
+
+logger = telemetry.logs(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOutcome:
+    """The result of processing a session. `run_id` is None if there was nothing new to do.
+
+    `held` means that a person decides first, by the scope's policy or for the `held_reason`. `unjudged` counts pairs
+    left to consolidation, `splits` the windows that were read in halves, and `turns` the turns of the transcript.
+    """
+
+    scope: Scope
+    session_id: str
+    run_id: int | None
+    transcript: Transcript
+    owners: tuple[str, ...]
+    applied: bool = False
+    held: bool = False
+    unjudged: int = 0
+    splits: int = 0
+    usage: Usage = field(default_factory=Usage)
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
+    turns: int = 0
+
+    @property
+    def held_reason(self) -> str | None:
+        """Why code holds the run for a person; None if it is not held, or held by the policy of the scope."""
+        return held_reason(self.changes.unnamed.counts()) if self.held else None
+
+    def brief(self) -> SessionOutcome:
+        """Return the outcome without the turns of the transcript; their number stays."""
+        return replace(self, transcript=replace(self.transcript, turns=()))
+
+    @property
+    def result_name(self) -> str:
+        """In one word how the processing of the session ended."""
+        if self.run_id is None and self.transcript.layout == OFF_THE_RECORD:
+            return OFF_THE_RECORD
+        if self.run_id is None:
+            return "unchanged" if self.turns else "empty"
+        if self.held:
+            return "held"
+        return "done" if self.applied else "proposed"
+
+
+@contextmanager
+def counting_failures() -> Iterator[None]:
+    """Count a session that fails with an error of afterword, or that is left out because of a budget."""
+    try:
+        yield
+    except BudgetReached:
+        count(Count.SESSIONS, result="left")
+        raise
+    except AfterwordError as error:
+        count(Count.SESSIONS, result="failed")
+        logger.info("session failed (%s)", type(error).__name__)
+        raise
+
+
+def record_outcome(outcome: SessionOutcome) -> None:
+    """Count a session that was processed, and note its result on the span."""
+    name, usage = outcome.result_name, outcome.usage
+    note(result=name, run_id=outcome.run_id, turns=outcome.turns, unjudged=outcome.unjudged, splits=outcome.splits)
+    note(calls=usage.calls, input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens)
+    count(Count.SESSIONS, result=name)
+    logger.info("session %s", name)
