@@ -96,9 +96,9 @@ class WindowReader:
     async def _extract(self, window: Window) -> Extraction:
         """Return the answer to the window, or the one that was given before. Raises an `ExtractionError`."""
         known = self._find(window)
-        if known is not None and isinstance(known.extraction, AnswerCut):
-            raise AnswerCut(str(known.extraction))
         if known is not None:
+            if isinstance(known.extraction, AnswerCut):
+                raise AnswerCut(str(known.extraction))
             return Extraction(known.extraction.candidates)
         answers = self._answered.setdefault(window.ordinal, [])
         try:

@@ -40,7 +40,7 @@ class Perspective:
 
 def read_role_list(messages: object, log: ReadingLog, perspective: Perspective, layout: str) -> SavedConversation:
     """Return the conversation of a list of messages with roles, of v0.2 or not."""
-    spoken = [
+    spoken: list[JsonObject] = [
         message
         for message in (messages if isinstance(messages, list) else ())
         if isinstance(message, dict)
