@@ -16,9 +16,8 @@ from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.merging import merge_scopes
+from afterword.pipeline.reversible_runs import merge_scopes, redo_run, undo_run
 from afterword.pipeline.session import process_session
-from afterword.pipeline.undoing import redo_run, undo_run
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, erase_in_scope
