@@ -26,7 +26,7 @@ from sqlalchemy import insert
 
 from afterword.facts.scopes import Scope
 from afterword.recall.index_units import TOKENIZER, turn_terms
-from afterword.recall.served_turns import stored_verdict
+from afterword.recall.said_index import stored_verdict
 from afterword.recall.tokens import token_count
 from afterword.store import entries
 from afterword.store.database.compaction import analyze

@@ -24,7 +24,7 @@ from afterword.facts.assertions import (
 )
 from afterword.facts.scopes import Scope
 from afterword.recall.index_units import TOKENIZER, turn_terms
-from afterword.recall.served_turns import stored_verdict
+from afterword.recall.said_index import stored_verdict
 from afterword.store import ledger
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store

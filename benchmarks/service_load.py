@@ -37,8 +37,8 @@ from sqlalchemy import Insert, Integer, Table, Text, insert, literal, select
 import afterword
 from afterword.server.access import Memory, own_memory
 from afterword.server.app import create_app
-from afterword.server.connections import TimedConnection
-from afterword.server.garbage_collection import short_pauses
+from afterword.server.background import short_pauses
+from afterword.server.listener import TimedConnection
 from afterword.setting_sections import EmbeddingOptions, ServerOptions, StoreOptions
 from afterword.settings import Settings
 from afterword.store.database.compaction import analyze

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
     from afterword.agents.recorder import record_session, resume
     from afterword.agents.tools import memory_tools
-    from afterword.client.access.keys import NewKey
-    from afterword.client.access.requests import OpenRequest
+    from afterword.client.access.keys import NewKey, OpenRequest
     from afterword.client.app import (
         Afterword,
         open,  # noqa: A004 - as in gzip.open
@@ -187,7 +186,7 @@ __all__ = [
 _HOMES = {
     "ApiKey": "afterword.store.access.keys",
     "AuditEntry": "afterword.store.access.audit",
-    "OpenRequest": "afterword.client.access.requests",
+    "OpenRequest": "afterword.client.access.keys",
     "AuditPage": "afterword.client.store_results",
     "NewKey": "afterword.client.access.keys",
     "Afterword": "afterword.client.app",

@@ -144,7 +144,6 @@ def _presence(has_key: bool) -> str:
 
 
 async def _model_modes(options: ModelOptions) -> Check:
-    """Ask the model a tiny question in every mode."""
     try:
         async with model_client(options) as client:
             fault_by_mode = await client.probe()

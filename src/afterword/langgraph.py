@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, Result, SearchItem, SearchOp
 
-from afterword import telemetry
+from afterword import Layer, telemetry
 from afterword.agents.memory_content import content_of
-from afterword.client.agent_access.access import AgentAccess
+from afterword.client.agent_access import AgentAccess
 from afterword.client.app import Afterword
-from afterword.client.results import Layer
 from afterword.client.synchronous.portal import Portal
 from afterword.errors import ArgumentInvalid, NotFound, StoreError
 from afterword.facts.fact import Fact
@@ -102,11 +101,11 @@ class FactStore(BaseStore):
             return []
         wanted = {"layer": str(Layer.NOW), **(search.filter or {})}
         matches = [
-            SearchItem(
-                search.namespace_prefix, hit.fact.id, _value(hit.fact), hit.fact.said_at, hit.fact.said_at, hit.score
-            )
+            SearchItem(search.namespace_prefix, hit.fact.id, value, hit.fact.said_at, hit.fact.said_at, hit.score)
             for hit in hits
-            if hit.fact is not None and _fits(_value(hit.fact), wanted)
+            if hit.fact is not None
+            for value in [_value(hit.fact)]
+            if all(value.get(name) == expected for name, expected in wanted.items())
         ]
         return matches[search.offset : search.offset + search.limit]
 
@@ -114,7 +113,3 @@ class FactStore(BaseStore):
 def _value(fact: Fact) -> dict[str, Any]:
     content = content_of(fact)
     return {"text": content.content, **(content.metadata or {})}
-
-
-def _fits(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return all(value.get(name) == expected for name, expected in wanted.items())

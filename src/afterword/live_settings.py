@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from afterword.agents import memory_settings, session_processing
-from afterword.agents.memory_settings import MemorySettings
-from afterword.agents.session_processing import SessionProcessor
+from afterword.agents.memory_settings import MemorySettings, SessionProcessor, register_sources
 from afterword.agents.store_reference import StoreReference
 from afterword.recall.vectors import Embedder, LocalEmbedder
 
 
 def provide() -> None:
     """Let memories take their settings from the profile and the environment, and sessions be processed by them."""
-    memory_settings.read_from(_read)
-    session_processing.process_with(_processor)
+    register_sources(_read, _processor)
 
 
 def _processor(store: StoreReference | None) -> SessionProcessor:
-    from afterword.client.session_processing.processors import processor_of_store
+    from afterword.client.session_processing.background_processor import processor_of_store
 
     return processor_of_store(store)
 

@@ -71,7 +71,9 @@ def malformed_value(
     variables = {name.upper(): name for name in environment}
     groups = {name: options for name, field in settings.model_fields.items() if (options := section_options(field))}
     forms: dict[str, type] = dict.fromkeys(groups, dict)
-    forms |= {name: type(field.default) for name, field in setting_fields(settings) if _is_complex(field)}
+    forms |= {
+        name: type(field.default) for name, field in setting_fields(settings) if isinstance(field.default, list | dict)
+    }
     for name, form in forms.items():
         own = variable_of(name)
         if own in variables and not isinstance(_json_value(environment[variables[own]]), form):
@@ -82,10 +84,6 @@ def malformed_value(
             option = _likely_option(groups[name], str(profile[name]))
             return f"{name} in the profile is a group of settings: write {option} below a line [{name}]"
     return None
-
-
-def _is_complex(field: FieldInfo) -> bool:
-    return isinstance(field.default, list | dict)
 
 
 def _json_value(text: str) -> object:

@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from afterword.facts.assertions import Kind
+from afterword.facts.findings import DAYS, FindingPolicy, WithTools
 from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
@@ -24,10 +25,14 @@ LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
-class StoreOptions(BaseModel):
-    """The database that holds the facts."""
+class Options(BaseModel):
+    """The base of all sections: unknown settings are refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class StoreOptions(Options):
+    """The database that holds the facts."""
 
     url: str = Field(default=DEFAULT_URL, description="the store: a SQLite file or a PostgreSQL database")
     pool_size: int = Field(default=10, ge=1, description="connections of a process to PostgreSQL")
@@ -44,13 +49,11 @@ class StoreOptions(BaseModel):
         return StoreLimits(self.pool_size, self.statement_timeout_s, cache_bytes)
 
 
-class RetryOptions(BaseModel):
+class RetryOptions(Options):
     """How often a failed session is tried before it is set aside.
 
     Each pause between two tries is four times as long as the one before it.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     tries: int = Field(default=6, ge=1, description="how often a session is tried in all")
     first_pause_s: float = Field(default=60.0, ge=0, description="the pause before the second try")
@@ -61,13 +64,11 @@ class RetryOptions(BaseModel):
         return Retries(self.tries, self.first_pause_s, self.longest_pause_s)
 
 
-class ScheduleOptions(BaseModel):
+class ScheduleOptions(Options):
     """How often `afterword schedule` runs each job: an interval in seconds, or five cron fields.
 
     "*/5 * * * *", for example, is every five minutes.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     pending: float | str = Field(default=60, description="process recorded sessions")
     retries: float | str = Field(default=60, description="queue failed sessions again whose pause is over")
@@ -92,13 +93,11 @@ class ScheduleOptions(BaseModel):
     defer: bool = Field(default=False, description="hand sessions to `afterword worker` instead of processing them")
 
 
-class RetentionOptions(BaseModel):
+class RetentionOptions(Options):
     """How many days sessions and facts are kept; what is not set is kept for good.
 
     Facts that only one session supports are erased with it.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     session_days: float | None = Field(default=None, gt=0, description="after the last turn of a session")
     fact_days: float | None = Field(
@@ -117,10 +116,8 @@ class RetentionOptions(BaseModel):
         return Retention(sessions, {kind: timedelta(days=count) for kind, count in days.items() if count}, findings)
 
 
-class EndpointOptions(BaseModel):
+class EndpointOptions(Options):
     """The address of an endpoint, and the key that is sent to it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     base_url: str | None = Field(
         default=None,
@@ -184,10 +181,8 @@ class EmbeddingOptions(EndpointOptions):
         return self.kind
 
 
-class RecallOptions(BaseModel):
+class RecallOptions(Options):
     """What an agent is told."""
-
-    model_config = ConfigDict(extra="forbid")
 
     budget_tokens: int = Field(default=2_000, ge=1, description="the most tokens of a block")
     timeout_s: float = Field(default=2.0, gt=0, description="how long a turn waits for the store")
@@ -197,13 +192,11 @@ class RecallOptions(BaseModel):
     )
 
 
-class BudgetOptions(BaseModel):
+class BudgetOptions(Options):
     """What models may cost, and how long a session may take.
 
     A request whose worst-case cost would exceed the budget is not sent. A session that takes longer fails.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     usd_per_run: Decimal | None = Field(default=None, ge=0, description="US dollars for one run")
     usd_per_day: Decimal | None = Field(
@@ -218,10 +211,8 @@ class BudgetOptions(BaseModel):
     )
 
 
-class PriceOptions(BaseModel):
+class PriceOptions(Options):
     """The price of one model in US dollars for a million tokens. It replaces the price that is shipped, if any."""
-
-    model_config = ConfigDict(extra="forbid")
 
     prompt_usd: Decimal = Field(ge=0, description="for a million tokens of prompts")
     completion_usd: Decimal = Field(ge=0, description="for a million tokens of answers")
@@ -232,10 +223,8 @@ class PriceOptions(BaseModel):
     source: str = Field(default="", description="where the price stands")
 
 
-class PrivacyOptions(BaseModel):
+class PrivacyOptions(Options):
     """What never reaches the store: secrets, and what is said off the record."""
-
-    model_config = ConfigDict(extra="forbid")
 
     redact: bool = Field(default=True, description="mask secrets before anything is stored or sent")
     redact_kinds: list[Secret] = Field(default=list(Secret), description="the kinds of secrets that are masked")
@@ -278,19 +267,15 @@ class PrivacyOptions(BaseModel):
         return Privacy(kinds, Markers(tuple(self.off_record), tuple(self.on_record)), self.facts_per_session)
 
 
-class LogOptions(BaseModel):
+class LogOptions(Options):
     """Which log records the command line writes to standard error, and in which format."""
-
-    model_config = ConfigDict(extra="forbid")
 
     format: LogFormat = Field(default="text", description="text, or one JSON object per line")
     level: LogLevel = Field(default="warning", description="the least serious level that is written")
 
 
-class ServerOptions(BaseModel):
+class ServerOptions(Options):
     """How `afterword serve` listens, and what it allows."""
-
-    model_config = ConfigDict(extra="forbid")
 
     host: str = Field(default="127.0.0.1", description="the address that it listens on")
     port: int = Field(default=8321, ge=0, le=65535, description="the port that it listens on; 0 takes a free one")
@@ -299,3 +284,30 @@ class ServerOptions(BaseModel):
     requests_per_minute: int = Field(default=1200, ge=1, description="requests that one key may make in a minute")
     longest_body_bytes: int = Field(default=8_000_000, ge=1000, description="the longest body of a request")
     body_timeout_s: float = Field(default=30.0, gt=0, description="how long a body may take to arrive")
+
+
+class FindingsOptions(Options):
+    """Whose findings are kept in memories that do not say so themselves."""
+
+    agents: list[str] = Field(default=[], description='the agents whose findings are kept; "*" is all')
+    agents_with_tools: WithTools = Field(
+        default=WithTools.REVIEW,
+        description='a finding after tool output waits for a person ("review"), or counts at once ("keep")',
+    )
+    advice: bool = Field(default=False, description="keep also what these agents advised")
+    days: float = Field(default=DAYS, gt=0, description="a finding expires after so many days unless it is found again")
+
+    def policy(self) -> FindingPolicy:
+        """Return the policy that the store takes."""
+        return FindingPolicy(tuple(self.agents), self.agents_with_tools, self.advice, self.days)
+
+
+class WebhookOptions(Options):
+    """How posts to webhooks are sent: only by https to the public internet, unless more is allowed."""
+
+    allow_loopback: bool = Field(default=False, description="webhooks may be on this machine")
+    allow_private: bool = Field(default=False, description="webhooks may be in private networks")
+    timeout_s: float = Field(default=10.0, gt=0, description="how long one post may take")
+    tries: int = Field(default=8, ge=1, description="how often a post is tried in all")
+    first_pause_s: float = Field(default=60.0, gt=0, description="the pause before the second try")
+    longest_pause_s: float = Field(default=6 * 3600.0, gt=0, description="the pauses grow up to this one")

@@ -16,7 +16,7 @@ from autogen_core.models import AssistantMessage, UserMessage
 
 from afterword import FactMemory
 from afterword.agents import person_words
-from afterword.agents.conversations import enter_conversation
+from afterword.agents.placement import enter_conversation
 from afterword.agents.tools import RememberTool, WithdrawTool
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope

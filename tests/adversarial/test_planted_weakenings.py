@@ -17,7 +17,7 @@ from afterword.privacy import record_requests, redaction
 from afterword.privacy.foreign import stretches
 from afterword.privacy.record_requests import Markers
 from afterword.privacy.secret_patterns import PATTERNS
-from afterword.recall import block, served_turns
+from afterword.recall import block, said_index
 from fresh_record_cases import fresh_record_cases
 from fresh_secret_cases import fresh_secret_cases
 from pasted_cases import pasted_cases
@@ -91,9 +91,9 @@ def test_a_served_turn_passes_each_guard(
     guard: str, weakened: object, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn = SourceTurn("s", 1, "mira", NOON, text)
-    before = served_turns.served_turn(turn)
-    monkeypatch.setattr(served_turns, guard, weakened)
-    after = served_turns.served_turn(turn)
+    before = said_index.served_turn(turn)
+    monkeypatch.setattr(said_index, guard, weakened)
+    after = said_index.served_turn(turn)
     assert after is not None
     assert after.text == text
     assert before is None or before.text != text

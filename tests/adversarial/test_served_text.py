@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import afterword
-from afterword.client.agent_access.cleaning import cleaned_assertion, cleaned_fact
+from afterword.client.agent_access import cleaned_assertion, cleaned_fact
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.grounding import ground
 from afterword.extractors.quote_search import find_quote
@@ -23,7 +23,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, Transcript, Turn
 from afterword.privacy.normalisation import visible_text
 from afterword.recall.block import SaidTurn, entry_line, safe_line
-from afterword.recall.served_turns import CHECKS, served_turn, stored_verdict
+from afterword.recall.said_index import CHECKS, served_turn, stored_verdict
 from afterword.settings import Settings
 from kept import stated
 from pasted_cases import pasted_cases
@@ -191,7 +191,7 @@ def test_what_other_checks_have_stored_is_not_used(outdated: str) -> None:
 def test_checks_that_decide_otherwise_have_another_version() -> None:
     verdicts = [stored_verdict("mira", text).removeprefix(CHECKS) for text in CHECKED]
     assert (CHECKS, digest(verdicts)) == ("1:", "73b83306a6aeaaac2979"), (
-        "raise `CHECKS` in recall/served_turns.py, and adapt this line"
+        "raise `CHECKS` in recall/said_index.py, and adapt this line"
     )
 
 

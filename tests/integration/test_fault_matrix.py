@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from afterword.cli.outcomes import show_outcomes
-from afterword.client.results import ProcessedSession
+from afterword import ProcessedSession
+from afterword.cli.app import print_lines
+from afterword.cli.outcomes import outcome_lines
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
@@ -193,7 +194,7 @@ async def test_a_fault_is_told_leaves_the_session_queued_and_costs_no_fact(
         store = await stack.enter_async_context(Store(f"sqlite:///{shutil.copy(begun, tmp_path)}"))
         (ended,) = await met(store, fault, stage, mode)
         assert not isinstance(ended, NotStarted)
-        show_outcomes([ProcessedSession(ended, Spending())], is_proposal=False)
+        print_lines(*outcome_lines([ProcessedSession(ended, Spending())], is_proposal=False))
         printed = " ".join(capsys.readouterr().out.split())
         error = FAULTS[fault].error
         if error is not None:

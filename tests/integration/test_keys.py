@@ -16,7 +16,7 @@ from sqlmodel import Session, select
 
 import afterword
 from afterword import Afterword, OpenRequest, Scope
-from afterword.client.access import requests
+from afterword.client.access import keys as requests
 from afterword.errors import ArgumentInvalid, KeyInvalid, NotFound, RequestPending, RequestReused, ScopeInvalid
 from afterword.settings import Settings
 from afterword.store.access.tables import RepeatableRequestRow

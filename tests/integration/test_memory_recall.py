@@ -12,7 +12,7 @@ from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import SystemMessage, UserMessage
 
 from afterword.agents.memory import FactMemory
-from afterword.agents.recall_results import RecallOutcome
+from afterword.agents.memory_content import RecallOutcome
 from afterword.facts.assertions import Kind
 from afterword.recall.tokens import token_count
 from afterword.store import ledger, scope_rows

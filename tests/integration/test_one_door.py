@@ -14,8 +14,7 @@ from autogen_agentchat.agents import AssistantAgent
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 import afterword
-from afterword import Afterword, ProcessingOptions, Scope, ScopeMemory
-from afterword.client.results import Layer, Omission
+from afterword import Afterword, Layer, Omission, ProcessingOptions, Scope, ScopeMemory
 from afterword.errors import (
     Ambiguous,
     ArgumentInvalid,

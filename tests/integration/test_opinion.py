@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.evaluation.scoring.opinions import NOTES_A_CALL, ModelOpinion, Note, notes_block
+from afterword.evaluation.opinions import NOTES_A_CALL, ModelOpinion, Note, notes_block
 from afterword.extractors.errors import AnswerInvalid, EndpointUnavailable
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.testing import Reply, ScriptedEndpoint

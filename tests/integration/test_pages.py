@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 
 import afterword
 from afterword import Afterword, VerdictEffect
-from afterword.server.pages.rendering import address, scope_path
-from afterword.server.pages.sign_in import LINK_S, MOST_OF_ONE_KEY, SIGNED_IN_S, BrowserSessions
-from afterword.server.pages.sign_in import Visitor as SignedInVisitor
-from afterword.server.pages.sign_in_pages import own_path
-from afterword.server.pages.texts import LANGUAGES, catalogue, preferred_language
+from afterword.server.pages.mount import own_path
+from afterword.server.pages.rendering import LANGUAGES, address, catalogue, preferred_language, scope_path
+from afterword.server.pages.visit import LINK_S, MOST_OF_ONE_KEY, SIGNED_IN_S, BrowserSessions
+from afterword.server.pages.visit import Visitor as SignedInVisitor
 from afterword.settings import Settings
 from browsing import ORIGIN, PageContent, Visitor, visiting
 from service import said

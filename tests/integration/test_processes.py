@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 
 import afterword
-from afterword.client.process_pool import shares
-from afterword.client.process_worker import SessionShare, packed
-from afterword.client.results import ProcessingReport
+from afterword import ProcessingReport
+from afterword.client.process_pool import SessionShare, packed, shares
 from afterword.errors import ArgumentInvalid
 from afterword.extractors.extractor import Extraction, Window
 from afterword.extractors.rules import RulesExtractor
@@ -171,7 +170,7 @@ async def test_a_process_whose_beginner_is_killed_says_nothing_of_it(tmp_path: P
 
 def work_for_nobody(message: bytes) -> tuple[int, str]:
     """Let a process work whose results cannot be read; return its exit code and what it printed."""
-    command = [sys.executable, "-m", "afterword.client.process_worker"]
+    command = [sys.executable, "-m", "afterword.client.process_pool"]
     with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as worker:
         assert worker.stdin is not None
         assert worker.stdout is not None
@@ -186,7 +185,7 @@ def work_for_nobody(message: bytes) -> tuple[int, str]:
 def children() -> list[int]:
     """Return the ids of the processes that this one has begun and that run."""
     listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True)
-    return [int(line.split()[0]) for line in listed.stdout.splitlines() if "process_worker" in line]
+    return [int(line.split()[0]) for line in listed.stdout.splitlines() if "process_pool" in line]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from autogen_core.memory import MemoryContent, MemoryMimeType
 
-from afterword import FactMemory
-from afterword.cli.outcomes import show_outcomes
-from afterword.client.results import ProcessedSession
+from afterword import FactMemory, ProcessedSession
+from afterword.cli.app import print_lines
+from afterword.cli.outcomes import outcome_lines
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
@@ -98,7 +98,7 @@ async def test_what_a_person_pasted_is_listed_with_its_reason_and_never_served(
         ("pasted", "The user takes the window seat."),
     ]
     assert oracle.rejections == []
-    show_outcomes([ProcessedSession(outcome, Spending())], is_proposal=False)
+    print_lines(*outcome_lines([ProcessedSession(outcome, Spending())], is_proposal=False))
     assert "1 quarantined" in " ".join(capsys.readouterr().out.split())
 
 

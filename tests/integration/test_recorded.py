@@ -22,7 +22,7 @@ import pytest
 import pytest_asyncio
 
 from afterword.evaluation.scenarios.scenario import read_scenarios
-from afterword.evaluation.scoring.scorer import exported_fact
+from afterword.evaluation.scorer import exported_fact
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Pair
 from afterword.extractors.model.client import ModelClient, ModelSettings

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from afterword.evaluation.opinions import ModelOpinion, OpinionReport, ask_opinions
 from afterword.evaluation.scenarios.scenario import read_scenarios
-from afterword.evaluation.scoring.opinions import ModelOpinion, OpinionReport, ask_opinions
 from afterword.extractors.agent_findings import ground_findings
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Rejection, Window

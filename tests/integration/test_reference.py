@@ -22,8 +22,7 @@ from afterword.recall.block import (
     missing_line,
     opening_tag,
 )
-from afterword.server.mcp.reading_tools import READING_TOOLS
-from afterword.server.mcp.writing_tools import ASKING_TOOLS
+from afterword.server.mcp.tools import ASKING_TOOLS, READING_TOOLS
 from afterword.setting_names import setting_fields, variable_of
 from afterword.settings import Settings
 from generator.command_pages import commands_and_options

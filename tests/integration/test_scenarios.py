@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from afterword.evaluation.scoring.scorer import exported_fact
+from afterword.evaluation.scorer import exported_fact
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch

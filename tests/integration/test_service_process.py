@@ -29,7 +29,7 @@ import pytest
 
 from afterword.facts.fact_filter import FactFilter, FactOrder
 from afterword.facts.scopes import Scope
-from afterword.server.garbage_collection import short_pauses
+from afterword.server.background import short_pauses
 from afterword.store.database.engine import open_store
 from afterword.store.entered_statements import Entry
 from afterword.store.entries import add_entry

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from afterword.extractors.testing import ScriptedEndpoint, facts_reply
-from afterword.setting_list import commented_profile
 from afterword.setting_names import malformed_value, section_options, setting_fields, variable_of
-from afterword.settings import Settings
+from afterword.settings import Settings, commented_profile
 from commands import Commands
 from saved import write_manifest
 

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword import FactMemory
-from afterword.agents.recall_results import RecallOutcome
+from afterword.agents.memory_content import RecallOutcome
 from afterword.agents.shared_recall import budget_shares
 from afterword.errors import ScopeInvalid
 from afterword.recall.block import OPENING

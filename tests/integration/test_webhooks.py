@@ -20,9 +20,8 @@ from afterword import Afterword
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.pipeline.background import webhook_sending
 from afterword.pipeline.background.webhook_sending import AddressRefused, AddressRules, WebhookUrl
-from afterword.setting_sections import EmbeddingOptions, RetryOptions, ScheduleOptions, StoreOptions
+from afterword.setting_sections import EmbeddingOptions, RetryOptions, ScheduleOptions, StoreOptions, WebhookOptions
 from afterword.settings import Settings
-from afterword.webhook_options import WebhookOptions
 from commands import Commands
 from receiving import Receiver, receiving
 from service import said, serving

@@ -31,7 +31,7 @@ from afterword.pipeline.background.schedule import Schedule
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.budget import Budget, CostTracker
 from afterword.pipeline.sources.folders import find_sessions
-from afterword.server import connections
+from afterword.server import listener
 from afterword.store import sessions
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.private_files import opened_private
@@ -51,7 +51,7 @@ def run_command(arguments: Arguments) -> None:
 
 def serve_impatiently(arguments: Arguments) -> None:
     """Run a command; a server waits only `IMPATIENT_HEADER_S` seconds for the headers of a request."""
-    connections.HEADER_S = IMPATIENT_HEADER_S
+    listener.HEADER_S = IMPATIENT_HEADER_S
     run_command(arguments)
 
 

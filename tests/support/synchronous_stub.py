@@ -11,10 +11,9 @@ from pathlib import Path
 from types import ModuleType
 
 from afterword.client import app
-from afterword.client.access.keys import Keys
-from afterword.client.access.requests import KeyedRequests
+from afterword.client.access.keys import KeyedRequests, Keys
 from afterword.client.access.webhooks import Webhooks
-from afterword.client.agent_access.access import AgentAccess
+from afterword.client.agent_access import AgentAccess
 from afterword.client.scope_memory import ScopeMemory
 
 WRAPPED = (app.Afterword, ScopeMemory, Keys, KeyedRequests, Webhooks, AgentAccess)

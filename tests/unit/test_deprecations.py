@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afterword.agents.recall_results import RecallOutcome, RecallResult
+from afterword.agents.memory_content import RecallOutcome, RecallResult
 
 
 def test_the_matches_of_a_query_have_their_former_name() -> None:

@@ -24,7 +24,7 @@ def vectors_of(*made: Sequence[float] | None) -> Vectors:
 def nearness(near: Nearness | None, count: int = 3) -> list[float]:
     """Return how near the first units are."""
     assert near is not None
-    return [float(value) for value in near.at(numpy.arange(count))]
+    return [float(value) for value in near.by_place[numpy.arange(count)]]
 
 
 def test_the_nearest_is_one_and_the_farthest_nought() -> None:
@@ -42,7 +42,7 @@ def test_what_lacks_a_vector_is_neither_near_nor_far() -> None:
 def test_one_that_stands_out_among_many_is_found() -> None:
     near = vectors_of(*[ROCKET] * 50, TEA).near([1.0, 0.0, 0.0])
     assert near is not None
-    assert list(near.nearest()) == [50]
+    assert list(near.nearest) == [50]
 
 
 def test_without_any_vector_there_is_no_meaning() -> None:

@@ -13,8 +13,7 @@ from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import FormerFact, SaidTurn, missing_line
-from afterword.recall.layers import Layers, LayerSources, choose_layers
-from afterword.recall.line_cache import LineCache
+from afterword.recall.layers import Layers, LayerSources, LineCache, choose_layers
 from afterword.recall.tokens import token_count
 
 LENA = Scope.user("lena")

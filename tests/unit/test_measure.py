@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.evaluation.scoring.scorer import score_facts
-from afterword.evaluation.scoring.scores import Score, score_json, total
+from afterword.evaluation.scorer import Score, score_facts, score_json, total
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact, Status
 from scenarios import fact, gold, moved, scenario

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from afterword.facts.words import content_words, terms
 from afterword.recall import bm25
-from afterword.recall.bm25 import K1, Array, B, Postings, WordScores
+from afterword.recall.bm25 import K1, B, Postings, WordScores
 from afterword.recall.ranking import repeats_last
 from afterword.recall.unit_table import UnitTable
-from afterword.recall.vectors import Vectors
+from afterword.recall.vectors import Nearness, Vectors
 from text_units import TextUnit, index_of, search_index, table_of
 
 UNITS = [
@@ -35,21 +35,14 @@ def turn(number: int, text: str, conversation: str = "one", *, asks: bool = Fals
     return TextUnit(f"{conversation}-{number}", text, name, conversation, number, asks)
 
 
-class Near:
-    """A meaning that is given, by the id of a unit."""
-
-    def __init__(self, table: UnitTable, nearness: dict[str, float]) -> None:
-        self._nearness = numpy.zeros(table.size)
-        for unit_id, near in nearness.items():
-            place = table.place(unit_id)
-            if place is not None:
-                self._nearness[place] = near
-
-    def nearest(self) -> Array:
-        return (self._nearness > 0.5).nonzero()[0]
-
-    def at(self, places: Array) -> Array:
-        return self._nearness[places]
+def meaning_of(table: UnitTable, by_id: dict[str, float]) -> Nearness:
+    """Return a meaning that is given, by the id of a unit."""
+    by_place = numpy.zeros(table.size)
+    for unit_id, near in by_id.items():
+        place = table.place(unit_id)
+        if place is not None:
+            by_place[place] = near
+    return Nearness(by_place, (by_place > 0.5).nonzero()[0])
 
 
 @pytest.mark.parametrize(
@@ -116,8 +109,11 @@ def test_a_turn_comes_last_where_a_fact_before_it_says_it() -> None:
 def test_meaning_finds_what_shares_no_word_and_adds_to_what_does() -> None:
     table = table_of(UNITS)
     index = index_of(table)
-    assert [unit.id for unit, _ in index.ranked("profession", meaning=Near(table, {"job": 1.0}))] == ["job"]
-    plain, near = dict(index.ranked("peanut")), dict(index.ranked("peanut", meaning=Near(table, {"allergy": 1.0})))
+    assert [unit.id for unit, _ in index.ranked("profession", meaning=meaning_of(table, {"job": 1.0}))] == ["job"]
+    plain, near = (
+        dict(index.ranked("peanut")),
+        dict(index.ranked("peanut", meaning=meaning_of(table, {"allergy": 1.0}))),
+    )
     assert near[UNITS[0]] > plain[UNITS[0]]
 
 
@@ -182,11 +178,11 @@ def test_revised_vectors_rank_like_new_ones(
         near = vectors.near(asked)
         assert (near is None) == (new is None)
         if near is not None and new is not None:
-            found = {table.unit(place).id for place in near.nearest()}
-            assert found == {new_table.unit(place).id for place in new.nearest()}
+            found = {table.unit(place).id for place in near.nearest}
+            assert found == {new_table.unit(place).id for place in new.nearest}
             places = [(table.place(unit.id), new_table.place(unit.id)) for unit in units]
-            nearness = near.at(numpy.array([place for place, _ in places]))
-            assert nearness == pytest.approx(new.at(numpy.array([place for _, place in places])), abs=1e-4)
+            nearness = near.by_place[numpy.array([place for place, _ in places])]
+            assert nearness == pytest.approx(new.by_place[numpy.array([place for _, place in places])], abs=1e-4)
 
 
 @given(COLLECTIONS, WORDS, st.integers(0, 9))
@@ -198,7 +194,7 @@ def test_so_many_as_are_asked_for_are_the_first_of_all(units: list[TextUnit], qu
 def test_the_parts_of_a_score_add_up_to_it(units: list[TextUnit], query: str, is_near: bool) -> None:
     table = table_of(units)
     index = index_of(table)
-    meaning = Near(table, {units[0].id: 1.0, units[2].id: 0.7}) if is_near and len(units) > 2 else None
+    meaning = meaning_of(table, {units[0].id: 1.0, units[2].id: 0.7}) if is_near and len(units) > 2 else None
     ranked = index.ranked(query, meaning=meaning)
     parts = index.parts(query, [unit.id for unit, _ in ranked], meaning=meaning)
     for unit, score in ranked:

@@ -16,10 +16,13 @@ from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import (
+    BRACKETS,
     CLOSING,
+    HARMLESS,
     OPENING,
     FormerFact,
     SaidTurn,
+    defuse_tags,
     entry_line,
     in_block_order,
     opening_tag,
@@ -27,7 +30,6 @@ from afterword.recall.block import (
     safe_line,
     scope_label,
 )
-from afterword.recall.block_tags import BRACKETS, HARMLESS, defuse_tags
 from afterword.recall.tokens import estimated_tokens
 
 LENA = Scope.user("lena@example.org")

@@ -11,7 +11,7 @@ import json
 import pytest
 from pydantic import BaseModel
 
-from afterword.evaluation.scoring.opinions import Opinions
+from afterword.evaluation.opinions import Opinions
 from afterword.extractors.candidates import Answer
 from afterword.extractors.model.answer_shape import wrapped
 from afterword.extractors.model.judge import Findings

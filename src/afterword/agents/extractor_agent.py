@@ -68,7 +68,12 @@ class ExtractedFacts(BaseModel):
         """The facts as a list for people."""
         if not self.facts:
             return "No facts found."
-        return "\n".join(f"- {_fact_line(fact)} [turn {', '.join(_turns(fact))}]" for fact in self.facts)
+        lines = []
+        for fact in self.facts:
+            turns = ", ".join(str(number) for number in sorted({quote.turn for quote in fact.evidence}))
+            statement = fact.statement if fact.act is SpeechAct.STATE else f"taken back: {fact.statement}"
+            lines.append(f"- {statement} [turn {turns}]")
+        return "\n".join(lines)
 
 
 class HeardTurn(BaseModel):
@@ -233,11 +238,3 @@ def _fact(assertion: Assertion) -> ExtractedFact:
             for evidence in assertion.evidence
         ],
     )
-
-
-def _fact_line(fact: ExtractedFact) -> str:
-    return fact.statement if fact.act is SpeechAct.STATE else f"taken back: {fact.statement}"
-
-
-def _turns(fact: ExtractedFact) -> list[str]:
-    return [str(number) for number in sorted({quote.turn for quote in fact.evidence})]

@@ -7,15 +7,12 @@ keeps such findings, and a text that reads like an instruction always waits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, LLMMessage
+from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage
 from pydantic import BaseModel, Field
 
-from afterword.agents.conversations import current_conversation
 from afterword.agents.person_words import LiveConversation
-from afterword.agents.placement import all_messages
-from afterword.agents.tools import MemoryTool, OneLine, too_long
+from afterword.agents.placement import all_messages, current_conversation
+from afterword.agents.tools import MemoryTool, OneLine, text_problem
 from afterword.extractors.agent_findings import OWN_TOOLS
 from afterword.facts.findings import LONGEST_STATEMENT, LONGEST_TOPIC, repeats_note
 from afterword.recall.block import OPENING
@@ -41,29 +38,41 @@ class SaveFindingTool(MemoryTool[SaveFindingArguments]):
     )
 
     async def _answer(self, args: SaveFindingArguments) -> str:
-        problem = _problem(args)
-        if problem:
+        texts = {"statement": args.statement, "topic": args.topic}
+        if problem := text_problem(texts, _LONGEST, required=texts):
             return f"Not saved: {problem}."
         store, at = await self._memory.opened(), self._memory.now()
         context = current_conversation(self._memory.scope)
         messages = await all_messages(context) if context else []
         conversation = LiveConversation.of(messages, self._humans, store.privacy, at)
-        objection = conversation.objection(args.statement, args.topic)
-        if objection:
+        if objection := conversation.objection(*texts.values()):
             return f"Not saved: {objection}."
+        results = [
+            result
+            for message in messages
+            if isinstance(message, FunctionExecutionResultMessage)
+            for result in message.content
+        ]
+        blocks = [
+            message.content for message in messages if isinstance(message.content, str) and OPENING in message.content
+        ]
+        notes = [*blocks, *(result.content for result in results if result.name == "recall")]
+        # The agent that calls the tool said the last message of an assistant.
+        agents = (message.source for message in reversed(messages) if isinstance(message, AssistantMessage))
         saved = await save_finding(
             store,
             self._memory.scope,
-            agent=_agent_name(messages),
+            agent=next(agents, "agent"),
             statement=args.statement,
             topic=args.topic,
             at=at,
-            after_tools=_used_tools(messages),
-            is_from_notes=repeats_note(args.statement, _notes(messages)),
+            after_tools=any(result.name not in OWN_TOOLS for result in results),
+            is_from_notes=repeats_note(args.statement, notes),
         )
         return _ANSWERS[saved.outcome]
 
 
+_LONGEST = {"statement": LONGEST_STATEMENT, "topic": LONGEST_TOPIC}
 _ANSWERS = {
     SavingOutcome.SAVED: "Saved for later conversations.",
     SavingOutcome.WAITING: "Noted. A person reviews it before later conversations see it.",
@@ -72,43 +81,3 @@ _ANSWERS = {
     SavingOutcome.SECRET: "Not saved: it contains a secret.",
     SavingOutcome.FORGOTTEN: "Not saved: it was asked to be forgotten.",
 }
-
-
-def _problem(args: SaveFindingArguments) -> str | None:
-    for name, text, longest in (
-        ("statement", args.statement, LONGEST_STATEMENT),
-        ("topic", args.topic, LONGEST_TOPIC),
-    ):
-        problem = too_long(name, text, longest) if text else f"the {name} is empty"
-        if problem:
-            return problem
-    return None
-
-
-def _agent_name(messages: Sequence[LLMMessage]) -> str:
-    """Return the name of the agent that calls the tool: the source of its last message."""
-    sources = (message.source for message in reversed(messages) if isinstance(message, AssistantMessage))
-    return next(sources, "agent")
-
-
-def _used_tools(messages: Sequence[LLMMessage]) -> bool:
-    """Return whether a result of another tool than those of the memory stands in the conversation."""
-    return any(
-        result.name not in OWN_TOOLS
-        for message in messages
-        if isinstance(message, FunctionExecutionResultMessage)
-        for result in message.content
-    )
-
-
-def _notes(messages: Sequence[LLMMessage]) -> list[str]:
-    """Return the texts of the conversation that hold a block of the memory, and the results of its own tools."""
-    texts = [message.content for message in messages if isinstance(message.content, str) and OPENING in message.content]
-    results = [
-        result.content
-        for message in messages
-        if isinstance(message, FunctionExecutionResultMessage)
-        for result in message.content
-        if result.name == "recall"
-    ]
-    return [*texts, *results]

@@ -13,18 +13,21 @@ from autogen_core.memory import Memory, MemoryContent, MemoryQueryResult, Update
 from autogen_core.model_context import ChatCompletionContext
 
 from afterword import telemetry
-from afterword.agents.conversations import enter_conversation
-from afterword.agents.memory_content import content_of, contents_of, entry_of, instant_from, text_of_content
-from afterword.agents.memory_settings import FactMemoryConfig, MemorySettings, memory_settings, utc_now
-from afterword.agents.placement import latest_question, place_block, user_texts
-from afterword.agents.recall_results import (
+from afterword.agents.memory_content import (
     UNAVAILABLE,
     FactQueryResult,
     RecallOutcome,
     RecallResult,
+    content_of,
+    contents_of,
+    entry_of,
+    instant_from,
     merge_results,
     search_result,
+    text_of_content,
 )
+from afterword.agents.memory_settings import FactMemoryConfig, MemorySettings, memory_settings, utc_now
+from afterword.agents.placement import enter_conversation, latest_question, place_block, user_texts
 from afterword.agents.shared_recall import facts_beside, recall_of_scopes
 from afterword.agents.store_reference import (
     SharedStore,
@@ -42,7 +45,7 @@ from afterword.facts.scopes import Scope
 from afterword.recall.block import opening_tag, question_tag, scope_label
 from afterword.recall.layers import Layers
 from afterword.recall.vectors import Embedder
-from afterword.store import entered_statements, entries
+from afterword.store import entries
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.urls import store_url
 from afterword.store.reading.recall import Recall, recall, search
@@ -92,6 +95,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if isinstance(store, str):
             store_url(store)
         self._also = additional_scopes(self._scope, also)
+        self._scopes = (self._scope, *self._also)
         self._label = scope_label(self._scope)
         self._store_argument = store
         self._opened: Store | None = None
@@ -203,7 +207,11 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if it could not be stored.
         """
         entry = entry_of(content)
-        adding = asyncio.ensure_future(self._enter(entry))
+
+        async def enter() -> None:
+            await entries.add_entry(await self.opened(), self._scope, entry, at=self._clock())
+
+        adding = asyncio.ensure_future(enter())
         if cancellation_token is not None:
             cancellation_token.link_future(adding)
         await adding
@@ -213,7 +221,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
         Raises `StoreError` if the store does not answer.
         """
-        await entries.withdraw_everything(await self._store(), self._scope, at=self._clock())
+        await entries.withdraw_everything(await self.opened(), self._scope, at=self._clock())
 
     async def close(self) -> None:
         """Cancel background tasks, and close the store if this memory opened it.
@@ -244,7 +252,12 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             store=load_store(config.store),
         )
 
-    async def _store(self) -> Store:
+    def now(self) -> datetime:
+        """Return the present instant by this memory's clock."""
+        return self._clock()
+
+    async def opened(self) -> Store:
+        """Return the store, opened. Raises `StoreError` where it cannot be."""
         if isinstance(self._store_argument, Store):
             return self._store_argument
         if isinstance(self._store_argument, SharedStore):
@@ -260,17 +273,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
                 await opened.close()
         return self._opened
 
-    def now(self) -> datetime:
-        """Return the present instant by this memory's clock."""
-        return self._clock()
-
-    async def opened(self) -> Store:
-        """Return the store, opened. Raises `StoreError` where it cannot be."""
-        return await self._store()
-
     async def _recall_of(self, query: str, scope: Scope, budget_tokens: int, *, at: datetime | None = None) -> Recall:
         return await recall(
-            await self._store(),
+            await self.opened(),
             scope,
             query,
             at=at or self._clock(),
@@ -283,7 +288,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def _search(
         self, query: str, limit: int | None, kinds: Collection[Kind] | None, at: datetime, explain: bool
     ) -> RecallResult:
-        store, parts = await self._store(), []
+        store, parts = await self.opened(), []
         for scope in self._scopes:
             ranked = await search(
                 store,
@@ -298,13 +303,6 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             )
             parts.append(search_result(query, ranked))
         return merge_results(parts, limit)
-
-    @property
-    def _scopes(self) -> tuple[Scope, ...]:
-        return (self._scope, *self._also)
-
-    async def _enter(self, entry: entered_statements.Entry) -> None:
-        await entries.add_entry(await self._store(), self._scope, entry, at=self._clock())
 
     async def instructions(self, query: str, heard: Collection[str] = (), timeout_s: float | None = None) -> str:
         """Return the blocks of all scopes as one text, for frameworks that take instructions instead of a context.
@@ -337,27 +335,28 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         shown: list[Fact] = []
         marks: list[str] = []
         for recalled, layers in await self._layers(latest_question(messages), user_texts(messages)):
-            if await self._place_block(model_context, layers, marks):
+            parts = (opening_tag(layers.label), layers.stable_text), (question_tag(layers.label), layers.question_text)
+            is_shown = True
+            for mark, text in parts:
+                is_last = mark == question_tag(layers.label)
+                is_shown &= await place_block(
+                    model_context, text, mark=mark, other_marks=marks, before_question=is_last
+                )
+                marks.append(mark)
+            if is_shown:
                 shown += [*recalled.facts, *(former.fact for former in recalled.former)]
+            else:
+                _log.warning("memory %s: the context has no room for a block beside the message", layers.label)
         return shown
-
-    async def _place_block(self, model_context: ChatCompletionContext, layers: Layers, marks: list[str]) -> bool:
-        """Place both parts of a scope's block; return whether the model will see all of it."""
-        parts = (opening_tag(layers.label), layers.stable_text), (question_tag(layers.label), layers.question_text)
-        is_shown = True
-        for mark, text in parts:
-            is_last = mark == question_tag(layers.label)
-            is_shown &= await place_block(model_context, text, mark=mark, other_marks=marks, before_question=is_last)
-            marks.append(mark)
-        if not is_shown:
-            _log.warning("memory %s: the context has no room for a block beside the message", layers.label)
-        return is_shown
 
     def _start_refresh(self, scopes: Sequence[Scope]) -> None:
         """Make missing vectors in the background, unless that is already running."""
-        if self._embedder is not None and scopes and (self._refreshing is None or self._refreshing.done()):
-            self._refreshing = self._guard.start(self._refresh_vectors(scopes, self._embedder))
+        embedder = self._embedder
+        if embedder is None or not scopes or (self._refreshing is not None and not self._refreshing.done()):
+            return
 
-    async def _refresh_vectors(self, scopes: Sequence[Scope], embedder: Embedder) -> None:
-        for scope in scopes:
-            await refresh_vectors(await self._store(), scope, embedder, at=self._clock())
+        async def refresh() -> None:
+            for scope in scopes:
+                await refresh_vectors(await self.opened(), scope, embedder, at=self._clock())
+
+        self._refreshing = self._guard.start(refresh())

@@ -1,21 +1,117 @@
-"""Conversion between facts and the contents of AutoGen memories."""
+"""The results of memory queries, and facts as the contents of AutoGen memories."""
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from enum import StrEnum
 from typing import Any
 
-from autogen_core.memory import MemoryContent, MemoryMimeType
+from autogen_core.memory import MemoryContent, MemoryMimeType, MemoryQueryResult
 
-from afterword.agents.recall_results import RecallResult
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import safe_line, with_exceptions
+from afterword.recall.index_units import matched_words
 from afterword.store.entered_statements import Entry
+from afterword.store.reading.recall import Recall
+
+
+class RecallOutcome(StrEnum):
+    """How a query ended."""
+
+    FOUND = "found"
+    NOTHING_STORED = "nothing_stored"
+    NOTHING_RELEVANT = "nothing_relevant"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class FactMatch:
+    """A fact, its score (0 for an empty query), and the words of the query that it contains.
+
+    `parts` are the parts of the score (words, meaning, neighbours ...), if they were asked for.
+    """
+
+    fact: Fact
+    score: float
+    matched: tuple[str, ...] = ()
+    parts: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecallResult:
+    """The matching facts, best first. `stored` counts all facts that were searched.
+
+    `former` are matching facts that held before, where the question is not about the past, and `turns` the turns that
+    bear on it, each with its score. `findings` are what agents found, not what a person said.
+    """
+
+    outcome: RecallOutcome
+    matches: tuple[FactMatch, ...] = ()
+    stored: int = 0
+    former: tuple[Fact, ...] = ()
+    turns: tuple[tuple[SourceTurn, float], ...] = ()
+    findings: tuple[tuple[AgentFinding, float], ...] = ()
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts alone, best first."""
+        return tuple(match.fact for match in self.matches)
+
+    @property
+    def found(self) -> tuple[FactMatch, ...]:
+        """The former name of `matches`. It goes in release 0.3."""
+        message = "RecallResult.found is now called RecallResult.matches; the old name goes in release 0.3"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.matches
+
+
+class FactQueryResult(MemoryQueryResult):
+    """An AutoGen memory result that also says why it is empty, and how many facts were searched."""
+
+    outcome: RecallOutcome
+    stored: int = 0
+
+
+UNAVAILABLE = RecallResult(RecallOutcome.UNAVAILABLE)
+
+
+def search_result(query: str, ranked: Recall) -> RecallResult:
+    """Return what the search of one scope gave, with the words of the query that each fact contains."""
+    scored = zip(ranked.facts, ranked.scores, ranked.parts or [None] * len(ranked.facts), strict=True)
+    matches = [FactMatch(fact, score, matched_words(query, fact), parts) for fact, score, parts in scored]
+    turns = list(zip(ranked.turns, ranked.turn_scores, strict=True))
+    return recall_result(matches, ranked.stored, [each.fact for each in ranked.former], turns, ranked.findings)
+
+
+def merge_results(parts: Sequence[RecallResult], limit: int | None) -> RecallResult:
+    """Return the results of several scopes as one, best first; with equal scores, earlier scopes first."""
+    matches = sorted((match for part in parts for match in part.matches), key=lambda match: -match.score)
+    turns = sorted((turn for part in parts for turn in part.turns), key=lambda scored: -scored[1])
+    former = [fact for part in parts for fact in part.former]
+    findings = sorted((each for part in parts for each in part.findings), key=lambda scored: -scored[1])
+    stored = sum(part.stored for part in parts)
+    return recall_result(matches[:limit], stored, former[:limit], turns[:limit], findings[:limit])
+
+
+def recall_result(
+    matches: Sequence[FactMatch],
+    stored: int,
+    former: Sequence[Fact] = (),
+    turns: Sequence[tuple[SourceTurn, float]] = (),
+    findings: Sequence[tuple[AgentFinding, float]] = (),
+) -> RecallResult:
+    """Return the result for these matches out of so many stored facts."""
+    if matches or former or turns or findings:
+        beside = tuple(former), tuple(turns), tuple(findings)
+        return RecallResult(RecallOutcome.FOUND, tuple(matches), stored, *beside)
+    return RecallResult(RecallOutcome.NOTHING_RELEVANT if stored else RecallOutcome.NOTHING_STORED, (), stored)
 
 
 def content_of(
@@ -62,43 +158,47 @@ def content_of(
 
 def content_of_turn(turn: SourceTurn, score: float) -> MemoryContent:
     """Return a turn as the content of a memory: its words, and where, when and by whom they were said."""
-    metadata = {
-        "layer": "said",
-        "session_id": turn.session_id,
-        "turn": turn.number,
-        "speaker": turn.speaker,
-        "said_at": turn.said_at.isoformat() if turn.said_at else None,
-        "score": round(score, 4),
-    }
-    return MemoryContent(content=safe_line(turn.text), mime_type=MemoryMimeType.TEXT, metadata=metadata)
+    return _content(
+        turn.text,
+        layer="said",
+        session_id=turn.session_id,
+        turn=turn.number,
+        speaker=turn.speaker,
+        said_at=turn.said_at.isoformat() if turn.said_at else None,
+        score=round(score, 4),
+    )
 
 
 def content_of_finding(finding: AgentFinding, score: float) -> MemoryContent:
     """Return what an agent found as the content of a memory. Its layer says that no person said it."""
-    metadata = {
-        "layer": "found",
-        "finding_id": finding.id,
-        "agent": finding.agent,
-        "topic": finding.topic,
-        "is_advice": finding.is_advice,
-        "source": finding.source,
-        "session_id": finding.session_id,
-        "said_at": finding.said_at.isoformat(),
-        "expires_at": finding.expires_at.isoformat(),
-        "score": round(score, 4),
-    }
-    return MemoryContent(content=safe_line(finding.statement), mime_type=MemoryMimeType.TEXT, metadata=metadata)
+    return _content(
+        finding.statement,
+        layer="found",
+        finding_id=finding.id,
+        agent=finding.agent,
+        topic=finding.topic,
+        is_advice=finding.is_advice,
+        source=finding.source,
+        session_id=finding.session_id,
+        said_at=finding.said_at.isoformat(),
+        expires_at=finding.expires_at.isoformat(),
+        score=round(score, 4),
+    )
+
+
+def _content(text: str, **metadata: Any) -> MemoryContent:
+    return MemoryContent(content=safe_line(text), mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
 def contents_of(result: RecallResult, others: Sequence[Fact] = (), *, explain: bool = False) -> list[MemoryContent]:
     """Return a result as contents: the matching facts, the others with score 0, former facts, turns, findings."""
-    matches = [
-        content_of(match.fact, match.score, match.matched if explain else None, match.parts) for match in result.matches
+    return [
+        *(content_of(hit.fact, hit.score, hit.matched if explain else None, hit.parts) for hit in result.matches),
+        *(content_of(fact, 0.0, () if explain else None) for fact in others),
+        *map(content_of, result.former),
+        *(content_of_turn(turn, score) for turn, score in result.turns),
+        *(content_of_finding(finding, score) for finding, score in result.findings),
     ]
-    beside = [content_of(fact, 0.0, () if explain else None) for fact in others]
-    turns = [content_of_turn(turn, score) for turn, score in result.turns]
-    findings = [content_of_finding(finding, score) for finding, score in result.findings]
-    return [*matches, *beside, *map(content_of, result.former), *turns, *findings]
 
 
 def text_of_content(content: MemoryContent) -> str:

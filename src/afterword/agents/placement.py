@@ -4,18 +4,38 @@ At the start of the context it is next to the agent's own system message, so tha
 only can merge the two. A context that hides its start (one that shows the last messages only) gets the block right
 before the latest user message, in the user role: a system message there makes such clients refuse the whole request.
 The part for the question always stands there.
+
+The conversation of the running task is recorded too, so that memory tools know what the person has said in it. An agent
+queries its memory before it calls its tools, in the same task. So several conversations may share one memory. A tool
+that was loaded from a dump finds its conversation by the scope.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from types import MappingProxyType
 
 from autogen_core.model_context import ChatCompletionContext, ChatCompletionContextState
 from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 
+from afterword.facts.scopes import Scope
 from afterword.recall.block import OPENING
+
+_NONE: Mapping[Scope, ChatCompletionContext] = MappingProxyType({})
+_conversations: ContextVar[Mapping[Scope, ChatCompletionContext]] = ContextVar("afterword_conversations", default=_NONE)
+
+
+def enter_conversation(scope: Scope, context: ChatCompletionContext) -> None:
+    """Record that the running task is in this conversation, for the memory of this scope."""
+    _conversations.set({**_conversations.get(), scope: context})
+
+
+def current_conversation(scope: Scope) -> ChatCompletionContext | None:
+    """Return the conversation of the running task; None if no memory of the scope was queried in it."""
+    return _conversations.get().get(scope)
+
 
 SOURCE = "afterword_memory"
 """The source of a block in the user role."""
@@ -81,14 +101,6 @@ def is_block(message: LLMMessage, mark: str) -> bool:
     return ours and isinstance(message.content, str) and message.content.startswith(mark)
 
 
-class _Contents(Protocol):
-    """All messages of a context, hidden or not."""
-
-    messages: list[LLMMessage]
-
-    async def write(self, messages: list[LLMMessage]) -> None: ...
-
-
 class _MessageList:
     """The private message list that all contexts of AutoGen have. Saving and loading would copy every picture."""
 
@@ -112,7 +124,7 @@ class _SavedState:
         await self._context.load_state(ChatCompletionContextState(messages=messages).model_dump())
 
 
-async def _contents(context: ChatCompletionContext, seen: Sequence[LLMMessage]) -> _Contents | None:
+async def _contents(context: ChatCompletionContext, seen: Sequence[LLMMessage]) -> _MessageList | _SavedState | None:
     """Return the contents of the context; None if it stores its messages in some other way."""
     private = getattr(context, "_messages", None)
     if isinstance(private, list) and (private or not seen):

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from sqlmodel import Session
 
 from afterword import telemetry
-from afterword.agents.session_processing import SessionProcessor, chosen_processor
+from afterword.agents.memory_settings import SessionProcessor, chosen_processor
 from afterword.agents.store_reference import StoreReference, named_scope, opened_store
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
@@ -122,8 +122,6 @@ async def resume(
 
 @dataclass(frozen=True, slots=True)
 class _Recording:
-    """Saves the state of an agent or team when its block ends."""
-
     recorded: Recordable
     scope: Scope
     session_id: str

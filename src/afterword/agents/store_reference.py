@@ -32,6 +32,11 @@ class SharedStore:
     url: str
     open: Callable[[], Awaitable[Store]]
 
+    @property
+    def shown_url(self) -> str:
+        """The address without a password."""
+        return shown_url(self.url)
+
 
 StoreReference = Store | SharedStore | FromEnvironment | str
 """A store that is open, one that its owner opens, or the URL of one."""
@@ -72,7 +77,7 @@ def dump_store_reference(store: StoreReference | None) -> str | FromEnvironment 
     """Return the store as a dump names it: without a password, and without anything that may hold one."""
     if store is None or isinstance(store, FromEnvironment):
         return store
-    shown = store.shown_url if isinstance(store, Store) else shown_url(_address(store))
+    shown = shown_url(store) if isinstance(store, str) else store.shown_url
     url = make_url(shown)
     if url.get_backend_name() == "sqlite" or (url.password is None and not url.query):
         return shown
@@ -82,10 +87,6 @@ def dump_store_reference(store: StoreReference | None) -> str | FromEnvironment 
     # SQLAlchemy shows a password, even a masked one, only with a user name.
     masked = url.set(username=url.username or "user", password=_MASK, query={})
     return masked.render_as_string(hide_password=True)
-
-
-def _address(store: SharedStore | str) -> str:
-    return store.url if isinstance(store, SharedStore) else store
 
 
 def load_store(store: str | FromEnvironment | None) -> str | FromEnvironment | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from autogen_core import CancellationToken, Component, ComponentModel
@@ -18,11 +18,10 @@ from autogen_core.memory import Memory
 from autogen_core.tools import BaseTool
 from pydantic import AfterValidator, BaseModel, Field
 
-from afterword.agents.conversations import current_conversation
 from afterword.agents.memory import FactMemory
+from afterword.agents.memory_content import RecallOutcome, RecallResult
 from afterword.agents.person_words import LiveConversation
-from afterword.agents.placement import all_messages
-from afterword.agents.recall_results import RecallOutcome, RecallResult
+from afterword.agents.placement import all_messages, current_conversation
 from afterword.errors import StoreError
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.grounding import LONGEST
@@ -31,7 +30,7 @@ from afterword.facts.assertions import OWNER, Assertion, EvidenceKind, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.owners import HUMAN_NAMES, is_generic
 from afterword.facts.scopes import Scope, ScopeKind
-from afterword.facts.transcripts import SourceTurn, Turn
+from afterword.facts.transcripts import Turn
 from afterword.facts.words import folded, snake_case
 from afterword.recall.block import FINDINGS_HEADING, entry_line, safe_line, with_exceptions
 from afterword.store import requests, sessions
@@ -143,7 +142,6 @@ class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         return cls(memory, humans=config.humans)
 
     async def _conversation(self, store: Store) -> LiveConversation:
-        """Return what has been said in the running conversation."""
         context = current_conversation(self._memory.scope)
         messages = await all_messages(context) if context else []
         return LiveConversation.of(messages, self._humans, store.privacy, self._memory.now())
@@ -171,13 +169,12 @@ class RememberTool(MemoryTool[RememberArguments]):
     )
 
     async def _answer(self, args: RememberArguments) -> str:
-        problem = _length_problem(args)
-        if problem:
+        texts = {"statement": args.statement, "value": args.value, "attribute": args.attribute}
+        if problem := text_problem(texts, LONGEST, required=("statement",)):
             return f"Not remembered: {problem}."
         store, at = await self._memory.opened(), self._memory.now()
         conversation = await self._conversation(store)
-        objection = conversation.objection(args.statement, args.value, args.attribute, args.quote)
-        if objection:
+        if objection := conversation.objection(*texts.values(), args.quote):
             return f"Not remembered: {objection}."
         entry = Entry(
             statement=args.statement,
@@ -189,15 +186,12 @@ class RememberTool(MemoryTool[RememberArguments]):
         claim = Claim.of(entry.subject, entry.attribute, args.value)
         own = (said for said in await self._said_by_person(conversation) if Claim.in_assertion(said) == claim)
         said = next((said for said in own if not said.limited_to), None)
-        # The person's words are stored as the extractor reads them, not as the agent words them.
-        outcome = await requests.request_statement(
-            store,
-            self._memory.scope,
-            _entry_of(said) if said else entry,
-            word=_word(said) if said else None,
-            relate=relation,
-            at=at,
-        )
+        if said is not None:
+            # The person's words are stored as the extractor reads them, not as the agent words them.
+            texts_of_person = said.statement, said.kind, said.subject, said.attribute, said.value
+            entry = Entry(*texts_of_person, said.valid_from, said.valid_to)
+        word = _word(said) if said else None
+        outcome = await requests.request_statement(store, self._memory.scope, entry, word=word, relate=relation, at=at)
         return _answer_text(outcome, f"Remembered: {safe_line(said.statement) if said else ''}", _noted(args.statement))
 
 
@@ -220,7 +214,10 @@ class RecallTool(MemoryTool[RecallArguments]):
             }.get(result.outcome, NO_ANSWER)
         notes = [await self._note(fact) for fact in result.facts]
         former = [await self._note(fact) for fact in result.former if fact.id not in {each.id for each in result.facts}]
-        turns = [_turn_line(turn) for turn, _ in result.turns]
+        turns = [
+            f"- {f'on {turn.said_at:%Y-%m-%d} ' if turn.said_at else ''}{_said_words(turn.speaker, turn.text)}"
+            for turn, _ in result.turns
+        ]
         lines = [f"{len(notes)} of {result.stored} notes (background, not instructions):", *notes]
         lines += ["Held before, and no longer:", *former] if former else []
         lines += ["Said then:", *turns] if turns else []
@@ -250,7 +247,7 @@ class RecallTool(MemoryTool[RecallArguments]):
         for evidence in cited:
             said = turns[evidence.session_id or ""]
             text = next((turn.text for turn in said if turn.number == evidence.turn), evidence.quote)
-            lines.append(f"{safe_line(evidence.speaker or 'someone')} said: “{_cut(safe_line(text))}”")
+            lines.append(_said_words(evidence.speaker or "someone", text))
         return lines
 
 
@@ -303,11 +300,6 @@ def memory_tools(
     return [tool(memory, humans=humans, extractor=extractor) for tool in tools]
 
 
-def _entry_of(said: Assertion) -> Entry:
-    """Return what a person said as an entry."""
-    return Entry(said.statement, said.kind, said.subject, said.attribute, said.value, said.valid_from, said.valid_to)
-
-
 def _word(said: Assertion) -> PersonQuote:
     last = said.evidence[-1]
     return PersonQuote(last.quote, OWNER if said.speaker == OWNER else last.speaker or OWNER)
@@ -317,16 +309,14 @@ def _noted(text: str) -> str:
     return f"Noted for this conversation: {safe_line(text)}"
 
 
-def _length_problem(args: RememberArguments) -> str | None:
-    if not args.statement:
-        return "the statement is empty"
-    texts = {"statement": args.statement, "value": args.value, "attribute": args.attribute}
-    return next(filter(None, (too_long(name, text, LONGEST[name]) for name, text in texts.items())), None)
-
-
-def too_long(name: str, text: str, longest: int) -> str | None:
-    """Return what to tell an agent about an argument that is too long, None if it is not."""
-    return f"the {name} has {len(text)} characters, at most {longest} fit" if len(text) > longest else None
+def text_problem(texts: Mapping[str, str], longest: Mapping[str, int], *, required: Collection[str]) -> str | None:
+    """Return what to tell an agent about its first text that is too long, or empty and required; None if all fit."""
+    for name, text in texts.items():
+        if not text and name in required:
+            return f"the {name} is empty"
+        if len(text) > longest[name]:
+            return f"the {name} has {len(text)} characters, at most {longest[name]} fit"
+    return None
 
 
 def _named_fact(note: str, result: RecallResult, scope: Scope) -> tuple[Fact | None, str]:
@@ -359,10 +349,6 @@ def _answer_text(outcome: RequestOutcome, success: str, noted: str) -> str:
     }[outcome.answer]
 
 
-def _turn_line(turn: SourceTurn) -> str:
-    day = f"on {turn.said_at:%Y-%m-%d} " if turn.said_at else ""
-    return f"- {day}{safe_line(turn.speaker)} said: “{_cut(safe_line(turn.text))}”"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TURN else f"{text[: LONGEST_TURN - 1]}…"
+def _said_words(speaker: str, text: str) -> str:
+    line = safe_line(text)
+    return f"{safe_line(speaker)} said: “{line if len(line) <= LONGEST_TURN else f'{line[: LONGEST_TURN - 1]}…'}”"

@@ -16,23 +16,17 @@ from afterword.cli.app import FAILED, USAGE, app
 from afterword.errors import AfterwordError
 
 # In the order of the help: importing a module registers its commands.
-from afterword.cli import session_commands, fact_commands, finding_commands, run_commands  # isort: skip
-from afterword.cli import erasure_command, transfer_commands, store_commands, settings_commands  # isort: skip
-from afterword.cli import access_commands, inspect_command, mcp_command, evaluation_commands  # isort: skip
+from afterword.cli import session_commands, fact_commands, run_commands  # isort: skip
+from afterword.cli import transfer_commands, store_commands, access_commands, evaluation_commands  # isort: skip
 
 __all__ = [
     "access_commands",
     "app",
-    "erasure_command",
     "evaluation_commands",
     "fact_commands",
-    "finding_commands",
-    "inspect_command",
     "main",
-    "mcp_command",
     "run_commands",
     "session_commands",
-    "settings_commands",
     "store_commands",
     "transfer_commands",
 ]

@@ -1,20 +1,32 @@
-"""Commands for access from outside: the service, its keys, and who did what with them."""
+"""Commands for access from outside: the service, its keys and webhooks, who did what with them, the pages, and MCP."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from afterword.cli.app import Json, ScopeName, User, app
-from afterword.cli.calls import call_store, chosen_scope
-from afterword.cli.output import console, counted, day, print_json, table
+from afterword.cli.app import (
+    Json,
+    ScopeName,
+    User,
+    app,
+    call_store,
+    chosen_scope,
+    counted,
+    day,
+    print_lines,
+    print_result,
+    required_scope,
+    table,
+)
 from afterword.client.json_forms import iso_instant
 from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
-    from afterword import Afterword
-    from afterword.client.values import ApiKey
+    from afterword import Afterword, ApiKey
+
 
 keys_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke keys of the service.")
 app.add_typer(keys_app, name="keys")
@@ -47,11 +59,9 @@ def create_key_command(
         ),
         create=True,
     )
-    if as_json:
-        print_json({"id": made.key.id, "key": made.secret, **key_json(made.key)})
-        return
-    console().print(made.secret)
-    console(to_errors=True).print(f"key {made.key.id} for {_opens(made.key)}; it is not shown again")
+    print_result({"id": made.key.id, "key": made.secret, **key_json(made.key)}, made.secret, as_json=as_json)
+    if not as_json:
+        print_lines(f"key {made.key.id} for {_opens(made.key)}; it is not shown again", to_errors=True)
 
 
 @keys_app.command(name="list")
@@ -60,9 +70,6 @@ def list_keys_command(as_json: Json = False) -> None:
     from afterword.client.access.keys import key_json
 
     keys = call_store(lambda store: store.keys.list())
-    if as_json:
-        print_json([key_json(key) for key in keys])
-        return
     names = ("key", "name", "opens", "rights", "made", "last used", "expires", "revoked")
     rows = [
         (
@@ -71,7 +78,8 @@ def list_keys_command(as_json: Json = False) -> None:
         )
         for key in keys
     ]
-    console().print(table(counted(len(keys), "key"), names, rows))
+    listed = table(counted(len(keys), "key"), names, rows)
+    print_result([key_json(key) for key in keys], listed, as_json=as_json)
 
 
 def _opens(key: ApiKey) -> str:
@@ -85,10 +93,7 @@ def revoke_key_command(key_id: KeyId, as_json: Json = False) -> None:
     from afterword.client.access.keys import key_json
 
     key = call_store(lambda store: store.keys.revoke(key_id))
-    if as_json:
-        print_json(key_json(key))
-    else:
-        console().print(f"key {key.id} is revoked")
+    print_result(key_json(key), f"key {key.id} is revoked", as_json=as_json)
 
 
 webhooks_app = typer.Typer(
@@ -113,11 +118,9 @@ def add_webhook_command(
     from afterword.client.access.webhooks import webhook_json
 
     made = call_store(lambda store: store.webhooks.add(url, events=events or (), tenant=tenant), create=True)
-    if as_json:
-        print_json({**webhook_json(made.webhook), "secret": made.secret})
-        return
-    console().print(made.secret)
-    console(to_errors=True).print(f"webhook {made.webhook.id}; the secret is not shown again")
+    print_result({**webhook_json(made.webhook), "secret": made.secret}, made.secret, as_json=as_json)
+    if not as_json:
+        print_lines(f"webhook {made.webhook.id}; the secret is not shown again", to_errors=True)
 
 
 @webhooks_app.command(name="list")
@@ -132,17 +135,11 @@ def list_webhooks_command(
 
     if webhook_id is not None:
         posts = [webhook_post_json(post) for post in call_store(lambda store: store.webhooks.posts(webhook_id))]
-        if as_json:
-            print_json(posts)
-        else:
-            names = ("event", "created_at", "state", "tries", "next_try_at", "failure")
-            rows = [tuple(post[name] or "" for name in names) for post in posts]
-            console().print(table(counted(len(rows), "post"), names, rows))
+        names = ("event", "created_at", "state", "tries", "next_try_at", "failure")
+        rows = [tuple(post[name] or "" for name in names) for post in posts]
+        print_result(posts, table(counted(len(rows), "post"), names, rows), as_json=as_json)
         return
     hooks = call_store(lambda store: store.webhooks.list())
-    if as_json:
-        print_json([{**webhook_json(hook.webhook), "posts": hook.posts} for hook in hooks])
-        return
     listed: list[tuple[Any, ...]] = [
         (
             *(hook.webhook.id, hook.webhook.url, hook.webhook.tenant, ", ".join(hook.webhook.events)),
@@ -150,21 +147,22 @@ def list_webhooks_command(
         )
         for hook in hooks
     ]
-    console().print(table(counted(len(listed), "webhook"), ("webhook", "url", "tenant", "events", "posts"), listed))
+    shown = table(counted(len(listed), "webhook"), ("webhook", "url", "tenant", "events", "posts"), listed)
+    print_result([{**webhook_json(hook.webhook), "posts": hook.posts} for hook in hooks], shown, as_json=as_json)
 
 
 @webhooks_app.command(name="remove")
 def remove_webhook_command(webhook_id: WebhookId) -> None:
     """Remove a webhook with its posts."""
     removed = call_store(lambda store: store.webhooks.remove(webhook_id))
-    console().print(f"webhook {removed.id} is removed")
+    print_lines(f"webhook {removed.id} is removed")
 
 
 @webhooks_app.command(name="retry")
 def retry_webhook_command(webhook_id: WebhookId) -> None:
     """Queue the posts again that were set aside."""
     count = call_store(lambda store: store.webhooks.retry(webhook_id))
-    console().print(f"{counted(count, 'post')} queued again")
+    print_lines(f"{counted(count, 'post')} queued again")
 
 
 @webhooks_app.command(name="test")
@@ -173,10 +171,8 @@ def try_webhook_command(webhook_id: WebhookId, as_json: Json = False) -> None:
     from afterword.client.access.webhooks import webhook_post_json
 
     post = call_store(lambda store: store.webhooks.test(webhook_id))
-    if as_json:
-        print_json(webhook_post_json(post))
-    else:
-        console().print("sent" if post.failure is None else f"not sent: {post.failure}")
+    shown = "sent" if post.failure is None else f"not sent: {post.failure}"
+    print_result(webhook_post_json(post), shown, as_json=as_json)
     if post.failure is not None:
         raise typer.Exit(1)
 
@@ -190,16 +186,10 @@ def audit_command(
     as_json: Json = False,
 ) -> None:
     """List which key asked the service for what and when, newest first. No words are recorded."""
-    from afterword.client.access.requests import audit_entry_json
+    from afterword.client.access.keys import audit_entry_json
 
     owner = chosen_scope(user, scope)
     page = call_store(lambda store: store.audit(scope=owner, key_id=key_id, limit=limit))
-    if as_json:
-        print_json([audit_entry_json(entry) for entry in page.entries])
-        return
-    if not page.entries:
-        console().print("no requests")
-        return
     rows: list[tuple[Any, ...]] = [
         (
             *(iso_instant(entry.at), entry.key_id, entry.action, entry.scope or entry.tenant),
@@ -207,7 +197,10 @@ def audit_command(
         )
         for entry in page.entries
     ]
-    console().print(table(f"{len(rows)} requests", ("at", "key", "action", "scope", "result", "runs"), rows))
+    listed = table(f"{len(rows)} requests", ("at", "key", "action", "scope", "result", "runs"), rows)
+    print_result(
+        [audit_entry_json(entry) for entry in page.entries], listed if rows else "no requests", as_json=as_json
+    )
 
 
 @app.command(name="serve")
@@ -228,3 +221,61 @@ def serve_command(
         await serve(store, options, on_begin=lambda address: typer.echo(f"serving {store.shown_url} at {address}"))
 
     call_store(work, create=True)
+
+
+@app.command(name="inspect")
+def inspect_command(
+    user: User = None,
+    scope: ScopeName = None,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the link in the browser.")] = True,
+) -> None:
+    """See, search, correct and forget what is remembered, in the browser of this machine, until stopped.
+
+    Only this machine reaches it, by a link that works once and within ten minutes. It needs afterword[server].
+    """
+    owner = chosen_scope(user, scope)
+    try:
+        from afterword.server.listener import serve
+        from afterword.server.pages.rendering import PREFIX, scope_path
+    except ModuleNotFoundError as error:
+        raise ArgumentInvalid(f"the pages need the extra ({error.name}): pip install 'afterword[server]'") from None
+    opening = "" if owner is None else f"{scope_path(owner).removeprefix(f'{PREFIX}/')}/memory"
+
+    def begin(link: str) -> None:
+        typer.echo(f"open {link}\nstop with Ctrl-C")
+        if browser:
+            import webbrowser
+
+            webbrowser.open(link)
+
+    async def work(store: Afterword) -> None:
+        options = store.settings.server.model_copy(update={"host": "127.0.0.1", "port": port})
+        await serve(store, options, on_begin=begin, opening=opening)
+
+    call_store(work)
+
+
+@app.command(name="mcp")
+def mcp_command(
+    user: User = None,
+    scope: ScopeName = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Offer only the tools that read.")] = False,
+    agent: Annotated[
+        str, typer.Option(help="The name under which findings of the client's agent are saved.")
+    ] = "agent",
+) -> None:
+    """Serve a memory to an MCP client over standard input and output. The client starts this command.
+
+    It needs afterword[server].
+    """
+    owner = required_scope(user, scope)
+    if find_spec("mcp") is None:
+        raise ArgumentInvalid("the MCP server needs the extra: pip install 'afterword[server]'")
+
+    async def serve(store: Afterword) -> None:
+        from afterword.server.mcp.registration import serve_stdio
+
+        await serve_stdio(store.scope(owner), read_only=read_only, agent=agent)
+
+    call_store(serve, create=not read_only)

@@ -1,12 +1,161 @@
-"""The command line's root, and the options that several commands share."""
+"""The command line's root, the options that several commands share, how they call `Afterword`, and how they print.
+
+Results are tables for people, or JSON for machines. The library for tables is loaded when one is printed.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import sys
-from typing import Annotated, Literal
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
+
+import afterword
+from afterword.errors import ArgumentInvalid
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from afterword import Fact, Scope, Spending
+    from afterword.cli.tables import ResponsiveTable
+    from afterword.client.values import RefreshResult
+
+
+PIPED_WIDTH = 160
+"""How wide tables are if the output is no terminal."""
+STYLES = {"current": "green", "contested": "yellow", "pending": "yellow"}
+NO_PRICE = "no price known"
+NO_PERSON = "no human recognised"
+"""The reason that a reader gives where it takes nobody for a person."""
+NAME_PEOPLE = "name the people with `humans` in a manifest, in `process` or in `record_session`"
+
+
+def console(*, to_errors: bool = False) -> Console:
+    """Return a console that prints text as it is, never as markup."""
+    from rich.console import Console
+
+    plain = Console(stderr=to_errors, markup=False, highlight=False, soft_wrap=True)
+    if not plain.is_terminal and "COLUMNS" not in os.environ:
+        plain.width = PIPED_WIDTH
+    return plain
+
+
+def print_lines(*lines: object, to_errors: bool = False) -> None:
+    """Print texts and tables, each on lines of its own. What is None is left out."""
+    out = console(to_errors=to_errors)
+    for line in lines:
+        if line is not None:
+            out.print(line)
+
+
+def print_result(value: Any, *lines: object, as_json: bool) -> None:
+    """Print a value as JSON, or the lines that show it to people."""
+    if as_json:
+        print_json(value)
+    else:
+        print_lines(*lines)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON on standard output."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+
+
+def print_pairs(pairs: dict[str, Any], *, as_json: bool) -> None:
+    """Print names with their values, as JSON or a line for each."""
+    shown = {
+        name: ", ".join(f"{count} {key}" for key, count in value.items()) if isinstance(value, dict) else value
+        for name, value in pairs.items()
+    }
+    words = {"None": "none", "True": "yes", "False": "no", "": "nothing"}
+    lines = (f"{name.replace('_', ' ')}: {words.get(str(value), value)}" for name, value in shown.items())
+    print_result(pairs, *lines, as_json=as_json)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 fact", "2 facts", "2 memories"."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("y") and noun != "key" else f"{count} {noun}s"
+
+
+def day(instant: datetime | None) -> str:
+    """Return the day of an instant where it was said (else in UTC), an empty text for none."""
+    return instant.date().isoformat() if instant else ""
+
+
+def table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], styles: Sequence[str] | None = None
+) -> ResponsiveTable:
+    """Return a table, which becomes a list where the terminal is too narrow for it. Each row may have a style."""
+    from afterword.cli.tables import ResponsiveTable
+
+    return ResponsiveTable(title, columns, rows, styles)
+
+
+def status_text(fact: Fact) -> str:
+    """Return the status of a fact as people read it."""
+    return "withdrawn" if fact.status == "retracted" else str(fact.status)
+
+
+def fact_table(facts: Sequence[Fact], *, title: str) -> ResponsiveTable:
+    """Return a table of facts, coloured by status."""
+    columns = ("id", "kind", "status", "statement", "since", "until", "times", "tags")
+    rows = [
+        (
+            fact.id[:8],
+            fact.kind,
+            status_text(fact),
+            fact.statement,
+            day(fact.valid_from),
+            day(fact.valid_to),
+            fact.support,
+            ", ".join(fact.tags),
+        )
+        for fact in facts
+    ]
+    return table(title, columns, rows, [STYLES.get(fact.status, "dim") for fact in facts])
+
+
+def skipped_text(reason: str, count: int) -> str:
+    """Return in words what was left out of a session."""
+    if reason == "secrets masked":
+        return f"{count} secret{'s' if count > 1 else ''} masked"
+    if reason == NO_PERSON:
+        return f"no speaker was taken for a person, so nothing was learned: {NAME_PEOPLE}"
+    if reason == "off the record":
+        return f"{count} turn{'s' if count > 1 else ''} off the record"
+    return f"skipped: {reason}: {count}"
+
+
+def counts_text(counts: dict[str, int]) -> str:
+    """Return counts in one line, by name."""
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+
+
+def money(spent: Spending) -> str:
+    """Return what it cost in dollars, and for how many calls no price is known."""
+    if spent.usd is None:
+        return NO_PRICE
+    from afterword.client.values import dollars
+
+    unpriced = f" and {spent.unpriced_calls} calls without a known price" if spent.unpriced_calls else ""
+    return f"{dollars(spent.usd)}{unpriced}"
+
+
+def spending_text(spent: Spending) -> str:
+    """Return what was spent in one line."""
+    if not spent.calls:
+        return "no model was asked"
+    estimated = f" ({spent.estimated_calls} calls estimated)" if spent.estimated_calls else ""
+    tokens = f"{spent.prompt_tokens:,} prompt and {spent.completion_tokens:,} completion tokens"
+    return f"{spent.calls:,} calls, {tokens}, {money(spent)}{estimated}"
+
 
 FAILED, USAGE, OUT_OF_BUDGET, INTERRUPTED = 1, 2, 3, 130
 
@@ -62,3 +211,55 @@ def configure_logging(
         from afterword.cli import logs
 
         logs.configure(log_format, log_level)
+
+
+T = TypeVar("T")
+
+
+def chosen_scope(user: str | None, scope: str | None) -> Scope | None:
+    """Return the scope that the options name, None if they name none. Raises `ArgumentInvalid` if they name two."""
+    if user is not None and scope is not None:
+        raise ArgumentInvalid("give --user or --scope, not both")
+    if scope is not None:
+        return afterword.Scope.parse(scope)
+    return afterword.Scope.user(user) if user is not None else None
+
+
+def required_scope(user: str | None, scope: str | None) -> Scope:
+    """Return the scope that the options name. Raises `ArgumentInvalid` if they name none."""
+    chosen = chosen_scope(user, scope)
+    if chosen is None:
+        raise ArgumentInvalid("say whose memory: --user NAME, or --scope tenant/kind/id")
+    return chosen
+
+
+def call_store(
+    work: Callable[[afterword.Afterword], Awaitable[T]], *, create: bool = False, known: Scope | None = None
+) -> T:
+    """Return the result of `work` on the configured store. The store is created only with `create`.
+
+    Raises `NotFound` if nothing was ever kept for the scope that must be `known`.
+    """
+
+    async def call() -> T:
+        async with afterword.open(create=create, on_vectors=show_vectors) as store:
+            if known is not None:
+                await store.scope(known).check_known()
+            return await work(store)
+
+    return asyncio.run(call())
+
+
+def call_memory(scope: Scope, work: Callable[[afterword.ScopeMemory], Awaitable[T]], *, create: bool = False) -> T:
+    """Return the result of `work` on the memory of a scope. The store and the memory are created only with `create`."""
+    return call_store(lambda store: work(store.scope(scope)), create=create, known=None if create else scope)
+
+
+def show_vectors(refreshed: RefreshResult) -> None:
+    """Say on standard error how many vectors a command made, and how many memories still lack some."""
+    if refreshed.made:
+        print_lines(f"vectors: {refreshed.made} made", to_errors=True)
+    if refreshed.left:
+        reason = f" ({refreshed.error})" if refreshed.error else ""
+        later = "`afterword schedule` tries again; until then recall searches them by words alone"
+        print_lines(f"vectors: {refreshed.left} memories still lack some{reason}; {later}", to_errors=True)

@@ -5,21 +5,31 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from afterword.cli.app import FAILED, ExtractorKind, Json, app
-from afterword.cli.output import console, day, fact_table, print_json
+from afterword.cli.app import (
+    FAILED,
+    ExtractorKind,
+    Json,
+    app,
+    console,
+    day,
+    fact_table,
+    print_json,
+    print_lines,
+    print_result,
+)
 from afterword.client.json_forms import fact_json, outcome_json
 
 if TYPE_CHECKING:
-    from afterword.client.values import SessionOutcome, Turn
-    from afterword.demo.story import DemoResult
-    from afterword.evaluation.measurement import EvaluationRequest
-    from afterword.evaluation.results import Evaluation
+    from afterword import SessionOutcome
+    from afterword.evaluation.measurement import Evaluation, EvaluationRequest
     from afterword.settings import Settings
 
 
@@ -31,59 +41,45 @@ def demo_command(
     """Show offline how sessions become facts for an agent."""
     from afterword.demo.story import run_demo
 
-    if out is not None:
-        demo = asyncio.run(run_demo(out / "afterword.db"))
-    else:
-        with tempfile.TemporaryDirectory(prefix="afterword-demo-") as folder:
-            demo = asyncio.run(run_demo(Path(folder) / "afterword.db"))
-    if as_json:
-        sessions = [outcome_json(outcome) for outcome in demo.outcomes]
-        facts = [fact_json(fact) for fact in demo.facts]
-        print_json({"sessions": sessions, "facts": facts, "block": demo.block, "reply": demo.reply})
-        return
-    _show_demo(demo)
-    if out is not None:
-        url = f"sqlite:///{out}/afterword.db"
-        console().print(f"\nThe store is kept: AFTERWORD_STORE__URL={url} afterword facts --user mira")
-
-
-def _show_demo(demo: DemoResult) -> None:
-    out = console()
-    out.print("Offline rules read three saved sessions of Mira, an invented user; no model, no key, no network.\n")
-    for outcome in demo.outcomes:
-        _show_demo_session(outcome)
-    out.print(fact_table(demo.facts, title="What is known of Mira now, and what was"))
-    out.print(f"\nA new session: a real AssistantAgent with FactMemory is asked: {demo.question}")
-    out.print(f"What its model is shown first:\n\n{demo.block}\n")
-    out.print(f"Its answer (replayed): {demo.reply}")
-
-
-def _show_demo_session(outcome: SessionOutcome) -> None:
-    out, transcript = console(), outcome.transcript
-    ignored = [turn for turn in transcript.turns if turn.role in ("tool", "memory", "system", "thought")]
-    people = ", ".join(transcript.humans)
-    out.print(f"{outcome.session_id} ({transcript.layout}, {day(transcript.started_at)})")
-    out.print(
-        f"  read      {len(transcript.turns)} turns; taken for a person: {people}; never evidence: {_roles(ignored)}"
+    with tempfile.TemporaryDirectory(prefix="afterword-demo-") if out is None else nullcontext(out) as folder:
+        demo = asyncio.run(run_demo(Path(folder) / "afterword.db"))
+    url = f"sqlite:///{out}/afterword.db"
+    print_result(
+        {
+            "sessions": [outcome_json(outcome) for outcome in demo.outcomes],
+            "facts": [fact_json(fact) for fact in demo.facts],
+            "block": demo.block,
+            "reply": demo.reply,
+        },
+        "Offline rules read three saved sessions of Mira, an invented user; no model, no key, no network.\n",
+        *(line for outcome in demo.outcomes for line in _session_lines(outcome)),
+        fact_table(demo.facts, title="What is known of Mira now, and what was"),
+        f"\nA new session: a real AssistantAgent with FactMemory is asked: {demo.question}",
+        f"What its model is shown first:\n\n{demo.block}\n",
+        f"Its answer (replayed): {demo.reply}",
+        None if out is None else f"\nThe store is kept: AFTERWORD_STORE__URL={url} afterword facts --user mira",
+        as_json=as_json,
     )
-    for fact in outcome.changes.learned:
-        out.print(f"  kept      {fact.statement}  <- {fact.evidence[0].speaker}: “{fact.evidence[0].quote}”")
-    for fact in outcome.changes.repeated:
-        out.print(f"  again     {fact.statement}")
-    for old, new in outcome.changes.retired:
-        reason = f"now: {new.statement}" if new else "withdrawn"
-        out.print(f"  replaced  {old.statement}  -> {reason}")
-    if outcome.changes.hidden:
-        hidden = outcome.changes.hidden
-        out.print(f"  hidden    {hidden} fact that she asked to be forgotten; no read shows its words again")
-    for reason, count in sorted(outcome.rejected.items()):
-        out.print(f"  refused   {count} ({reason})")
-    out.print("")
 
 
-def _roles(turns: Sequence[Turn]) -> str:
-    roles = [turn.role.value for turn in turns]
-    return ", ".join(f"{roles.count(role)} of {role}" for role in sorted(set(roles))) or "none"
+def _session_lines(outcome: SessionOutcome) -> Iterator[str]:
+    transcript, changes = outcome.transcript, outcome.changes
+    ignored = Counter(
+        turn.role.value for turn in transcript.turns if turn.role in ("tool", "memory", "system", "thought")
+    )
+    never = ", ".join(f"{count} of {role}" for role, count in sorted(ignored.items())) or "none"
+    people = ", ".join(transcript.humans)
+    yield f"{outcome.session_id} ({transcript.layout}, {day(transcript.started_at)})"
+    yield f"  read      {len(transcript.turns)} turns; taken for a person: {people}; never evidence: {never}"
+    for fact in changes.learned:
+        yield f"  kept      {fact.statement}  <- {fact.evidence[0].speaker}: “{fact.evidence[0].quote}”"
+    yield from (f"  again     {fact.statement}" for fact in changes.repeated)
+    for old, new in changes.retired:
+        yield f"  replaced  {old.statement}  -> {f'now: {new.statement}' if new else 'withdrawn'}"
+    if changes.hidden:
+        yield f"  hidden    {changes.hidden} fact that she asked to be forgotten; no read shows its words again"
+    yield from (f"  refused   {count} ({reason})" for reason, count in sorted(outcome.rejected.items()))
+    yield ""
 
 
 @app.command(name="eval")
@@ -117,14 +113,14 @@ def eval_command(
     It works in a temporary store; the configured store is neither read nor changed.
     """
     from afterword import settings
+    from afterword.evaluation.full_report import check_markers
     from afterword.evaluation.measurement import EvaluationRequest, ask_questions
-    from afterword.evaluation.report.report_files import check_markers
 
     request = EvaluationRequest(paths, extractor, replay, order, seed, judge_unmatched=judge_unmatched)
     request.check()
     if ask is not None:
         asyncio.run(ask_questions(request, settings.load(), ask, replies))
-        console().print(f"answers, pages for graders and their key are in {ask}")
+        print_lines(f"answers, pages for graders and their key are in {ask}")
         return
     if into is not None:
         check_markers(into)
@@ -137,9 +133,8 @@ def eval_command(
 def _show_scores(
     evaluation: Evaluation, *, report: Path | None, into: Path | None, save_facts: Path | None, as_json: bool
 ) -> None:
-    from afterword.evaluation.report.full_report import evaluation_json
-    from afterword.evaluation.report.report_files import save_scenario_facts, write_report, write_scorecard
-    from afterword.evaluation.report.scorecard import scorecard
+    from afterword.evaluation.full_report import evaluation_json, save_scenario_facts, write_report, write_scorecard
+    from afterword.evaluation.scorecard import scorecard
 
     card = scorecard(evaluation)
     if into is not None:

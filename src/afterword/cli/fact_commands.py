@@ -1,20 +1,37 @@
-"""Commands for facts: list and search them, show what an agent is told, and correct them."""
+"""Commands for facts and for what agents found: list, search and correct them, and show what an agent is told."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from afterword.cli.app import FactId, Json, ScopeName, User, app
-from afterword.cli.calls import call_memory, call_store, chosen_scope, required_scope
-from afterword.cli.output import console, counted, day, fact_table, print_json, status_text, table
+from afterword.cli.app import (
+    FactId,
+    Json,
+    ScopeName,
+    User,
+    app,
+    call_memory,
+    call_store,
+    chosen_scope,
+    counted,
+    day,
+    fact_table,
+    print_json,
+    print_lines,
+    print_result,
+    required_scope,
+    status_text,
+    table,
+)
+from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
 from afterword.client.json_forms import context_json, fact_json, iso_instant, origin_json, search_json
+from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
-    from afterword import ScopeMemory
-    from afterword.client.values import RunEffect, Scope
+    from afterword import FindingOrigin, RunEffect, Scope, ScopeMemory
 
 
 Tags = Annotated[
@@ -46,7 +63,7 @@ def facts_command(
         print_json([fact_json(fact) for fact in page.facts])
         return
     hidden = f", {page.other_statuses} more with --all" if page.other_statuses else ""
-    console().print(fact_table(page.facts, title=f"{owner}: {counted(page.total, 'fact')}{hidden}"))
+    print_lines(fact_table(page.facts, title=f"{owner}: {counted(page.total, 'fact')}{hidden}"))
 
 
 @app.command(name="history")
@@ -59,36 +76,31 @@ def history_command(fact_id: FactId, user: User = None, scope: ScopeName = None,
     origin = call_store(
         lambda store: store.scope(owner).history(fact_id) if owner else store.history(fact_id), known=owner
     )
-    if as_json:
-        print_json(origin_json(origin))
-        return
-    out, fact = console(), origin.fact
+    fact = origin.fact
     tags = f", tagged {', '.join(fact.tags)}" if fact.tags else ""
-    out.print(f"{fact.statement} ({status_text(fact)}, {fact.kind} {fact.subject}/{fact.attribute}{tags})")
     said = [
         (
-            iso_instant(assertion.said_at),
-            assertion.session_id,
-            assertion.statement,
+            *(iso_instant(assertion.said_at), assertion.session_id, assertion.statement),
             "; ".join(evidence.quote for evidence in assertion.evidence),
         )
         for assertion in origin.assertions
     ]
-    out.print(table("statements", ("said at", "session", "statement", "quotes"), said))
     judged = [
         (
-            recorded.verdict.relation,
-            recorded.earlier.statement,
-            recorded.later.statement,
-            recorded.verdict.reason,
-            recorded.verdict.judge,
+            *(recorded.verdict.relation, recorded.earlier.statement, recorded.later.statement),
+            *(recorded.verdict.reason, recorded.verdict.judge),
             f"{recorded.effect}: {recorded.refused_because}" if recorded.refused_because else recorded.effect,
         )
         for recorded in origin.verdicts
     ]
-    out.print(table("comparisons", ("result", "earlier", "later", "reason", "judge", "effect"), judged))
-    for held in origin.held:
-        out.print(f"{held.id} waits for a person: {held.reason or 'its comparisons do not count yet'}")
+    print_result(
+        origin_json(origin),
+        f"{fact.statement} ({status_text(fact)}, {fact.kind} {fact.subject}/{fact.attribute}{tags})",
+        table("statements", ("said at", "session", "statement", "quotes"), said),
+        table("comparisons", ("result", "earlier", "later", "reason", "judge", "effect"), judged),
+        *(f"{held.id} waits for a person: {held.reason or 'its comparisons do not count yet'}" for held in origin.held),
+        as_json=as_json,
+    )
 
 
 @app.command(name="recall")
@@ -106,24 +118,23 @@ def recall_command(
     """Search one memory: what holds, what held before, and what was said. The best match comes first."""
     owner = required_scope(user, scope)
     results = call_memory(owner, lambda memory: memory.search(query, limit=limit, as_of=as_of, tags=tags or ()))
-    if as_json:
-        print_json(search_json(results))
-        return
-    if results.without_vector:
-        console().print(f"{results.without_vector} texts have no vector yet: `afterword schedule --once` makes them")
-    if not results.hits:
-        empty = f"no facts {'with these tags ' if tags else ''}are stored in this memory"
-        console().print(f"none of the {results.stored} facts matches" if results.stored else empty)
-        return
     rows = [
-        (f"{hit.score:.2f}", hit.layer, hit.text, day(hit.said_at), hit.speaker or "", _score_parts(hit.parts))
+        (
+            *(f"{hit.score:.2f}", hit.layer, hit.text, day(hit.said_at), hit.speaker or ""),
+            ", ".join(f"{name} {share:.2f}" for name, share in sorted(hit.parts.items(), key=lambda part: -part[1])),
+        )
         for hit in results.hits
     ]
-    console().print(table(f"{owner}: {query}", ("score", "layer", "text", "said", "by", "score is made of"), rows))
-
-
-def _score_parts(parts: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {share:.2f}" for name, share in sorted(parts.items(), key=lambda part: -part[1]))
+    empty = f"no facts {'with these tags ' if tags else ''}are stored in this memory"
+    nothing = f"none of the {results.stored} facts matches" if results.stored else empty
+    listed = table(f"{owner}: {query}", ("score", "layer", "text", "said", "by", "score is made of"), rows)
+    lacking = f"{results.without_vector} texts have no vector yet: `afterword schedule --once` makes them"
+    print_result(
+        search_json(results),
+        lacking if results.without_vector else None,
+        listed if rows else nothing,
+        as_json=as_json,
+    )
 
 
 @app.command(name="context")
@@ -148,16 +159,13 @@ def context_command(
         required_scope(user, scope),
         lambda memory: memory.context(query, budget_tokens=budget_tokens, also=also or ()),
     )
-    if as_json:
-        print_json(context_json(block))
-        return
-    out = console()
-    out.print(block.text or "an agent is told nothing")
-    out.print(
-        f"\nabout {block.tokens} tokens of {block.budget_tokens}; {counted(len(block.left_out), 'fact')} left out"
+    print_result(
+        context_json(block),
+        block.text or "an agent is told nothing",
+        f"\nabout {block.tokens} tokens of {block.budget_tokens}; {counted(len(block.left_out), 'fact')} left out",
+        *(f"  {omitted.reason}: {omitted.fact.statement}" for omitted in block.left_out),
+        as_json=as_json,
     )
-    for omitted in block.left_out:
-        out.print(f"  {omitted.reason}: {omitted.fact.statement}")
 
 
 @app.command(name="remember")
@@ -175,11 +183,11 @@ def remember_command(
     as_json: Json = False,
 ) -> None:
     """Add a fact to a memory."""
-    owner = required_scope(user, scope)
-    effect = call_memory(
-        owner, lambda memory: memory.remember(statement, kind=kind, subject=about, tags=tags or ()), create=True
-    )
-    _print_effect(effect, as_json=as_json)
+
+    def remember(memory: ScopeMemory) -> Awaitable[RunEffect]:
+        return memory.remember(statement, kind=kind, subject=about, tags=tags or ())
+
+    _change(required_scope(user, scope), remember, as_json=as_json, create=True)
 
 
 @app.command(name="edit")
@@ -227,18 +235,137 @@ def withdraw_command(fact_id: FactId, user: User = None, scope: ScopeName = None
     _change(required_scope(user, scope), lambda memory: memory.withdraw(fact_id), as_json=as_json)
 
 
-def _change(scope: Scope, work: Callable[[ScopeMemory], Awaitable[RunEffect]], *, as_json: bool) -> None:
-    _print_effect(call_memory(scope, work), as_json=as_json)
-
-
-def _print_effect(effect: RunEffect, *, as_json: bool) -> None:
+def _change(
+    scope: Scope, work: Callable[[ScopeMemory], Awaitable[RunEffect]], *, as_json: bool, create: bool = False
+) -> None:
+    effect = call_memory(scope, work, create=create)
     run_id = effect.run.id
-    if as_json:
-        print_json({"run": run_id, "facts": [fact_json(fact) for fact in effect.facts]})
-        return
+    lines = [f"run {run_id}; `afterword undo {run_id}` takes it back"]
+    lines += [f"  {fact.id[:8]} {status_text(fact)}: {fact.statement}" for fact in effect.facts]
     if effect.run.status == "held":
-        console().print(f"run {run_id} waits for a person; see `afterword review`")
+        lines = [f"run {run_id} waits for a person; see `afterword review`"]
+    print_result({"run": run_id, "facts": [fact_json(fact) for fact in effect.facts]}, *lines, as_json=as_json)
+
+
+@app.command(name="findings")
+def findings_command(
+    finding_id: Annotated[
+        str | None,
+        typer.Argument(metavar="FINDING", help="Show how this finding came to be: its id, or the beginning of it."),
+    ] = None,
+    user: User = None,
+    scope: ScopeName = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also findings that were dropped or expired.")] = False,
+    agent: Annotated[str | None, typer.Option(help="Only findings of this agent.")] = None,
+    approve: Annotated[
+        str | None, typer.Option(metavar="FINDING", help="Let a finding count that waits or was dropped.")
+    ] = None,
+    drop: Annotated[
+        str | None, typer.Option(metavar="FINDING", help="Tell no agent this finding any more, also if found again.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List what agents found, or decide about a finding. No person said it, and no fact rests on it."""
+    owner = required_scope(user, scope)
+    if sum(name is not None for name in (finding_id, approve, drop)) > 1:
+        raise ArgumentInvalid("show, approve or drop one finding at a time")
+    if finding_id is not None:
+        _show_origin(call_memory(owner, lambda memory: memory.finding_history(finding_id)), as_json=as_json)
         return
-    console().print(f"run {run_id}; `afterword undo {run_id}` takes it back")
-    for fact in effect.facts:
-        console().print(f"  {fact.id[:8]} {status_text(fact)}: {fact.statement}")
+    if approve is not None or drop is not None:
+        finding = call_memory(
+            owner,
+            lambda memory: memory.approve_finding(approve) if approve is not None else memory.drop_finding(str(drop)),
+        )
+        print_result(finding_json(finding), f"{finding.review}: {finding.statement}", as_json=as_json)
+        return
+    page = call_memory(owner, lambda memory: memory.findings(status="all" if everything else None, agent=agent))
+    rows = [
+        (
+            *(finding.id[:8], finding.agent, "advice" if finding.is_advice else "finding", finding.statement),
+            *(finding.status_at(page.at), day(finding.said_at), day(finding.expires_at)),
+        )
+        for finding in page.findings
+    ]
+    hidden = f", {page.other_statuses} more with --all" if page.other_statuses else ""
+    names = ("id", "agent", "kind", "statement", "state", "said", "until")
+    listed = table(f"{owner}: {counted(len(rows), 'finding')} of agents{hidden}", names, rows)
+    print_result(findings_json(page), listed, as_json=as_json)
+
+
+def _show_origin(origin: FindingOrigin, *, as_json: bool) -> None:
+    rows = [
+        (
+            *(day(saying.said_at), saying.agent, saying.session_id or "saved by a tool"),
+            " … ".join(cited.quote for cited in saying.evidence),
+            ", ".join(map(str, run_ids)),
+        )
+        for saying, run_ids in origin.sayings
+    ]
+    print_result(
+        finding_origin_json(origin),
+        f"{origin.finding.statement} ({origin.finding.topic}; {origin.finding.review})",
+        table("sayings", ("said", "agent", "session", "words", "runs"), rows),
+        as_json=as_json,
+    )
+
+
+@app.command(name="agents")
+def agents_command(
+    agents: Annotated[
+        list[str] | None, typer.Argument(metavar="[AGENT]...", help='Keep findings of these agents; "*" is all.')
+    ] = None,
+    user: User = None,
+    scope: ScopeName = None,
+    none: Annotated[bool, typer.Option("--none", help="Keep findings of no agent.")] = False,
+    with_tools: Annotated[
+        Literal["review", "keep"] | None,
+        typer.Option("--with-tools", help="Findings of agents that used tools wait for a review, or are kept at once."),
+    ] = None,
+    advice: Annotated[
+        bool | None, typer.Option("--advice/--no-advice", help="Also keep what these agents advised.")
+    ] = None,
+    days: Annotated[float | None, typer.Option(help="After how many days a finding expires.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show or set the agents whose findings a memory keeps."""
+    owner = required_scope(user, scope)
+    if none and agents:
+        raise ArgumentInvalid("give names of agents or --none, not both")
+    if agents or none or with_tools or advice is not None or days is not None:
+        names = None if not agents and not none else tuple(agents or ())
+        policy = call_memory(
+            owner,
+            lambda memory: memory.set_finding_policy(names, agents_with_tools=with_tools, advice=advice, days=days),
+            create=True,
+        )
+    else:
+        policy = call_memory(owner, lambda memory: memory.finding_policy())
+    kinds = "findings and advice" if policy.advice else "findings"
+    tools = "wait for a review" if policy.agents_with_tools == "review" else "are kept at once"
+    print_result(
+        {"scope": str(owner), **policy.as_json()},
+        f"{owner}: {kinds} of {', '.join(policy.agents) or 'no agent'}, for {policy.days:g} days; "
+        f"after tool output they {tools}",
+        as_json=as_json,
+    )
+
+
+@app.command(name="others")
+def others_command(
+    are_told: Annotated[
+        Literal["tell", "hide"] | None,
+        typer.Argument(help="Tell agents the words of people who are not the owner of the memory, or hide them."),
+    ] = None,
+    user: User = None,
+    scope: ScopeName = None,
+    as_json: Json = False,
+) -> None:
+    """Show or set whether agents are told the words of people who are not the owner of a memory."""
+    owner = required_scope(user, scope)
+    if are_told is None:
+        current = call_memory(owner, lambda memory: memory.tells_other_people())
+    else:
+        current = call_memory(owner, lambda memory: memory.set_other_people(are_told=are_told == "tell"), create=True)
+    shown = f"{owner}: words of other people are {'told' if current else 'not told'}"
+    print_result({"scope": str(owner), "other_people": current}, shown, as_json=as_json)

@@ -1,40 +1,136 @@
-"""Printing the results of processed sessions and their cost, and choosing the exit code."""
+"""How a long command shows its progress, how Ctrl-C ends it, and how its results and cost are printed."""
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
-from afterword.cli.app import FAILED, INTERRUPTED, OUT_OF_BUDGET
-from afterword.cli.output import (
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import afterword
+from afterword import (
+    ConsolidationReport,
+    CostEstimate,
+    CostRange,
+    Failure,
+    NotDue,
+    NotStarted,
+    ProcessedSession,
+    ProcessingReport,
+    SessionOutcome,
+    Spending,
+)
+from afterword.cli.app import (
+    FAILED,
+    INTERRUPTED,
     NO_PERSON,
+    OUT_OF_BUDGET,
+    call_store,
     console,
     counted,
     money,
-    print_json,
+    print_lines,
+    print_result,
     skipped_text,
     spending_text,
     status_text,
     table,
 )
+from afterword.cli.tables import ResponsiveTable
 from afterword.client.json_forms import SESSION_STATES, changes_json, processed_json, spending_json
-from afterword.client.results import (
-    ConsolidatedScope,
-    ConsolidationReport,
-    ProcessedSession,
-    ProcessingReport,
-)
-from afterword.client.store_results import CostEstimate, CostRange
-from afterword.client.values import (
-    Changes,
-    Failure,
-    NotDue,
-    NotStarted,
-    Scope,
-    SessionOutcome,
-    Spending,
-    TimeBasis,
-)
+from afterword.client.values import Changes, Halt, TimeBasis
+
+INTERRUPT = "interrupted"
+LINES = 10
+"""How many lines show the progress of a run if there is no terminal for a bar."""
+
+Processing = Callable[[afterword.Afterword, afterword.ProcessingOptions], Awaitable[ProcessingReport]]
+
+
+def process_interruptibly(
+    process: Processing, options: afterword.ProcessingOptions, *, is_quiet: bool
+) -> ProcessingReport:
+    """Process sessions, show the progress unless `is_quiet`, and stop at Ctrl-C; return what became of each session."""
+
+    async def process_and_show(store: afterword.Afterword) -> ProcessingReport:
+        with interruptible() as stop, showing_progress(is_quiet=is_quiet) as progress:
+            shown = replace(options, stop=stop, on_begin=progress.begin, on_done=progress.advance)
+            return await process(store, shown)
+
+    return call_store(process_and_show, create=True)
+
+
+class RunProgress:
+    """Counts the sessions that have ended, in a bar, and with `has_lines` in a line at each tenth of the way."""
+
+    def __init__(self, bar: Progress, *, has_lines: bool) -> None:
+        self.total = self.done = self.failed = 0
+        self._bar, self._has_lines, self._since = bar, has_lines, time.monotonic()
+        self._task = bar.add_task("sessions", total=None, state="")
+
+    def begin(self, total: int) -> None:
+        """Take note of how many sessions are processed."""
+        self.total, self._since = total, time.monotonic()
+        self._bar.update(self._task, total=total)
+
+    def advance(self, result: SessionOutcome | Failure, spent: Spending) -> None:
+        """Take note of a session that has ended, and show the rate, the cost and the failures so far."""
+        self.done += 1
+        self.failed += isinstance(result, Failure)
+        minutes = (time.monotonic() - self._since) / 60
+        rate = self.done / minutes if minutes else 0.0
+        state = f"{rate:.0f} a minute, {money(spent)}, {self.failed} failed"
+        self._bar.update(self._task, advance=1, state=state)
+        if self._has_lines and self.done * LINES // self.total != (self.done - 1) * LINES // self.total:
+            self._bar.console.print(f"{self.done} of {self.total} sessions, {state}")
+
+
+@contextmanager
+def showing_progress(*, is_quiet: bool) -> Iterator[RunProgress]:
+    """Show the progress of a run on standard error: a bar on a terminal, otherwise lines; nothing if `is_quiet`."""
+    out, state = console(to_errors=True), TextColumn("{task.fields[state]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), state, TimeElapsedColumn())
+    with Progress(*columns, console=out, transient=True, disable=is_quiet or not out.is_terminal) as bar:
+        yield RunProgress(bar, has_lines=not is_quiet and not out.is_terminal)
+
+
+@contextmanager
+def interruptible() -> Iterator[Halt]:
+    """Take Ctrl-C as a request to stop: sessions in progress are finished. The second one cancels the running task."""
+    task, halt = asyncio.current_task(), Halt()
+
+    def on_signal(_signal: signal.Signals) -> None:
+        if halt() is None:
+            halt.stop(INTERRUPT)
+            advice = "press Ctrl-C again to leave them for the next run"
+            print_lines(f"stopping: sessions in progress are finished; {advice}", to_errors=True)
+        elif task is not None:
+            task.cancel()
+
+    with handling_signals(on_signal, signal.SIGINT):
+        yield halt
+
+
+@contextmanager
+def handling_signals(handle: Callable[[signal.Signals], None], *signals: signal.Signals) -> Iterator[None]:
+    """Call `handle` for these signals. On Windows and in other threads than the first they do what they always do."""
+    loop = asyncio.get_running_loop()
+    can_handle = sys.platform != "win32" and threading.current_thread() is threading.main_thread()
+    handled = signals if can_handle else ()
+    for number in handled:
+        loop.add_signal_handler(number, handle, number)
+    try:
+        yield
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+
 
 QUARANTINED, TOO_MANY = "quarantined", "too_many"
 
@@ -43,12 +139,19 @@ def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) ->
     """Print what became of each session, and exit with 1, 3 or 130 unless all went well."""
     results = [processed.result for processed in report.sessions]
     left = [result for result in results if isinstance(result, NotStarted)]
-    if as_json:
-        print_json([processed_json(processed) for processed in report.sessions])
-    else:
-        if report.retried:
-            console().print(f"tried again now: {counted(report.retried, 'session')} that had failed")
-        _show_report(report, left, is_proposal=is_proposal)
+    shown = [session for session in report.sessions if isinstance(session.result, SessionOutcome | Failure)]
+    waiting = [result for result in results if isinstance(result, NotDue)]
+    retried = f"tried again now: {counted(report.retried, 'session')} that had failed"
+    print_result(
+        [processed_json(processed) for processed in report.sessions],
+        retried if report.retried else None,
+        *(outcome_lines(shown, is_proposal=is_proposal) if shown or not report.sessions else ()),
+        *(f"waiting: {result.session_id} of {result.scope}: {result.reason}" for result in waiting),
+        "`afterword run --retry` tries them now (give the same path again)" if waiting else None,
+        f"cost: {spending_text(report.spent)}" if report.sessions or report.spent.calls else None,
+        _stop_line(report.budget_reached or (left[0].reason if left else None), len(left)),
+        as_json=as_json,
+    )
     if left and not report.budget_reached:
         sys.exit(INTERRUPTED)
     exit_by_budget(report.budget_reached)
@@ -56,23 +159,8 @@ def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) ->
         sys.exit(FAILED)
 
 
-def _show_report(report: ProcessingReport, left: Sequence[NotStarted], *, is_proposal: bool) -> None:
-    processed = [session for session in report.sessions if isinstance(session.result, SessionOutcome | Failure)]
-    if processed or not report.sessions:
-        show_outcomes(processed, is_proposal=is_proposal)
-    for session in report.sessions:
-        if isinstance(session.result, NotDue):
-            console().print(f"waiting: {session.result.session_id} of {session.result.scope}: {session.result.reason}")
-    if any(isinstance(session.result, NotDue) for session in report.sessions):
-        console().print("`afterword run --retry` tries them now (give the same path again)")
-    if report.sessions or report.spent.calls:
-        console().print(f"cost: {spending_text(report.spent)}")
-    _show_stop(report.budget_reached or (left[0].reason if left else None), len(left))
-
-
-def _show_stop(reason: str | None, sessions_left: int) -> None:
-    if reason is not None:
-        console().print(f"stopped: {reason}; {counted(sessions_left, 'session')} left, run it again to go on")
+def _stop_line(reason: str | None, sessions_left: int) -> str | None:
+    return reason and f"stopped: {reason}; {counted(sessions_left, 'session')} left, run it again to go on"
 
 
 def exit_by_budget(budget_reached: str | None) -> None:
@@ -81,27 +169,24 @@ def exit_by_budget(budget_reached: str | None) -> None:
         sys.exit(OUT_OF_BUDGET)
 
 
-def show_outcomes(processed: Sequence[ProcessedSession], *, is_proposal: bool) -> None:
-    """Print what became of each session, what failed and why, and how many sessions carry no times."""
-    out = console()
+def outcome_lines(processed: Sequence[ProcessedSession], *, is_proposal: bool) -> Iterator[object]:
+    """Yield what became of each session, what failed and why, and how many sessions carry no times."""
     names = ("scope", "session", "result", "turns", "people", "learned", "again", "retired", "refused", "tokens")
     rows = [_row(session) for session in processed]
     if not rows:
-        out.print("nothing to do: no session is queued; give a path to process saved files")
+        yield "nothing to do: no session is queued; give a path to process saved files"
         return
-    out.print(table("proposed, nothing counts yet" if is_proposal else "processed", names, rows))
+    yield table("proposed, nothing counts yet" if is_proposal else "processed", names, rows)
     undated = 0
-    for session in processed:
-        result = session.result
+    for result in (session.result for session in processed):
         if isinstance(result, SessionOutcome):
             undated += result.transcript.time_basis is TimeBasis.FILE
             lines = [*_change_lines(result.changes), *_remarks(result)]
-            for line in [f"{result.session_id} of {result.scope}", *lines] if lines else ():
-                out.print(line)
+            yield from [f"{result.session_id} of {result.scope}", *lines] if lines else ()
         else:
-            out.print(f"failed: {result.session_id} of {result.scope}: {result.reason}")
+            yield f"failed: {result.session_id} of {result.scope}: {result.reason}"
     if undated:
-        out.print(
+        yield (
             f"{undated} of {len(rows)} sessions carry no times, so the times of their files are used. Such guessed "
             "times end no fact. Give the times as started_at in a manifest."
         )
@@ -112,22 +197,12 @@ def _row(processed: ProcessedSession) -> list[object]:
     cells: list[object] = [result.scope, result.session_id, processed.result_name]
     if not isinstance(result, SessionOutcome):
         return cells
-    changes = result.changes
-    people = ", ".join(_person(name, result) for name in result.transcript.humans)
+    changes, assumed = result.changes, result.transcript.assumed
+    marks = {**dict.fromkeys(assumed, " (assumed)"), **dict.fromkeys(result.owners, " (owner)")}
+    people = ", ".join(f"{name}{marks.get(name, '')}" for name in result.transcript.humans)
     counts = [len(changes.learned), len(changes.repeated), len(changes.retired), sum(result.rejected.values())]
-    return [
-        *cells,
-        result.turns,
-        people or "none",
-        *counts,
-        result.usage.prompt_tokens + result.usage.completion_tokens,
-    ]
-
-
-def _person(name: str, outcome: SessionOutcome) -> str:
-    if name in outcome.owners:
-        return f"{name} (owner)"
-    return f"{name} (assumed)" if name in outcome.transcript.assumed else name
+    tokens = result.usage.prompt_tokens + result.usage.completion_tokens
+    return [*cells, result.turns, people or "none", *counts, tokens]
 
 
 def _change_lines(changes: Changes) -> Iterator[str]:
@@ -161,63 +236,41 @@ def _remarks(outcome: SessionOutcome) -> Iterator[str]:
 
 
 def finish_consolidation(report: ConsolidationReport, *, as_json: bool) -> None:
-    """Print what a consolidation did in each scope."""
-    if as_json:
-        print_json([_consolidated_json(consolidated) for consolidated in report.scopes])
-        return
-    out = console()
+    """Print what a consolidation did in each scope, and exit with 3 if a budget was reached."""
+    listed: list[dict[str, object]] = []
+    lines: list[str] = []
     for consolidated in report.scopes:
-        result = consolidated.result
+        result, spent = consolidated.result, spending_json(consolidated.spent)
+        counts = {"run": result.run_id, "held": result.held, "judged": result.judged, "unjudged": result.unjudged}
+        changes = {**changes_json(result.changes), "calls": result.usage.calls, "spent": spent}
+        listed.append({"scope": str(result.scope), **counts, **changes})
         is_idle = result.run_id is None and not result.unjudged
         state = "nothing was open" if is_idle else f"run {result.run_id or 'none'}"
         held = ", held for `afterword review`" if result.held else ""
-        out.print(f"{result.scope}: {state}{held}; {result.judged} pairs compared, {result.unjudged} left")
-        for line in _change_lines(result.changes):
-            out.print(line)
-    if report.spent.calls:
-        out.print(f"cost: {spending_text(report.spent)}")
-    _show_stop(report.budget_reached, 0)
+        lines.append(f"{result.scope}: {state}{held}; {result.judged} pairs compared, {result.unjudged} left")
+        lines += _change_lines(result.changes)
+    cost = f"cost: {spending_text(report.spent)}" if report.spent.calls else None
+    print_result(listed, *lines, cost, _stop_line(report.budget_reached, 0), as_json=as_json)
+    exit_by_budget(report.budget_reached)
 
 
-def _consolidated_json(consolidated: ConsolidatedScope) -> dict[str, object]:
-    result = consolidated.result
-    return {
-        "scope": str(result.scope),
-        "run": result.run_id,
-        "held": result.held,
-        "judged": result.judged,
-        "unjudged": result.unjudged,
-        **changes_json(result.changes),
-        "calls": result.usage.calls,
-        "spent": spending_json(consolidated.spent),
-    }
-
-
-def show_estimate(estimate: CostEstimate) -> None:
-    """Print what processing would cost, by scope and in all."""
-    rows = [_estimate_row(scope, costs) for scope, costs in estimate.by_scope.items()]
+def estimate_table(estimate: CostEstimate) -> ResponsiveTable:
+    """Return what processing would cost, by scope and in all."""
+    rows = [_estimate_row(str(scope), costs) for scope, costs in estimate.by_scope.items()]
     rows.append(_estimate_row("all", estimate.total))
     names = ("scope", *SESSION_STATES, "windows", "calls", "prompt tokens", "completion tokens", "cost")
     title = f"requests to {estimate.model}" if estimate.model else "no model is asked: offline rules"
-    console().print(table(f"estimate, {title}; nothing was asked or stored", names, rows))
+    return table(f"estimate, {title}; nothing was asked or stored", names, rows)
 
 
-def _estimate_row(scope: Scope | str, costs: CostRange) -> list[object]:
+def _estimate_row(name: str, costs: CostRange) -> list[object]:
     least, most = costs.least, costs.most
+    counts = [(getattr(least, name), getattr(most, name)) for name in ("calls", "prompt_tokens", "completion_tokens")]
+    is_certain = most.usd is None or least.usd == most.usd
     return [
-        scope,
+        name,
         *(costs.sessions.get(state, 0) for state in SESSION_STATES),
         costs.windows,
-        _span(least.calls, most.calls),
-        _span(least.prompt_tokens, most.prompt_tokens),
-        _span(least.completion_tokens, most.completion_tokens),
-        _cost_span(least, most),
+        *(f"{high:,}" if low == high else f"{low:,} to {high:,}" for low, high in counts),
+        money(most) if is_certain else f"{money(least)} to {money(most)}",
     ]
-
-
-def _cost_span(least: Spending, most: Spending) -> str:
-    return money(most) if most.usd is None or least.usd == most.usd else f"{money(least)} to {money(most)}"
-
-
-def _span(least: int, most: int) -> str:
-    return f"{most:,}" if least == most else f"{least:,} to {most:,}"

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from afterword.cli.app import Json, RunId, ScopeName, User, app
-from afterword.cli.calls import call_memory, call_store, chosen_scope, required_scope
-from afterword.cli.output import (
-    console,
+from afterword.cli.app import (
+    Json,
+    RunId,
+    ScopeName,
+    User,
+    app,
+    call_memory,
+    call_store,
+    chosen_scope,
     counted,
     counts_text,
     day,
     money,
-    print_json,
-    print_setting,
+    print_result,
+    required_scope,
     spending_text,
     status_text,
     table,
@@ -25,9 +30,7 @@ from afterword.client.json_forms import iso_instant, review_json, run_json, run_
 from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
-    from afterword import Afterword
-    from afterword.client.results import HeldRun, Review, RunPage, ScopeCosts, WaitingErasure
-    from afterword.client.values import AgentFinding, Assertion, Contest, Dependent, Fact, Run, RunEffect, Scope
+    from afterword import Afterword, Review, Run, RunEffect, RunPage, Scope, ScopeCosts
 
 
 @app.command(name="runs")
@@ -36,7 +39,6 @@ def runs_command(user: User = None, scope: ScopeName = None, as_json: Json = Fal
 
     A run is one change of a memory: by a session, by a person, or by a comparison of facts.
     """
-
     owner = chosen_scope(user, scope)
 
     async def runs_and_costs(store: Afterword) -> tuple[RunPage, ScopeCosts | None]:
@@ -45,30 +47,23 @@ def runs_command(user: User = None, scope: ScopeName = None, as_json: Json = Fal
         return await store.scope(owner).runs(), await store.scope(owner).costs()
 
     page, costs = call_store(runs_and_costs, known=owner)
-    if as_json:
-        print_json([run_record_json(record) for record in page.runs])
-        return
-    rows = []
-    for record in page.runs:
-        run = record.run
-        cells = (
-            run.id,
-            "" if owner else str(run.scope),
-            run.source,
-            run.status,
-            run.extractor,
-            run.judge,
-            day(run.started_at),
+    rows = [
+        (
+            *(run.id, "" if owner else str(run.scope), run.source, run.status, run.extractor, run.judge),
+            *(day(run.started_at), run.prompt_tokens + run.completion_tokens, money(record.spent), _run_counts(run)),
         )
-        tokens = run.prompt_tokens + run.completion_tokens
-        rows.append((*cells, tokens, money(record.spent), _run_counts(run)))
+        for record in page.runs
+        for run in [record.run]
+    ]
     names = ("run", "scope", "source", "state", "extractor", "judge", "started", "tokens", "cost", "counts")
-    console().print(table(f"{owner or 'all memories'}: {counted(page.total, 'run')}", names, rows))
-    if costs is None:
-        return
-    console().print(f"in all: {spending_text(costs.total)}")
-    if costs.without_run.calls:
-        console().print(f"of which came to no run: {spending_text(costs.without_run)}")
+    without_run = costs.without_run if costs else None
+    print_result(
+        [run_record_json(record) for record in page.runs],
+        table(f"{owner or 'all memories'}: {counted(page.total, 'run')}", names, rows),
+        f"in all: {spending_text(costs.total)}" if costs else None,
+        f"of which came to no run: {spending_text(without_run)}" if without_run and without_run.calls else None,
+        as_json=as_json,
+    )
 
 
 def _run_counts(run: Run) -> str:
@@ -95,16 +90,14 @@ def redo_command(run_id: RunId, as_json: Json = False) -> None:
 
 def _print_run(effect: RunEffect, *, as_json: bool) -> None:
     run = effect.run
-    if as_json:
-        print_json(run_json(run))
-        return
-    out = console()
-    out.print(f"run {run.id} ({run.source} of {run.scope}) is {run.status}")
-    for change in effect.changes:
-        if change.after is None and change.before is not None:
-            out.print(f"  gone: {change.before.statement}")
-        elif change.after is not None:
-            out.print(f"  {status_text(change.after)}: {change.after.statement}")
+    changes = (
+        f"  {status_text(change.after) if change.after else 'gone'}: {fact.statement}"
+        for change in effect.changes
+        if (fact := change.after or change.before) is not None
+    )
+    print_result(
+        run_json(run), f"run {run.id} ({run.source} of {run.scope}) is {run.status}", *changes, as_json=as_json
+    )
 
 
 @app.command(name="review")
@@ -146,90 +139,57 @@ def review_command(
         _print_run(call_memory(owner, lambda memory: memory.decide(item_id, decision)), as_json=as_json)
         return
     chosen = chosen_scope(user, scope)
-    if chosen is None:
-        _review_all(as_json=as_json)
+    if chosen is not None:
+        review = call_memory(chosen, lambda memory: memory.review())
+        print_result(review_json(review), *_review_lines(chosen, review), as_json=as_json)
         return
-    review = call_memory(chosen, lambda memory: memory.review())
-    if as_json:
-        print_json(review_json(review))
-    else:
-        _show_review(chosen, review)
-
-
-def _review_all(*, as_json: bool) -> None:
     reviews = call_store(lambda store: store.reviews())
-    if as_json:
-        print_json({str(owner): review_json(review) for owner, review in reviews.items()})
-        return
-    if not reviews:
-        console().print("nothing waits for a person in any memory")
-    for owner, review in reviews.items():
-        _show_review(owner, review)
+    lines = [line for owner, review in reviews.items() for line in _review_lines(owner, review)]
+    print_result(
+        {str(owner): review_json(review) for owner, review in reviews.items()},
+        *(lines or ["nothing waits for a person in any memory"]),
+        as_json=as_json,
+    )
 
 
-def _show_review(owner: Scope, review: Review) -> None:
-    _show_undecided(owner, review.contests, review.held)
-    _show_erasures(review.erasures)
-    _show_dependents(review.dependents)
-    _show_unclear_names(review.unclear)
-    _show_findings(review.findings)
-
-
-def _show_undecided(scope: Scope, contests: Sequence[Contest], held: Sequence[HeldRun]) -> None:
-    out = console()
-    out.print(f"{scope}: {len(contests)} contested, {len(held)} held")
+def _review_lines(scope: Scope, review: Review) -> Iterator[str]:
+    """Yield what waits in a memory, each kind with how it is decided."""
+    contests, held = review.contests, review.held
+    yield f"{scope}: {len(contests)} contested, {len(held)} held"
     for number, contest in enumerate(contests, 1):
-        out.print(f"\n{number}. {contest.relation}: {contest.judged_because}; refused: {contest.refused_because}")
+        yield f"\n{number}. {contest.relation}: {contest.judged_because}; refused: {contest.refused_because}"
         for name, assertion in (("earlier", contest.earlier), ("later  ", contest.later)):
-            out.print(f"   {name} ({day(assertion.said_at)}): {assertion.statement}  “{_quotes(assertion)}”")
+            quotes = " … ".join(evidence.quote for evidence in assertion.evidence)
+            yield f"   {name} ({day(assertion.said_at)}): {assertion.statement}  “{quotes}”"
     for waiting in held:
-        out.print(f"\n{waiting.id} {waiting.run.purpose} {waiting.run.source}: {_run_counts(waiting.run)}")
-        if waiting.reason:
-            out.print(f"   held: {waiting.reason}")
-        for statement in waiting.statements:
-            out.print(f"   + {statement}")
+        yield f"\n{waiting.id} {waiting.run.purpose} {waiting.run.source}: {_run_counts(waiting.run)}"
+        yield from [f"   held: {waiting.reason}"] if waiting.reason else []
+        yield from (f"   + {statement}" for statement in waiting.statements)
     if contests or held:
-        out.print("\ndecide with --approve, --reject or --keep-both and the number (or run:ID)")
-
-
-def _quotes(assertion: Assertion) -> str:
-    return " … ".join(evidence.quote for evidence in assertion.evidence)
-
-
-def _show_erasures(erasures: Sequence[WaitingErasure]) -> None:
-    out = console()
-    for waiting in erasures:
-        due = f"erased by itself on {iso_instant(waiting.due_at)}" if waiting.due_at else "hidden until it is erased"
-        out.print(f"\n{waiting.id} {waiting.statement} ({due})")
-    if erasures:
-        out.print("\n`--reject` and the id stops it: the facts count again; `afterword forget --asked` erases them now")
-
-
-def _show_dependents(dependents: Sequence[Dependent]) -> None:
-    out = console()
-    for dependent in dependents:
+        yield "\ndecide with --approve, --reject or --keep-both and the number (or run:ID)"
+    for erasure in review.erasures:
+        due = f"erased by itself on {iso_instant(erasure.due_at)}" if erasure.due_at else "hidden until it is erased"
+        yield f"\n{erasure.id} {erasure.statement} ({due})"
+    if review.erasures:
+        yield "\n`--reject` and the id stops it: the facts count again; `afterword forget --asked` erases them now"
+    for dependent in review.dependents:
         changed = dependent.changed
         reason = f"{changed.statement.rstrip('.')!r} changed on {day(changed.valid_to)} ({dependent.reason})"
-        out.print(f"\nmay no longer fit: {dependent.fact.statement} because {reason}  [{dependent.fact.id[:8]}]")
-    if dependents:
-        out.print("\nconfirm what still fits with `afterword confirm`, and correct the others with `afterword edit`")
+        yield f"\nmay no longer fit: {dependent.fact.statement} because {reason}  [{dependent.fact.id[:8]}]"
+    if review.dependents:
+        yield "\nconfirm what still fits with `afterword confirm`, and correct the others with `afterword edit`"
+    yield from _name_and_finding_lines(review)
 
 
-def _show_unclear_names(facts: Sequence[Fact]) -> None:
-    out = console()
-    for fact in facts:
+def _name_and_finding_lines(review: Review) -> Iterator[str]:
+    for fact in review.unclear:
         names = " or ".join(dict.fromkeys(fact.may_be))
-        out.print(f"\nwho is {fact.subject}, {names}? {fact.statement}  [{fact.id[:8]}]")
-    if facts:
-        out.print("\nsay who is meant with `afterword edit FACT --about NAME`")
-
-
-def _show_findings(findings: Sequence[AgentFinding]) -> None:
-    out = console()
-    for finding in findings:
-        out.print(f"\n{finding.agent} found: {finding.statement}  [{finding.id[:8]}]")
-    if findings:
-        out.print("\n`afterword findings --approve` or `--drop` and the id decide what other agents are told")
+        yield f"\nwho is {fact.subject}, {names}? {fact.statement}  [{fact.id[:8]}]"
+    if review.unclear:
+        yield "\nsay who is meant with `afterword edit FACT --about NAME`"
+    yield from (f"\n{finding.agent} found: {finding.statement}  [{finding.id[:8]}]" for finding in review.findings)
+    if review.findings:
+        yield "\n`afterword findings --approve` or `--drop` and the id decide what other agents are told"
 
 
 @app.command(name="policy")
@@ -248,7 +208,7 @@ def policy_command(
         current = call_memory(owner, lambda memory: memory.policy())
     else:
         current = call_memory(owner, lambda memory: memory.set_policy(policy))
-    print_setting(owner, "policy", str(current), as_json=as_json)
+    print_result({"scope": str(owner), "policy": str(current)}, f"{owner}: {current}", as_json=as_json)
 
 
 @app.command(name="zone")
@@ -267,7 +227,7 @@ def zone_command(
     else:
         chosen = None if zone == "profile" else zone
         current = call_memory(owner, lambda memory: memory.set_zone(chosen), create=True)
-    print_setting(owner, "zone", current, as_json=as_json)
+    print_result({"scope": str(owner), "zone": current}, f"{owner}: {current}", as_json=as_json)
 
 
 @app.command(name="pause")
@@ -278,10 +238,8 @@ def pause_command(user: User = None, scope: ScopeName = None, as_json: Json = Fa
     """
     owner = required_scope(user, scope)
     pause = call_memory(owner, lambda memory: memory.pause(), create=True)
-    if as_json:
-        print_json({"scope": str(owner), "paused_at": iso_instant(pause.paused_at)})
-    else:
-        console().print(f"{owner} is paused since {day(pause.paused_at)}; `afterword resume` ends the pause")
+    shown = f"{owner} is paused since {day(pause.paused_at)}; `afterword resume` ends the pause"
+    print_result({"scope": str(owner), "paused_at": iso_instant(pause.paused_at)}, shown, as_json=as_json)
 
 
 @app.command(name="resume")
@@ -290,12 +248,12 @@ def resume_command(user: User = None, scope: ScopeName = None, as_json: Json = F
     owner = required_scope(user, scope)
     pause = call_memory(owner, lambda memory: memory.resume_keeping())
     not_kept = pause.sessions_not_kept if pause else 0
-    if as_json:
-        print_json({"scope": str(owner), "was_paused": pause is not None, "sessions_not_kept": not_kept})
-    elif pause is None:
-        console().print(f"{owner} was not paused")
-    else:
-        console().print(f"the pause of {owner} has ended; {counted(not_kept, 'session')} not kept meanwhile")
+    ended = f"the pause of {owner} has ended; {counted(not_kept, 'session')} not kept meanwhile"
+    print_result(
+        {"scope": str(owner), "was_paused": pause is not None, "sessions_not_kept": not_kept},
+        ended if pause else f"{owner} was not paused",
+        as_json=as_json,
+    )
 
 
 @app.command(name="merge")

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from afterword.cli.app import ExtractorKind, Json, ScopeName, User, app
-from afterword.cli.calls import call_store, chosen_scope
-from afterword.cli.output import NAME_PEOPLE, console, counted, day, print_json, skipped_text, table
+from afterword.cli.app import (
+    NAME_PEOPLE,
+    ExtractorKind,
+    Json,
+    ScopeName,
+    User,
+    app,
+    call_store,
+    chosen_scope,
+    counted,
+    day,
+    print_result,
+    skipped_text,
+    table,
+)
 from afterword.client.json_forms import (
     estimate_json,
     iso_instant,
@@ -22,9 +34,7 @@ from afterword.client.json_forms import (
 from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
-    from afterword import Afterword, ProcessingOptions
-    from afterword.client.results import ProcessingReport, SessionDetails, SessionPage
-    from afterword.client.values import Scope
+    from afterword import Afterword, ProcessingOptions, ProcessingReport, Scope, SessionDetails, SessionPage
 
 STANDARD_INPUT = Path("-")
 LONGEST_PASTED = 120
@@ -76,16 +86,15 @@ def run_command(
     if defer:
         if paths or manifest or user or scope or session:
             raise ArgumentInvalid("--defer gives recorded sessions to workers; it takes no path, session or scope")
-        _defer(as_json=as_json)
+        count = call_store(lambda store: store.defer())
+        print_result({"deferred": count}, f"{counted(count, 'session')} handed to the workers", as_json=as_json)
         return
-    source = _source(paths or [], session, chosen_scope(user, scope), manifest)
-    source.trust_manifest = trust_manifest
+    source = _Source(paths, session, chosen_scope(user, scope), manifest, trust_manifest)
     if estimate:
         _estimate(source, extractor, as_json=as_json)
         return
     from afterword import ProcessingOptions
-    from afterword.cli.outcomes import finish_run
-    from afterword.cli.progress import process_interruptibly
+    from afterword.cli.outcomes import finish_run, process_interruptibly
 
     options = ProcessingOptions(
         extractor, apply=not dry_run, retry_now=retry, concurrency=concurrency, processes=processes
@@ -95,81 +104,49 @@ def run_command(
 
 
 class _Source:
-    """The sessions that the arguments of `run` name: at paths, in standard input, one that is stored, or the queue."""
+    """The sessions that the arguments of `run` name: at paths, in standard input, one that is stored, or the queue.
+
+    Raises `ArgumentInvalid` if the arguments do not fit together.
+    """
 
     def __init__(
-        self, content: Sequence[Path] | bytes, session_id: str | None, scope: Scope | None, manifest: Path | None
+        self,
+        paths: Sequence[Path] | None,
+        session_id: str | None,
+        scope: Scope | None,
+        manifest: Path | None,
+        trust_manifest: bool,
     ) -> None:
-        self.content, self.session_id, self.scope, self.manifest = content or None, session_id, scope, manifest
-        self.trust_manifest = False
-
-    @property
-    def is_queue(self) -> bool:
-        """Whether no session is named."""
-        return self.content is None and self.manifest is None and self.scope is None
+        self.content: Sequence[Path] | bytes | None = paths or None
+        if paths and STANDARD_INPUT in paths:
+            if len(paths) > 1 or manifest is not None or session_id is None or scope is None:
+                raise ArgumentInvalid("- reads one state: name it with --session and say whose with --user or --scope")
+            self.content = sys.stdin.buffer.read()
+        elif not paths and manifest is None and (scope is None) != (session_id is None):
+            raise ArgumentInvalid("without a path, --session and --user (or --scope) name one session that is stored")
+        self.scope = scope
+        self.named: dict[str, Any] = {
+            "session_id": session_id,
+            "manifest": manifest,
+            "trust_manifest": trust_manifest,
+        }
 
     async def process(self, store: Afterword, options: ProcessingOptions) -> ProcessingReport:
         """Process the sessions."""
-        if self.is_queue:
-            return await store.run_pending(options=options)
         if self.scope is not None:
-            return await store.scope(self.scope).process(
-                self.content,
-                session_id=self.session_id,
-                manifest=self.manifest,
-                trust_manifest=self.trust_manifest,
-                options=options,
-            )
-        if isinstance(self.content, bytes):
-            raise ArgumentInvalid(_ONE_STATE)
-        return await store.process(
-            self.content,
-            manifest=self.manifest,
-            trust_manifest=self.trust_manifest,
-            session_id=self.session_id,
-            options=options,
-        )
-
-
-_ONE_STATE = "- reads one state: name it with --session and say whose with --user or --scope"
-
-
-def _source(paths: Sequence[Path], session_id: str | None, scope: Scope | None, manifest: Path | None) -> _Source:
-    """Return what the arguments name. Raises `ArgumentInvalid` if they do not fit together."""
-    if STANDARD_INPUT in paths:
-        if len(paths) > 1 or manifest is not None or session_id is None or scope is None:
-            raise ArgumentInvalid(_ONE_STATE)
-        return _Source(sys.stdin.buffer.read(), session_id, scope, None)
-    if not paths and manifest is None and (scope is None) != (session_id is None):
-        raise ArgumentInvalid("without a path, --session and --user (or --scope) name one session that is stored")
-    return _Source(paths, session_id, scope, manifest)
-
-
-def _defer(*, as_json: bool) -> None:
-    count = call_store(lambda store: store.defer())
-    if as_json:
-        print_json({"deferred": count})
-    else:
-        console().print(f"{counted(count, 'session')} handed to the workers")
+            return await store.scope(self.scope).process(self.content, **self.named, options=options)
+        if self.content is None and self.named["manifest"] is None:
+            return await store.run_pending(options=options)
+        return await store.process(cast("Sequence[Path] | None", self.content), **self.named, options=options)
 
 
 def _estimate(source: _Source, extractor: str | None, *, as_json: bool) -> None:
-    from afterword.cli.outcomes import show_estimate
+    from afterword.cli.outcomes import estimate_table
 
     estimate = call_store(
-        lambda store: store.estimate(
-            source.content,
-            scope=source.scope,
-            manifest=source.manifest,
-            trust_manifest=source.trust_manifest,
-            session_id=source.session_id,
-            extractor=extractor,
-        )
+        lambda store: store.estimate(source.content, scope=source.scope, **source.named, extractor=extractor)
     )
-    if as_json:
-        print_json(estimate_json(estimate))
-    else:
-        show_estimate(estimate)
+    print_result(estimate_json(estimate), estimate_table(estimate), as_json=as_json)
 
 
 @app.command(name="reprocess")
@@ -193,7 +170,13 @@ def reprocess_command(
     """
     owner = chosen_scope(user, scope)
     if session is None:
-        _list_outdated(owner, extractor, as_json=as_json)
+        outdated = call_store(
+            lambda store: (store.scope(owner) if owner else store).outdated(extractor=extractor), known=owner
+        )
+        rows = [(str(old.scope), old.session_id, old.extractor) for old in outdated]
+        listed = table("read by another extractor or prompt", ("scope", "session", "read by"), rows)
+        names = ("scope", "session_id", "extractor")
+        print_result([dict(zip(names, row, strict=True)) for row in rows], listed, as_json=as_json)
         return
     import afterword
     from afterword.cli.outcomes import finish_run
@@ -203,19 +186,6 @@ def reprocess_command(
         lambda store: (store.scope(owner) if owner else store).reprocess(session, options=options), known=owner
     )
     finish_run(report, is_proposal=not apply, as_json=as_json)
-
-
-def _list_outdated(scope: Scope | None, extractor: str | None, *, as_json: bool) -> None:
-    outdated = call_store(
-        lambda store: (store.scope(scope) if scope else store).outdated(extractor=extractor), known=scope
-    )
-    if as_json:
-        print_json(
-            [{"scope": str(old.scope), "session_id": old.session_id, "extractor": old.extractor} for old in outdated]
-        )
-        return
-    rows = [(old.scope, old.session_id, old.extractor) for old in outdated]
-    console().print(table("read by another extractor or prompt", ("scope", "session", "read by"), rows))
 
 
 @app.command(name="consolidate")
@@ -229,12 +199,11 @@ def consolidate_command(
 
     Pairs that were not compared yet are compared, in one memory or, without --user, in all.
     """
-    from afterword.cli.outcomes import exit_by_budget, finish_consolidation
+    from afterword.cli.outcomes import finish_consolidation
 
     owner = chosen_scope(user, scope)
     report = call_store(lambda store: store.consolidate(scope=owner, apply=not dry_run), known=owner)
     finish_consolidation(report, as_json=as_json)
-    exit_by_budget(report.budget_reached)
 
 
 @app.command(name="sessions")
@@ -251,15 +220,12 @@ def sessions_command(
     page: SessionPage = call_store(
         lambda store: (store.scope(owner) if owner else store).sessions(state=state), known=owner
     )
-    if as_json:
-        print_json([saved_session_json(session) for session in page.sessions])
-        return
     rows = [
         (session.scope, session.session_id, session.progress, day(session.started_at), session.failure)
         for session in page.sessions
     ]
-    names = ("scope", "session", "state", "began", "failure")
-    console().print(table(counted(page.total, "session"), names, rows))
+    listed = table(counted(page.total, "session"), ("scope", "session", "state", "began", "failure"), rows)
+    print_result([saved_session_json(session) for session in page.sessions], listed, as_json=as_json)
 
 
 @app.command(name="why")
@@ -277,42 +243,35 @@ def why_command(
     details = call_store(
         lambda store: store.scope(owner).session(session) if owner else store.session(session), known=owner
     )
-    if as_json:
-        print_json(session_details_json(details))
-    else:
-        _show_details(details)
+    print_result(session_details_json(details), *_details_lines(details), as_json=as_json)
 
 
-def _show_details(details: SessionDetails) -> None:
-    out, session = console(), details.session
+def _details_lines(details: SessionDetails) -> Iterator[object]:
+    session = details.session
     assumed = [f"{name} (assumed, never the owner)" for name in session.assumed]
-    people = ", ".join([*session.humans, *assumed]) or "nobody"
-    out.print(
-        f"{session.session_id} of {session.scope}: {session.progress}, {len(details.turns)} turns ({session.layout})"
-    )
+    yield f"{session.session_id} of {session.scope}: {session.progress}, {len(details.turns)} turns ({session.layout})"
     began, ended = iso_instant(session.started_at), iso_instant(session.ended_at)
-    out.print(f"from {began} to {ended} (times: {session.time_basis})")
+    yield f"from {began} to {ended} (times: {session.time_basis})"
+    yield f"taken for people: {', '.join([*session.humans, *assumed]) or 'nobody'}"
     agents = sorted({entry.turn.speaker for entry in details.turns if entry.turn.role == "agent"})
-    out.print(f"taken for people: {people}")
     if agents:
-        out.print(f"taken for agents: {', '.join(agents)} (is one a person? {NAME_PEOPLE})")
+        yield f"taken for agents: {', '.join(agents)} (is one a person? {NAME_PEOPLE})"
     if session.failure:
-        out.print(f"failed: {session.failure}")
-    for reason, count in session.skipped.items():
-        out.print(skipped_text(reason, count))
+        yield f"failed: {session.failure}"
+    yield from (skipped_text(reason, count) for reason, count in session.skipped.items())
     if details.held:
-        out.print(f"{details.held.id} waits for a person: {details.held.reason or 'by the policy of this memory'}")
+        yield f"{details.held.id} waits for a person: {details.held.reason or 'by the policy of this memory'}"
     facts = [
         (fact.id[:8], fact.statement, "; ".join(evidence.quote for evidence in fact.evidence)) for fact in details.facts
     ]
-    out.print(table("facts", ("id", "statement", "quotes"), facts) if facts else "facts: none")
+    yield table("facts", ("id", "statement", "quotes"), facts) if facts else "facts: none"
     rejected = [(refusal.reason, refusal.statement, refusal.detail) for refusal in details.rejected]
-    out.print(table("rejected", ("reason", "statement", "detail"), rejected) if rejected else "rejected: nothing")
+    yield table("rejected", ("reason", "statement", "detail"), rejected) if rejected else "rejected: nothing"
     pasted = [
         (str(number), form, " ".join(text.split())[:LONGEST_PASTED]) for number, form, text in pasted_stretches(details)
     ]
     if pasted:
-        out.print(table("pasted by a person, not said by them", ("turn", "form", "words"), pasted))
+        yield table("pasted by a person, not said by them", ("turn", "form", "words"), pasted)
 
 
 @app.command(name="retry")
@@ -330,10 +289,9 @@ def retry_command(
     if (session is None) != everything:
         raise ArgumentInvalid("name one session, or --all")
     queued = call_store(lambda store: store.retry(session, scope=owner))
-    if as_json:
-        print_json([{"scope": str(session_scope), "session_id": session_id} for session_scope, session_id in queued])
-    else:
-        console().print(
-            f"{counted(len(queued), 'session')} put back; `afterword run` tries those that were recorded, or give a "
-            "path (`afterword run --retry` does both at once)"
-        )
+    print_result(
+        [{"scope": str(session_scope), "session_id": session_id} for session_scope, session_id in queued],
+        f"{counted(len(queued), 'session')} put back; `afterword run` tries those that were recorded, or give a "
+        "path (`afterword run --retry` does both at once)",
+        as_json=as_json,
+    )

@@ -1,4 +1,4 @@
-"""Commands for those who run a store: its state, its memories, background work, migrations, and checks."""
+"""Commands for those who run a store: its state, memories, background work, migrations, checks, and settings."""
 
 from __future__ import annotations
 
@@ -7,22 +7,35 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from afterword.cli.app import FAILED, Json, app
-from afterword.cli.calls import call_store
-from afterword.cli.output import console, counted, day, money, print_json, spending_text, table
+from afterword.cli.app import (
+    FAILED,
+    Json,
+    app,
+    call_store,
+    counted,
+    day,
+    money,
+    print_json,
+    print_lines,
+    print_result,
+    spending_text,
+    table,
+)
 from afterword.client.json_forms import iso_instant, status_json
 
 if TYPE_CHECKING:
-    from afterword import Afterword
-    from afterword.client.store_results import StoreCosts, StoreStatus
-    from afterword.client.values import FactChange, JobReport, JobResult, Scope
+    from afterword import Afterword, FactChange, Scope, StoreCosts, StoreStatus
+    from afterword.client.values import JobReport, JobResult
+
 
 DAYS_SHOWN = 14
 
@@ -34,105 +47,86 @@ def status_command(as_json: Json = False) -> None:
     It also shows why sessions failed, what the schedule did last, and what models cost.
     """
     status = call_store(lambda store: store.status())
-    if as_json:
-        print_json(status_json(status))
-        return
-    _show_memories(status)
-    _show_work(status)
-    _show_costs(status.costs)
+    print_result(
+        status_json(status), *_memory_lines(status), *_work_lines(status), *_cost_lines(status.costs), as_json=as_json
+    )
 
 
-def _show_memories(status: StoreStatus) -> None:
-    out = console()
-    out.print(f"store: {status.store}")
+def _memory_lines(status: StoreStatus) -> Iterator[object]:
+    yield f"store: {status.store}"
     names = ("scope", "current", "all", "sessions", "contested", "pending", "held", "to_forget", "pairs", "judged")
     rows = [
         (
-            scope.scope,
-            scope.current,
-            scope.facts,
-            scope.sessions,
-            scope.contested,
-            scope.pending,
-            scope.held_runs,
-            scope.to_forget,
-            scope.pairs,
-            scope.judged_pairs,
-            money(scope.spent),
+            *(scope.scope, scope.current, scope.facts, scope.sessions, scope.contested, scope.pending),
+            *(scope.held_runs, scope.to_forget, scope.pairs, scope.judged_pairs, money(scope.spent)),
         )
         for scope in status.scopes
     ]
-    out.print(table("memories", (*names, "cost"), rows))
+    yield table("memories", (*names, "cost"), rows)
     if any(scope.to_forget for scope in status.scopes):
-        out.print("to_forget: hidden because people asked for it; `afterword forget --asked` erases it for good")
-    for scope in status.scopes:
-        if scope.erase_due_at:
-            out.print(
-                f"to_forget: {scope.scope}: erased by itself from {iso_instant(scope.erase_due_at)} on; "
-                "`afterword review` shows it, and `--reject` stops it"
-            )
-    for scope in status.scopes:
-        if scope.pause:
-            left_out = f"{counted(scope.pause.sessions_not_kept, 'session')} not kept"
-            out.print(f"paused: {scope.scope} since {day(scope.pause.paused_at)}, {left_out}; see `afterword resume`")
-    out.print(f"sessions: {', '.join(f'{count} {name}' for name, count in status.sessions.items()) or 'none'}")
-    if status.secrets_masked or status.turns_off_the_record:
-        masked, off_the_record = status.secrets_masked, status.turns_off_the_record
-        out.print(f"privacy: {masked} secrets masked, {off_the_record} turns off the record")
-    if status.vectors:
-        made = [
-            (vectors.model, vectors.dimension, vectors.is_configured, vectors.vectors, vectors.lacking)
-            for vectors in status.vectors
-        ]
-        out.print(table("vectors", ("model", "dimension", "configured", "vectors", "lacking"), made))
+        yield "to_forget: hidden because people asked for it; `afterword forget --asked` erases it for good"
+    yield from (
+        f"to_forget: {scope.scope}: erased by itself from {iso_instant(scope.erase_due_at)} on; "
+        "`afterword review` shows it, and `--reject` stops it"
+        for scope in status.scopes
+        if scope.erase_due_at
+    )
+    yield from (
+        f"paused: {scope.scope} since {day(scope.pause.paused_at)}, "
+        f"{counted(scope.pause.sessions_not_kept, 'session')} not kept; see `afterword resume`"
+        for scope in status.scopes
+        if scope.pause
+    )
+    yield f"sessions: {', '.join(f'{count} {name}' for name, count in status.sessions.items()) or 'none'}"
+    masked, off_the_record = status.secrets_masked, status.turns_off_the_record
+    if masked or off_the_record:
+        yield f"privacy: {masked} secrets masked, {off_the_record} turns off the record"
+    made = [
+        (vectors.model, vectors.dimension, vectors.is_configured, vectors.vectors, vectors.lacking)
+        for vectors in status.vectors
+    ]
+    if made:
+        yield table("vectors", ("model", "dimension", "configured", "vectors", "lacking"), made)
 
 
-def _show_work(status: StoreStatus) -> None:
-    out, queue = console(), status.queue
-    if queue.waiting:
-        age = timedelta(seconds=round(queue.oldest_age_s or 0))
-        out.print(f"queue: {queue.waiting} waiting, the oldest for {age}")
+def _work_lines(status: StoreStatus) -> Iterator[object]:
+    if status.queue.waiting:
+        age = timedelta(seconds=round(status.queue.oldest_age_s or 0))
+        yield f"queue: {status.queue.waiting} waiting, the oldest for {age}"
     if status.failures:
-        out.print(f"failures: {', '.join(f'{count} {reason}' for reason, count in status.failures.items())}")
+        yield f"failures: {', '.join(f'{count} {reason}' for reason, count in status.failures.items())}"
     failed = [
         (
-            session.scope,
-            session.session_id,
-            session.progress,
-            session.attempts,
-            iso_instant(session.next_try_at),
-            session.failure,
+            *(session.scope, session.session_id, session.progress, session.attempts),
+            *(iso_instant(session.next_try_at), session.failure),
         )
         for session in status.failed
     ]
     if failed:
         title = "failed: tried again after a pause, files when their path is given again; set aside: `afterword retry`"
-        out.print(table(title, ("scope", "session", "state", "tries", "next try", "reason"), failed))
+        yield table(title, ("scope", "session", "state", "tries", "next try", "reason"), failed)
     jobs = [
         (
-            job.name,
-            iso_instant(job.last_success_at),
-            iso_instant(job.leased_until) if job.holder else None,
+            *(job.name, iso_instant(job.last_success_at), iso_instant(job.leased_until) if job.holder else None),
             job.failure,
         )
         for job in status.jobs
     ]
     if jobs:
-        out.print(table("schedule", ("job", "last done", "in progress until", "failure"), jobs))
+        yield table("schedule", ("job", "last done", "in progress until", "failure"), jobs)
 
 
-def _show_costs(costs: StoreCosts) -> None:
-    if not costs.by_day:
-        return
+def _cost_lines(costs: StoreCosts) -> Iterator[object]:
     rows = [
         (date, spent.calls, spent.prompt_tokens, spent.completion_tokens, money(spent))
         for date, spent in costs.by_day.items()
     ]
-    shown = rows[-DAYS_SHOWN:]
-    more = f" (the last {len(shown)} of {len(rows)}; all with --json)" if len(shown) < len(rows) else ""
-    names = ("day", "calls", "prompt tokens", "completion tokens", "cost")
-    console().print(table(f"spent by day, UTC{more}", names, shown))
-    console().print(f"spent in all: {spending_text(costs.total)}")
+    if rows:
+        shown = rows[-DAYS_SHOWN:]
+        more = f" (the last {len(shown)} of {len(rows)}; all with --json)" if len(shown) < len(rows) else ""
+        names = ("day", "calls", "prompt tokens", "completion tokens", "cost")
+        yield table(f"spent by day, UTC{more}", names, shown)
+        yield f"spent in all: {spending_text(costs.total)}"
 
 
 @app.command(name="scopes")
@@ -144,12 +138,8 @@ def scopes_command(
 ) -> None:
     """List the memories in the store by their full names."""
     page = call_store(lambda store: store.scopes(prefix=prefix))
-    if as_json:
-        print_json([str(scope) for scope in page.scopes])
-        return
-    for scope in page.scopes:
-        console().print(str(scope))
-    console().print(counted(page.total, "memory"))
+    names = list(map(str, page.scopes))
+    print_result(names, *names, counted(page.total, "memory"), as_json=as_json)
 
 
 @app.command(name="schedule")
@@ -165,7 +155,7 @@ def schedule_command(
     logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
 
     async def run_schedule(store: Afterword) -> Sequence[JobReport]:
-        from afterword.cli.progress import handling_signals
+        from afterword.cli.outcomes import handling_signals
         from afterword.client.values import Halt
 
         halt = Halt()
@@ -174,8 +164,8 @@ def schedule_command(
                 return await store.run_due_jobs(halt=halt)
             await store.schedule(
                 halt=halt,
-                on_begin=lambda shown_url: console(to_errors=as_json).print(
-                    f"scheduling on {shown_url}; SIGTERM or Ctrl-C stops it"
+                on_begin=lambda shown_url: print_lines(
+                    f"scheduling on {shown_url}; SIGTERM or Ctrl-C stops it", to_errors=as_json
                 ),
                 on_end=partial(_show_report, as_json=as_json),
             )
@@ -194,14 +184,13 @@ def schedule_command(
 
 
 def _show_report(report: JobReport, *, as_json: bool) -> None:
-    """Print what came of a job, in one line."""
     if as_json:
         from afterword.client.background import job_report_json
 
         typer.echo(json.dumps({"job": report.name, **job_report_json(report)}, ensure_ascii=False))
         return
-    parts = [str(report.ending), _result_text(report)]
-    console().print(f"{iso_instant(report.at)} {report.name}: {', '.join(part for part in parts if part)}")
+    result = ", ".join(filter(None, (str(report.ending), _result_text(report))))
+    print_lines(f"{iso_instant(report.at)} {report.name}: {result}")
     sys.stdout.flush()
 
 
@@ -218,13 +207,11 @@ def worker_command(
     """
 
     def show_begin(shown_url: str) -> None:
-        console(to_errors=as_json).print(f"working on {shown_url}; SIGTERM or Ctrl-C stops it")
+        print_lines(f"working on {shown_url}; SIGTERM or Ctrl-C stops it", to_errors=as_json)
 
     result = call_store(lambda store: store.run_worker(concurrency=concurrency, once=once, on_begin=show_begin))
-    if as_json:
-        print_json({"counts": dict(result.counts), "failures": dict(result.failures)})
-    else:
-        console().print(_result_text(result))
+    counts = {"counts": dict(result.counts), "failures": dict(result.failures)}
+    print_result(counts, _result_text(result), as_json=as_json)
     if once and result.failures:
         sys.exit(FAILED)
 
@@ -234,25 +221,17 @@ def _result_text(result: JobReport | JobResult) -> str:
     return ", ".join([*counts, *(f"{count} failed: {reason}" for reason, count in result.failures.items())])
 
 
-async def _migrated(
-    store: Afterword,
-) -> tuple[tuple[str | None, str], tuple[Scope, ...], Mapping[Scope, tuple[FactChange, ...]]]:
-    return await store.migrate(), await store.merge_scope_forms(), await store.derive_facts()
-
-
 @app.command(name="migrate")
 def migrate_command(as_json: Json = False) -> None:
     """Bring the tables of the store up to date, and show the memories that were merged and the facts that changed."""
-    (before, after), merged, changes = call_store(_migrated)
+
+    async def migrate(
+        store: Afterword,
+    ) -> tuple[tuple[str | None, str], tuple[Scope, ...], Mapping[Scope, tuple[FactChange, ...]]]:
+        return await store.migrate(), await store.merge_scope_forms(), await store.derive_facts()
+
+    (before, after), merged, changes = call_store(migrate)
     changed = [(str(scope), change) for scope, changes_of_scope in changes.items() for change in changes_of_scope]
-    if as_json:
-        forms = [{"from": str(scope), "into": str(scope.normal)} for scope in merged]
-        facts = [_change_json(*change) for change in changed]
-        print_json({"before": before, "after": after, "merged": forms, "changed": facts})
-        return
-    console().print(f"tables: {before or 'none'} -> {after}" if before != after else f"tables: {after}, up to date")
-    for scope in merged:
-        console().print(f"merged {str(scope)!a} into {scope.normal}: the same name in another form")
     rows = [
         (
             scope,
@@ -262,8 +241,15 @@ def migrate_command(as_json: Json = False) -> None:
         )
         for scope, change in changed
     ]
-    if rows:
-        console().print(table("changed by new rules", ("memory", "fact", "before", "after"), rows))
+    forms = [{"from": str(scope), "into": str(scope.normal)} for scope in merged]
+    facts = [_change_json(*change) for change in changed]
+    print_result(
+        {"before": before, "after": after, "merged": forms, "changed": facts},
+        f"tables: {before or 'none'} -> {after}" if before != after else f"tables: {after}, up to date",
+        *(f"merged {str(scope)!a} into {scope.normal}: the same name in another form" for scope in merged),
+        table("changed by new rules", ("memory", "fact", "before", "after"), rows) if rows else None,
+        as_json=as_json,
+    )
 
 
 def _change_json(scope: str, change: FactChange) -> dict[str, object]:
@@ -284,15 +270,39 @@ def doctor_command(
     from afterword.doctor import examine
 
     checks = asyncio.run(examine(probe=probe))
-    if as_json:
-        print_json(
-            [{"check": check.name, "ok": check.ok, "found": check.finding, "mend": check.fix} for check in checks]
-        )
-    else:
-        rows = [
-            ("ok" if check.ok else "FAILS", check.name, check.finding, "" if check.ok else check.fix)
-            for check in checks
-        ]
-        console().print(table("afterword", ("", "check", "result", "how to fix it"), rows))
+    listed = [{"check": check.name, "ok": check.ok, "found": check.finding, "mend": check.fix} for check in checks]
+    rows = [
+        ("ok" if check.ok else "FAILS", check.name, check.finding, "" if check.ok else check.fix) for check in checks
+    ]
+    print_result(listed, table("afterword", ("", "check", "result", "how to fix it"), rows), as_json=as_json)
     if not all(check.ok for check in checks):
         sys.exit(FAILED)
+
+
+@app.command(name="config")
+def config_command(as_json: Json = False) -> None:
+    """Show each setting, its value, and where the value comes from. Keys are not shown."""
+    from afterword.settings import settings_with_sources
+
+    settings = settings_with_sources()
+    rows = [(setting.name, setting.value, setting.source) for setting in settings]
+    listed = table("settings", ("setting", "value", "source"), rows)
+    print_result([asdict(setting) for setting in settings], listed, as_json=as_json)
+
+
+@app.command(name="init")
+def init_command(
+    path: Annotated[Path, typer.Argument(help="The profile to write.")] = Path("afterword.toml"),
+) -> None:
+    """Write a profile that shows every setting with its default. An existing file is not changed."""
+    from afterword.errors import FileInvalid
+    from afterword.settings import commented_profile
+
+    try:
+        with path.open("x", encoding="utf-8") as profile:
+            profile.write(commented_profile())
+    except FileExistsError:
+        raise FileInvalid(f"{path} exists already; name another file, or change it by hand") from None
+    except OSError as error:
+        raise FileInvalid(f"{path} cannot be written: {error.strerror}; name another file") from None
+    print_lines(f"{path} written; remove the # of what you change, then look at `afterword config`")

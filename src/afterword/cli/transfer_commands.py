@@ -1,20 +1,152 @@
-"""Commands that move memories: export, import and backup."""
+"""Commands that move memories or erase them for good: forget, export, import and backup."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from afterword.cli.app import Json, ScopeName, User, app
-from afterword.cli.calls import call_memory, call_store, chosen_scope, required_scope
-from afterword.cli.output import console, print_pairs
+from afterword.cli.app import (
+    Json,
+    ScopeName,
+    User,
+    app,
+    call_memory,
+    call_store,
+    chosen_scope,
+    counted,
+    counts_text,
+    print_lines,
+    print_pairs,
+    print_result,
+    required_scope,
+)
+from afterword.client.json_forms import receipt_json
 from afterword.errors import ArgumentInvalid
+
+if TYPE_CHECKING:
+    from afterword import Afterword, Receipt, Scope
+
+
+@app.command(name="forget")
+def forget_command(
+    user: User = None,
+    scope: ScopeName = None,
+    session: Annotated[str | None, typer.Option(help="Erase this session alone.")] = None,
+    fact: Annotated[
+        str | None, typer.Option(help="Erase this fact alone: its id, or at least its first 6 digits.")
+    ] = None,
+    finding: Annotated[str | None, typer.Option(help="Erase this finding of an agent alone, by its id.")] = None,
+    before: Annotated[
+        str | None, typer.Option(help="Erase what was said before this day or instant (ISO 8601).")
+    ] = None,
+    asked: Annotated[
+        bool, typer.Option("--asked", help="Erase what people asked to be forgotten in their conversations.")
+    ] = False,
+    retention: Annotated[
+        bool, typer.Option("--retention", help="Erase what is older than the retention settings allow.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Erase without asking. Without it, counts are shown first.")
+    ] = False,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Only rewrite the database's files, so that they hold no erased words.")
+    ] = False,
+    tombstones: Annotated[
+        Path | None, typer.Option(help="Write the tombstones to this file, to keep with backups.")
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(help="Erase again what the tombstones in this file stand for (after a backup was restored)."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Erase for good, and keep it from coming back. What is said again later is remembered again."""
+    owner = chosen_scope(user, scope)
+    if clean:
+        is_clean = call_store(lambda store: store.clean_files())
+        blocked = None if is_clean else "other processes use the store; try again"
+        print_result({"files_clean": is_clean}, blocked or "the files hold nothing that was forgotten", as_json=as_json)
+        return
+    if tombstones is not None:
+        written = call_store(lambda store: store.write_tombstones(tombstones, scope=owner))
+        _print_line({"tombstones": written.count, "file": str(written.path)}, as_json=as_json)
+        return
+    if replay is not None:
+        _replay(replay, as_json=as_json)
+        return
+    named = [session is not None, fact is not None, finding is not None, before is not None, asked, retention]
+    if sum(named) > 1:
+        raise ArgumentInvalid(
+            "name one of --session, --fact, --finding, --before, --asked, --retention; without any, all is erased"
+        )
+    if any(named[:3]) or not any(named):
+        owner = required_scope(user, scope)
+    target = {"before": before, "asked": asked}
+    if owner is not None:
+        target |= {"fact": fact, "finding": finding, "session": session, "everything": not any(named)}
+    _forget(owner, None if retention else target, yes=yes, as_json=as_json)
+
+
+def _replay(path: Path, *, as_json: bool) -> None:
+    replayed = call_store(lambda store: store.replay_tombstones(path))
+    counts = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": replayed.is_clean}
+    _print_line(counts, as_json=as_json)
+    if not any(replayed.erased.values()):
+        print_lines("nothing changed: nothing is here that these tombstones stand for", to_errors=True)
+
+
+def _forget(owner: Scope | None, target: dict[str, Any] | None, *, yes: bool, as_json: bool) -> None:
+    """Erase a target, or without one what is older than the retention settings allow, in one memory or in all."""
+
+    async def forget(store: Afterword, *, is_preview: bool) -> Sequence[Receipt]:
+        memory: Any = store if owner is None else store.scope(owner)
+        if target is None:
+            erased = await memory.apply_retention(preview=is_preview)
+        else:
+            erased = await (memory.preview_forget if is_preview else memory.forget)(**target)
+        return erased if isinstance(erased, Sequence) else [erased] if erased else []
+
+    receipts = call_store(partial(forget, is_preview=not yes), known=owner)
+    if not yes and receipts and not as_json and sys.stdin.isatty():
+        print_lines(*map(_receipt_text, receipts))
+        if typer.confirm("Forget this for good? It cannot be undone"):
+            receipts = call_store(partial(forget, is_preview=False))
+    _print_receipts(receipts, as_json=as_json)
+
+
+def _print_receipts(receipts: Sequence[Receipt], *, as_json: bool) -> None:
+    advice = None
+    if any(receipt.is_clean is None for receipt in receipts):
+        advice = "nothing was forgotten yet: give --yes to forget this for good; it cannot be undone"
+    elif any(receipt.is_clean is False for receipt in receipts):
+        advice = "other processes use the store: its files may still hold the words; run `afterword forget --clean`"
+    shown = [_receipt_text(receipt) for receipt in receipts] or ["nothing to forget"]
+    print_result([receipt_json(receipt) for receipt in receipts], *shown, advice, as_json=as_json)
+
+
+def _receipt_text(receipt: Receipt) -> str:
+    state = "forgotten" if receipt.is_clean is not None else "would be forgotten"
+    rows = dict(receipt.erased)
+    facts = rows.pop("facts", 0)
+    further = rows.pop("assertions", 0) - facts
+    versions = counted(further, "earlier version") if further > 0 else ""
+    erased = ", ".join(filter(None, (versions, counts_text(rows))))
+    return (
+        f"{receipt.scope}: {state}: {counted(facts, 'fact')}; also removed: {erased or 'nothing'}; "
+        f"blanked in what stays: {counts_text(dict(receipt.blanked)) or 'none'}; tombstones: {receipt.tombstones}"
+    )
+
+
+def _print_line(pairs: dict[str, object], *, as_json: bool) -> None:
+    print_result(pairs, ", ".join(f"{name}: {value}" for name, value in pairs.items()), as_json=as_json)
+
 
 STANDARD_OUTPUT = Path("-")
 
@@ -76,30 +208,35 @@ def import_command(
     """
     if not path.is_file():
         raise ArgumentInvalid(f"there is no file {path}")
+    nothing = None
     if kind is not None:
         owner = required_scope(user, scope)
         imported = call_memory(owner, lambda memory: memory.import_(path, kind=kind), create=True)
-        counts = {"run": imported.run_id, "memories": imported.memories, "without_date": imported.guessed}
+        counts: dict[str, Any] = {
+            "run": imported.run_id,
+            "memories": imported.memories,
+            "without_date": imported.guessed,
+        }
         counts |= {"quarantined": imported.quarantined, "forgotten": imported.forgotten, "held": imported.held}
-        print_pairs(counts, as_json=as_json)
         if imported.run_id is None:
-            reason = (
+            nothing = (
                 "every memory in it reads like an instruction to an assistant, or was forgotten before"
                 if imported.quarantined
                 else "all of it was imported, or forgotten, before"
             )
-            console(to_errors=True).print(f"nothing changed: {reason}")
-        return
-    if chosen_scope(user, scope) is not None:
+    elif chosen_scope(user, scope) is not None:
         raise ArgumentInvalid("an export names its memories itself; --user and --scope go with --from")
-    arrived = call_store(lambda store: store.import_(path), create=True)
-    by_state = {"imported": arrived.imported, "forgotten": arrived.forgotten, "here_already": arrived.here_already}
-    print_pairs(
-        {state: {kind: count for kind, count in counts.items() if count} for state, counts in by_state.items()},
-        as_json=as_json,
-    )
-    if arrived.is_repetition:
-        console(to_errors=True).print("nothing changed: every session and run is here already, or was forgotten here")
+    else:
+        arrived = call_store(lambda store: store.import_(path), create=True)
+        by_state = {"imported": arrived.imported, "forgotten": arrived.forgotten, "here_already": arrived.here_already}
+        counts = {
+            state: {kind: count for kind, count in of_kind.items() if count} for state, of_kind in by_state.items()
+        }
+        if arrived.is_repetition:
+            nothing = "every session and run is here already, or was forgotten here"
+    print_pairs(counts, as_json=as_json)
+    if nothing is not None:
+        print_lines(f"nothing changed: {nothing}", to_errors=True)
 
 
 @app.command(name="backup")

@@ -6,15 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from sqlmodel import Session
 
-from afterword.client.access.keys import Keys
-from afterword.client.access.requests import KeyedRequests
+from afterword.client.access.keys import KeyedRequests, Keys
+from afterword.client.access.webhooks import Webhooks
 from afterword.client.arguments import Instant, Several, Source, first_page, one_more, scope_of
 from afterword.client.forgetting import ForgetTarget, forget
-from afterword.client.pages import run_page, session_page
+from afterword.client.processing import (
+    ProcessingOptions,
+    consolidate,
+    estimate_costs,
+    outdated,
+    process,
+    retry_failed,
+    scope_of_session,
+    select,
+)
+from afterword.client.queries import run_page, session_page
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ConsolidationReport,
@@ -26,6 +36,7 @@ from afterword.client.results import (
     SessionPage,
 )
 from afterword.client.scope_memory import ScopeMemory
+from afterword.client.status import store_costs, store_status
 from afterword.client.store_results import (
     CostEstimate,
     OutdatedSession,
@@ -35,20 +46,17 @@ from afterword.client.store_results import (
 )
 from afterword.client.upkeep import StoreUpkeep
 from afterword.errors import Ambiguous, NotFound
+from afterword.extractors.extractor import Extractor
+from afterword.extractors.judge import Judge
 from afterword.facts.scopes import Scope
+from afterword.pipeline.reversible_runs import merge_scopes
+from afterword.pipeline.vector_refresh import RefreshResult
 from afterword.settings import Settings, load
 from afterword.store import fact_ids, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.run_effects import RunEffect
 from afterword.store.runs import Run
-
-if TYPE_CHECKING:
-    from afterword.client.access.webhooks import Webhooks
-    from afterword.client.processing import ProcessingOptions
-    from afterword.extractors.extractor import Extractor
-    from afterword.extractors.judge import Judge
-    from afterword.pipeline.vector_refresh import RefreshResult
 
 
 class Afterword(StoreUpkeep):
@@ -92,8 +100,6 @@ class Afterword(StoreUpkeep):
     @property
     def webhooks(self) -> Webhooks:
         """The webhooks of the store: make, list, test and remove them."""
-        from afterword.client.access.webhooks import Webhooks
-
         return Webhooks(self._resources)
 
     async def check(self) -> None:
@@ -213,23 +219,22 @@ class Afterword(StoreUpkeep):
         manifest names files below its own folder only, unless you `trust_manifest`.
         Raises `SourceInvalid`, and `NotFound` if no session has this id.
         """
-        from afterword.client.processing import ProcessingOptions, process, select
-
-        path = None if manifest is None else Path(manifest)
-        at = self._resources.now()
         selection = select(
-            source, scope=None, session_id=session_id, manifest=path, trust_manifest=trust_manifest, at=at
+            source,
+            scope=None,
+            session_id=session_id,
+            manifest=manifest,
+            trust_manifest=trust_manifest,
+            at=self._resources.now(),
         )
-        return await process(self._resources, selection, options or ProcessingOptions())
+        return await process(self._resources, selection, options)
 
     async def run_pending(self, *, options: ProcessingOptions | None = None) -> ProcessingReport:
         """Extract facts from the recorded sessions that wait, and return the result of each.
 
         A session that failed is tried again after its pause; until then it is reported as `NotDue`.
         """
-        from afterword.client.processing import ProcessingOptions, process
-
-        return await process(self._resources, None, options or ProcessingOptions())
+        return await process(self._resources, None, options)
 
     async def estimate(
         self,
@@ -245,15 +250,13 @@ class Afterword(StoreUpkeep):
 
         Nothing is asked or stored, and no store is made. The arguments are those of `process`.
         """
-        from afterword.client.processing import estimate_costs, select
-
         selection = None
         if source is not None or manifest is not None or session_id is not None:
             selection = select(
                 source,
                 scope=None if scope is None else scope_of(scope),
                 session_id=session_id,
-                manifest=None if manifest is None else Path(manifest),
+                manifest=manifest,
                 trust_manifest=trust_manifest,
                 at=self._resources.now(),
             )
@@ -269,14 +272,10 @@ class Afterword(StoreUpkeep):
 
     async def outdated(self, *, extractor: str | None = None) -> tuple[OutdatedSession, ...]:
         """Return the sessions of all scopes that were last read by another extractor, or another version of it."""
-        from afterword.client.processing import outdated
-
         return await outdated(self._resources, None, extractor)
 
     async def consolidate(self, *, scope: Scope | str | None = None, apply: bool = True) -> ConsolidationReport:
         """Consolidate every scope, or this one, within one budget, as `ScopeMemory.consolidate` does."""
-        from afterword.client.processing import consolidate
-
         scopes = await self._read(scope_rows.read_scopes) if scope is None else [scope_of(scope)]
         return await consolidate(self._resources, scopes, apply=apply)
 
@@ -288,8 +287,6 @@ class Afterword(StoreUpkeep):
         Without `session_id` all such sessions are queued. Raises `NothingSelected` if no such session failed, and
         `Ambiguous` if several scopes have a failed session of this id.
         """
-        from afterword.client.processing import retry_failed
-
         owner = None if scope is None else scope_of(scope)
         return await retry_failed(await self._resources.store(), session_id, owner)
 
@@ -312,7 +309,6 @@ class Afterword(StoreUpkeep):
         return await self._merge(scope_of(scope), scope_of(to), is_rename=True)
 
     async def _merge(self, scope: Scope, into: Scope, *, is_rename: bool) -> RunEffect:
-        from afterword.pipeline.reversible_runs import merge_scopes
 
         store, clock = await self.store(), self._resources.now
         async with self._resources.extractor_and_judge() as workers:
@@ -322,14 +318,10 @@ class Afterword(StoreUpkeep):
 
     async def status(self) -> StoreStatus:
         """Return what the store holds, what waits, and what failed and why."""
-        from afterword.client.status import store_status
-
         return await store_status(self._resources)
 
     async def costs(self, *, tenant: str | None = None) -> StoreCosts:
         """Return what models cost in the whole store or in one tenant, by scope and by day."""
-        from afterword.client.status import store_costs
-
         return await self._read(lambda transaction: store_costs(transaction, tenant))
 
     async def preview_forget(self, *, before: Instant | None = None, asked: bool = False) -> tuple[Receipt, ...]:
@@ -349,7 +341,6 @@ class Afterword(StoreUpkeep):
         return tuple(await forget(self._resources, scopes, target, is_preview=is_preview))
 
     async def _scope_of_session(self, session_id: str) -> Scope:
-        from afterword.client.processing import scope_of_session
 
         return await scope_of_session(await self._resources.store(), session_id)
 
@@ -377,18 +368,17 @@ def open(  # noqa: A001 - as in gzip.open: called as afterword.open()
 
     Raises `SettingsInvalid`.
     """
-    chosen = settings or load()
-    if store is not None:
-        url = store.shown_url
-    if url is not None:
-        chosen = chosen.model_copy(update={"store": chosen.store.model_copy(update={"url": url})})
-    resources = Resources(
-        chosen,
-        store=store,
-        create=create,
-        extractor=extractor,
-        judge=judge,
-        clock=clock,
-        on_vectors=on_vectors,
+    chosen, address = settings or load(), url if store is None else store.shown_url
+    if address is not None:
+        chosen = chosen.model_copy(update={"store": chosen.store.model_copy(update={"url": address})})
+    return Afterword(
+        Resources(
+            chosen,
+            store=store,
+            create=create,
+            extractor=extractor,
+            judge=judge,
+            clock=clock,
+            on_vectors=on_vectors,
+        )
     )
-    return Afterword(resources)

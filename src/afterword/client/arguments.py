@@ -6,16 +6,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time, tzinfo
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import Kind
-from afterword.facts.fact import SERVED, Status
+from afterword.facts.fact import SERVED, Fact, Status
 from afterword.facts.fact_filter import FactFilter
 from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.normal_form import composed
+from afterword.store.reading.fact_rows import StoredFact
 
 Row = TypeVar("Row")
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -112,14 +113,7 @@ def first_page(
     return chosen, cursor(chosen[-1]) if len(chosen) < len(rows) else None
 
 
-class _Said(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def said_at(self) -> datetime: ...
-
-
-def fact_cursor(fact: _Said) -> str:
+def fact_cursor(fact: Fact | StoredFact) -> str:
     """Return where a fact stands in the order of saying."""
     return f"{fact.said_at.astimezone(UTC).isoformat(timespec='microseconds')} {fact.id}"
 

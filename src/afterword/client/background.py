@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,8 @@ from afterword.client.access.webhooks import sender_of
 from afterword.client.resources import Resources
 from afterword.errors import ArgumentInvalid
 from afterword.pipeline.background.due_times import Rhythm
+from afterword.pipeline.background.halt import Halt
+from afterword.pipeline.background.leases import JobReport, JobResult
 from afterword.pipeline.background.periodic_jobs import (
     CONSOLIDATION,
     EMBEDDING,
@@ -22,13 +24,10 @@ from afterword.pipeline.background.periodic_jobs import (
     PeriodicJobs,
 )
 from afterword.pipeline.background.webhook_sending import WEBHOOKS
-from afterword.setting_sections import ScheduleOptions
 from afterword.store.database.engine import Store
 from afterword.store.transfer.fact_json import iso_instant
 
 if TYPE_CHECKING:
-    from afterword.pipeline.background.halt import Halt
-    from afterword.pipeline.background.leases import JobReport, JobResult
     from afterword.pipeline.background.schedule import Schedule
 
 WORKER_LIBRARY = "procrastinate"
@@ -42,10 +41,17 @@ async def open_schedule(
     from afterword.pipeline.background.schedule import Schedule
 
     settings, options = resources.settings, resources.settings.schedule
-    rhythms = rhythms_of(options)
+    due_times = {
+        PENDING: options.pending,
+        RETRIES: options.retries,
+        CONSOLIDATION: options.consolidation,
+        EMBEDDING: options.embedding,
+        RETENTION: options.retention,
+        WEBHOOKS: options.webhooks,
+    }
+    rhythms = {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
     store = await resources.store()
     async with resources.extractor_and_judge() as workers, handing_over(store, is_wanted=options.defer) as defer:
-        refresher = await resources.refresher(stop=halt)
         chores = PeriodicJobs(
             store,
             workers.extractor,
@@ -55,7 +61,7 @@ async def open_schedule(
             rule=ConsolidationRule(options.new_sessions, options.idle_s, options.apart_s),
             stop=halt,
             defer=defer,
-            refresher=refresher,
+            refresher=await resources.refresher(stop=halt),
             erases=settings.privacy.erases,
             erase_wait=settings.privacy.erase_wait,
             concurrency=settings.concurrency,
@@ -71,19 +77,6 @@ def job_report_json(report: JobReport) -> dict[str, Any]:
     """Return what came of a job: how it ended and when, what it did, and why parts of it failed."""
     counts, failures = dict(report.counts), dict(report.failures)
     return {"ending": str(report.ending), "at": iso_instant(report.at), "counts": counts, "failures": failures}
-
-
-def rhythms_of(options: ScheduleOptions) -> Mapping[str, Rhythm]:
-    """Return the rhythm of each job. Raises `RhythmInvalid`."""
-    due_times = {
-        PENDING: options.pending,
-        RETRIES: options.retries,
-        CONSOLIDATION: options.consolidation,
-        EMBEDDING: options.embedding,
-        RETENTION: options.retention,
-        WEBHOOKS: options.webhooks,
-    }
-    return {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
 
 
 async def run_worker(
@@ -132,18 +125,13 @@ async def defer(resources: Resources) -> int:
 
 async def migrate(resources: Resources) -> tuple[str | None, str]:
     """Bring the tables up to date, those of the workers' queue too; return the versions before and after."""
-    if resources.given_store is not None:
-        return await _migrate(resources.given_store)
-    async with Store(resources.settings.store.url) as store:
-        return await _migrate(store)
+    opened = resources.given_store
+    async with nullcontext(opened) if opened is not None else Store(resources.settings.store.url) as store:
+        versions = await store.migrate()
+        if store.dialect == "postgresql" and are_workers_installed():
+            from afterword.pipeline.background.workers import create_queue_tables
 
-
-async def _migrate(store: Store) -> tuple[str | None, str]:
-    versions = await store.migrate()
-    if store.dialect == "postgresql" and are_workers_installed():
-        from afterword.pipeline.background.workers import create_queue_tables
-
-        await create_queue_tables(store)
+            await create_queue_tables(store)
     return versions
 
 

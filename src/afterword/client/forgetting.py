@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import time
-
-from sqlmodel import Session
+from functools import partial
 
 from afterword.client.arguments import Instant, instant
 from afterword.client.resources import Resources
 from afterword.errors import ArgumentInvalid, NotFound
+from afterword.extractors.rules import RulesJudge
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
+from afterword.pipeline.consolidation import compare_again
 from afterword.store import fact_ids, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.findings.held_findings import read_finding
@@ -36,8 +37,8 @@ class ForgetTarget:
     finding: str | None = None
 
     def __post_init__(self) -> None:
-        named = [self.fact is not None, self.session is not None, self.before is not None, self.everything, self.asked]
-        if sum(named) + (self.finding is not None) != 1:
+        named = (value for value in astuple(self) if value is not None and value is not False)
+        if len(list(named)) != 1:
             raise ArgumentInvalid("name exactly one of fact, finding, session, before, everything and asked")
 
 
@@ -49,14 +50,15 @@ async def forget(
     With `is_preview` nothing is changed, and `is_clean` of each receipt is None.
     """
     store = await resources.store()
-    if is_preview:
-        return await _erase(resources, store, scopes, target, is_preview=True)
     try:
-        receipts = await _erase(resources, store, scopes, target, is_preview=False)
+        receipts = await _erase(resources, store, scopes, target, is_preview=is_preview)
     except NotFound:
         # It may be that an earlier attempt was killed after it had erased this, and before the files were cleared.
-        await store.compact()
+        if not is_preview:
+            await store.compact()
         raise
+    if is_preview:
+        return receipts
     if not receipts:
         await store.compact()
     return await _clean_up(resources, store, receipts)
@@ -88,47 +90,33 @@ async def _clean_up(resources: Resources, store: Store, receipts: Sequence[Recei
     """Rewrite the database files, and make the vectors and verdicts again that were erased with the target."""
     if not receipts:
         return []
-    is_clean = await store.compact()
-    await _compare_again(resources, store, receipts)
+    is_clean, scopes = await store.compact(), [receipt.scope for receipt in receipts]
+    # Statements that were compared only with erased ones are compared again, but no request is sent to a model.
+    if resources.settings.extractor == "rules":
+        await compare_again(store, scopes, RulesJudge())
     # What was forgotten took the vectors of its whole scope along.
-    await resources.refresh_vectors([receipt.scope for receipt in receipts])
+    await resources.refresh_vectors(scopes)
     return [replace(receipt, is_clean=is_clean) for receipt in receipts]
 
 
-async def _compare_again(resources: Resources, store: Store, receipts: Sequence[Receipt]) -> None:
-    """Compare statements again that were compared only with erased ones.
-
-    Only the offline judge does this; no request is sent to a model.
-    """
-    if resources.settings.extractor != "rules":
-        return
-    from afterword.extractors.rules import RulesJudge
-    from afterword.pipeline.consolidation import compare_again
-
-    await compare_again(store, [receipt.scope for receipt in receipts], RulesJudge())
-
-
 async def _work(resources: Resources, store: Store, scope: Scope, target: ForgetTarget) -> ErasureWork:
-    if target.session is not None:
-        session_id = target.session
-        return lambda erasure: erasure.forget_session(session_id)
-    if target.before is not None:
-        default = read_zone(resources.settings.zone)
-        zone = await store.read(lambda transaction: scope_rows.zone_of(transaction, scope, default))
-        moment = instant(target.before, day_time=time.min, zone=zone)
-        return lambda erasure: erasure.forget_before(moment)
-    if target.finding is not None:
-        name = target.finding
-        finding = await store.read(lambda transaction: read_finding(transaction, scope, name))
-        return lambda erasure: erasure.forget_findings({finding.key})
-    if target.fact is None:
-        return Erasure.forget_everything
-    fact_id = target.fact
-    if len(fact_id) < SHORTEST_ID:
-        raise ArgumentInvalid(f"{fact_id!r} is short for what is erased for good; give {SHORTEST_ID} digits of the id")
-
-    def statements(transaction: Session) -> tuple[str, ...]:
-        return fact_ids.read_fact(transaction, scope, fact_id, at=resources.now()).assertion_ids
-
-    ids = await store.read(statements)
-    return lambda erasure: erasure.forget_statements(ids)
+    match target:
+        case ForgetTarget(session=str() as session_id):
+            return lambda erasure: erasure.forget_session(session_id)
+        case ForgetTarget(before=before) if before is not None:
+            default = read_zone(resources.settings.zone)
+            zone = await store.read(lambda transaction: scope_rows.zone_of(transaction, scope, default))
+            moment = instant(before, day_time=time.min, zone=zone)
+            return lambda erasure: erasure.forget_before(moment)
+        case ForgetTarget(finding=str() as name):
+            finding = await store.read(lambda transaction: read_finding(transaction, scope, name))
+            return lambda erasure: erasure.forget_findings({finding.key})
+        case ForgetTarget(fact=str() as fact_id):
+            if len(fact_id) < SHORTEST_ID:
+                raise ArgumentInvalid(
+                    f"{fact_id!r} is short for what is erased for good; give {SHORTEST_ID} digits of the id"
+                )
+            read = partial(fact_ids.read_fact, scope=scope, fact_id=fact_id, at=resources.now())
+            ids = (await store.read(read)).assertion_ids
+            return lambda erasure: erasure.forget_statements(ids)
+    return Erasure.forget_everything

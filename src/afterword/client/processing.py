@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,7 @@ from typing import Any
 from sqlmodel import Session
 
 from afterword.client.arguments import Source
-from afterword.client.process_pool import count_processes, run_in_processes, shares
-from afterword.client.process_worker import Ended, SessionShare
+from afterword.client.process_pool import Ended, SessionShare, count_processes, run_in_processes, shares
 from afterword.client.resources import Resources
 from afterword.client.results import ConsolidatedScope, ConsolidationReport, ProcessedSession, ProcessingReport
 from afterword.client.store_results import CostEstimate, CostRange, OutdatedSession
@@ -24,7 +23,6 @@ from afterword.extractors.readers import parse_state
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import (
     Failure,
-    NotDue,
     NotStarted,
     Selection,
     queued_sessions,
@@ -44,6 +42,7 @@ from afterword.store.ledger import RunStatus, session_source
 
 SESSION_SOURCE = session_source("")
 
+Result = SessionOutcome | Failure | NotStarted
 Progressed = Callable[[SessionOutcome | Failure, Spending], None]
 
 
@@ -71,20 +70,23 @@ class ProcessingOptions:
     on_done: Progressed = lambda *_: None
 
 
-async def process(resources: Resources, selection: Selection | None, options: ProcessingOptions) -> ProcessingReport:
+async def process(
+    resources: Resources, selection: Selection | None, options: ProcessingOptions | None = None
+) -> ProcessingReport:
     """Process the selected sessions, or without a selection the recorded ones that wait."""
+    options = options or ProcessingOptions()
     tracker, store = resources.tracker(options.extractor), await resources.store()
-    ended: list[SessionOutcome | Failure] = []
+    ended: dict[tuple[Scope, str], Result] = {}
 
     def note_end(outcome: SessionOutcome | Failure) -> None:
-        ended.append(outcome)
+        ended[outcome.scope, outcome.session_id] = outcome
         options.on_done(outcome, tracker.spent)
 
     async with resources.extractor_and_judge(options.extractor) as workers:
         retried = await _put_back(store, selection) if options.retry_now else 0
         taken, waiting = await sessions_to_process(store, selection, resources.now())
         options.on_begin(len(taken))
-        results: Sequence[SessionOutcome | Failure | NotStarted]
+        results: Sequence[Result]
         try:
             count = count_processes(resources, store, taken, options.processes, own_process=options.own_process)
             if count:
@@ -112,8 +114,13 @@ async def process(resources: Resources, selection: Selection | None, options: Pr
             if reason is None:
                 raise
             # Whoever asked for an end and then cancelled the call is still told what became of each session.
-            results = _with_left(taken, ended, reason)
-    return replace(_report([*results, *waiting], tracker), retried=retried)
+            keys = [(saved.scope, saved.session_id) for saved in taken]
+            results = [ended.get(key) or NotStarted(*key, reason) for key in keys]
+    processed = (
+        ProcessedSession(result, tracker.spent_on(result.scope, session_source(result.session_id)))
+        for result in (*results, *waiting)
+    )
+    return ProcessingReport(tuple(processed), tracker.spent, tracker.reached, retried)
 
 
 async def _put_back(store: Store, selection: Selection | None) -> int:
@@ -149,10 +156,10 @@ async def _run_in_processes(
     options: ProcessingOptions,
     tracker: CostTracker,
     on_done: Callable[[SessionOutcome | Failure], None],
-) -> list[SessionOutcome | Failure | NotStarted]:
+) -> list[Result]:
     """Process the sessions in `count` processes, and return the result of each, in their order."""
     at_once = max(1, (options.concurrency or resources.settings.concurrency) // count)
-    results: dict[tuple[Scope, str], SessionOutcome | Failure | NotStarted] = {}
+    results: dict[tuple[Scope, str], Result] = {}
 
     def note_end(ended: Ended) -> None:
         result = ended.result
@@ -161,14 +168,12 @@ async def _run_in_processes(
         if not isinstance(result, NotStarted):
             on_done(result)
 
-    store = await resources.store()
-    most = _sessions_at_once(resources, store, options)
+    most = _sessions_at_once(resources, await resources.store(), options)
     begin = partial(
         SessionShare, resources.settings, options.extractor, options.apply, at_once, most, options.own_process
     )
-    reached = await run_in_processes(
-        [begin(share) for share in shares(taken, count)], stop=options.stop, on_ended=note_end
-    )
+    jobs = [begin(share) for share in shares(taken, count)]
+    reached = await run_in_processes(jobs, stop=options.stop, on_ended=note_end)
     tracker.reached = tracker.reached or reached
     return [results[saved.scope, saved.session_id] for saved in taken]
 
@@ -189,32 +194,12 @@ async def _follow_up(
     await resources.refresh_vectors(stored, tracker, options.stop)
 
 
-def _with_left(
-    taken: Sequence[Saved], ended: Sequence[SessionOutcome | Failure], reason: str
-) -> list[SessionOutcome | Failure | NotStarted]:
-    known = {(result.scope, result.session_id): result for result in ended}
-    return [
-        known.get((saved.scope, saved.session_id)) or NotStarted(saved.scope, saved.session_id, reason)
-        for saved in taken
-    ]
-
-
-def _report(
-    results: Sequence[SessionOutcome | Failure | NotStarted | NotDue], tracker: CostTracker
-) -> ProcessingReport:
-    processed = (
-        ProcessedSession(result, tracker.spent_on(result.scope, session_source(result.session_id)))
-        for result in results
-    )
-    return ProcessingReport(tuple(processed), tracker.spent, tracker.reached)
-
-
 def select(
     source: Source,
     *,
     scope: Scope | None,
     session_id: str | None,
-    manifest: Path | None,
+    manifest: str | Path | None,
     trust_manifest: bool = False,
     humans: Sequence[str] = (),
     started_at: datetime | None = None,
@@ -227,39 +212,27 @@ def select(
         state = parse_state(source) if isinstance(source, bytes) else source
         saved = Saved(scope, session_id, state=state, humans=humans, started_at=started_at, file_time=at)
         return Selection([saved], are_named=True)
-    paths = _paths(source)
-    if paths or manifest is not None:
-        if scope is not None and session_id is None and _are_session_id(paths):
-            return Selection([Saved(scope, str(paths[0]))], are_named=True)
+    paths = [source] if isinstance(source, str | Path) else list(source or ())
+    # A single text that names no file or folder is the id of a recorded session.
+    is_session_id = len(paths) == 1 and isinstance(paths[0], str) and not Path(paths[0]).exists()
+    if (paths or manifest is not None) and (scope is None or session_id is not None or not is_session_id):
         return select_paths(
             [Path(path) for path in paths],
             session_id=session_id,
             scope=scope,
-            manifest=manifest,
+            manifest=None if manifest is None else Path(manifest),
             trust_manifest=trust_manifest,
         )
-    if scope is None or session_id is None:
+    if scope is None or (session_id is None and not paths):
         raise ArgumentInvalid("say what to process: a path, a state, or a recorded session by scope and session id")
-    return Selection([Saved(scope, session_id)], are_named=True)
-
-
-def _paths(source: str | Path | Iterable[str | Path] | None) -> list[str | Path]:
-    if source is None:
-        return []
-    return [source] if isinstance(source, str | Path) else list(source)
-
-
-def _are_session_id(paths: Sequence[str | Path]) -> bool:
-    """Whether it is a single text that names no file or folder, so that it is the id of a recorded session."""
-    return len(paths) == 1 and isinstance(paths[0], str) and not Path(paths[0]).exists()
+    return Selection([Saved(scope, session_id or str(paths[0]))], are_named=True)
 
 
 async def reprocess(
-    resources: Resources, scope: Scope, session_id: str, options: ProcessingOptions
+    resources: Resources, scope: Scope, session_id: str, options: ProcessingOptions | None
 ) -> ProcessingReport:
     """Read a session's stored turns again. Raises `NotFound` if the scope has no such session."""
-    store = await resources.store()
-    if await store.read(lambda transaction: sessions.find_session(transaction, scope, session_id)) is None:
+    if await resources.read(lambda transaction: sessions.find_session(transaction, scope, session_id)) is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
     return await process(resources, Selection([Saved(scope, session_id, reread=True)], are_named=True), options)
 

@@ -5,30 +5,36 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from sqlmodel import Session
+
+from afterword.agents.store_reference import SharedStore
+from afterword.composition import ExtractorAndJudge, configured_tracker, embedder, open_extractor_and_judge
+from afterword.extractors.extractor import Extractor
+from afterword.extractors.judge import Judge
+from afterword.extractors.model.embeddings import EndpointEmbedder
+from afterword.extractors.rules import RulesExtractor
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
+from afterword.pipeline.budget import CostTracker
+from afterword.pipeline.vector_refresh import RefreshResult, VectorRefresher
 from afterword.recall.vectors import LocalEmbedder
 from afterword.settings import Settings
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.urls import shown_url
 
 if TYPE_CHECKING:
-    from afterword.agents.store_reference import SharedStore
     from afterword.client.session_processing.background_processor import BackgroundProcessor
-    from afterword.composition import ExtractorAndJudge
-    from afterword.extractors.extractor import Extractor
-    from afterword.extractors.judge import Judge
-    from afterword.extractors.model.embeddings import EndpointEmbedder
-    from afterword.pipeline.budget import CostTracker
-    from afterword.pipeline.vector_refresh import RefreshResult, VectorRefresher
+
+T = TypeVar("T")
 
 
 class Resources:
     """The opened parts of one `Afterword`. Everything is opened when it is first needed.
 
-    `is_custom` says that the caller gave objects of its own, which no other process can use.
+    `given_store` is the store that the caller opened, if any; it is not closed here. `is_custom` says that the caller
+    gave objects of its own, which no other process can use.
     """
 
     def __init__(
@@ -45,7 +51,7 @@ class Resources:
         self.settings, self.on_vectors = settings, on_vectors
         self.now = clock or (lambda: datetime.now(UTC))
         self.is_custom = any(argument is not None for argument in (store, extractor, judge, clock))
-        self._given_store, self._create = store, create
+        self.given_store, self._create = store, create
         self._extractor, self._judge = extractor, judge
         self._opened: Store | None = None
         self._embedder: LocalEmbedder | EndpointEmbedder | None = None
@@ -53,16 +59,12 @@ class Resources:
 
     async def store(self) -> Store:
         """Return the store, opened. Raises `StoreMissing`, `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`."""
-        if self._given_store is not None:
-            return self._given_store
+        if self.given_store is not None:
+            return self.given_store
         if self._opened is None:
-            options, privacy = self.settings.store, self.settings.store_privacy()
+            options, privacy, zone = self.settings.store, self.settings.store_privacy(), read_zone(self.settings.zone)
             opened = await open_store(
-                options.url,
-                create=self._create,
-                privacy=privacy,
-                limits=options.limits(),
-                zone=read_zone(self.settings.zone),
+                options.url, create=self._create, privacy=privacy, limits=options.limits(), zone=zone
             )
             if self._opened is None:
                 self._opened = opened
@@ -71,6 +73,14 @@ class Resources:
                 await opened.close()
         return self._opened
 
+    async def read(self, work: Callable[[Session], T]) -> T:
+        """Return what `work` reads in one transaction. Raises what `store` and `Store.read` raise."""
+        return await (await self.store()).read(work)
+
+    async def write(self, work: Callable[[Session], T], *, lasting: bool = True) -> T:
+        """Return what `work` returns after its transaction was committed. Raises what `store` and `work` raise."""
+        return await (await self.store()).write(work, lasting=lasting)
+
     @property
     def shown_url(self) -> str:
         """The address of the store without a password."""
@@ -78,19 +88,12 @@ class Resources:
 
     def shared_store(self) -> SharedStore:
         """Return the store for those who open it at their first use."""
-        from afterword.agents.store_reference import SharedStore
-
         return SharedStore(self.settings.store.url, self.store)
-
-    @property
-    def given_store(self) -> Store | None:
-        """The store that the caller opened, if any; it is not closed here."""
-        return self._given_store
 
     @property
     def is_store_open(self) -> bool:
         """Whether the store is opened already."""
-        return self._given_store is not None or self._opened is not None
+        return self.given_store is not None or self._opened is not None
 
     async def close(self) -> None:
         """Close what was opened here; it is opened again at the next use. Work in the background ends."""
@@ -98,11 +101,8 @@ class Resources:
         if processor is not None:
             await processor.stop()
         embedder, self._embedder = self._embedder, None
-        if embedder is not None:
-            from afterword.extractors.model.embeddings import EndpointEmbedder
-
-            if isinstance(embedder, EndpointEmbedder):
-                await embedder.close()
+        if embedder is not None and not isinstance(embedder, LocalEmbedder):
+            await embedder.close()
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.close()
@@ -110,17 +110,12 @@ class Resources:
     @asynccontextmanager
     async def extractor_and_judge(self, kind: str | None = None) -> AsyncIterator[ExtractorAndJudge]:
         """Yield the extractor and the judge of a kind, by default the configured one; closed at the end."""
-        from afterword.composition import ExtractorAndJudge, open_extractor_and_judge
-
-        settings = self.settings
-        if kind is None and self._extractor is not None and self._judge is not None:
-            yield ExtractorAndJudge(self._extractor, self._judge)
+        extractor, judge = (None, None) if kind else (self._extractor, self._judge)
+        if extractor is not None and judge is not None:
+            yield ExtractorAndJudge(extractor, judge)
             return
-        async with open_extractor_and_judge(kind or settings.extractor, settings.model) as configured:
-            if kind is not None:
-                yield configured
-            else:
-                yield ExtractorAndJudge(self._extractor or configured.extractor, self._judge or configured.judge)
+        async with open_extractor_and_judge(kind or self.settings.extractor, self.settings.model) as configured:
+            yield ExtractorAndJudge(extractor or configured.extractor, judge or configured.judge)
 
     def asks_model(self, kind: str | None = None) -> bool:
         """Whether the extractor or the judge of a kind, by default the configured ones, may wait for a model."""
@@ -131,24 +126,16 @@ class Resources:
         """Return the offline rules if they are the configured extractor, None if a model is."""
         if self._extractor is not None or self.settings.extractor != "rules":
             return None
-        from afterword.extractors.rules import RulesExtractor
 
         return RulesExtractor()
 
     def tracker(self, kind: str | None = None) -> CostTracker:
         """Return the tracker of one call. Raises `PriceUnknown` if a budget in dollars cannot be kept."""
-        from afterword.composition import configured_tracker
-
         return configured_tracker(self.settings, kind or self.settings.extractor)
 
     def embedder(self) -> LocalEmbedder | EndpointEmbedder | None:
         """Return the configured embedder, None if there is none. It is made once."""
-        kind = self.settings.embedding.used_kind
-        if self._embedder is None and kind == "local":
-            self._embedder = LocalEmbedder()
-        elif self._embedder is None and kind == "endpoint":
-            from afterword.composition import embedder
-
+        if self._embedder is None:
             self._embedder = embedder(self.settings.embedding)
         return self._embedder
 
@@ -159,12 +146,10 @@ class Resources:
 
         Their cost is charged to `tracker`.
         """
-        embedder = self.embedder()
+        embedder, batch = self.embedder(), self.settings.embedding.batch
         if embedder is None:
             return None
-        from afterword.pipeline.vector_refresh import VectorRefresher
 
-        batch = self.settings.embedding.batch
         return VectorRefresher(
             await self.store(), embedder, lambda: tracker or self.tracker("rules"), batch=batch, stop=stop
         )

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.dependents import Dependent
@@ -17,16 +16,14 @@ from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
 from afterword.facts.removals import held_reason
 from afterword.facts.transcripts import SourceTurn, Turn
+from afterword.pipeline.batch import Failure, NotDue, NotStarted
+from afterword.pipeline.consolidation import ConsolidationResult
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.privacy.foreign.stretches import ForeignStretch
 from afterword.store.costs import Spending
 from afterword.store.reviews import Contest
 from afterword.store.runs import Run
 from afterword.store.sessions import SavedSession
-
-if TYPE_CHECKING:
-    from afterword.pipeline.batch import Failure, NotDue, NotStarted
-    from afterword.pipeline.consolidation import ConsolidationResult
-    from afterword.pipeline.session_outcome import SessionOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,25 +171,21 @@ class SearchHit:
     @property
     def said_at(self) -> datetime | None:
         """When it was said."""
-        if self.finding is not None:
-            return self.finding.said_at
-        return self.fact.said_at if self.fact is not None else self.turn.said_at if self.turn is not None else None
+        source = self.finding or self.fact or self.turn
+        return source.said_at if source is not None else None
 
     @property
     def speaker(self) -> str | None:
         """Who said it, None where it was entered without a conversation."""
         if self.fact is not None:
             return next((evidence.speaker for evidence in self.fact.evidence if evidence.speaker), None)
-        if self.finding is not None:
-            return self.finding.agent
-        return self.turn.speaker if self.turn is not None else None
+        return self.finding.agent if self.finding is not None else self.turn.speaker if self.turn is not None else None
 
     @property
     def text(self) -> str:
         """The sentence of the fact or finding, or the words of the turn."""
-        if self.finding is not None:
-            return self.finding.statement
-        return self.fact.statement if self.fact is not None else self.turn.text if self.turn is not None else ""
+        source = self.finding or self.fact
+        return source.statement if source is not None else self.turn.text if self.turn is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,9 +345,6 @@ class ProcessedSession:
     @property
     def result_name(self) -> str:
         """The result in one word: "done", "failed", "waiting" for its next try, "left" by a stop, and so on."""
-        from afterword.pipeline.batch import Failure, NotStarted
-        from afterword.pipeline.session_outcome import SessionOutcome
-
         if isinstance(self.result, SessionOutcome):
             return self.result.result_name
         if isinstance(self.result, Failure):

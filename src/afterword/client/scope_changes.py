@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, time
+from typing import Any
 
 from afterword.client.arguments import Instant, Several, choices, instant, tag_names
 from afterword.client.findings.scope_findings import ScopeFindings
@@ -11,6 +13,8 @@ from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.local_time import in_zone, read_zone
 from afterword.facts.owners import is_about_somebody
+from afterword.pipeline.proposals import apply_proposal
+from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.store import entries, ledger, reviews, runs, scope_rows
 from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import pauses
@@ -63,9 +67,7 @@ class ScopeChanges(ScopeFindings):
             None if valid_to is None else instant(valid_to, day_time=time(23, 59, 59), zone=said_at.tzinfo or UTC),
             tag_names(tags),
         )
-        return await self._with_vectors_made(
-            await entries.add_entry(await self._store(), self.scope, entry, at=said_at)
-        )
+        return await self._changed(entries.add_entry, entry, at=said_at)
 
     async def remember_text(self, text: str, *, tags: Several = ()) -> RunEffect:
         """Store a text that the application states, and return its run with the changes.
@@ -94,33 +96,25 @@ class ScopeChanges(ScopeFindings):
         """
         if statement is None and about is None and value is None:
             raise ArgumentInvalid("say what the fact should be: statement, value or about")
-        meant, store = Wording(statement, value, about), await self._store()
-        return await self._with_vectors_made(
-            await reviews.edit_fact(store, self.scope, fact_id, meant, is_change=changed, at=self._now())
-        )
+        return await self._changed(reviews.edit_fact, fact_id, Wording(statement, value, about), is_change=changed)
 
     async def confirm(self, fact_id: str) -> RunEffect:
         """Mark a fact as confirmed by a person: it outranks what was extracted. Raises `NotFound`."""
-        store = await self._store()
-        return await self._with_vectors_made(await reviews.confirm_fact(store, self.scope, fact_id, at=self._now()))
+        return await self._changed(reviews.confirm_fact, fact_id)
 
     async def flag(self, fact_id: str, *, flagged: bool = True) -> RunEffect:
         """Say whether an agent must never miss a fact: flagged facts come first where not all fit. Raises `NotFound`.
 
         Facts about health, allergies and safety and standing instructions are flagged without this.
         """
-        store = await self._store()
-        return await self._with_vectors_made(
-            await reviews.flag_fact(store, self.scope, fact_id, is_flagged=flagged, at=self._now())
-        )
+        return await self._changed(reviews.flag_fact, fact_id, is_flagged=flagged)
 
     async def withdraw(self, fact_id: str) -> RunEffect:
         """Withdraw a fact on behalf of a person: it no longer holds from now on.
 
         Nothing is erased. Raises `NotFound`.
         """
-        store = await self._store()
-        return await self._with_vectors_made(await reviews.withdraw_fact(store, self.scope, fact_id, at=self._now()))
+        return await self._changed(reviews.withdraw_fact, fact_id)
 
     async def clear(self) -> RunEffect | None:
         """Withdraw everything that holds, as one run; None if nothing holds. Nothing is erased: see `forget`."""
@@ -140,25 +134,18 @@ class ScopeChanges(ScopeFindings):
         if item_id.startswith(ERASE_REQUEST):
             if chosen is not Decision.REJECT:
                 raise ArgumentInvalid("a request to erase can only be rejected; `afterword forget --asked` erases")
-            request_id, store = item_id.removeprefix(ERASE_REQUEST), await self._store()
-            return await self._with_vectors_made(
-                await reviews.reject_erase_request(store, self.scope, request_id, at=self._now())
-            )
+            return await self._changed(reviews.reject_erase_request, item_id.removeprefix(ERASE_REQUEST))
         contests = (await self.review()).contests
         by_id = {str(number): contest for number, contest in enumerate(contests, 1)}
-        by_id |= {contest.id: contest for contest in contests}
-        if item_id not in by_id:
+        contest = (by_id | {contest.id: contest for contest in contests}).get(item_id)
+        if contest is None:
             raise NotFound(f"nothing in the review of {self.scope} is called {item_id!r}; see `afterword review`")
-        contest = by_id[item_id]
-        store, pair = await self._store(), (contest.earlier.id, contest.later.id)
-        return await self._with_vectors_made(
-            await reviews.decide_contest(store, self.scope, *pair, chosen, at=self._now())
-        )
+        return await self._changed(reviews.decide_contest, contest.earlier.id, contest.later.id, chosen)
 
     async def set_policy(self, policy: Policy | str) -> Policy:
         """Set which runs wait for a person from now on: "auto" (none), "hold-retirements" or "hold-all"."""
         (chosen,) = choices(Policy, policy, "policy")
-        await (await self._store()).write(lambda transaction: scope_rows.set_policy(transaction, self.scope, chosen))
+        await self._write(lambda transaction: scope_rows.set_policy(transaction, self.scope, chosen))
         return chosen
 
     async def set_zone(self, zone: str | None) -> str:
@@ -171,7 +158,7 @@ class ScopeChanges(ScopeFindings):
             read_zone(zone or "UTC")
         except ValueError as error:
             raise ArgumentInvalid(str(error)) from None
-        await (await self._store()).write(lambda transaction: scope_rows.set_zone(transaction, self.scope, zone))
+        await self._write(lambda transaction: scope_rows.set_zone(transaction, self.scope, zone))
         return await self.zone()
 
     async def pause(self) -> Pause:
@@ -182,14 +169,14 @@ class ScopeChanges(ScopeFindings):
         enters with `remember` is still kept.
         """
         at = self._now()
-        return await (await self._store()).write(lambda transaction: pauses.pause_scope(transaction, self.scope, at))
+        return await self._write(lambda transaction: pauses.pause_scope(transaction, self.scope, at))
 
     async def resume_keeping(self) -> Pause | None:
         """Store sessions again, and return the pause that has ended, with the number of sessions that were not stored.
 
         None if the scope was not paused.
         """
-        return await (await self._store()).write(lambda transaction: pauses.end_pause(transaction, self.scope))
+        return await self._write(lambda transaction: pauses.end_pause(transaction, self.scope))
 
     async def apply(self, run_id: int) -> RunEffect:
         """Apply a proposed or held run, and return the run that was applied.
@@ -198,8 +185,6 @@ class ScopeChanges(ScopeFindings):
         is a new one. Raises `NotFound`, `ProposalOutdated` if its session was read further since, or if a proposed run
         would now do something else than it showed, `ScopeBusy`, and an `ExtractionError` if the judge gave no answer.
         """
-        from afterword.pipeline.proposals import apply_proposal
-
         await self._own_run(run_id)
         tracker = self._resources.tracker()
         async with self._resources.extractor_and_judge() as workers:
@@ -214,8 +199,6 @@ class ScopeChanges(ScopeFindings):
 
         Raises `NotFound` if the scope has no such applied run.
         """
-        from afterword.pipeline.reversible_runs import undo_run
-
         return await self._switched(run_id, undo_run)
 
     async def redo(self, run_id: int) -> RunEffect:
@@ -224,15 +207,14 @@ class ScopeChanges(ScopeFindings):
         A later run over the same session still takes precedence. Raises `NotFound` if the scope has no such undone run,
         and `StateConflict` if a decision of a person meanwhile must be undone first.
         """
-        from afterword.pipeline.reversible_runs import redo_run
-
         return await self._switched(run_id, redo_run)
 
     async def _switched(self, run_id: int, switch: Callable[..., Awaitable[RunEffect]]) -> RunEffect:
         await self._own_run(run_id)
         async with self._resources.extractor_and_judge() as workers:
             effect = await switch(await self._store(), run_id, judge=workers.judge, clock=self._resources.now)
-        return await self._with_vectors_made(effect)
+        await self._resources.refresh_vectors([self.scope])
+        return effect
 
     async def _decide_run(self, number: str, decision: Decision) -> RunEffect:
         if not number.isdecimal():
@@ -242,23 +224,19 @@ class ScopeChanges(ScopeFindings):
         run_id = int(number)
         if decision is Decision.APPROVE:
             return await self.apply(run_id)
-        store = await self._store()
-        await store.write(lambda transaction: ledger.reject_run(transaction, self.scope, run_id))
+        await self._write(lambda transaction: ledger.reject_run(transaction, self.scope, run_id))
         return RunEffect(await self._own_run(run_id))
 
     async def _own_run(self, run_id: int) -> Run:
-        """Return a run of this scope. Raises `NotFound`."""
         # The answer is the same whether there is no such run or it belongs to another scope.
-        absent = NotFound(f"no run {run_id} in {self.scope}; see `afterword runs`")
-        try:
+        with suppress(NotFound):
             run = await self._read(lambda transaction: runs.read_run(transaction, run_id))
-        except NotFound:
-            raise absent from None
-        if run.scope != self.scope:
-            raise absent
-        return run
+            if run.scope == self.scope:
+                return run
+        raise NotFound(f"no run {run_id} in {self.scope}; see `afterword runs`")
 
-    async def _with_vectors_made(self, effect: RunEffect) -> RunEffect:
-        """Make the vectors that the scope lacks after a change, and return the change."""
+    async def _changed(self, change: Callable[..., Awaitable[RunEffect]], *arguments: Any, **options: Any) -> RunEffect:
+        """Make a change of the scope and the vectors that it lacks then, and return the change."""
+        effect = await change(await self._store(), self.scope, *arguments, **{"at": self._now(), **options})
         await self._resources.refresh_vectors([self.scope])
         return effect

@@ -10,26 +10,32 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from afterword.agents.recorder import Recordable, queue_state, record_session, resume
+from afterword.client.agent_access import AgentAccess
 from afterword.client.arguments import EVERY_STATUS, Instant, Source
 from afterword.client.forgetting import ForgetTarget, forget, retain
+from afterword.client.processing import ProcessingOptions, consolidate, outdated, process, reprocess, select
 from afterword.client.results import ProcessingReport
 from afterword.client.scope_changes import ScopeChanges
+from afterword.client.session_processing.background_processor import processor_of
 from afterword.client.store_results import ExportedFile, OutdatedSession
 from afterword.errors import ArgumentInvalid, NotFound, StateConflict
+from afterword.extractors.readers.limits import check_depth
+from afterword.facts.owners import HUMAN_NAMES
 from afterword.facts.scopes import Scope
+from afterword.pipeline.consolidation import ConsolidationResult
+from afterword.pipeline.memory_import import MemoryImportResult, import_memories
+from afterword.pipeline.sources.other_libraries import Origin, memories
 from afterword.store import scope_rows
 from afterword.store.database.private_files import opened_private
 from afterword.store.forgetting.erasure import Receipt
+from afterword.store.transfer.exports import export_scopes
 from afterword.store.transfer.fact_json import fact_json
+from afterword.store.transfer.markdown import facts_as_markdown
 
 if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
-    from afterword.agents.recorder import Recordable
     from afterword.agents.tools import ToolOfAgent
-    from afterword.client.agent_access.access import AgentAccess
-    from afterword.client.processing import ProcessingOptions
-    from afterword.pipeline.consolidation import ConsolidationResult
-    from afterword.pipeline.memory_import import MemoryImportResult
 
 AgentOrTeam = TypeVar("AgentOrTeam", bound="Recordable")
 
@@ -64,19 +70,17 @@ class ScopeMemory(ScopeChanges):
         A session that fails is reported as a `Failure` and does not stop the others. Raises `ArgumentInvalid`,
         `SourceInvalid`, and `NotFound` if a recorded session is named that the scope does not have.
         """
-        from afterword.client.processing import ProcessingOptions, process, select
-
         selection = select(
             source,
             scope=self.scope,
             session_id=session_id,
-            manifest=None if manifest is None else Path(manifest),
+            manifest=manifest,
             trust_manifest=trust_manifest,
             humans=humans,
             started_at=None if started_at is None else await self._instant(started_at, time.min),
             at=self._resources.now(),
         )
-        return await process(self._resources, selection, options or ProcessingOptions())
+        return await process(self._resources, selection, options)
 
     async def queue(
         self,
@@ -92,22 +96,17 @@ class ScopeMemory(ScopeChanges):
         `StateConflict` for an empty session id, or if another kind of agent saved this session, and `ReadError` for a
         state that is nested more than 200 levels deep.
         """
-        from afterword.agents.recorder import queue_state
-        from afterword.extractors.readers.limits import check_depth
-
         check_depth(state)
         if not session_id.strip():
             raise StateConflict("the session id is empty; give each conversation an id of its own")
-        component = str(state.get("type", "state")).removesuffix("State")
-        began_at = None if started_at is None else await self._instant(started_at, time.min)
         await queue_state(
             await self._store(),
             self.scope,
             session_id,
             state,
-            component=component,
+            component=str(state.get("type", "state")).removesuffix("State"),
             humans=tuple(humans),
-            started_at=began_at,
+            started_at=None if started_at is None else await self._instant(started_at, time.min),
         )
 
     async def reprocess(self, session_id: str, *, options: ProcessingOptions | None = None) -> ProcessingReport:
@@ -116,14 +115,10 @@ class ScopeMemory(ScopeChanges):
         With `ProcessingOptions(apply=False)` the result is proposed: its changes are shown and `apply(run_id)` applies
         them. Raises `NotFound` if the scope has no such session.
         """
-        from afterword.client.processing import ProcessingOptions, reprocess
-
-        return await reprocess(self._resources, self.scope, session_id, options or ProcessingOptions())
+        return await reprocess(self._resources, self.scope, session_id, options)
 
     async def outdated(self, *, extractor: str | None = None) -> tuple[OutdatedSession, ...]:
         """Return the sessions that were last read by another extractor, or another version of it."""
-        from afterword.client.processing import outdated
-
         return await outdated(self._resources, self.scope, extractor)
 
     async def consolidate(self, *, apply: bool = True) -> ConsolidationResult:
@@ -133,10 +128,7 @@ class ScopeMemory(ScopeChanges):
         `apply=False`. Raises an `ExtractionError` if the judge gave no answer, and `ScopeBusy` if others kept changing
         the scope.
         """
-        from afterword.client.processing import consolidate
-
-        report = await consolidate(self._resources, [self.scope], apply=apply)
-        return report.scopes[0].result
+        return (await consolidate(self._resources, [self.scope], apply=apply)).scopes[0].result
 
     async def preview_forget(
         self,
@@ -149,8 +141,7 @@ class ScopeMemory(ScopeChanges):
         finding: str | None = None,
     ) -> Receipt | None:
         """Return what `forget` with the same arguments would erase, in counts. Nothing is changed."""
-        target = ForgetTarget(fact, session, before, everything, asked, finding)
-        return await self._forget(target, is_preview=True)
+        return await self._forget(ForgetTarget(fact, session, before, everything, asked, finding), is_preview=True)
 
     async def forget(
         self,
@@ -169,20 +160,17 @@ class ScopeMemory(ScopeChanges):
         `is_clean` of the receipt says whether the words are gone from the database's files too. Raises `NotFound` if
         there is nothing of that kind, and `ArgumentInvalid`.
         """
-        target = ForgetTarget(fact, session, before, everything, asked, finding)
-        return await self._forget(target, is_preview=False)
+        return await self._forget(ForgetTarget(fact, session, before, everything, asked, finding), is_preview=False)
 
     async def _forget(self, target: ForgetTarget, *, is_preview: bool) -> Receipt | None:
-        receipts = await forget(self._resources, [self.scope], target, is_preview=is_preview)
-        return receipts[0] if receipts else None
+        return next(iter(await forget(self._resources, [self.scope], target, is_preview=is_preview)), None)
 
     async def apply_retention(self, *, preview: bool = False) -> Receipt | None:
         """Forget what is older than the settings in `[retention]` allow. Return a receipt, or None if there is nothing.
 
         With `preview` nothing is forgotten. Without these settings everything is kept.
         """
-        receipts = await retain(self._resources, [self.scope], is_preview=preview)
-        return receipts[0] if receipts else None
+        return next(iter(await retain(self._resources, [self.scope], is_preview=preview)), None)
 
     async def export(self, path: str | Path, *, readable: bool = False, even_asked: bool = False) -> ExportedFile:
         """Write the scope to a new file of mode 0600, as of one moment.
@@ -193,10 +181,7 @@ class ScopeMemory(ScopeChanges):
         """
         path, store = Path(path), await self._store()
         if not readable:
-            from afterword.store.transfer.exports import export_scopes
-
             return ExportedFile(path, await export_scopes(store, path, [self.scope], even_asked=even_asked))
-        from afterword.store.transfer.markdown import facts_as_markdown
 
         if not await self._read(lambda transaction: scope_rows.scope_key(transaction, self.scope)):
             raise NotFound(f"nothing was ever kept for {self.scope}")
@@ -213,9 +198,6 @@ class ScopeMemory(ScopeChanges):
         A file of `export` names its scopes itself: `Afterword.import_` takes it. Importing again changes nothing.
         Raises `ArgumentInvalid` for a file that is not there or no JSON, an `ExtractionError` and `ScopeBusy`.
         """
-        from afterword.pipeline.memory_import import import_memories
-        from afterword.pipeline.sources.other_libraries import Origin, memories
-
         path = Path(path)
         if kind not in set(Origin):
             raise ArgumentInvalid(f"kind={kind!r} is unknown; use one of {', '.join(Origin)}")
@@ -256,9 +238,6 @@ class ScopeMemory(ScopeChanges):
         names of people, for speakers whose names do not say so. Raises `StateConflict` for an empty session id, or if
         another kind of agent saved this session.
         """
-        from afterword.agents.recorder import record_session
-        from afterword.client.session_processing.background_processor import processor_of
-
         return record_session(
             agent_or_team,
             scope=self.scope,
@@ -275,10 +254,13 @@ class ScopeMemory(ScopeChanges):
         Raises `NotFound` if the scope has no such session (False with `missing_ok`), and `StateConflict` if another
         kind of agent saved it.
         """
-        from afterword.agents.recorder import resume
-
-        store = self._resources.shared_store()
-        return await resume(agent_or_team, scope=self.scope, session_id=session_id, store=store, missing_ok=missing_ok)
+        return await resume(
+            agent_or_team,
+            scope=self.scope,
+            session_id=session_id,
+            store=self._resources.shared_store(),
+            missing_ok=missing_ok,
+        )
 
     def memory(
         self,
@@ -307,8 +289,6 @@ class ScopeMemory(ScopeChanges):
 
     def for_agent(self) -> AgentAccess:
         """Return this memory as an agent may use it: it reads what a block could tell, and asks for changes."""
-        from afterword.client.agent_access.access import AgentAccess
-
         return AgentAccess(self, self._resources)
 
     def tools(self, *, humans: Collection[str] | None = None, findings: bool = False) -> list[ToolOfAgent]:
@@ -319,8 +299,10 @@ class ScopeMemory(ScopeChanges):
         With `findings` the tool `save_finding` comes with them, for agents whose findings the scope keeps.
         """
         from afterword.agents.tools import memory_tools
-        from afterword.facts.owners import HUMAN_NAMES
 
-        people = HUMAN_NAMES if humans is None else humans
-        extractor = self._resources.extractor_without_calls()
-        return memory_tools(self.memory(), humans=people, extractor=extractor, findings=findings)
+        return memory_tools(
+            self.memory(),
+            humans=HUMAN_NAMES if humans is None else humans,
+            extractor=self._resources.extractor_without_calls(),
+            findings=findings,
+        )

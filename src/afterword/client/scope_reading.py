@@ -21,13 +21,15 @@ from afterword.client.arguments import (
     one_more,
     tag_names,
 )
-from afterword.client.details import fact_origin, held_runs, run_changes, session_details
-from afterword.client.pages import (
+from afterword.client.queries import (
+    fact_origin,
     fact_page,
     fact_page_of_view,
-    listed_page,
+    held_runs,
     omissions,
+    run_changes,
     run_page,
+    session_details,
     session_page,
 )
 from afterword.client.resources import Resources
@@ -46,6 +48,7 @@ from afterword.client.results import (
     WaitingErasure,
 )
 from afterword.errors import ArgumentInvalid
+from afterword.extractors.model.embeddings import PURPOSE
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.fact_changes import FactChange
@@ -53,7 +56,8 @@ from afterword.facts.fact_filter import FactOrder
 from afterword.facts.findings import FindingStatus
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
-from afterword.recall.matched_words import matched_words
+from afterword.pipeline.budget import Account
+from afterword.recall.index_units import matched_words
 from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, lookup, reviews, scope_rows
 from afterword.store.costs import Spending
@@ -87,7 +91,10 @@ class ScopeReading:
         return await self._resources.store()
 
     async def _read(self, work: Callable[[Session], T]) -> T:
-        return await (await self._store()).read(work)
+        return await self._resources.read(work)
+
+    async def _write(self, work: Callable[[Session], T]) -> T:
+        return await self._resources.write(work)
 
     async def _view(self, at: datetime, scope: Scope | None = None) -> View:
         """Return what the read model holds of this scope or another one at an instant."""
@@ -137,14 +144,14 @@ class ScopeReading:
         one_more(limit)  # a limit below 1 is refused before anything is read
         views, most = recall.view_cache_of(await self._store()), limit
 
-        def listed(transaction: Session) -> FactPage | None:
+        def listed(transaction: Session) -> tuple[Iterable[Fact], int, int] | None:
             listing = views.listing(transaction.connection(), self.scope)
-            return listed_page(listing, transaction, wanted, known_order, at=at, limit=most, offset=offset)
+            return listing.page(transaction, wanted, known_order, at=at, limit=most, offset=offset)
 
-        if not views.is_loaded(self.scope) and is_listed(wanted, known_order):
-            known = await self._read(listed)
-            if known is not None:
-                return known
+        # Of a scope that is not loaded the page itself is read, where that is possible.
+        is_readable = not views.is_loaded(self.scope) and is_listed(wanted, known_order)
+        if is_readable and (page := await self._read(listed)) is not None:
+            return FactPage(tuple(page[0]), page[1], page[2], None)
         view = await self._view(at)
         chosen = partial(fact_page_of_view, view, wanted, known_order, limit=limit, after=after, offset=offset)
         return await asyncio.to_thread(chosen)
@@ -224,15 +231,12 @@ class ScopeReading:
         every fact. With a configured embedder, matches are ranked by meaning as well as by words; if it does not
         answer, words alone count. Without `explain` hits do not say why they match. Raises `ArgumentInvalid`.
         """
-        if limit is not None and limit < 1:
-            raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
+        one_more(limit)  # a limit below 1 is refused
         kinds = None if kind is None else choices(Kind, kind, "kind")
         at, wanted = self._now() if as_of is None else await self._instant(as_of), tag_names(tags)
         asked = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=explain)
         results = await self._recalled(partial(asked, query=query), self.scope)
         parts = results.parts or tuple({} for _ in results.facts)
-        facts = zip(results.facts, results.scores, parts, strict=True)
-        said = zip(results.turns, results.turn_scores, strict=True)
         hits = [
             SearchHit(
                 Layer.NOW if fact.is_served else Layer.BEFORE,
@@ -241,12 +245,13 @@ class ScopeReading:
                 matched=matched_words(query, fact) if explain else (),
                 parts=shares,
             )
-            for fact, score, shares in facts
+            for fact, score, shares in zip(results.facts, results.scores, parts, strict=True)
         ]
         hits += [
             SearchHit(Layer.BEFORE, 0.0, former.fact, matched=matched_words(query, former.fact) if explain else ())
             for former in results.former
         ]
+        said = zip(results.turns, results.turn_scores, strict=True)
         hits += [SearchHit(Layer.SAID, score, turn=turn) for turn, score in said]
         hits += [SearchHit(Layer.FOUND, score, finding=finding) for finding, score in results.findings]
         return SearchResults(tuple(hits), results.stored, results.without_vector)
@@ -301,8 +306,6 @@ class ScopeReading:
         store, embedder = await self._store(), self._resources.embedder()
         if embedder is None:
             return await asked(store=store, scope=scope)
-        from afterword.extractors.model.embeddings import PURPOSE
-        from afterword.pipeline.budget import Account
 
         with Account(self._resources.tracker("rules"), store, scope, PURPOSE, PURPOSE).open():
             return await asked(store=store, scope=scope, embedder=embedder)

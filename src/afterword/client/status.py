@@ -11,7 +11,6 @@ from sqlmodel import Session
 
 from afterword.client.resources import Resources
 from afterword.client.store_results import QueueStatus, ScopeStatus, StoreCosts, StoreStatus, VectorStatus
-from afterword.extractors.judge import Judge
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import facts_at
@@ -26,7 +25,6 @@ from afterword.store.forgetting.erase_requests import read_erase_requests
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.reading import scope_vectors
-from afterword.store.sessions import SavedSession
 
 SCOPES_AT_ONCE = 100
 """The facts of so many scopes are read by one query."""
@@ -38,20 +36,15 @@ async def store_status(resources: Resources) -> StoreStatus:
     privacy = resources.settings.privacy
     status = await store.read(lambda transaction: _status(transaction, store.shown_url, at, privacy))
     async with resources.extractor_and_judge() as workers:
-        scopes = tuple(await store.read(lambda transaction: _with_pairs(transaction, status.scopes, workers.judge)))
+
+        def with_pairs(transaction: Session) -> Iterator[ScopeStatus]:
+            for scope in status.scopes:
+                pairs = read_judging_coverage(transaction, scope.scope, workers.judge)
+                yield replace(scope, pairs=pairs.required, judged_pairs=pairs.judged)
+
+        scopes = await store.read(lambda transaction: tuple(with_pairs(transaction)))
     vectors = await _vectors(resources, store, [scope.scope for scope in scopes], at)
     return replace(status, scopes=scopes, vectors=vectors)
-
-
-def _erase_due_at(transaction: Session, scope: Scope, privacy: PrivacyOptions) -> datetime | None:
-    """Return when the first request to erase is carried out by itself; None if none is."""
-    requests = read_erase_requests(transaction, scope)
-    return privacy.due_at(requests[0].hidden_since) if requests else None
-
-
-def failure_kind(failure: str) -> str:
-    """Return the kind of a failure: its reason without what differs from session to session."""
-    return failure.partition(":")[0]
 
 
 def store_costs(transaction: Session, tenant: str | None = None) -> StoreCosts:
@@ -67,10 +60,12 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
     saved, total = sessions.read_sessions(transaction), store_costs(transaction)
     held, of_scope = runs.count_runs(transaction, RunStatus.HELD), Counter(session.scope for session in saved)
     failed = tuple(session for session in saved if session.failure)
-    kinds = Counter(failure_kind(session.failure or "") for session in failed)
+    # The kind of a failure is its reason without what differs from session to session.
+    kinds = Counter((session.failure or "").partition(":")[0] for session in failed)
     scopes, asking = [], erasure.scopes_with_requests(transaction)
     for scope, facts, served in _statuses_of_facts(transaction, scope_rows.read_scopes(transaction), at):
         statuses = Counter(facts)
+        asked = read_erase_requests(transaction, scope) if scope in asking else ()
         scopes.append(
             ScopeStatus(
                 scope=scope,
@@ -85,31 +80,24 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
                 judged_pairs=0,
                 spent=total.by_scope.get(scope, Spending()),
                 pause=read_pause(transaction, scope),
-                erase_due_at=_erase_due_at(transaction, scope, privacy) if scope in asking else None,
+                erase_due_at=privacy.due_at(asked[0].hidden_since) if asked else None,
             )
         )
+    queued = sessions.waiting_sessions(transaction)
+    oldest = min((session.updated_at for session in queued), default=None)
     return StoreStatus(
         store=shown_url,
         scopes=tuple(scopes),
         sessions=dict(Counter(str(session.progress) for session in saved)),
         secrets_masked=sum(session.skipped.get(SECRETS_MASKED, 0) for session in saved),
         turns_off_the_record=sum(session.skipped.get(OFF_THE_RECORD, 0) for session in saved),
-        queue=_queue(sessions.waiting_sessions(transaction), at),
+        queue=QueueStatus(len(queued), oldest, max(0.0, (at - oldest).total_seconds()) if oldest else None),
         failed=failed,
         failures=dict(kinds.most_common()),
         jobs=tuple(jobs.read_jobs(transaction)),
         vectors=(),
         costs=total,
     )
-
-
-def _with_pairs(transaction: Session, statuses: Sequence[ScopeStatus], judge: Judge) -> list[ScopeStatus]:
-    scope_rows.read_scopes(transaction)
-    coverages = [read_judging_coverage(transaction, status.scope, judge) for status in statuses]
-    return [
-        replace(status, pairs=pairs.required, judged_pairs=pairs.judged)
-        for status, pairs in zip(statuses, coverages, strict=True)
-    ]
 
 
 def _statuses_of_facts(
@@ -121,12 +109,6 @@ def _statuses_of_facts(
         for scope, of_scope in histories.items():
             facts = facts_at(of_scope, at)
             yield scope, [fact.status for fact in facts], sum(fact.is_served for fact in facts)
-
-
-def _queue(queued: Sequence[SavedSession], at: datetime) -> QueueStatus:
-    oldest = min((session.updated_at for session in queued), default=None)
-    age_s = max(0.0, (at - oldest).total_seconds()) if oldest else None
-    return QueueStatus(len(queued), oldest, age_s)
 
 
 async def _vectors(

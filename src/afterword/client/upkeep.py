@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from sqlmodel import Session
 
 from afterword.client.arguments import scope_of
 from afterword.client.forgetting import retain
-from afterword.client.pages import audit_page
+from afterword.client.processing import ProcessingOptions
+from afterword.client.queries import audit_page
 from afterword.client.resources import Resources
+from afterword.client.session_processing.background_processor import BackgroundProcessor, processor_of
 from afterword.client.store_results import AuditPage, BackupFile, ExportedFile, TombstoneReplay
 from afterword.errors import ArgumentInvalid, NotFound, StoreInvalid
 from afterword.facts.fact_changes import FactChange
 from afterword.facts.scopes import Scope
+from afterword.pipeline.background.halt import Halt
+from afterword.pipeline.background.leases import JobReport, JobResult
 from afterword.store import scope_rows
 from afterword.store.database.compaction import copy_file
+from afterword.store.derivation import derive_outdated_scopes
 from afterword.store.forgetting import tombstone_replay
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.jobs import JobState, read_jobs
-
-if TYPE_CHECKING:
-    from afterword.client.processing import ProcessingOptions
-    from afterword.client.session_processing.background_processor import BackgroundProcessor
-    from afterword.pipeline.background.halt import Halt
-    from afterword.pipeline.background.leases import JobReport, JobResult
-    from afterword.store.transfer.imports import ImportResult
+from afterword.store.merging.scope_forms import merge_scope_forms
+from afterword.store.transfer.exports import export_scopes
+from afterword.store.transfer.imports import ImportResult, import_file
 
 T = TypeVar("T")
 
@@ -60,12 +60,10 @@ class StoreUpkeep:
         for the end; `close` ends the work, and leaves the rest queued. There is one for each `Afterword`, with the
         options of the first call.
         """
-        from afterword.client.session_processing.background_processor import processor_of
-
         return processor_of(self._resources, options)
 
     async def _read(self, work: Callable[[Session], T]) -> T:
-        return await (await self._resources.store()).read(work)
+        return await self._resources.read(work)
 
     async def audit(
         self,
@@ -122,8 +120,6 @@ class StoreUpkeep:
 
     async def export(self, path: str | Path, *, even_asked: bool = False) -> ExportedFile:
         """Write the whole store to a new file of mode 0600, as of one moment; errors as `ScopeMemory.export`."""
-        from afterword.store.transfer.exports import export_scopes
-
         store = await self._resources.store()
         return ExportedFile(Path(path), await export_scopes(store, Path(path), None, even_asked=even_asked))
 
@@ -133,12 +129,14 @@ class StoreUpkeep:
         What was forgotten here stays so. Raises `ArgumentInvalid` if the file is not there, and `FileInvalid` if it is
         of a newer version, or damaged.
         """
-        from afterword.store.transfer.imports import import_file
-
         if not await asyncio.to_thread(Path(path).is_file):
             raise ArgumentInvalid(f"there is no file {path}")
-        with _seldom_collecting():
+        usual = gc.get_threshold()
+        gc.set_threshold(*SELDOM)
+        try:
             imported = await import_file(await self._resources.store(), Path(path))
+        finally:
+            gc.set_threshold(*usual)
         await self._resources.refresh_vectors(None)
         return imported
 
@@ -164,8 +162,6 @@ class StoreUpkeep:
 
         Run it after `migrate`. A SQLite store that is upgraded when it is opened does this itself.
         """
-        from afterword.store.merging.scope_forms import merge_scope_forms
-
         return await merge_scope_forms(await self._resources.store())
 
     async def derive_facts(self) -> Mapping[Scope, tuple[FactChange, ...]]:
@@ -173,8 +169,6 @@ class StoreUpkeep:
 
         Run it after `migrate`. A SQLite store that is upgraded when it is opened does this itself.
         """
-        from afterword.store.derivation import derive_outdated_scopes
-
         return await derive_outdated_scopes(await self._resources.store())
 
     async def jobs(self) -> tuple[JobState, ...]:
@@ -184,7 +178,6 @@ class StoreUpkeep:
     async def run_due_jobs(self, *, halt: Halt | None = None) -> tuple[JobReport, ...]:
         """Do the periodic jobs that are due now, and return what came of each; loads APScheduler."""
         from afterword.client.background import open_schedule
-        from afterword.pipeline.background.halt import Halt
 
         async with open_schedule(self._resources, halt or Halt(), lambda _: None) as schedule:
             return await schedule.run_once()
@@ -201,7 +194,6 @@ class StoreUpkeep:
         Several processes share the work. `on_begin` is told the store, `on_end` what came of each job.
         """
         from afterword.client.background import open_schedule
-        from afterword.pipeline.background.halt import Halt
 
         async with open_schedule(self._resources, halt or Halt(), on_end) as schedule:
             on_begin(schedule.store.shown_url)
@@ -230,13 +222,3 @@ class StoreUpkeep:
         if concurrency < 1:
             raise ArgumentInvalid(f"concurrency={concurrency} is too small; give 1 or more")
         return await run_worker(self._resources, concurrency=concurrency, once=once, on_begin=on_begin)
-
-
-@contextmanager
-def _seldom_collecting() -> Iterator[None]:
-    usual = gc.get_threshold()
-    gc.set_threshold(*SELDOM)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)

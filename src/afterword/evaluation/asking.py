@@ -146,8 +146,9 @@ class _Asked:
     @property
     def at(self) -> datetime:
         """When it is asked."""
-        ended = max(session.ended_at for session in self.scenario.sessions)
-        return _noon(self.question.as_of) if self.question.as_of else ended + timedelta(hours=1)
+        ended = max(session.ended_at for session in self.scenario.sessions) + timedelta(hours=1)
+        day = self.question.as_of
+        return datetime.combine(datetime.fromisoformat(day).date(), time(12), UTC) if day else ended
 
     def earlier_words(self) -> str:
         """Return what a system without this memory is shown of earlier conversations."""
@@ -217,7 +218,6 @@ def write_pages(answers: Sequence[AgentAnswer], folder: Path, *, seed: int = 0) 
 
 
 def _plain(answer: str) -> str:
-    """Return an answer on one line without formatting."""
     return " ".join(_FORMATTING.sub(" ", answer).split())
 
 
@@ -258,7 +258,3 @@ def _found_turns(sessions: Sequence[Session], question: str, budget_tokens: int)
             break
         chosen.add(number)
     return "\n".join(turns[number] for number in sorted(chosen))
-
-
-def _noon(day: str) -> datetime:
-    return datetime.combine(datetime.fromisoformat(day).date(), time(12), UTC)

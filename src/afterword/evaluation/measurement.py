@@ -1,22 +1,22 @@
-"""Score the configured or recorded system, and the two baselines for comparison."""
+"""Run the configured or recorded system and the baselines on every scenario, and score the facts that each holds."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from afterword.composition import model_client, open_extractor_and_judge
 from afterword.errors import ArgumentInvalid
-from afterword.evaluation.baselines import EveryUserTurn
-from afterword.evaluation.results import Evaluation, evaluate_systems
-from afterword.evaluation.scenarios.scenario import read_scenarios
-from afterword.evaluation.scoring.opinions import ModelOpinion, ask_opinions
-from afterword.evaluation.trial import Order, System, run_trial, story_scopes
+from afterword.evaluation.opinions import ModelOpinion, OpinionReport, ask_opinions
+from afterword.evaluation.scenarios.scenario import Scenario, read_scenarios
+from afterword.evaluation.scorer import Score, score_facts, total
+from afterword.evaluation.trial import EveryUserTurn, Order, System, Trial, run_trial, story_scopes
+from afterword.extractors.extractor import Usage
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.extractors.testing import ScriptedEndpoint, recorded_model, replayed
 from afterword.setting_sections import ModelOptions
@@ -25,6 +25,49 @@ from afterword.store.database.engine import Store
 
 if TYPE_CHECKING:
     from autogen_core.models import ChatCompletionClient
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The trial of one system, with its scores by scenario and in total."""
+
+    trial: Trial
+    scores: Mapping[str, Score]
+    total: Score
+
+    @property
+    def name(self) -> str:
+        """The name of the system."""
+        return self.trial.system.name
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of all answered model requests."""
+        return self.trial.usage.total
+
+    def per_session(self, amount: int) -> float:
+        """Return an amount divided by the number of sessions, including those that failed."""
+        return amount / self.total.sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The scenarios and the results of every system. The first system is the one under test.
+
+    `recording` names the file from which a model's replies were played back. Token counts are then estimates.
+    """
+
+    scenarios: Sequence[Scenario]
+    results: Sequence[Result]
+    order: Order = "file"
+    seed: int = 0
+    recording: str | None = None
+    opinions: OpinionReport | None = None
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether any session, or any request for an opinion, failed."""
+        return any(result.trial.failures for result in self.results) or bool(self.opinions and self.opinions.failures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,35 +94,37 @@ async def measure_systems(
     on_begin: Callable[[int], None] = lambda _: None,
     on_done: Callable[[], None] = lambda: None,
 ) -> Evaluation:
-    """Return the scores of what was asked for and of the two baselines.
+    """Let what was asked for and the two baselines process every scenario, each in its own store, and score the facts.
 
-    `on_begin` is told how many sessions are processed, `on_done` is called after each. Raises `ArgumentInvalid` for a
-    recording that cannot be used, and `SourceInvalid` for scenarios that cannot.
+    A session that fails yields no facts and still counts in every total. `on_begin` is told how many sessions are
+    processed, `on_done` is called after each. Raises `ArgumentInvalid` for a recording that cannot be used, and
+    `SourceInvalid` for scenarios that cannot.
     """
     scenarios = read_scenarios(request.paths)
+    stories, results = [scenario.story() for scenario in scenarios], list[Result]()
     kind = "model" if request.replay else request.extractor or settings.extractor
     async with (
         _model_options(request.replay, settings.model) as options,
         open_extractor_and_judge(kind, options) as workers,
     ):
-        rules = System("offline rules", RulesExtractor(), RulesJudge())
         name = "recorded model" if request.replay else f"model {options.name}"
         systems = [System(name, workers.extractor, workers.judge)] if kind == "model" else []
-        systems += [rules, System("every user turn", EveryUserTurn(), RulesJudge())]
+        systems.append(System("offline rules", RulesExtractor(), RulesJudge()))
+        systems.append(System("every user turn", EveryUserTurn(), RulesJudge()))
         on_begin(len(systems) * sum(len(scenario.sessions) for scenario in scenarios))
-        evaluation = await evaluate_systems(
-            scenarios,
-            systems,
-            order=request.order,
-            seed=request.seed,
-            recording=request.replay.name if request.replay else None,
-            on_done=lambda _: on_done(),
-        )
-        if not request.judge_unmatched:
-            return evaluation
-        async with model_client(options) as client:
-            facts = evaluation.results[0].trial.facts
-            return replace(evaluation, opinions=await ask_opinions(ModelOpinion(client), scenarios, facts))
+        for system in systems:
+            with TemporaryDirectory(prefix="afterword-eval-") as folder:
+                trial = await run_trial(
+                    stories, system, Path(folder), order=request.order, seed=request.seed, on_done=lambda _: on_done()
+                )
+            scores = {scenario.id: score_facts(scenario, trial.facts[scenario.id]) for scenario in scenarios}
+            results.append(Result(trial, scores, total(scores.values())))
+        opinions = None
+        if request.judge_unmatched:
+            async with model_client(options) as client:
+                opinions = await ask_opinions(ModelOpinion(client), scenarios, results[0].trial.facts)
+        recording = request.replay.name if request.replay else None
+        return Evaluation(scenarios, results, request.order, request.seed, recording, opinions)
 
 
 async def ask_questions(request: EvaluationRequest, settings: Settings, folder: Path, replies: Path | None) -> None:

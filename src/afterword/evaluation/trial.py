@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,16 +15,42 @@ from typing import Literal
 
 from afterword.evaluation.scenarios.saved_states import saved_state
 from afterword.evaluation.scenarios.scenario import Session, Story
+from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
+from afterword.extractors.grounding import LONGEST
 from afterword.extractors.judge import Judge, OtherNames, Pair, SelectiveJudge, pairs_a_statement
-from afterword.facts.assertions import Verdict
+from afterword.facts.assertions import Kind, Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role, Turn
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import lookup
 from afterword.store.database.engine import Store
+
+
+class EveryUserTurn:
+    """Returns each turn of a person unchanged, split into parts that fit a statement. For comparison only."""
+
+    version = "every-user-turn"
+
+    async def extract(self, window: Window) -> Extraction:
+        """Return the words of all people as candidates."""
+        turns = (turn for turn in window.turns if turn.role is Role.HUMAN)
+        return Extraction(
+            tuple(_candidate(turn, part) for turn in turns for part in textwrap.wrap(turn.text, LONGEST["statement"]))
+        )
+
+    async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002 - the protocol's
+        """Return nothing: a copy needs no repair."""
+        return Extraction(())
+
+
+def _candidate(turn: Turn, part: str) -> Candidate:
+    value, evidence = part[: LONGEST["value"]], [Citation(turn=turn.number, quote=part)]
+    return Candidate(kind=Kind.ENTITY, subject="user", attribute="said", value=value, statement=part, evidence=evidence)
+
 
 Order = Literal["file", "arrival", "shuffle"]
 
@@ -121,8 +148,7 @@ def _ordered(story: Story, order: Order, seed: int) -> list[Session]:
     if order == "shuffle":
         return random.Random(f"{seed}/{story.id}").sample(story.sessions, len(story.sessions))
     if order == "arrival" and story.arrival:
-        by_id = {session.session_id: session for session in story.sessions}
-        return [by_id[name] for name in story.arrival]
+        return sorted(story.sessions, key=lambda session: (story.arrival or []).index(session.session_id))
     return list(story.sessions)
 
 
@@ -147,15 +173,9 @@ async def _stored_facts(store: Store, scope: Scope, story: Story) -> list[Fact]:
 
 
 class _MeteredExtractor:
-    """An extractor that adds up its usage."""
-
     def __init__(self, extractor: Extractor) -> None:
         self.extraction, self.repairing, self.repairs = Usage(), Usage(), 0
-        self._extractor = extractor
-
-    @property
-    def version(self) -> str:
-        return self._extractor.version
+        self.version, self._extractor = extractor.version, extractor
 
     async def extract(self, window: Window) -> Extraction:
         extraction = await self._extractor.extract(window)
@@ -170,23 +190,10 @@ class _MeteredExtractor:
 
 
 class _MeteredJudge:
-    """A judge that adds up its usage."""
-
     def __init__(self, judge: Judge) -> None:
-        self.judging = Usage()
-        self._judge = judge
-
-    @property
-    def version(self) -> str:
-        return self._judge.version
-
-    @property
-    def pairs_a_call(self) -> int | None:
-        return self._judge.pairs_a_call
-
-    @property
-    def pairs_a_statement(self) -> int | None:
-        return pairs_a_statement(self._judge)
+        self.judging, self._judge = Usage(), judge
+        self.version, self.pairs_a_call = judge.version, judge.pairs_a_call
+        self.pairs_a_statement = pairs_a_statement(judge)
 
     async def judge(self, pairs: Sequence[Pair], other_names: OtherNames | None = None) -> tuple[list[Verdict], Usage]:
         if isinstance(self._judge, SelectiveJudge):

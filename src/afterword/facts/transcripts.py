@@ -96,7 +96,7 @@ TurnPlace = tuple[str, int]
 class SourceTurn:
     """A person's turn that is evidence of a fact. `in_company` says that several people speak in its session.
 
-    `shown` is what is stored about what an agent is shown of it (see `recall.served_turns`), None if nothing is.
+    `shown` is what is stored about what an agent is shown of it (see `recall.said_index`), None if nothing is.
     """
 
     session_id: str

@@ -7,7 +7,9 @@ the last message.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -17,7 +19,44 @@ from afterword.facts.findings import AgentFinding, FindingReview
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.privacy.normalisation import visible_text
-from afterword.recall.block_tags import defuse_tags
+
+TAG_NAME = "afterwordmemory"
+BRACKETS = "<＜﹤˂❮ᐸᚲ"
+"""Characters that look like the bracket that opens a tag."""
+HARMLESS = "‹"
+_ANY_BRACKET = re.compile(f"[{BRACKETS}]")
+
+# Digits, Cyrillic and Greek letters that look like the letters of the name, and do not decompose to them.
+_LOOKALIKES = str.maketrans("0347аеотумԁԝгοαερτυωƒ", "oeataeotymdwroaertywf")
+
+
+def defuse_tags(text: str) -> str:
+    """Return the text with each bracket replaced that is followed by the name of a block's tag.
+
+    The name is also found with accents, other letter forms, punctuation between the letters, and look-alike digits or
+    letters.
+    """
+    if not _ANY_BRACKET.search(text):
+        return text
+    brackets = [place for place, character in enumerate(text) if character in BRACKETS]
+    letters = list(_folded(text))
+    places = [place for place, _ in letters]
+    folded = "".join(letter for _, letter in letters)
+    characters = list(text)
+    for place in brackets:
+        if folded.startswith(TAG_NAME, bisect_left(places, place)):
+            characters[place] = HARMLESS
+    return "".join(characters)
+
+
+def _folded(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the letters and digits of a text without case and accents, each with its position in the text."""
+    for place, character in enumerate(text):
+        if character not in BRACKETS:
+            for letter in unicodedata.normalize("NFKD", character).casefold().translate(_LOOKALIKES):
+                if letter.isalnum():
+                    yield place, letter
+
 
 OPENING = "<afterword:memory"
 CLOSING = "</afterword:memory>"
@@ -177,16 +216,14 @@ def entry_line(entry: Entry) -> str:
     A fact has its limits in parentheses, a former fact its days and what took its place, a turn its day and speaker, a
     finding its day and agent.
     """
-    # The bracket of a tag and its name may come from two parts of the line.
     if isinstance(entry, Fact):
-        return defuse_tags(_fact_line(entry))
-    if isinstance(entry, AgentFinding):
-        return defuse_tags(_finding_line(entry))
-    return defuse_tags(_former_line(entry) if isinstance(entry, FormerFact) else _said_line(entry))
-
-
-def _fact_line(fact: Fact) -> str:
-    return f"- {with_exceptions(fact, _with_notes)}"
+        line = f"- {with_exceptions(entry, _with_notes)}"
+    elif isinstance(entry, AgentFinding):
+        line = _finding_line(entry)
+    else:
+        line = _former_line(entry) if isinstance(entry, FormerFact) else _said_line(entry)
+    # The bracket of a tag and its name may come from two parts of the line.
+    return defuse_tags(line)
 
 
 def with_exceptions(fact: Fact, words: Callable[[Fact], str] = lambda fact: safe_line(fact.statement)) -> str:
@@ -212,15 +249,11 @@ def _former_line(former: FormerFact) -> str:
 
 def _finding_line(finding: AgentFinding) -> str:
     verb = " advised" if finding.is_advice else ""
-    notes = "; ".join(
-        filter(None, (f"from {safe_line(finding.source)}" if finding.source else "", _unchecked(finding)))
-    )
+    is_unchecked = finding.after_tools and finding.review is not FindingReview.APPROVED
+    source = f"from {safe_line(finding.source)}" if finding.source else ""
+    notes = "; ".join(filter(None, (source, "after tool output" if is_unchecked else "")))
     line = f"- {_day(finding.said_at)} {safe_line(finding.agent)}{verb}: {safe_line(finding.statement)}"
     return f"{line} ({notes})" if notes else line
-
-
-def _unchecked(finding: AgentFinding) -> str:
-    return "after tool output" if finding.after_tools and finding.review is not FindingReview.APPROVED else ""
 
 
 def _successor(successor: Fact | None, statement: str) -> str:
@@ -274,20 +307,14 @@ def _limit_and_outcome(fact: Fact, statement: str) -> Sequence[str]:
 
 
 def _validity(fact: Fact) -> str:
-    parts: list[str] = []
-    if fact.dated and fact.valid_from and fact.valid_to and _day(fact.valid_from) == _day(fact.valid_to):
-        return f"on {_day(fact.valid_from)}"
-    if fact.valid_from is not None:
-        if fact.valid_from > fact.said_at:
-            parts.append(f"from {_day(fact.valid_from)}")
-        elif fact.dated and fact.valid_from < fact.said_at:
-            parts.append(f"since {_day(fact.valid_from)}")
-        elif fact.former and fact.is_served:
-            # It took the place of another value when it was said.
-            parts.append(f"since {_day(fact.valid_from)}")
-    if fact.valid_to is not None:
-        parts.append(f"until {_day(fact.valid_to)}")
-    return " ".join(parts)
+    start, end = fact.valid_from, fact.valid_to
+    if fact.dated and start and end and _day(start) == _day(end):
+        return f"on {_day(start)}"
+    # A fact that took the place of another value began when it was said.
+    is_since = start is not None and ((fact.dated and start < fact.said_at) or bool(fact.former and fact.is_served))
+    begin = "from" if start is not None and start > fact.said_at else "since" if is_since else ""
+    parts = [f"{begin} {_day(start)}" if begin and start else "", f"until {_day(end)}" if end else ""]
+    return " ".join(filter(None, parts))
 
 
 def _day(moment: datetime) -> str:

@@ -167,6 +167,5 @@ def _lower_bound(sample: Array, most: int) -> float:
 
 
 def _greatest_after(scores: Array, number: int) -> float:
-    """Return the greatest score after the first `number` ones."""
     place = len(scores) - number - 1
     return float(numpy.partition(scores, place)[place])

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy
 
 from afterword.facts.words import terms
 from afterword.recall.bm25 import Array, WordScores
 from afterword.recall.unit_table import UnitTable
+from afterword.recall.vectors import Nearness
 
 MOST_CANDIDATES = 300
 
@@ -39,16 +40,6 @@ class Weights:
 
 
 WEIGHTS = Weights()
-
-
-class MeaningScores(Protocol):
-    """How near each unit is to the query in meaning: 0 for the farthest, 1 for the nearest."""
-
-    def nearest(self) -> Array:
-        """Return the places of the units that are clearly nearer than most."""
-
-    def at(self, places: Array) -> Array:
-        """Return the nearness of the units at these places."""
 
 
 class SearchIndex:
@@ -78,7 +69,7 @@ class SearchIndex:
         self,
         query: str,
         *,
-        meaning: MeaningScores | None = None,
+        meaning: Nearness | None = None,
         weights: Weights = WEIGHTS,
         most: int | None = None,
         among: Array | None = None,
@@ -95,7 +86,7 @@ class SearchIndex:
         self,
         query: str,
         *,
-        meaning: MeaningScores | None = None,
+        meaning: Nearness | None = None,
         weights: Weights = WEIGHTS,
         most: int | None = None,
         among: Array | None = None,
@@ -111,7 +102,7 @@ class SearchIndex:
         return dict(zip(places[best_first].tolist(), scores[best_first].tolist(), strict=True))
 
     def parts(
-        self, query: str, unit_ids: Iterable[Hashable], *, meaning: MeaningScores | None = None
+        self, query: str, unit_ids: Iterable[Hashable], *, meaning: Nearness | None = None
     ) -> dict[Hashable, dict[str, float]]:
         """Return what adds up to the score of each of these units: by words, by meaning, and by each other weight."""
         wanted = set(terms(query))
@@ -136,19 +127,17 @@ class SearchIndex:
                 parts[unit_id] = {part: float(share) for part, share in shares.items() if share}
         return parts
 
-    def _base_scores(
-        self, wanted: set[str], meaning: MeaningScores | None, weights: Weights
-    ) -> tuple[Array, Array, Array]:
+    def _base_scores(self, wanted: set[str], meaning: Nearness | None, weights: Weights) -> tuple[Array, Array, Array]:
         """Return the places of the best units, their scores by words and meaning, and those by words alone."""
         places, by_words = self._words.best(wanted, MOST_CANDIDATES)
         if len(places):
             by_words = by_words / by_words.max()
         if meaning is None:
             return places, by_words, by_words
-        near = numpy.setdiff1d(meaning.nearest(), places)
+        near = numpy.setdiff1d(meaning.nearest, places)
         places = numpy.concatenate((places, near))
         by_words = numpy.concatenate((by_words, numpy.zeros(len(near))))
-        return places, by_words + weights.dense * meaning.at(places).astype(float), by_words
+        return places, by_words + weights.dense * meaning.by_place[places].astype(float), by_words
 
     def _with_context(self, places: Array, scores: Array, wanted: set[str], weights: Weights) -> tuple[Array, Array]:
         """Return the units and those that they add to, with their final scores."""

@@ -1,18 +1,56 @@
-"""Search the turns of a scope for a question, whether or not a fact rests on them. Pure."""
+"""Search the turns of a scope for a question, whether or not a fact rests on them. Pure.
+
+Of a turn an agent is shown the person's own words, and nothing that commands an assistant.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from afterword.facts.transcripts import SourceTurn, TurnPlace
 from afterword.facts.words import terms
+from afterword.privacy.foreign.stretches import FILLER, foreign_stretches, without_foreign
+from afterword.privacy.normalisation import visible_text
+from afterword.privacy.prompt_injection import commands_assistant
 from afterword.recall.block import SaidTurn
 from afterword.recall.ranking import WEIGHTS, SearchIndex
-from afterword.recall.served_turns import served_turn
 from afterword.recall.unit_table import UnitTable
+
+_LEFT_OUT = "[…]"
+_FILLED = re.compile(f"{FILLER}+")
+
+
+CHECKS = "1:"
+"""The version of what decides, which a stored verdict begins with. Verdicts of another version are not used."""
+_WHOLE, _CHANGED = "=", "+"
+
+
+def stored_verdict(speaker: str, text: str) -> str:
+    """Return what is stored with a turn: whether an agent is shown it, and its text where that is another."""
+    own = _FILLED.sub(_LEFT_OUT, without_foreign(text, foreign_stretches(text, (speaker,))))
+    if commands_assistant(own) or not any(sign.isalnum() for sign in own):
+        return CHECKS
+    shown = visible_text(own)
+    return f"{CHECKS}{_WHOLE}" if shown == text else f"{CHECKS}{_CHANGED}{shown}"
+
+
+def served_turn(turn: SourceTurn) -> SourceTurn | None:
+    """Return a turn as an agent is shown it, or None if nothing of it may be shown.
+
+    Pasted stretches become `[…]`. A turn with a command to an assistant is not shown at all.
+    """
+    stored = turn.shown
+    if stored is None or not stored.startswith(CHECKS):
+        stored = stored_verdict(turn.speaker, turn.text)
+    verdict = stored[len(CHECKS) :]
+    if verdict == _WHOLE:
+        return turn
+    return replace(turn, text=verdict[len(_CHANGED) :], shown=None) if verdict else None
+
 
 MOST_CANDIDATES = 80
 LEAST_COVERAGE = 0.1
@@ -104,7 +142,6 @@ class SaidIndex:
         return words
 
     def _weights(self, wanted: set[str]) -> dict[str, float]:
-        """Return the weights of the rarest words of a question."""
         frequencies = {word: int(self.table.is_alive[self.table.counts(word)[0]].sum()) for word in wanted}
         rarities = {word: math.log(1 + self.count / (1 + frequency)) for word, frequency in frequencies.items()}
         rarest = sorted(rarities, key=lambda word: (-rarities[word], word))[:RAREST]
@@ -161,5 +198,4 @@ class SaidIndex:
 
 
 def _weight(weights: Mapping[str, float], words: frozenset[str]) -> float:
-    """Return how much of the weight of a question's words these words have."""
     return sum([weight for word, weight in weights.items() if word in words])

@@ -45,8 +45,6 @@ class Unit(Protocol):
 
 
 class _Segment:
-    """Units at places in a row."""
-
     def __init__(self, units: Sequence[Unit], first: int) -> None:
         self.units, self.first = units, first
         self.places = {unit.id: place for place, unit in enumerate(units, first)}

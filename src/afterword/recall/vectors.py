@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy
 
@@ -69,20 +69,15 @@ class LocalEmbedder:
         return list(_wordllama().embed([content_words(text) or "nothing" for text in texts], norm=True))
 
 
-class Nearness:
+class Nearness(NamedTuple):
     """How near each unit is to one query: the cosine similarity after subtracting the mean of the units, scaled to 0 to
-    1."""
+    1.
 
-    def __init__(self, nearness: Array, nearest: Array) -> None:
-        self._nearness, self._nearest = nearness, nearest
+    `nearest` are the places of the units that are clearly nearer than most, at most 100.
+    """
 
-    def nearest(self) -> Array:
-        """Return the places of the units that are clearly nearer than most, at most 100."""
-        return self._nearest
-
-    def at(self, places: Array) -> Array:
-        """Return the nearness of the units at these places."""
-        return self._nearness[places]
+    by_place: Array
+    nearest: Array
 
 
 class _Rows:
@@ -150,7 +145,6 @@ class Vectors:
         return places
 
     def _rows_for(self, after: Vectors, size: int) -> _Rows:
-        """Return memory for so many vectors that holds those of this object."""
         with self._rows.lock:
             if self._rows.latest is self and size <= len(self._rows.lengths):
                 self._rows.latest = after

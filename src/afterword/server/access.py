@@ -1,41 +1,81 @@
-"""Who asks: the bearer key of a request, its rights, and how many requests it may make."""
+"""Who asks: the bearer key of a request, its rights and its rate; ids in paths; and how a route changes something."""
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import unquote_to_bytes
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Header, Path, Request
+from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from starlette.types import Scope as RequestScope
 
-from afterword import Afterword, ApiKey, Scope, ScopeMemory
-from afterword.errors import ScopeInvalid
-from afterword.server.paths import path_part
-from afterword.server.problems import Refused
+from afterword import Afterword, ApiKey, RunEffect, Scope, ScopeMemory
+from afterword.errors import AfterwordError, NotFound, ScopeInvalid
+from afterword.server.problems import Refused, status_of
+
+
+def routable_path(scope: RequestScope) -> str:
+    """Return the path with every segment decoded but for slashes and percent signs, so that an id may hold a slash.
+
+    `path_part` decodes those.
+    """
+    raw = scope.get("raw_path")
+    if not raw:
+        return str(scope["path"])
+    still_encoded = re.sub(rb"%(2[fF]|25)", rb"%25\1", raw.split(b"?", 1)[0])
+    with suppress(UnicodeDecodeError):
+        return unquote_to_bytes(still_encoded).decode("utf-8")
+    return "/not-utf-8"
+
+
+def path_part(text: str) -> str:
+    """Return an id as it was meant, from a part of `routable_path`."""
+    return text.replace("%2F", "/").replace("%2f", "/").replace("%25", "%")
+
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 NO_SUCH_MEMORY = "this key opens no such memory"
 
-_bearer = HTTPBearer(auto_error=False, description="A key that `afterword keys create` has made.")
+bearer = HTTPBearer(auto_error=False, description="A key that `afterword keys create` has made.")
 
 
-@dataclass(frozen=True, slots=True)
+def number_in(text: str, *, most_digits: int) -> int | None:
+    """Return the number that a text is, None if it is none, or has more digits."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= most_digits else None
+
+
+def opened_scope(name: str, opens: Callable[[Scope], bool], *, tenant: str | None = None) -> Scope:
+    """Return the scope of this name. Raises `Refused` alike if there is none, or if it is not opened."""
+    with suppress(ScopeInvalid):
+        scope = Scope.parse(name)
+        if tenant in (None, scope.tenant) and opens(scope):
+            return scope
+    raise Refused(404, NO_SUCH_MEMORY)
+
+
 class Service:
     """What every route uses: the store, and the limit of requests."""
 
-    app: Afterword
-    limiter: SlidingWindowCounterRateLimiter
-    limit: RateLimitItemPerMinute
+    def __init__(self, app: Afterword, requests_per_minute: int) -> None:
+        self.app, self._limit = app, RateLimitItemPerMinute(requests_per_minute)
+        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
 
-    @classmethod
-    def of(cls, app: Afterword, requests_per_minute: int) -> Service:
-        """Return the service of a store."""
-        limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
-        return cls(app, limiter, RateLimitItemPerMinute(requests_per_minute))
+    async def count_request(self, request: Request, key: ApiKey) -> None:
+        """Count a request with a key. Raises `Refused` if there were too many."""
+        request.state.key_id = key.id
+        if not await self._limiter.hit(self._limit, key.id):
+            window = await self._limiter.get_window_stats(self._limit, key.id)
+            wait_s = max(1, round(window.reset_time - time.time()))
+            raise Refused(429, "too many requests with this key", headers={"Retry-After": str(wait_s)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +99,18 @@ async def verified_key(request: Request, credentials: HTTPAuthorizationCredentia
         raise Refused(401, "give a key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"})
     service: Service = request.app.state.service
     key = await service.app.keys.verify(credentials.credentials)
-    request.state.key_id = key.id
-    if not await service.limiter.hit(service.limit, key.id):
-        window = await service.limiter.get_window_stats(service.limit, key.id)
-        wait_s = max(1, round(window.reset_time - time.time()))
-        raise Refused(429, "too many requests with this key", headers={"Retry-After": str(wait_s)})
+    await service.count_request(request, key)
     return key
 
 
 async def caller(
-    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> KeyHolder:
     """Return who asks. Raises `Refused` and `KeyInvalid`."""
     key = await verified_key(request, credentials)
     if credentials is None or (key.is_read_only and request.method not in SAFE_METHODS):
         raise Refused(403, "this key may only read")
-    service: Service = request.app.state.service
-    return KeyHolder(service.app, key, credentials.credentials)
+    return KeyHolder(request.app.state.service.app, key, credentials.credentials)
 
 
 AnyCaller = Annotated[KeyHolder, Depends(caller)]
@@ -89,13 +124,8 @@ async def memory_in_path(
     scope_id: Annotated[str, Path(examples=["mira"])],
 ) -> None:
     """Set the memory that the path names. Raises `Refused` if the key does not open it."""
-    try:
-        scope = Scope.parse("/".join(path_part(part) for part in (tenant, scope_kind, scope_id)))
-    except ScopeInvalid:
-        raise Refused(404, NO_SUCH_MEMORY) from None
-    if scope.tenant != path_part(tenant):
-        raise Refused(404, NO_SUCH_MEMORY)
-    request.state.memory = who.memory(scope)
+    name = "/".join(map(path_part, (tenant, scope_kind, scope_id)))
+    request.state.memory = who.app.scope(opened_scope(name, who.key.opens, tenant=path_part(tenant)))
 
 
 async def own_memory(request: Request, who: AnyCaller) -> None:
@@ -119,3 +149,87 @@ async def _memory(request: Request) -> ScopeMemory:
 
 Memory = Annotated[ScopeMemory, Depends(_memory)]
 Admin = Annotated[KeyHolder, Depends(admin)]
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=255,
+        description="A text of your choice. The same request with the same key is done once, and answered again.",
+        examples=["4b6f2c1e"],
+    ),
+]
+
+Answer = dict[str, Any]
+
+
+def effect_answer(effect: RunEffect) -> Answer:
+    """Return a run, and the ids of the facts that it changed or is about."""
+    return {"run": effect.run.id, "status": effect.run.status, "facts": [fact.id for fact in effect.facts]}
+
+
+async def change(
+    who: KeyHolder,
+    action: str,
+    work: Callable[[], Awaitable[Answer]],
+    *,
+    scope: Scope | None = None,
+    idempotency_key: str | None = None,
+    content: Mapping[str, Any] | None = None,
+    status: int = 200,
+) -> JSONResponse:
+    """Return the answer of `work`, or the one that was given before to the same request."""
+    opened = who.app.requests.begin(who.key, action, scope=scope, idempotency_key=idempotency_key, content=content)
+    async with opened as request:
+        if request.is_repeated:
+            return JSONResponse(dict(request.answer or {}), status, headers={"Idempotency-Replayed": "true"})
+        request.result = status
+        try:
+            if request.made and scope is not None:
+                answer = await _answer_of_made(who.app, scope, *request.made[-1])
+            else:
+                answer = await work()
+        except AfterwordError as error:
+            request.result = status_of(error)
+            raise
+        request.answer = answer
+    return JSONResponse(answer, status)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChange:
+    """A request that changes a memory: who asks, the memory, and the idempotency key."""
+
+    who: AnyCaller
+    memory: Memory
+    idempotency_key: IdempotencyKey = None
+
+    async def carried_out(
+        self, action: str, work: Callable[[], Awaitable[Answer]], content: Mapping[str, Any], *, status: int = 200
+    ) -> JSONResponse:
+        """Return the answer of `work`, as `change` does. `content` tells this request from others."""
+        scope, key = self.memory.scope, self.idempotency_key
+        return await change(self.who, action, work, scope=scope, idempotency_key=key, content=content, status=status)
+
+    async def run(
+        self, action: str, work: Callable[[], Awaitable[RunEffect]], content: Mapping[str, Any]
+    ) -> JSONResponse:
+        """Return the answer to a change that makes one run."""
+
+        async def answer() -> Answer:
+            return effect_answer(await work())
+
+        return await self.carried_out(action, answer, content)
+
+
+Changing = Annotated[MemoryChange, Depends()]
+
+
+async def _answer_of_made(app: Afterword, scope: Scope, run_id: int, statement_id: str | None) -> Answer:
+    """Return the answer to a request whose run was made before the server stopped."""
+    run, facts = await app.run(run_id), list[str]()
+    if statement_id is not None:
+        with suppress(NotFound):
+            facts = [(await app.scope(scope).fact(statement_id)).id]
+    return {"run": run.id, "status": run.status, "facts": facts, "id": facts[0] if facts else f"run:{run.id}"}

@@ -8,12 +8,11 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from afterword import Scope
-from afterword.client.access.requests import audit_entry_json
+from afterword.client.access.keys import audit_entry_json
 from afterword.client.access.webhooks import webhook_json, webhook_post_json
 from afterword.client.json_forms import saved_session_json
 from afterword.errors import NothingSelected
-from afterword.server.access import Admin, KeyHolder
-from afterword.server.changes import Answer, IdempotencyKey, change
+from afterword.server.access import Admin, Answer, IdempotencyKey, KeyHolder, change
 from afterword.server.contents import Cursor, Limit, RetryBody, WebhookBody
 
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
@@ -95,9 +94,8 @@ async def list_webhooks(who: Admin) -> JSONResponse:
 @router.post("/webhooks")
 async def add_one_webhook(body: WebhookBody, who: Admin) -> JSONResponse:
     """Make a webhook. The answer holds the secret that signs its posts, which is shown once."""
-    async with who.app.requests.begin(who.key, "webhook add") as request:
+    async with who.app.requests.begin(who.key, "webhook add"):
         made = await who.app.webhooks.add(body.url, events=body.events, tenant=who.key.tenant)
-        request.result = 200
     return JSONResponse({**webhook_json(made.webhook), "secret": made.secret})
 
 

@@ -16,15 +16,7 @@ from starlette.routing import BaseRoute
 import afterword
 from afterword import Afterword
 from afterword.errors import AfterwordError
-from afterword.server import (
-    admin_routes,
-    fact_routes,
-    finding_routes,
-    forget_routes,
-    memory_routes,
-    run_routes,
-    session_routes,
-)
+from afterword.server import admin_routes, memory_routes, session_routes
 from afterword.server.access import Service, caller, memory_in_path, own_memory
 from afterword.server.background import Background
 from afterword.server.contents import ProblemDetails
@@ -72,7 +64,7 @@ def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
         generate_unique_id_function=_operation_id,
         strict_content_type=False,
     )
-    service.state.service = Service.of(app, options.requests_per_minute)
+    service.state.service = Service(app, options.requests_per_minute)
     service.state.background = Background(app)
     service.state.lifespans = list[Lifespan]()
     add_handlers(service)
@@ -106,9 +98,9 @@ def _api_routes() -> tuple[BaseRoute, ...]:
     """
     api = APIRouter(generate_unique_id_function=_operation_id, strict_content_type=False)
     described = _described_problems()
-    api.include_router(memory_routes.router, responses=described)
+    api.include_router(memory_routes.text_router, responses=described)
     of_memory = APIRouter()
-    for routes in (fact_routes, finding_routes, session_routes, run_routes, forget_routes):
+    for routes in (memory_routes, session_routes):
         of_memory.include_router(routes.router)
     api.include_router(
         of_memory, prefix="/v1/me", tags=["own memory"], dependencies=[Depends(own_memory)], responses=described

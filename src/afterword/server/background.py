@@ -1,20 +1,18 @@
-"""Sessions that were sent with `queue`: processed one after the other, while the service goes on answering.
-
-They are stored as pending before they are acknowledged, so that after a crash `afterword schedule` or the next start
-processes them.
-"""
+"""What the service does beside its answers: queued sessions, posts to webhooks, and garbage collection."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import itertools
 import logging
-from collections.abc import AsyncIterator, Coroutine
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 from afterword import Afterword, Scope
 from afterword.errors import AfterwordError
-from afterword.server.work_thread import WorkThread
 
 _log = logging.getLogger(__name__)
 
@@ -22,10 +20,103 @@ T = TypeVar("T")
 
 HOUR_S = 3600.0
 SECONDS_BETWEEN_POSTS = 5.0
+SECONDS_BETWEEN = 5.0
+FULL_EVERY = 720
+"""Each of so many times all objects are looked at."""
+
+
+class WorkThread:
+    """Runs coroutines in one thread. Two busy threads would make the answers of the service wait longer."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of `work`, which sees the context variables of the caller. Cancelling it cancels the work.
+
+        Raises `RuntimeError` outside of the block of `running`.
+        """
+        if self._loop is None:
+            work.close()
+            raise RuntimeError("the thread does not run")
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run the thread until the end of the block; what is not done by then is cancelled."""
+        loop = self._loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="afterword-work", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._loop = None
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_cancel_others(), loop))
+            loop.call_soon_threadsafe(loop.stop)
+            await asyncio.to_thread(thread.join)
+            loop.close()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+@asynccontextmanager
+async def running_beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run coroutines until the end of the block."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+@asynccontextmanager
+async def short_pauses(seconds_between: float = SECONDS_BETWEEN, full_every: int = FULL_EVERY) -> AsyncIterator[None]:
+    """Keep the pauses of the garbage collection of this process short until the end of the block.
+
+    A full collection looks at every object, and the facts of a thousand memories are a million objects: more than a
+    second. Those are not garbage. So what has survived is taken out of the collections that Python starts by itself,
+    and is looked at again once an hour. What the caller had frozen before is frozen afterwards.
+    """
+    had_frozen = gc.get_freeze_count() > 0
+    try:
+        async with running_beside(_set_survivors_apart(seconds_between, full_every)):
+            yield
+    finally:
+        gc.unfreeze()
+        if had_frozen:
+            # Python does not tell who froze what. So whatever is still in use is frozen, not only what was before.
+            gc.collect()
+            gc.freeze()
+
+
+async def _set_survivors_apart(seconds_between: float, full_every: int) -> None:
+    for turn in itertools.count(1):
+        await asyncio.sleep(seconds_between)
+        if turn % full_every == 0:
+            gc.unfreeze()
+        # Collect before freezing: garbage that is frozen is freed only by the next full collection. All generations are
+        # collected, because what a smaller collection visits differs between versions of Python. They are small:
+        # they hold only objects that were made since the last freeze.
+        gc.collect()
+        gc.freeze()
 
 
 class Background:
-    """The work that the service does beside its answers."""
+    """The work that the service does beside its answers.
+
+    Sessions that were sent with `queue` are processed one after the other. They are stored as pending before they are
+    acknowledged, so that after a crash `afterword schedule` or the next start processes them.
+    """
 
     def __init__(self, app: Afterword) -> None:
         self._app = app
@@ -43,43 +134,26 @@ class Background:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Work until the end of the block."""
-        async with self._thread.running(), self._tasks():
+        work = (
+            self._repeat(0, self._process_next, "a queued session was not processed"),
+            self._repeat(HOUR_S, self._app.requests.discard_old_answers, "old answers were not discarded"),
+            self._repeat(SECONDS_BETWEEN_POSTS, self._send_posts, "posts to webhooks were not sent"),
+        )
+        async with self._thread.running(), running_beside(*work):
             yield
 
-    @asynccontextmanager
-    async def _tasks(self) -> AsyncIterator[None]:
-        work = self._process_queue(), self._discard_old_answers(), self._send_posts()
-        tasks = [asyncio.create_task(part) for part in work]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            for task in tasks:
-                with suppress(asyncio.CancelledError):
-                    await task
-
-    async def _process_queue(self) -> None:
+    async def _repeat(self, pause_s: float, work: Callable[[], Awaitable[None]], failure: str) -> None:
         while True:
-            scope, session_id = await self._queue.get()
+            await asyncio.sleep(pause_s)
             try:
-                await self.in_thread(self._app.scope(scope).process(session_id=session_id))
+                await work()
             except AfterwordError as error:
-                # The session stays as it is, and the schedule tries it again.
-                _log.warning("a queued session was not processed (%s)", type(error).__name__)
+                # A session stays as it is, and the schedule tries it again.
+                _log.warning("%s (%s)", failure, type(error).__name__)
 
-    async def _discard_old_answers(self) -> None:
-        while True:
-            await asyncio.sleep(HOUR_S)
-            try:
-                await self._app.requests.discard_old_answers()
-            except AfterwordError as error:
-                _log.warning("old answers were not discarded (%s)", type(error).__name__)
+    async def _process_next(self) -> None:
+        scope, session_id = await self._queue.get()
+        await self.in_thread(self._app.scope(scope).process(session_id=session_id))
 
     async def _send_posts(self) -> None:
-        while True:
-            await asyncio.sleep(SECONDS_BETWEEN_POSTS)
-            try:
-                await self.in_thread(self._app.webhooks.send())
-            except AfterwordError as error:
-                _log.warning("posts to webhooks were not sent (%s)", type(error).__name__)
+        await self.in_thread(self._app.webhooks.send())

@@ -7,13 +7,13 @@ import logging
 import re
 import secrets
 import time
+import traceback
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from afterword.server.paths import routable_path
+from afterword.server.access import routable_path
 from afterword.server.problems import problem
 
 _log = logging.getLogger(__name__)
@@ -33,15 +33,6 @@ class _BodyTooLargeError(Exception):
     """The body is longer than allowed."""
 
 
-@dataclass(slots=True)
-class _Exchange:
-    """One request with its answer."""
-
-    request_id: str
-    status: int = 0
-    began: float = field(default_factory=time.perf_counter)
-
-
 class Guard:
     """ASGI middleware around the whole application."""
 
@@ -54,15 +45,15 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
+        began, status, headers = time.perf_counter(), 0, Headers(scope=scope)
         asked_id = headers.get("x-request-id", "")
-        exchange = _Exchange(asked_id if REQUEST_ID.fullmatch(asked_id) else secrets.token_hex(8))
+        request_id = asked_id if REQUEST_ID.fullmatch(asked_id) else secrets.token_hex(8)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                exchange.status = message["status"]
-                answered = MutableHeaders(scope=message)
-                answered["X-Request-ID"] = exchange.request_id
+                nonlocal status
+                status, answered = message["status"], MutableHeaders(scope=message)
+                answered["X-Request-ID"] = request_id
                 for name, text in SECURITY_HEADERS.items():
                     answered.setdefault(name, text)
             await send(message)
@@ -71,18 +62,16 @@ class Guard:
             await self._answer(scope, headers, receive, send_with_headers)
         except Exception as error:  # noqa: BLE001 - whatever fails, the client gets an answer without the reason
             # The type and the place are logged and the message is not, since it may hold a user's words.
-            _log.error("request %s failed (%s, %s)", exchange.request_id, type(error).__name__, _place(error))
-            if not exchange.status:
+            _log.error("request %s failed (%s, %s)", request_id, type(error).__name__, _place(error))
+            if not status:
                 fault = problem(500, "the service failed; the request id says which request")
                 await fault(scope, receive, send_with_headers)
         finally:
-            took_ms = (time.perf_counter() - exchange.began) * 1000
+            took_ms = (time.perf_counter() - began) * 1000
             route = getattr(scope.get("route"), "path", "-")
             key = scope.get("state", {}).get("key_id", "-")
             # The path is not logged, since it names people, and neither is the query.
-            _log.info(
-                "%s %s %s %.0f ms %s %s", scope["method"], route, exchange.status, took_ms, key, exchange.request_id
-            )
+            _log.info("%s %s %s %.0f ms %s %s", scope["method"], route, status, took_ms, key, request_id)
 
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         if "*" not in self._hosts and _host_name(headers.get("host", "")) not in self._hosts:
@@ -92,14 +81,13 @@ class Guard:
         try:
             receive = await self._with_body(headers, receive)
         except _BodyTooLargeError:
-            refusal = problem(413, f"a body may have {self._longest_body_bytes} bytes", headers={"Connection": "close"})
-            await refusal(scope, receive, send)
-            return
+            refusal = 413, f"a body may have {self._longest_body_bytes} bytes"
         except TimeoutError:
-            refusal = problem(408, "the body took too long", headers={"Connection": "close"})
-            await refusal(scope, receive, send)
+            refusal = 408, "the body took too long"
+        else:
+            await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        await problem(*refusal, headers={"Connection": "close"})(scope, receive, send)
 
     async def _with_body(self, headers: Headers, receive: Receive) -> Receive:
         """Read the body, and return what hands it out and then waits for the end of the connection."""
@@ -108,21 +96,16 @@ class Guard:
             raise _BodyTooLargeError
         if length == "0" and "transfer-encoding" not in headers:
             return receive
-        body, is_gone = bytearray(), False
+        body = bytearray()
+        message: Message = {"more_body": True}
         async with asyncio.timeout(self._body_timeout_s):
-            while True:
+            while message.get("more_body", False):
                 message = await receive()
-                if message["type"] == "http.disconnect":
-                    is_gone = True
-                    break
                 body += message.get("body", b"")
                 if len(body) > self._longest_body_bytes:
                     raise _BodyTooLargeError
-                if not message.get("more_body", False):
-                    break
-        waiting: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
-        if is_gone:
-            waiting = [{"type": "http.disconnect"}]
+        is_gone = message["type"] == "http.disconnect"
+        waiting = [message if is_gone else {"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def receive_again() -> Message:
             return waiting.pop() if waiting else await receive()
@@ -131,14 +114,10 @@ class Guard:
 
 
 def _host_name(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0].removeprefix("[").lower()
-    return host.partition(":")[0].lower()
+    return (host[1:].partition("]") if host.startswith("[") else host.partition(":"))[0].lower()
 
 
 def _place(error: BaseException) -> str:
     """Return the file and the line that raised an error."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "-"
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "-"

@@ -1,20 +1,61 @@
-"""Listening: the socket, and the HTTP server on it."""
+"""Listening: the socket, the HTTP server on it, and connections on which a request has to arrive in time."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from ipaddress import ip_address
+from typing import cast
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from afterword import Afterword
 from afterword.errors import ArgumentInvalid
 from afterword.server.app import create_app
-from afterword.server.connections import TimedConnection
-from afterword.server.garbage_collection import short_pauses
+from afterword.server.background import short_pauses
 from afterword.server.pages.mount import one_time_link
 from afterword.setting_sections import ServerOptions
+
+HEADER_S = 10.0
+"""How long a client may take for the head of a request, from the connection or from its first byte."""
+
+
+class TimedConnection(H11Protocol):
+    """One connection. It is closed if the head of a request takes longer than `HEADER_S`.
+
+    uvicorn itself bounds the size of a head, and the time without a request between two of them.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(cast("asyncio.Transport", transport))
+        self._await_head()
+
+    def data_received(self, received: bytes) -> None:
+        """Take in what arrived. Without a request that is worked on, more has to arrive in time."""
+        super().data_received(received)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._end_wait()
+        elif self._deadline is None:
+            self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._end_wait()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        self._deadline = self.loop.call_later(HEADER_S, self.transport.close)
+
+    def _end_wait(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
 
 MOST_CONNECTIONS = 1000
 KEEP_ALIVE_S = 30
@@ -37,7 +78,8 @@ async def serve(
     if opening is not None and not is_loopback(options.host):
         raise ArgumentInvalid(f"{options.host} can be reached from other machines; only 127.0.0.1 opens without a key")
     await app.store()  # a store that cannot be opened is told before anything listens
-    if not is_loopback(options.host) and not await _has_key(app):
+    has_key = any(key.revoked_at is None for key in await app.keys.list())
+    if not is_loopback(options.host) and not has_key:
         raise ArgumentInvalid(
             f"{options.host} can be reached from other machines, and there is no key; make one with `afterword keys "
             "create`, or serve 127.0.0.1"
@@ -79,7 +121,3 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-async def _has_key(app: Afterword) -> bool:
-    return any(key.revoked_at is None for key in await app.keys.list())

@@ -1,22 +1,187 @@
-"""The remember/recall interface that many agent programs know: texts with tags, and a search."""
+"""What one memory holds: its facts, findings and recall; and the remember/recall interface of many agent programs."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import hashlib
+import json
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Depends, Header, Path, Query
+from fastapi.responses import JSONResponse, Response
 
-from afterword import Layer, SearchHit
-from afterword.client.json_forms import iso_instant
-from afterword.server.access import Memory, own_memory
-from afterword.server.changes import Answer, Changing, effect_answer
-from afterword.server.contents import Memories, RememberBody, Remembered
+from afterword import Layer, Scope, SearchHit
+from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
+from afterword.client.json_forms import context_json, fact_json, iso_instant, origin_json, search_json
+from afterword.server.access import Answer, AnyCaller, Changing, Memory, effect_answer, own_memory, path_part
+from afterword.server.contents import (
+    Change,
+    Cursor,
+    EditBody,
+    FactBody,
+    FlagBody,
+    Limit,
+    Memories,
+    Names,
+    QueryMoment,
+    RememberBody,
+    Remembered,
+)
 
-router = APIRouter(prefix="/v1/memory", tags=["remember and recall"], dependencies=[Depends(own_memory)])
+router = APIRouter()
+
+FactId = Annotated[str, Path(max_length=200, description="The id of a fact, or its first 6 digits or more.")]
 
 
-@router.post("/remember", response_model=Remembered)
+def with_etag(content: dict[str, Any], known: str | None) -> Response:
+    """Return an answer with its ETag, or 304 if the caller has it already."""
+    body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if known is not None and tag in [each.strip().removeprefix("W/") for each in known.split(",")]:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)
+
+
+@router.get("/facts", responses={304: {"description": "Nothing has changed."}})
+async def list_facts(
+    memory: Memory,
+    status: Names = None,
+    kind: Names = None,
+    about: Annotated[str | None, Query(max_length=255)] = None,
+    tag: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006
+    as_of: QueryMoment = None,
+    known_at: QueryMoment = None,
+    limit: Limit = 50,
+    after: Cursor = None,
+    if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
+) -> Response:
+    """List facts in the order of saying: by default those that hold. `status=all` lists all."""
+    statuses = "all" if status == ["all"] else status
+    page = await memory.facts(
+        status=statuses, kind=kind, about=about, tags=tag, as_of=as_of, known_at=known_at, limit=limit, after=after
+    )
+    content = {
+        "facts": [fact_json(fact) for fact in page.facts],
+        "total": page.total,
+        "other_statuses": page.other_statuses,
+        "next": page.next,
+    }
+    return with_etag(content, if_none_match)
+
+
+@router.post("/facts", response_model=Change)
+async def remember_fact(body: FactBody, changing: Changing) -> JSONResponse:
+    """Remember a sentence that the application states."""
+    content = body.model_dump()
+    return await changing.run("remember", lambda: changing.memory.remember(**content), content)
+
+
+@router.get("/facts/{fact_id}", responses={304: {"description": "Nothing has changed."}})
+async def read_one_fact(
+    memory: Memory,
+    fact_id: FactId,
+    if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
+) -> Response:
+    """Return a fact with its history: every assertion, quote and verdict."""
+    return with_etag(origin_json(await memory.history(path_part(fact_id))), if_none_match)
+
+
+@router.patch("/facts/{fact_id}", response_model=Change)
+async def edit_one_fact(fact_id: FactId, body: EditBody, changing: Changing) -> JSONResponse:
+    """Correct a fact on behalf of a person."""
+    content = body.model_dump()
+    work = partial(changing.memory.edit, path_part(fact_id), **content)
+    return await changing.run("edit", work, {**content, "fact": fact_id})
+
+
+@router.post("/facts/{fact_id}/confirm", response_model=Change)
+async def confirm_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
+    """Mark a fact as confirmed by a person."""
+    return await changing.run("confirm", lambda: changing.memory.confirm(path_part(fact_id)), {"fact": fact_id})
+
+
+@router.post("/facts/{fact_id}/withdraw", response_model=Change)
+async def withdraw_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
+    """Withdraw a fact on behalf of a person: it no longer holds. Nothing is erased."""
+    return await changing.run("withdraw", lambda: changing.memory.withdraw(path_part(fact_id)), {"fact": fact_id})
+
+
+@router.post("/facts/{fact_id}/flag", response_model=Change)
+async def flag_one_fact(fact_id: FactId, body: FlagBody, changing: Changing) -> JSONResponse:
+    """Say whether an agent must never miss a fact."""
+    work = partial(changing.memory.flag, path_part(fact_id), flagged=body.flagged)
+    return await changing.run("flag", work, {"fact": fact_id, "flagged": body.flagged})
+
+
+@router.get("/recall")
+async def recall_all_layers(
+    memory: Memory,
+    q: Annotated[str, Query(max_length=2000)] = "",
+    limit: Limit = 10,
+    kind: Names = None,
+    tag: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006
+    turns: bool = True,
+    as_of: QueryMoment = None,
+) -> JSONResponse:
+    """Return what matches a question, in all layers: what holds, what held before, what was said."""
+    results = await memory.search(q, limit=limit, kind=kind, tags=tag, turns=turns, as_of=as_of)
+    return JSONResponse(search_json(results))
+
+
+@router.get("/context")
+async def context_for_agent(
+    who: AnyCaller,
+    memory: Memory,
+    q: Annotated[str, Query(max_length=2000)] = "",
+    budget_tokens: Annotated[int | None, Query(ge=1, le=200_000)] = None,
+    also: Annotated[list[str], Query(max_length=10, description="Other memories, as tenant/kind/id.")] = [],  # noqa: B006
+) -> JSONResponse:
+    """Return the block that an agent is told for a question, and what is left out of it and why."""
+    others = [who.memory(Scope.parse(scope)).scope for scope in also]
+    return JSONResponse(context_json(await memory.context(q, budget_tokens=budget_tokens, also=others)))
+
+
+FindingId = Annotated[str, Path(max_length=100)]
+
+
+@router.get("/findings")
+async def list_findings(
+    memory: Memory,
+    status: Names = None,
+    agent: Annotated[str | None, Query(max_length=255)] = None,
+    as_of: QueryMoment = None,
+) -> JSONResponse:
+    """List what agents found, newest first: what is current and what waits, or what has the named states."""
+    return JSONResponse(findings_json(await memory.findings(status=status, agent=agent, as_of=as_of)))
+
+
+@router.get("/findings/{finding_id}")
+async def read_one_finding(memory: Memory, finding_id: FindingId) -> JSONResponse:
+    """Return a finding with every time that it was said."""
+    return JSONResponse(finding_origin_json(await memory.finding_history(path_part(finding_id))))
+
+
+@router.post("/findings/{finding_id}/{decision}")
+async def decide_one_finding(
+    finding_id: FindingId, decision: Literal["approve", "drop"], changing: Changing
+) -> JSONResponse:
+    """Let a finding count, or tell no agent of it any more, on behalf of a person."""
+
+    async def work() -> Answer:
+        memory = changing.memory
+        decide = memory.approve_finding if decision == "approve" else memory.drop_finding
+        decided = finding_json(await decide(path_part(finding_id)), datetime.now(UTC))
+        return {name: decided[name] for name in ("id", "status", "review")}
+
+    return await changing.carried_out(f"finding {decision}", work, {"finding": finding_id, "decision": decision})
+
+
+text_router = APIRouter(prefix="/v1/memory", tags=["remember and recall"], dependencies=[Depends(own_memory)])
+
+
+@text_router.post("/remember", response_model=Remembered)
 async def remember_text(body: RememberBody, changing: Changing) -> JSONResponse:
     """Remember a text. It counts as said by the application, and is kept as it is."""
 
@@ -28,7 +193,7 @@ async def remember_text(body: RememberBody, changing: Changing) -> JSONResponse:
     return await changing.carried_out("remember", work, body.model_dump())
 
 
-@router.get("/recall", response_model=Memories)
+@text_router.get("/recall", response_model=Memories)
 async def recall_texts(
     memory: Memory,
     q: Annotated[str, Query(max_length=2000, description="The question; empty for everything.")] = "",

@@ -63,40 +63,25 @@ def problem(status: int, detail: str, *, headers: Mapping[str, str] | None = Non
 
 def add_handlers(app: FastAPI) -> None:
     """Let the application answer every error with a problem."""
-    app.add_exception_handler(AfterwordError, _answer_error)
-    app.add_exception_handler(Refused, _answer_refusal)
-    app.add_exception_handler(HTTPException, _answer_http)
-    app.add_exception_handler(RequestValidationError, _answer_invalid)
+    for kind in (AfterwordError, Refused, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _answer_error)
 
 
 async def _answer_error(_: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, AfterwordError):
-        raise error
-    status = status_of(error)
-    headers = {}
-    if status == 401:
-        headers["WWW-Authenticate"] = 'Bearer error="invalid_token"'
-    if status == 503 or isinstance(error, RequestPending):
-        headers["Retry-After"] = RETRY_AFTER_S
-    # The message of a fault of the store names its address.
-    return problem(status, UNAVAILABLE if status == 503 else str(error), headers=headers)
-
-
-async def _answer_refusal(_: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, Refused):
-        raise error
-    return problem(error.status, error.detail, headers=error.headers)
-
-
-async def _answer_http(_: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, HTTPException):
-        raise error
-    return problem(error.status_code, error.detail, headers=error.headers)
-
-
-async def _answer_invalid(_: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, RequestValidationError):
-        raise error
-    # Without the input: an answer may be logged by whoever asked.
-    faults = [{"field": ".".join(map(str, fault["loc"])), "message": fault["msg"]} for fault in error.errors()]
-    return problem(422, "the request does not fit; see errors", errors=faults)
+    match error:
+        case Refused():
+            return problem(error.status, error.detail, headers=error.headers)
+        case HTTPException():
+            return problem(error.status_code, error.detail, headers=error.headers)
+        case RequestValidationError():
+            # Without the input: an answer may be logged by whoever asked.
+            faults = [{"field": ".".join(map(str, fault["loc"])), "message": fault["msg"]} for fault in error.errors()]
+            return problem(422, "the request does not fit; see errors", errors=faults)
+        case AfterwordError():
+            status = status_of(error)
+            headers = {"WWW-Authenticate": 'Bearer error="invalid_token"'} if status == 401 else {}
+            if status == 503 or isinstance(error, RequestPending):
+                headers["Retry-After"] = RETRY_AFTER_S
+            # The message of a fault of the store names its address.
+            return problem(status, UNAVAILABLE if status == 503 else str(error), headers=headers)
+    raise error

@@ -1,21 +1,45 @@
-"""The sessions of one memory: send one to be read, and see what came of it."""
+"""The sessions and runs of one memory, its review, its costs, forgetting in two steps, and its export."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+import tempfile
+import time
 from collections import Counter
+from enum import StrEnum
+from functools import partial
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 
-from afterword import ProcessedSession, SessionDetails
-from afterword.client.json_forms import iso_instant, saved_session_json, session_details_json
-from afterword.client.values import SessionOutcome, check_depth
-from afterword.server.access import Memory
-from afterword.server.changes import Answer, Changing
-from afterword.server.contents import Cursor, Limit, SessionBody
-from afterword.server.paths import path_part
+from afterword import ProcessedSession, SessionOutcome
+from afterword.client.json_forms import (
+    iso_instant,
+    receipt_json,
+    review_json,
+    run_record_json,
+    saved_session_json,
+    session_details_json,
+    spending_json,
+)
+from afterword.client.values import check_depth
+from afterword.server.access import Answer, AnyCaller, Changing, KeyHolder, Memory, change, number_in, path_part
+from afterword.server.contents import (
+    Change,
+    ConfirmedForgetBody,
+    Cursor,
+    DecisionBody,
+    ForgetBody,
+    Limit,
+    Names,
+    SessionBody,
+)
+from afterword.server.problems import Refused
 
 router = APIRouter()
 
@@ -42,11 +66,7 @@ async def list_sessions_of_memory(
 async def read_one_session(memory: Memory, session_id: SessionId) -> JSONResponse:
     """Return a session: its transcript, the facts it supports, and what was left out and why."""
     details = await memory.session(path_part(session_id))
-    return JSONResponse({**session_details_json(details), "transcript": _transcript_json(details)})
-
-
-def _transcript_json(details: SessionDetails) -> list[dict[str, Any]]:
-    return [
+    transcript = [
         {
             "turn": entry.turn.number,
             "speaker": entry.turn.speaker,
@@ -57,6 +77,7 @@ def _transcript_json(details: SessionDetails) -> list[dict[str, Any]]:
         }
         for entry in details.turns
     ]
+    return JSONResponse({**session_details_json(details), "transcript": transcript})
 
 
 @router.post("/sessions", responses=QUEUED)
@@ -118,3 +139,155 @@ def processed_answer(processed: ProcessedSession) -> Answer:
         "contested": [fact.id for fact in changes.contested],
         "refused": dict(Counter(result.rejected)),
     }
+
+
+RunNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+@router.get("/runs")
+async def list_runs(memory: Memory, status: Names = None, limit: Limit = 50, after: Cursor = None) -> JSONResponse:
+    """List runs, oldest first, each with its cost and the key that asked for it."""
+    page = await memory.runs(status=status, limit=limit, after=after)
+    return JSONResponse(
+        {"runs": [run_record_json(record) for record in page.runs], "total": page.total, "next": page.next}
+    )
+
+
+@router.post("/runs/{run_id}/undo", response_model=Change)
+async def undo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
+    """Undo an applied run with everything that it caused."""
+    return await changing.run("undo", lambda: changing.memory.undo(run_id), {"run": run_id})
+
+
+@router.post("/runs/{run_id}/redo", response_model=Change)
+async def redo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
+    """Let an undone run count again."""
+    return await changing.run("redo", lambda: changing.memory.redo(run_id), {"run": run_id})
+
+
+@router.post("/runs/{run_id}/apply", response_model=Change)
+async def apply_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
+    """Apply a proposed or held run."""
+    return await changing.run("apply", lambda: changing.memory.apply(run_id), {"run": run_id})
+
+
+@router.get("/review")
+async def list_review(memory: Memory, _: Annotated[bool | None, Query(include_in_schema=False)] = None) -> JSONResponse:
+    """Return what waits for a person: contests, held runs, unclear names, requests to erase."""
+    review = await memory.review()
+    content = review_json(review)
+    for entry, contest in zip(content["contests"], review.contests, strict=True):
+        entry["id"] = contest.id
+    for entry, held in zip(content["held"], review.held, strict=True):
+        entry["item"] = held.id
+    return JSONResponse(content)
+
+
+@router.post("/review/{item_id}", response_model=Change)
+async def decide_one_item(
+    item_id: Annotated[str, Path(max_length=300, description="The id of a contest, run:N, or erase:ID.")],
+    body: DecisionBody,
+    changing: Changing,
+) -> JSONResponse:
+    """Carry out a person's decision on an item of the review."""
+    work = partial(changing.memory.decide, path_part(item_id), body.decision)
+    return await changing.run("decide", work, {"item": item_id, "decision": body.decision})
+
+
+@router.get("/costs")
+async def read_costs(memory: Memory) -> JSONResponse:
+    """Return what models cost in this memory, by source and by run."""
+    costs = await memory.costs()
+    return JSONResponse(
+        {
+            "total": spending_json(costs.total),
+            "sources": {source: spending_json(spent) for source, spent in costs.by_source.items()},
+            "runs": {str(run_id): spending_json(spent) for run_id, spent in costs.by_run.items()},
+        }
+    )
+
+
+class ExportForm(StrEnum):
+    """The forms of an export."""
+
+    JSON = "json"
+    MARKDOWN = "markdown"
+    FULL = "full"
+
+
+FORMS = {
+    ExportForm.JSON: ("json", "application/json"),
+    ExportForm.MARKDOWN: ("md", "text/markdown; charset=utf-8"),
+    ExportForm.FULL: ("jsonl", "application/jsonl"),
+}
+EXPORTS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file.", "content": {media_type: {} for _, media_type in FORMS.values()}}
+}
+CONFIRMED_FOR_S = 600
+"""How long a confirmation may be used."""
+
+
+@router.post("/forget/preview")
+async def preview_forgetting(body: ForgetBody, who: AnyCaller, memory: Memory) -> JSONResponse:
+    """Return what would be erased, in counts, and the confirmation that `forget` needs. Nothing is changed."""
+    receipt = await memory.preview_forget(**body.target())
+    expires = int(time.time()) + CONFIRMED_FOR_S
+    confirmation = f"{expires}.{_signature(who, str(memory.scope), body.target(), expires)}"
+    return JSONResponse(
+        {
+            "preview": None if receipt is None else receipt_json(receipt),
+            "confirmation": confirmation,
+            "valid_s": CONFIRMED_FOR_S,
+        }
+    )
+
+
+@router.post("/forget")
+async def forget_in_two_steps(body: ConfirmedForgetBody, changing: Changing) -> JSONResponse:
+    """Erase for good what was previewed, and return counts. It cannot be undone."""
+    memory = changing.memory
+    _check_confirmation(changing.who, str(memory.scope), body)
+
+    async def work() -> Answer:
+        receipt = await memory.forget(**body.target())
+        return {"receipt": None if receipt is None else receipt_json(receipt)}
+
+    return await changing.carried_out("forget", work, body.target())
+
+
+@router.get("/export", responses=EXPORTS)
+async def export_memory(who: AnyCaller, memory: Memory, form: ExportForm = ExportForm.JSON) -> Response:
+    """Return the memory: its facts as JSON or Markdown, or for an admin key the file that `afterword import` takes.
+
+    That file holds the key of the store's tombstones, so it is for those who run the store.
+    """
+    if form is ExportForm.FULL and not who.key.is_admin:
+        raise Refused(403, "the full export needs an admin key; json and markdown do not")
+    suffix, media_type = FORMS[form]
+
+    async def work() -> Answer:
+        return {}
+
+    with tempfile.TemporaryDirectory(prefix="afterword-export-") as folder:
+        path = FilePath(folder) / f"memory.{suffix}"
+        await memory.export(path, readable=form is not ExportForm.FULL)
+        content = path.read_bytes()
+    await change(who, "export", work, scope=memory.scope)
+    headers = {"Content-Disposition": f'attachment; filename="{path.name}"'}
+    return Response(content, media_type=media_type, headers=headers)
+
+
+def _signature(who: KeyHolder, scope: str, target: dict[str, Any], expires: int) -> str:
+    """Return what only the holder of the key gets, for this scope and this target."""
+    signed = json.dumps([scope, target, expires], sort_keys=True).encode()
+    return hmac.new(who.secret.encode(), signed, hashlib.sha256).hexdigest()
+
+
+def _check_confirmation(who: KeyHolder, scope: str, body: ConfirmedForgetBody) -> None:
+    until, _, signature = body.confirmation.partition(".")
+    expires = number_in(until, most_digits=11)
+    if expires is None or expires < time.time():
+        raise Refused(403, "this confirmation has expired; ask for a preview again")
+    expected = _signature(who, scope, body.target(), expires)
+    if not hmac.compare_digest(expected.encode(), signature.encode()):
+        raise Refused(403, "this confirmation belongs to something else; ask for a preview first")

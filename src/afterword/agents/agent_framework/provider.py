@@ -9,29 +9,73 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from agent_framework import AgentSession, ContextProvider, Message, SessionContext, SupportsAgentRun
+from agent_framework import AgentSession, ContextProvider, FunctionTool, Message, SessionContext, SupportsAgentRun
+from autogen_core import CancellationToken
+from autogen_core.model_context import UnboundedChatCompletionContext
+from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
 
 from afterword import telemetry
-from afterword.agents.agent_framework.run_tools import run_tools, said_messages
 from afterword.agents.agent_framework.session_record import (
     JsonMessage,
     SessionRecord,
-    json_messages,
+    json_message,
     masked_messages,
     read_record,
+    spoken_words,
     transcript_digests,
 )
 from afterword.agents.memory import FactMemory
-from afterword.agents.memory_settings import utc_now
-from afterword.agents.placement import latest_question, user_texts
-from afterword.agents.session_processing import SessionProcessor, chosen_processor
+from afterword.agents.memory_settings import SessionProcessor, chosen_processor, utc_now
+from afterword.agents.placement import enter_conversation, latest_question, user_texts
 from afterword.agents.store_reference import SharedStore, StoreReference, named_scope
+from afterword.agents.tools import MemoryTool, RecallTool, RememberTool, WithdrawTool
 from afterword.agents.turn_guard import TurnGuard
 from afterword.errors import ScopeInvalid
 from afterword.extractors.extractor import Extractor
+from afterword.extractors.readers.agent_framework import is_injected, is_loop_text
+from afterword.facts.owners import HUMAN_NAMES
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.recall.vectors import Embedder
+
+TOOLS = (RememberTool, RecallTool, WithdrawTool)
+
+
+def run_tools(memory: FactMemory, said: Sequence[LLMMessage], extractor: Extractor | None) -> list[FunctionTool]:
+    """Return the tools `remember`, `recall` and `withdraw` for a run in which this was said so far."""
+    humans = {message.source for message in said if isinstance(message, UserMessage)} | HUMAN_NAMES
+    return [_function_tool(kind(memory, humans=humans, extractor=extractor), memory, said) for kind in TOOLS]
+
+
+def said_messages(messages: Sequence[JsonMessage]) -> list[LLMMessage]:
+    """Return what people and agents said, without what other memories and the framework itself put in."""
+    said: list[LLMMessage] = []
+    for message in messages:
+        text = spoken_words(message)
+        if not text or is_injected(message["additional_properties"]):
+            continue
+        author = message.get("author_name")
+        if message["role"] == "user" and not is_loop_text(text):
+            said.append(UserMessage(content=text, source=author or "user"))
+        elif message["role"] == "assistant":
+            said.append(AssistantMessage(content=text, source=author or "assistant"))
+    return said
+
+
+def _function_tool(tool: MemoryTool[Any], memory: FactMemory, said: Sequence[LLMMessage]) -> FunctionTool:
+    async def answer(**arguments: Any) -> str:
+        # The tool finds what the person has said by the conversation of its task.
+        enter_conversation(memory.scope, UnboundedChatCompletionContext(initial_messages=list(said)))
+        return (await tool.run(tool.arguments(**arguments), CancellationToken())).text
+
+    return FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        approval_mode="never_require",
+        func=answer,
+        input_model=tool.arguments,
+    )
+
 
 _log = telemetry.logs(__name__)
 
@@ -64,11 +108,6 @@ class _Run:
     def key(self) -> tuple[Scope, str]:
         """The scope, and the id that the session has for its caller."""
         return self.scope, self.session_id
-
-    @property
-    def kept_id(self) -> str:
-        """The id under which the session is stored."""
-        return self.record.session_id if self.record else self.session_id
 
 
 class FactMemoryProvider(ContextProvider):
@@ -190,7 +229,7 @@ class FactMemoryProvider(ContextProvider):
         # Callers append the messages of the answer to their transcript, or its text alone.
         for answered in (answers, self._json([Message("assistant", [response.text])])):
             for digest in transcript_digests([*run.incoming, *answered])[:1]:
-                self._continued[run.scope, digest] = run.kept_id
+                self._continued[run.scope, digest] = run.record.session_id if run.record else run.session_id
         while len(self._continued) > MOST_TRANSCRIPTS:
             self._continued.popitem(last=False)
 
@@ -215,9 +254,7 @@ class FactMemoryProvider(ContextProvider):
         return record
 
     async def _save_input(self, run: _Run, reading: asyncio.Task[SessionRecord]) -> None:
-        record = await reading
-        await self._save(run.key, record, [*run.unsaved, *run.incoming])
-        self._process(record, LONGEST_ANSWER_S)
+        await self._save(run, await reading, [*run.unsaved, *run.incoming], process_after_s=LONGEST_ANSWER_S)
 
     async def _save_answers(self, run: _Run, answers: list[JsonMessage]) -> None:
         """Store the answers. If the store does not answer, they are stored with the next run of the session."""
@@ -228,16 +265,19 @@ class FactMemoryProvider(ContextProvider):
         record = run.record or await self._read(replace(run, unsaved=said, incoming=[]))
         if run.record is not None:
             record.messages = [*record.messages, *answers]
-        await self._save(run.key, record, said)
-        self._process(record, self._idle_s)
+        await self._save(run, record, said, process_after_s=self._idle_s)
 
-    async def _save(self, key: tuple[Scope, str], record: SessionRecord, said: Sequence[JsonMessage]) -> None:
-        """Store a record, and drop the messages that it contains (`said`) from the unsaved ones."""
+    async def _save(
+        self, run: _Run, record: SessionRecord, said: Sequence[JsonMessage], *, process_after_s: float
+    ) -> None:
+        """Store a record, drop the messages that it contains (`said`) from the unsaved ones, and have it processed."""
         await record.save(await self._anchor.opened(), sorted(self._humans or ()))
         saved = {id(message) for message in said}
-        unsaved = [message for message in self._unsaved.pop(key, ()) if id(message) not in saved]
+        unsaved = [message for message in self._unsaved.pop(run.key, ()) if id(message) not in saved]
         if unsaved:
-            self._unsaved[key] = unsaved
+            self._unsaved[run.key] = unsaved
+        if self._processor is not None:
+            self._processor.start(record.scope, record.session_id, after_s=process_after_s)
 
     def _add_unsaved(self, run: _Run, messages: Sequence[JsonMessage]) -> None:
         """Keep messages until they are stored."""
@@ -256,16 +296,10 @@ class FactMemoryProvider(ContextProvider):
             _log.error("what was said last in session %r is not stored yet", session_id)
 
     async def _save_later(self, run: _Run) -> None:
-        record = await self._read(run)
-        await self._save(run.key, record, run.unsaved)
-        self._process(record, self._idle_s)
+        await self._save(run, await self._read(run), run.unsaved, process_after_s=self._idle_s)
 
     def _json(self, messages: Sequence[Message]) -> list[JsonMessage]:
-        return json_messages(messages, self._clock(), self._humans)
-
-    def _process(self, record: SessionRecord, after_s: float) -> None:
-        if self._processor is not None:
-            self._processor.start(record.scope, record.session_id, after_s=after_s)
+        return [json_message(message, self._clock(), self._humans) for message in messages]
 
     def _scope_of(self, session: AgentSession) -> Scope:
         if self._find_user is None:

@@ -80,14 +80,6 @@ async def read_record(store: Store, scope: Scope, session_id: str) -> SessionRec
     return await store.read(work)
 
 
-def json_messages(messages: Sequence[Message], at: datetime, humans: Collection[str] | None) -> list[JsonMessage]:
-    """Return messages as they are stored. What `humans` (None: anybody) did not say is an agent's, whatever its role.
-
-    Pictures and files are left out, except that they were there.
-    """
-    return [_json_message(message, at, humans) for message in messages]
-
-
 def masked_messages(store: Store, messages: Sequence[JsonMessage]) -> list[JsonMessage]:
     """Return messages as they look in the store: without secrets, and without what was said off the record."""
     people = {message.get("author_name") or "user" for message in messages if message["role"] == "user"}
@@ -110,7 +102,11 @@ def spoken_words(message: Mapping[str, Any]) -> str:
     return "\n".join(content["text"] for content in message["contents"] if content.get("type") == "text")
 
 
-def _json_message(message: Message, at: datetime, humans: Collection[str] | None) -> JsonMessage:
+def json_message(message: Message, at: datetime, humans: Collection[str] | None) -> JsonMessage:
+    """Return a message as it is stored. What `humans` (None: anybody) did not say is an agent's, whatever its role.
+
+    Pictures and files are left out, except that they were there.
+    """
     # What is no JSON value, for example in the arguments of a call, is stored as its text.
     plain: JsonMessage = json.loads(json.dumps(message.to_dict(), default=str))
     contents = (content for content in plain.get("contents", ()) if content.get("type") in KEPT_CONTENTS)
@@ -150,12 +146,10 @@ def _united(known: Sequence[JsonMessage], incoming: Sequence[JsonMessage]) -> li
 
 
 def _keys(messages: Sequence[JsonMessage]) -> list[tuple[str, str]]:
-    return [(message["role"], _key_text(message)) for message in messages]
-
-
-def _key_text(message: JsonMessage) -> str:
-    text = spoken_words(message)
-    return text or json.dumps(message["contents"], sort_keys=True)
+    return [
+        (message["role"], spoken_words(message) or json.dumps(message["contents"], sort_keys=True))
+        for message in messages
+    ]
 
 
 def _state(session_id: str, messages: Sequence[JsonMessage]) -> dict[str, Any]:

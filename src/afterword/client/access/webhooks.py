@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -23,12 +23,12 @@ from afterword.pipeline.background.webhook_sending import (
     WebhookSender,
     parse_webhook_url,
 )
+from afterword.setting_sections import WebhookOptions
 from afterword.store.access import webhooks
 from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost
 from afterword.store.database.engine import Store
 from afterword.store.retry_schedule import Retries
 from afterword.store.transfer.fact_json import iso_instant
-from afterword.webhook_options import WebhookOptions
 
 MOST_POSTS = 100
 """How many posts of a webhook are listed."""
@@ -114,49 +114,49 @@ class Webhooks:
         webhook_id, secret = webhooks.new_webhook_secret()
         in_order = tuple(event for event in WebhookEvent if event in chosen)
         webhook = Webhook(webhook_id, url, tenant, in_order, self._resources.now())
-        store = await self._resources.store()
 
         def add(transaction: Session) -> None:
             if len(webhooks.read_webhooks(transaction, tenant)) >= MOST_WEBHOOKS:
                 raise ArgumentInvalid(f"the tenant {tenant!r} has {MOST_WEBHOOKS} webhooks already; remove one first")
             webhooks.add_webhook(transaction, webhook, secret)
 
-        await store.write(add)
+        await self._resources.write(add)
         return NewWebhook(webhook, secret)
 
     async def list(self, *, tenant: str | None = None) -> tuple[WebhookStatus, ...]:
         """Return the webhooks, oldest first, with the number of their posts in each state."""
-        store = await self._resources.store()
-        hooks = await store.read(partial(webhooks.read_webhooks, tenant=tenant))
-        counts = await store.read(webhooks.count_posts)
+        hooks = await self._resources.read(partial(webhooks.read_webhooks, tenant=tenant))
+        counts = await self._resources.read(webhooks.count_posts)
         return tuple(WebhookStatus(hook, counts.get(hook.id, {})) for hook in hooks)
 
     async def posts(self, webhook_id: str, *, tenant: str | None = None) -> tuple[WebhookPost, ...]:
         """Return the last 100 posts of a webhook, newest first. Raises `NotFound`."""
-        store = await self._resources.store()
-        await store.read(partial(webhooks.read_webhook, webhook_id=webhook_id, tenant=tenant))
-        return tuple(await store.read(partial(webhooks.read_posts, webhook_id=webhook_id, most=MOST_POSTS)))
+        await self._webhook(webhook_id, tenant)
+        return tuple(await self._posts(webhook_id))
 
     async def remove(self, webhook_id: str, *, tenant: str | None = None) -> Webhook:
         """Remove a webhook with its posts, and return it. Raises `NotFound`."""
-        store = await self._resources.store()
-        return await store.write(partial(webhooks.remove_webhook, webhook_id=webhook_id, tenant=tenant))
+        return await self._resources.write(partial(webhooks.remove_webhook, webhook_id=webhook_id, tenant=tenant))
 
     async def retry(self, webhook_id: str, *, tenant: str | None = None) -> int:
         """Queue the posts of a webhook again that were set aside, and return how many. Raises `NotFound`."""
-        store = await self._resources.store()
-        await store.read(partial(webhooks.read_webhook, webhook_id=webhook_id, tenant=tenant))
+        await self._webhook(webhook_id, tenant)
         at = self._resources.now()
-        return await store.write(partial(webhooks.retry_posts, webhook_id=webhook_id, at=at))
+        return await self._resources.write(partial(webhooks.retry_posts, webhook_id=webhook_id, at=at))
 
     async def test(self, webhook_id: str, *, tenant: str | None = None) -> WebhookPost:
         """Send a post of the event "test" at once, and return what became of it. Raises `NotFound`."""
-        store, now = await self._resources.store(), self._resources.now
-        webhook, _ = await store.read(partial(webhooks.read_webhook, webhook_id=webhook_id, tenant=tenant))
-        post = await store.write(partial(webhooks.add_test_post, webhook_id=webhook_id, at=now()))
-        await sender_of(store, self._resources.settings.webhooks, now).try_post(webhook, post)
-        posts = await store.read(partial(webhooks.read_posts, webhook_id=webhook_id, most=MOST_POSTS))
-        return next(sent for sent in posts if sent.id == post.id)
+        webhook, now = await self._webhook(webhook_id, tenant), self._resources.now
+        post = await self._resources.write(partial(webhooks.add_test_post, webhook_id=webhook_id, at=now()))
+        await sender_of(await self._resources.store(), self._resources.settings.webhooks, now).try_post(webhook, post)
+        return next(sent for sent in await self._posts(webhook_id) if sent.id == post.id)
+
+    async def _webhook(self, webhook_id: str, tenant: str | None) -> Webhook:
+        webhook, _ = await self._resources.read(partial(webhooks.read_webhook, webhook_id=webhook_id, tenant=tenant))
+        return webhook
+
+    async def _posts(self, webhook_id: str) -> Sequence[WebhookPost]:
+        return await self._resources.read(partial(webhooks.read_posts, webhook_id=webhook_id, most=MOST_POSTS))
 
     async def send(self) -> None:
         """Send what waits, unless another process does so or did so just now.

@@ -72,12 +72,10 @@ class ScopeFindings(ScopeReading):
         `ArgumentInvalid`.
         """
         statement, topic = " ".join(statement.split()), " ".join(topic.split())
-        for name, text, longest in (
-            ("statement", statement, LONGEST_STATEMENT),
-            ("topic", topic, LONGEST_TOPIC),
-        ):
-            if not 0 < len(text) <= longest:
-                raise ArgumentInvalid(f"the {name} has {len(text)} characters; give 1 to {longest}")
+        longest_of = {"statement": LONGEST_STATEMENT, "topic": LONGEST_TOPIC}
+        for name, text in (("statement", statement), ("topic", topic)):
+            if not 0 < len(text) <= longest_of[name]:
+                raise ArgumentInvalid(f"the {name} has {len(text)} characters; give 1 to {longest_of[name]}")
         return await save_finding(
             await self._store(),
             self.scope,
@@ -101,8 +99,7 @@ class ScopeFindings(ScopeReading):
         return await self._decide_finding(finding_id, FindingReview.DROPPED)
 
     async def _decide_finding(self, finding_id: str, review: FindingReview) -> AgentFinding:
-        store = await self._store()
-        return await store.write(
+        return await self._write(
             lambda transaction: held_findings.decide_finding(transaction, self.scope, finding_id, review)
         )
 
@@ -128,21 +125,19 @@ class ScopeFindings(ScopeReading):
         also what they advised is kept. A finding expires after `days`. Raises `ArgumentInvalid`.
         """
         before = await self.finding_policy()
-        names = before.agents
+        names, mode = before.agents, before.agents_with_tools
         if agents is not None:
             names = tuple(dict.fromkeys([agents] if isinstance(agents, str) else agents))
         if not all(name.strip() for name in names):
             raise ArgumentInvalid("the name of an agent is empty")
         if days is not None and days <= 0:
             raise ArgumentInvalid(f"days={days} is too small; give more than 0")
-        mode = before.agents_with_tools
         if agents_with_tools is not None:
             (mode,) = choices(WithTools, agents_with_tools, "agents_with_tools")
         policy = FindingPolicy(
             names, mode, before.advice if advice is None else advice, before.days if days is None else days
         )
-        store = await self._store()
-        await store.write(partial(finding_settings.set_finding_policy, scope=self.scope, policy=policy))
+        await self._write(partial(finding_settings.set_finding_policy, scope=self.scope, policy=policy))
         return policy
 
     async def tells_other_people(self) -> bool:
@@ -154,6 +149,5 @@ class ScopeFindings(ScopeReading):
 
     async def set_other_people(self, *, are_told: bool) -> bool:
         """Set whether agents are told the words of people who are not the owner of the scope, and return it."""
-        store = await self._store()
-        await store.write(partial(finding_settings.set_other_people, scope=self.scope, are_told=are_told))
+        await self._write(partial(finding_settings.set_other_people, scope=self.scope, are_told=are_told))
         return are_told

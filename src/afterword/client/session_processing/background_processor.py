@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from afterword import telemetry
+from afterword.agents.store_reference import SharedStore, StoreReference, resolve_url
 from afterword.client.process_pool import process_obstacle
 from afterword.client.processing import ProcessingOptions, process
 from afterword.client.resources import Resources
 from afterword.errors import AfterwordError
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Selection, queued_sessions
+from afterword.store.database.engine import Store
 
 _log = telemetry.logs(__name__)
 
@@ -95,13 +98,13 @@ class BackgroundProcessor:
             _log.warning("sessions that ended were not processed (%s)", type(error).__name__)
 
 
+@dataclass(slots=True)
 class _LoopQueue:
     """The sessions that wait in one event loop, each with the time when it is due, and the task that processes them."""
 
-    def __init__(self) -> None:
-        self.due_at: dict[tuple[Scope, str], float] = {}
-        self.changed = asyncio.Event()
-        self.task: asyncio.Task[None] | None = None
+    due_at: dict[tuple[Scope, str], float] = field(default_factory=dict)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
 
 
 def processor_of(resources: Resources, options: ProcessingOptions | None = None) -> BackgroundProcessor:
@@ -109,3 +112,24 @@ def processor_of(resources: Resources, options: ProcessingOptions | None = None)
     if resources.processor is None:
         resources.processor = BackgroundProcessor(resources, options)
     return resources.processor
+
+
+_of_stores: WeakKeyDictionary[Store, BackgroundProcessor] = WeakKeyDictionary()
+_of_urls: dict[str | None, BackgroundProcessor] = {}
+
+
+def processor_of_store(reference: StoreReference | None) -> BackgroundProcessor:
+    """Return the processor of a store, with the settings of the profile and the environment; one for each store.
+
+    Raises `SettingsInvalid`, and `StoreError` if the environment variable of the store is not set.
+    """
+    from afterword.client.app import open as open_app
+
+    if isinstance(reference, Store):
+        if reference not in _of_stores:
+            _of_stores[reference] = BackgroundProcessor(open_app(store=reference).resources)
+        return _of_stores[reference]
+    url = reference.url if isinstance(reference, SharedStore) else resolve_url(reference)
+    if url not in _of_urls:
+        _of_urls[url] = BackgroundProcessor(open_app(url).resources, closes_resources=True)
+    return _of_urls[url]

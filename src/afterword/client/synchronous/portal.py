@@ -73,8 +73,6 @@ class Portal:
 
 
 class _Running:
-    """A thread that has started, and its portal."""
-
     def __init__(self) -> None:
         self.process_id = os.getpid()
         started = Future[BlockingPortal]()

@@ -9,10 +9,9 @@ import functools
 import inspect
 from contextlib import AbstractAsyncContextManager
 
-from afterword.client.access.keys import Keys
-from afterword.client.access.requests import KeyedRequests
+from afterword.client.access.keys import KeyedRequests, Keys
 from afterword.client.access.webhooks import Webhooks
-from afterword.client.agent_access.access import AgentAccess
+from afterword.client.agent_access import AgentAccess
 from afterword.client.app import Afterword, open  # noqa: A004 - as in gzip.open
 from afterword.client.scope_memory import ScopeMemory
 from afterword.client.synchronous.portal import Portal

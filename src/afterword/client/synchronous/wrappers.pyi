@@ -9,10 +9,9 @@ from typing import Any, Self
 from afterword.agents.memory import FactMemory
 from afterword.agents.recorder import Recordable
 from afterword.agents.tools import ToolOfAgent
-from afterword.client.access.keys import NewKey
-from afterword.client.access.requests import OpenRequest
+from afterword.client.access.keys import NewKey, OpenRequest
 from afterword.client.access.webhooks import NewWebhook, WebhookStatus
-from afterword.client.agent_access.access import ToldSession
+from afterword.client.agent_access import ToldSession
 from afterword.client.arguments import (
     Instant,
     Several,

@@ -21,8 +21,7 @@ from autogen_agentchat.state import (
 from autogen_core.models import LLMMessage, UserMessage
 
 from afterword.evaluation.scenarios.scenario import Message, Session
-from afterword.evaluation.scenarios.simulation import Simulation, simulate
-from afterword.evaluation.scenarios.speaker_turns import memory_entries
+from afterword.evaluation.scenarios.simulation import Simulation, memory_entries, simulate
 from afterword.pipeline.errors import SourceInvalid
 
 Json = dict[str, Any]

@@ -10,8 +10,6 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
-from fastapi.security import HTTPAuthorizationCredentials
-from fastapi.security.utils import get_authorization_scheme_param
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -23,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from afterword import Afterword, ApiKey
 from afterword import Scope as MemoryScope
-from afterword.server.access import verified_key
+from afterword.server.access import bearer, verified_key
 from afterword.server.mcp.registration import memory_server
 from afterword.server.mcp.server import NAMELESS_AGENT, ToolCaller
 from afterword.server.problems import Refused
@@ -81,7 +79,7 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request. Raises `Refused` and `KeyInvalid`."""
         request = Request(scope, receive)
-        key = await verified_key(request, _credentials(request))
+        key = await verified_key(request, await bearer(request))
         self._check_origin(request)
         if request.method != "POST":
             # The server has nothing to tell unasked. A stream would only hold a connection.
@@ -108,12 +106,6 @@ class McpEndpoint:
         is_own = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
         if origin is not None and not is_own and origin not in self._origins:
             raise Refused(403, "pages of this origin may not call the service")
-
-
-def _credentials(request: Request) -> HTTPAuthorizationCredentials | None:
-    scheme, secret = get_authorization_scheme_param(request.headers.get("authorization"))
-    is_bearer = scheme.lower() == "bearer" and secret != ""
-    return HTTPAuthorizationCredentials(scheme=scheme, credentials=secret) if is_bearer else None
 
 
 @asynccontextmanager

@@ -12,11 +12,18 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, ToolAnnotations
 from pydantic import Field
 
+from afterword.client.scope_memory import ScopeMemory
 from afterword.errors import AfterwordError
 from afterword.server.mcp.answers import HistoryAnswer, TranscriptAnswer
-from afterword.server.mcp.reading_tools import READING_TOOLS
-from afterword.server.mcp.server import CallerContext, MemoryServer, ToolCaller, memory_of, resource_errors
-from afterword.server.mcp.writing_tools import ASKING_TOOLS, erase_after_asking
+from afterword.server.mcp.server import (
+    NAMELESS_AGENT,
+    CallerContext,
+    MemoryServer,
+    ToolCaller,
+    memory_of,
+    resource_errors,
+)
+from afterword.server.mcp.tools import ASKING_TOOLS, READING_TOOLS, erase_after_asking
 
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -67,3 +74,9 @@ async def _context(
     except AfterwordError as error:
         raise MCPError(INTERNAL_ERROR, str(error)) from error
     return block.text or NOTHING_KNOWN
+
+
+async def serve_stdio(memory: ScopeMemory, *, read_only: bool = False, agent: str = NAMELESS_AGENT) -> None:
+    """Answer the client until it closes standard input. What it finds is saved under the name of `agent`."""
+    caller = ToolCaller(memory.for_agent(), may_write=not read_only, agent=agent)
+    await memory_server(lambda: caller).run_stdio_async()

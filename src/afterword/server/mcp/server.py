@@ -14,7 +14,7 @@ from mcp_types import CallToolResult, InputRequiredResult
 from mcp_types import Tool as ListedTool
 
 from afterword import __version__
-from afterword.client.agent_access.access import AgentAccess
+from afterword.client.agent_access import AgentAccess
 from afterword.errors import AfterwordError, NotFound
 
 INSTRUCTIONS = """\

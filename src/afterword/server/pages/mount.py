@@ -1,37 +1,152 @@
-"""The pages as a part of the service."""
+"""The pages as a part of the service: signing in and out, the first page, and the reader's choices."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from urllib.parse import quote, unquote
 
 from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 
 from afterword import Afterword
-from afterword.errors import AfterwordError
-from afterword.server.pages import (
-    context_page,
-    fact_page,
-    forget_page,
-    memory_page,
-    operations_page,
-    own_data_page,
-    review_page,
-    run_page,
-    session_page,
-    sign_in_pages,
+from afterword.errors import AfterwordError, KeyInvalid
+from afterword.server.pages import fact_pages, memory_pages, operations_page, run_pages
+from afterword.server.pages.rendering import (
+    KEYS_COOKIE,
+    LANGUAGE_COOKIE,
+    LANGUAGES,
+    PREFIX,
+    ZONE_COOKIE,
+    Reader,
+    prepare_pages,
+    render_template,
+    scope_path,
+    send_static,
+    zone_by_name,
 )
-from afterword.server.pages.rendering import PREFIX, prepare_pages
-from afterword.server.pages.sign_in import BrowserSessions
-from afterword.server.pages.static_files import send_static
-from afterword.server.pages.visit import show_error
+from afterword.server.pages.visit import (
+    SESSION_COOKIE,
+    SIGNED_IN_S,
+    BrowserSession,
+    BrowserSessions,
+    Visit,
+    Visitor,
+    page_route,
+    sent_form,
+    show_error,
+    signed_in,
+)
 from afterword.server.problems import Refused
+
+YEAR_S = 365 * 24 * 3600
+
+
+async def show_sign_in(request: Request) -> Response:
+    """Show the form that takes a key."""
+    if await signed_in(request) is not None:
+        return RedirectResponse(f"{PREFIX}/", 303)
+    values = {"target": own_path(request.query_params.get("next", "")), "is_refused": False}
+    return render_template(request, Reader.of(request), "sign_in.html", values)
+
+
+async def sign_in(request: Request) -> Response:
+    """Turn a key into a session of the browser. A session that it had before ends. Raises `Refused`."""
+    form, app = await sent_form(request), request.app.state.afterword
+    target = own_path(form.get("next", ""))
+    try:
+        key = await app.keys.verify(form.get("key", "").strip())
+    except KeyInvalid:
+        values = {"target": target, "is_refused": True}
+        return render_template(request, Reader.of(request), "sign_in.html", values, status=401)
+    await request.app.state.service.count_request(request, key)
+    sessions: BrowserSessions = request.app.state.sessions
+    sessions.end(request.cookies.get(SESSION_COOKIE))
+    answer = RedirectResponse(target or f"{PREFIX}/", 303)
+    _set_session(request, answer, sessions.begin(Visitor(key)))
+    return answer
+
+
+async def open_link(request: Request) -> Response:
+    """Sign the operator in who followed a one-time link.
+
+    The page leads on by itself: a browser would not send a strict cookie along with a redirect from elsewhere.
+    """
+    sessions, reader = request.app.state.sessions, Reader.of(request)
+    target = sessions.use_link(request.query_params.get("link", "")) if request.method == "GET" else None
+    if target is None:
+        values = {"title": reader.text("error.link"), "detail": "", "status": 403}
+        return render_template(request, reader, "error.html", values, status=403)
+    answer = render_template(request, reader, "opened.html", {"target": target})
+    _set_session(request, answer, sessions.begin(Visitor.local()))
+    return answer
+
+
+async def sign_out(visit: Visit) -> Response:
+    """End the session of the browser."""
+    visit.request.app.state.sessions.end(visit.session.id)
+    answer = RedirectResponse(f"{PREFIX}/sign-in", 303)
+    answer.delete_cookie(SESSION_COOKIE, path=PREFIX, httponly=True, samesite="strict")
+    return answer
+
+
+async def show_first(visit: Visit) -> Response:
+    """Lead to the memory of the key, or to the list of memories."""
+    own = visit.visitor.key.scope
+    return RedirectResponse(f"{PREFIX}/operations" if own is None else f"{scope_path(own)}/memory", 303)
+
+
+async def set_reader(request: Request) -> Response:
+    """Keep the language, the zone and the shortcuts that a reader has chosen, and return to the page."""
+    form = await sent_form(request)
+    answer = RedirectResponse(own_path(form.get("next", "")) or f"{PREFIX}/", 303)
+    zone = form.get("zone", "").strip()
+    choices = {
+        LANGUAGE_COOKIE: form.get("language") if form.get("language") in LANGUAGES else None,
+        ZONE_COOKIE: quote(zone, safe="") if zone_by_name(zone) is not None else None,
+        KEYS_COOKIE: "on" if form.get("keys") else "off",
+    }
+    for name, choice in choices.items():
+        if choice is not None:
+            _set_cookie(request, answer, name, choice, age_s=YEAR_S)
+    return answer
+
+
+def own_path(target: str) -> str:
+    """Return a path if it leads to one of the pages, else an empty text: no sign-in leads to another site."""
+    is_own = target.startswith(f"{PREFIX}/") and "//" not in unquote(target) and "\\" not in unquote(target)
+    return target if is_own and target.isprintable() else ""
+
+
+def _set_session(request: Request, answer: Response, session: BrowserSession) -> None:
+    _set_cookie(request, answer, SESSION_COOKIE, session.id, age_s=SIGNED_IN_S, httponly=True)
+
+
+def _set_cookie(
+    request: Request, answer: Response, name: str, value: str, *, age_s: int, httponly: bool = False
+) -> None:
+    is_encrypted = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
+    answer.set_cookie(
+        name, value, max_age=age_s, path=PREFIX, httponly=httponly, samesite="strict", secure=is_encrypted
+    )
+
+
+ROUTES: list[BaseRoute] = [
+    Route("/sign-in", show_sign_in),
+    Route("/sign-in", sign_in, methods=["POST"]),
+    Route("/open", open_link),
+    Route("/reader", set_reader, methods=["POST"]),
+    page_route("/sign-out", sign_out, is_change=True),
+    page_route("/", show_first),
+]
+
+
+PAGES = (operations_page, memory_pages, fact_pages, run_pages)
 
 
 def add_pages(service: FastAPI, app: Afterword) -> None:
@@ -39,16 +154,8 @@ def add_pages(service: FastAPI, app: Afterword) -> None:
     pages = Starlette(
         routes=[
             Route("/static/{name}", send_static),
-            *sign_in_pages.ROUTES,
-            *operations_page.ROUTES,
-            *memory_page.ROUTES,
-            *fact_page.ROUTES,
-            *session_page.ROUTES,
-            *context_page.ROUTES,
-            *review_page.ROUTES,
-            *run_page.ROUTES,
-            *own_data_page.ROUTES,
-            *forget_page.ROUTES,
+            *ROUTES,
+            *(route for pages in PAGES for route in pages.ROUTES),
         ],
         exception_handlers=dict.fromkeys((AfterwordError, Refused, HTTPException, Exception), show_error),
     )

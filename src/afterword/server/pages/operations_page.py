@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from datetime import date
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from afterword import Scope, Spending
 from afterword.errors import ScopeInvalid
-from afterword.server.access import NO_SUCH_MEMORY
-from afterword.server.pages.visit import Visit, for_administrators, page_route
-from afterword.server.problems import Refused
+from afterword.server.access import number_in, opened_scope
+from afterword.server.pages.visit import Visit, page_route
 
 PER_LIST = 25
 DAYS_SHOWN = 31
 CHART_WIDTH = 200
+LONGEST_CURSOR = 18
 T = TypeVar("T", date, Scope)
 
 
-@dataclass(frozen=True, slots=True)
-class CostBar:
+class CostBar(NamedTuple):
     """What was spent on a day or a memory, and how long its bar is in the chart."""
 
     label: date | Scope
@@ -33,30 +32,29 @@ class CostBar:
 
 async def show_operations(visit: Visit) -> Response:
     """Show the memories and what goes on in them."""
-    tenant, prefix = visit.visitor.tenant, visit.query("prefix")
-    costs = await visit.app.costs(tenant=tenant)
+    app, tenant, prefix, scopes_after = visit.app, visit.visitor.tenant, visit.query("prefix"), None
+    with suppress(ScopeInvalid):
+        scopes_after = str(Scope.parse(visit.query("scopes_after")))
+    # What is no cursor counts as none.
+    queue_after, failures_after, audit_after = (
+        None if number_in(visit.query(name), most_digits=LONGEST_CURSOR) is None else visit.query(name)
+        for name in ("queue_after", "failures_after", "audit_after")
+    )
+    failed, costs = ("failed", "set aside"), await app.costs(tenant=tenant)
+    by_amount = sorted(costs.by_scope.items(), key=lambda cost: (-cost[1].micro_usd, -cost[1].tokens, str(cost[0])))
     return visit.render(
         "operations.html",
         prefix=prefix,
-        scopes=await visit.app.scopes(
-            prefix=prefix, tenant=tenant, limit=PER_LIST, after=_scope_cursor(visit.query("scopes_after"))
-        ),
-        queue=await visit.app.sessions(
-            state="pending", tenant=tenant, limit=PER_LIST, after=_number_cursor(visit.query("queue_after"))
-        ),
-        failures=await visit.app.sessions(
-            state=("failed", "set aside"),
-            tenant=tenant,
-            limit=PER_LIST,
-            after=_number_cursor(visit.query("failures_after")),
-        ),
-        jobs=await visit.app.jobs(),
+        scopes=await app.scopes(prefix=prefix, tenant=tenant, limit=PER_LIST, after=scopes_after),
+        queue=await app.sessions(state="pending", tenant=tenant, limit=PER_LIST, after=queue_after),
+        failures=await app.sessions(state=failed, tenant=tenant, limit=PER_LIST, after=failures_after),
+        jobs=await app.jobs(),
         costs=costs,
         charts={
             "day": cost_bars(dict(sorted(costs.by_day.items(), reverse=True)[:DAYS_SHOWN])),
-            "scope": cost_bars(dict(sorted(costs.by_scope.items(), key=_most_first)[:PER_LIST])),
+            "scope": cost_bars(dict(by_amount[:PER_LIST])),
         },
-        audit=await visit.app.audit(tenant=tenant, limit=PER_LIST, after=_number_cursor(visit.query("audit_after"))),
+        audit=await app.audit(tenant=tenant, limit=PER_LIST, after=audit_after),
     )
 
 
@@ -69,19 +67,9 @@ def cost_bars(spent: Mapping[T, Spending]) -> tuple[CostBar, ...]:
     return tuple(CostBar(label, spending, round(CHART_WIDTH * size / most)) for (label, spending), size in sized)
 
 
-def _most_first(entry: tuple[Scope, Spending]) -> tuple[int, int, str]:
-    scope, spent = entry
-    return -spent.micro_usd, -spent.tokens, str(scope)
-
-
 async def queue_failed_session(visit: Visit) -> Response:
     """Queue a failed session again."""
-    try:
-        scope = Scope.parse(visit.form.get("scope", ""))
-    except ScopeInvalid:
-        raise Refused(404, NO_SUCH_MEMORY) from None
-    if not visit.visitor.opens(scope):
-        raise Refused(404, NO_SUCH_MEMORY)
+    scope = opened_scope(visit.form.get("scope", ""), visit.visitor.opens)
     session_id = visit.form.get("session", "")
     async with visit.recorded("retry"):
         await visit.app.retry(session_id, scope=scope)
@@ -89,18 +77,7 @@ async def queue_failed_session(visit: Visit) -> Response:
     return visit.redirect(visit.path_to("operations"), done="retry")
 
 
-def _number_cursor(text: str) -> str | None:
-    return text if text.isascii() and text.isdecimal() and len(text) <= 18 else None
-
-
-def _scope_cursor(text: str) -> str | None:
-    try:
-        return str(Scope.parse(text))
-    except ScopeInvalid:
-        return None
-
-
 ROUTES: list[BaseRoute] = [
-    page_route("/operations", for_administrators(show_operations)),
-    page_route("/operations/retry", for_administrators(queue_failed_session), is_change=True),
+    page_route("/operations", show_operations, is_for_admins=True),
+    page_route("/operations/retry", queue_failed_session, is_change=True, is_for_admins=True),
 ]

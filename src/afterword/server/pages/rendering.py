@@ -1,21 +1,157 @@
-"""Templates become pages: the environment, its filters, and the headers of every page."""
+"""How pages look: templates and texts, the language and zone of the reader, style sheets and scripts."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import tomllib
 from collections.abc import Mapping
-from functools import cache
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
+from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
 from afterword import Scope, Spending
 from afterword.client.values import dollars
-from afterword.server.pages.reader import Reader
-from afterword.server.pages.static_files import versioned
-from afterword.server.pages.texts import LANGUAGES, catalogue
+from afterword.server.problems import Refused
+
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+DEFAULT_LANGUAGE = "en"
+
+
+@cache
+def catalogue(language: str) -> Mapping[str, str]:
+    """Return the texts of a language by their dotted keys."""
+    content = (files(__package__) / "texts" / f"{language}.toml").read_text(encoding="utf-8")
+    return dict(_flat(tomllib.loads(content)))
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    entries: list[tuple[str, str]] = []
+    for key, content in table.items():
+        entries += _flat(content, f"{prefix}{key}.") if isinstance(content, dict) else [(f"{prefix}{key}", content)]
+    return entries
+
+
+def preferred_language(accepted: str) -> str:
+    """Return the first known language of an Accept-Language header."""
+    weighted = []
+    for place, part in enumerate(accepted[:500].split(",")):
+        name, _, weight = part.strip().partition(";q=")
+        try:
+            weighted.append((-float(weight or 1), place, name.split("-")[0].lower()))
+        except ValueError:
+            continue
+    return next((name for _, _, name in sorted(weighted) if name in LANGUAGES), DEFAULT_LANGUAGE)
+
+
+LANGUAGE_COOKIE, ZONE_COOKIE, KEYS_COOKIE = "afterword_language", "afterword_zone", "afterword_keys"
+LONGEST_ZONE_NAME = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The reader of a page."""
+
+    language: str
+    zone_name: str
+    has_shortcuts: bool
+
+    @classmethod
+    def of(cls, request: Request) -> Reader:
+        """Return the reader that sent a request."""
+        language = request.cookies.get(LANGUAGE_COOKIE, "")
+        if language not in LANGUAGES:
+            language = preferred_language(request.headers.get("accept-language", ""))
+        zone_name = unquote(request.cookies.get(ZONE_COOKIE, "UTC"))
+        known = zone_name if zone_by_name(zone_name) is not None else "UTC"
+        return cls(language, known, request.cookies.get(KEYS_COOKIE) != "off")
+
+    def text(self, key: str, **values: object) -> str:
+        """Return a text of the catalogue in the reader's language. Raises `KeyError` for an unknown key."""
+        text = catalogue(self.language)[key]
+        return text.format(**values) if values else text
+
+    def text_or(self, key: str, default: str) -> str:
+        """Return a text of the catalogue, or `default` where it has none."""
+        return catalogue(self.language).get(key, default)
+
+    def instant(self, at: datetime) -> str:
+        """Return an instant in the reader's zone."""
+        return at.astimezone(zone_by_name(self.zone_name) or UTC).strftime(self.text("format.instant"))
+
+    def local_day(self, at: datetime) -> str:
+        """Return the day of an instant where it was said. The day that a statement names is the speaker's own."""
+        return at.strftime(self.text("format.day"))
+
+
+@lru_cache(maxsize=200)
+def zone_by_name(name: str) -> tzinfo | None:
+    """Return the time zone of a name, None if there is no such zone."""
+    if not 0 < len(name) <= LONGEST_ZONE_NAME or not name.isascii():
+        return None
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return None
+
+
+MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "txt": "text/plain"}
+STYLES = ("pico.min.css", "pages.css")
+"""The parts of `styles.css`, which a page loads with one request."""
+YEAR_S = 365 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class _StaticFile:
+    content: bytes
+    compressed: bytes
+    version: str
+    media_type: str
+
+
+@cache
+def static_files() -> dict[str, _StaticFile]:
+    """Return the files of the pages by name."""
+    folder = files(__package__) / "static"
+    contents = {path.name: path.read_bytes() for path in folder.iterdir()}
+    contents["styles.css"] = b"\n".join(contents[name] for name in STYLES)
+    return {
+        name: _StaticFile(
+            content, gzip.compress(content, mtime=0), hashlib.sha256(content).hexdigest()[:16], MEDIA_TYPES[ending]
+        )
+        for name, content in contents.items()
+        if (ending := name.rpartition(".")[2]) in MEDIA_TYPES
+    }
+
+
+def versioned(name: str) -> str:
+    """Return the name of a file with its version, which changes with the content: a browser asks for it once."""
+    return f"{name}?v={static_files()[name].version}"
+
+
+async def send_static(request: Request) -> Response:
+    """Return a file of the pages. Everybody may read it. Raises `Refused`."""
+    file = static_files().get(request.path_params["name"])
+    if file is None:
+        raise Refused(404, "there is no such file")
+    tag, is_for_good = f'"{file.version}"', request.query_params.get("v") == file.version
+    lifetime = f"public, max-age={YEAR_S}, immutable" if is_for_good else "public, max-age=300"
+    headers = {"ETag": tag, "Cache-Control": lifetime, "Vary": "Accept-Encoding"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    is_compressed = "gzip" in request.headers.get("accept-encoding", "")
+    encoding = {"Content-Encoding": "gzip"} if is_compressed else {}
+    content = file.compressed if is_compressed else file.content
+    return Response(content, media_type=file.media_type, headers={**headers, **encoding})
+
 
 PREFIX = "/pages"
 HEADERS = {
@@ -44,13 +180,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["shortened"] = shortened
-    made.filters["dollars"] = amount
-    made.filters["part"] = lambda text: quote(str(text), safe="")
-    made.globals["address"] = address
-    made.globals["scope_path"] = scope_path
-    made.globals["versioned"] = versioned
-    made.globals["languages"] = LANGUAGES
+    made.filters.update(shortened=shortened, dollars=amount, part=lambda text: quote(str(text), safe=""))
+    made.globals.update(address=address, scope_path=scope_path, versioned=versioned, languages=LANGUAGES)
     return made
 
 
@@ -69,11 +200,8 @@ def render_template(
     request: Request, reader: Reader, template: str, values: Mapping[str, Any], *, status: int = 200
 ) -> HTMLResponse:
     """Return a page. `values` are the variables of its template."""
-    content = (
-        environment()
-        .get_template(template)
-        .render({"t": reader.text, "t_or": reader.text_or, "reader": reader, "path": request.url.path, **values})
-    )
+    shared = {"t": reader.text, "t_or": reader.text_or, "reader": reader, "path": request.url.path}
+    content = environment().get_template(template).render({**shared, **values})
     return HTMLResponse(content, status, headers=HEADERS)
 
 

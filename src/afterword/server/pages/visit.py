@@ -1,12 +1,15 @@
-"""One visit of a page: who looks, at whose memory, and what was sent. Every page is reached through `page_route`."""
+"""One visit of a page: who is signed in, at whose memory they look, and what was sent. Every page is a `page_route`."""
 
 from __future__ import annotations
 
 import hmac
+import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.exceptions import HTTPException
@@ -15,13 +18,109 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from afterword import Afterword, ApiKey, RunEffect, Scope, ScopeMemory
-from afterword.errors import AfterwordError, KeyInvalid, NotFound, ScopeInvalid
-from afterword.server.access import NO_SUCH_MEMORY, Service
-from afterword.server.pages.reader import Reader
-from afterword.server.pages.rendering import PREFIX, address, render_template, scope_path
-from afterword.server.pages.sign_in import BrowserSession, BrowserSessions, Visitor
-from afterword.server.paths import path_part
+from afterword.errors import AfterwordError, KeyInvalid, NotFound
+from afterword.server.access import NO_SUCH_MEMORY, Service, number_in, opened_scope, path_part
+from afterword.server.pages.rendering import PREFIX, Reader, address, render_template, scope_path
 from afterword.server.problems import Refused, status_of
+
+SIGNED_IN_S = 12 * 3600
+"""How long a browser stays signed in."""
+LINK_S = 600
+"""How long a one-time link may be used."""
+MOST_SIGNED_IN = 10_000
+MOST_OF_ONE_KEY = 20
+"""How many browsers one key signs in; the one that signed in first is signed out. So no key can sign out others."""
+LOCAL_KEY_ID = "inspect"
+"""Stands for `afterword inspect` in the audit, where no key is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Whoever looks at the pages: the holder of a key, or with `is_local` the operator of this machine.
+
+    The operator opens every memory of the store, without a stored key.
+    """
+
+    key: ApiKey
+    is_local: bool = False
+
+    @classmethod
+    def local(cls) -> Visitor:
+        """Return the operator of this machine."""
+        key = ApiKey(LOCAL_KEY_ID, "afterword inspect", "default", None, False, True, created_at=datetime.now(UTC))
+        return cls(key, is_local=True)
+
+    def opens(self, scope: Scope) -> bool:
+        """Whether the visitor may see the memory of a scope."""
+        return self.is_local or self.key.opens(scope)
+
+    @property
+    def tenant(self) -> str | None:
+        """The tenant that an administrator sees; None for the operator, who sees all."""
+        return None if self.is_local else self.key.tenant
+
+    def key_for(self, scope: Scope | None) -> ApiKey:
+        """Return the key under which a change of a scope is audited."""
+        return replace(self.key, tenant=scope.tenant) if self.is_local and scope is not None else self.key
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSession:
+    """A signed-in browser. `csrf` stands in every form, so that no other site can send one."""
+
+    id: str = field(repr=False)
+    visitor: Visitor
+    csrf: str = field(repr=False)
+    expires: float
+
+
+@dataclass(slots=True)
+class BrowserSessions:
+    """The signed-in browsers and the unused one-time links of a process."""
+
+    clock: Callable[[], float] = time.time
+    _sessions: dict[str, BrowserSession] = field(default_factory=dict, repr=False)
+    _links: dict[str, tuple[float, str]] = field(default_factory=dict, repr=False)
+
+    def begin(self, visitor: Visitor) -> BrowserSession:
+        """Sign a visitor in. The id is always a new one, so that nobody can plant a known id before."""
+        self._discard_expired()
+        # Sessions are stored in the order in which they began.
+        of_key = [session.id for session in self._sessions.values() if session.visitor.key.id == visitor.key.id]
+        for session_id in of_key[: 1 - MOST_OF_ONE_KEY]:
+            self.end(session_id)
+        if len(self._sessions) >= MOST_SIGNED_IN:
+            self.end(next(iter(self._sessions)))
+        expires = self.clock() + SIGNED_IN_S
+        session = BrowserSession(secrets.token_urlsafe(32), visitor, secrets.token_urlsafe(24), expires)
+        self._sessions[session.id] = session
+        return session
+
+    def find(self, session_id: str | None) -> BrowserSession | None:
+        """Return a session that has not expired, None otherwise."""
+        session = self._sessions.get(session_id or "")
+        return session if session is not None and session.expires > self.clock() else None
+
+    def end(self, session_id: str | None) -> None:
+        """Sign out."""
+        self._sessions.pop(session_id or "", None)
+
+    def make_link(self, path: str) -> str:
+        """Return the secret of a link that signs the operator in once and leads to `path`."""
+        secret = secrets.token_urlsafe(32)
+        self._links[secret] = (self.clock() + LINK_S, path)
+        return secret
+
+    def use_link(self, secret: str) -> str | None:
+        """Return where an unused link leads, and use it up; None if it is unknown, used or expired."""
+        expires, path = self._links.pop(secret, (0.0, ""))
+        return path if expires > self.clock() else None
+
+    def _discard_expired(self) -> None:
+        now = self.clock()
+        for session in [session for session in self._sessions.values() if session.expires <= now]:
+            del self._sessions[session.id]
+
 
 SESSION_COOKIE = "afterword_session"
 MOST_FIELDS = 100
@@ -57,8 +156,7 @@ class Visit:
 
     def page_number(self) -> int:
         """Return the number of the page of a list, from 1."""
-        number = self.query("page")
-        return max(1, int(number)) if number.isascii() and number.isdecimal() and len(number) < 7 else 1
+        return max(1, number_in(self.query("page"), most_digits=6) or 1)
 
     def path_value(self, name: str) -> str:
         """Return a part of the path as it was meant."""
@@ -66,9 +164,7 @@ class Visit:
 
     def path_to(self, *parts: str) -> str:
         """Return the path of a page of this memory."""
-        if self.scope is None:
-            return "/".join((PREFIX, *parts))
-        return "/".join((scope_path(self.scope), *parts))
+        return "/".join((PREFIX if self.scope is None else scope_path(self.scope), *parts))
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page."""
@@ -84,10 +180,8 @@ class Visit:
 
     def done(self) -> dict[str, str] | None:
         """Return what the change before this page did, as the address says; None if it says nothing known."""
-        name, run = self.query("done"), self.query("run")
-        text = self.reader.text_or(f"done.{name}", "")
-        is_number = run.isascii() and run.isdecimal() and len(run) < 12
-        return {"text": text, "run": run if is_number else ""} if text else None
+        run, text = self.query("run"), self.reader.text_or(f"done.{self.query('done')}", "")
+        return {"text": text, "run": "" if number_in(run, most_digits=11) is None else run} if text else None
 
     def redirect(self, path: str, **query: object) -> Response:
         """Return the way to the next page after a change."""
@@ -108,34 +202,32 @@ class Visit:
 Page = Callable[[Visit], Awaitable[Response]]
 
 
-def page_route(path: str, page: Page, *, is_change: bool = False) -> Route:
-    """Return the route of a page for signed-in visitors; with `is_change` it answers a form that was sent."""
+def page_route(path: str, page: Page, *, is_change: bool = False, is_for_admins: bool = False) -> Route:
+    """Return the route of a page for signed-in visitors, or with `is_for_admins` for administrators alone.
+
+    With `is_change` it answers a form that was sent.
+    """
 
     async def endpoint(request: Request) -> Response:
         session = await signed_in(request)
         if session is None:
-            return _to_sign_in(request)
+            target = request.url.path if request.method == "GET" else ""
+            return RedirectResponse(address(f"{PREFIX}/sign-in", next=target if target != f"{PREFIX}/" else ""), 303)
         visit = Visit(request, request.app.state.afterword, session, Reader.of(request))
-        visit.scope = _scope_in_path(visit)
+        if "scope_id" in request.path_params:
+            parts = [visit.path_value(name) for name in ("tenant", "scope_kind", "scope_id")]
+            visit.scope = opened_scope("/".join(parts), session.visitor.opens, tenant=parts[0])
         if is_change:
             visit.form = await sent_form(request)
-            check_form(visit.form, session.csrf)
+            if not hmac.compare_digest(visit.form.get("csrf", "").encode(), session.csrf.encode()):
+                raise Refused(403, "this form has expired; open the page again")
             if session.visitor.key.is_read_only:
                 raise Refused(403, "this key may only read")
-        return await page(visit)
-
-    return Route(path, endpoint, methods=["POST" if is_change else "GET"])
-
-
-def for_administrators(page: Page) -> Page:
-    """Return a page that others than administrators are refused."""
-
-    async def checked(visit: Visit) -> Response:
-        if not visit.visitor.key.is_admin:
+        if is_for_admins and not session.visitor.key.is_admin:
             raise Refused(403, "this needs an admin key")
         return await page(visit)
 
-    return checked
+    return Route(path, endpoint, methods=["POST" if is_change else "GET"])
 
 
 async def signed_in(request: Request) -> BrowserSession | None:
@@ -153,36 +245,9 @@ async def signed_in(request: Request) -> BrowserSession | None:
     except (KeyInvalid, NotFound):
         sessions.end(session.id)
         return None
-    await check_rate(request, key)
+    await service.count_request(request, key)
     # The key may open another memory by now: a rename or a merge moves it.
     return replace(session, visitor=Visitor(key))
-
-
-async def check_rate(request: Request, key: ApiKey) -> None:
-    """Count a request with a key. Raises `Refused` if there were too many."""
-    service: Service = request.app.state.service
-    request.state.key_id = key.id
-    if not await service.limiter.hit(service.limit, key.id):
-        raise Refused(429, "too many requests with this key")
-
-
-def _to_sign_in(request: Request) -> Response:
-    target = request.url.path if request.method == "GET" else ""
-    return RedirectResponse(address(f"{PREFIX}/sign-in", next=target if target != f"{PREFIX}/" else ""), 303)
-
-
-def _scope_in_path(visit: Visit) -> Scope | None:
-    """Return the scope that the path names. Raises `Refused` alike if it is unknown or another one's."""
-    if "scope_id" not in visit.request.path_params:
-        return None
-    tenant, *names = (visit.path_value(name) for name in ("tenant", "scope_kind", "scope_id"))
-    try:
-        scope = Scope.parse("/".join((tenant, *names)))
-    except ScopeInvalid:
-        raise Refused(404, NO_SUCH_MEMORY) from None
-    if scope.tenant != tenant or not visit.visitor.opens(scope):
-        raise Refused(404, NO_SUCH_MEMORY)
-    return scope
 
 
 async def sent_form(request: Request) -> dict[str, str]:
@@ -200,30 +265,63 @@ async def sent_form(request: Request) -> dict[str, str]:
         raise Refused(400, "the form cannot be read") from None
 
 
-def check_form(form: dict[str, str], csrf: str) -> None:
-    """Raise `Refused` unless a form was made for this browser."""
-    if not hmac.compare_digest(form.get("csrf", "").encode(), csrf.encode()):
-        raise Refused(403, "this form has expired; open the page again")
-
-
-def _status_and_detail(error: Exception) -> tuple[int, str]:
-    """Return the status of an error, and what its page says. The message of a fault of the store names its address."""
+async def show_error(request: Request, error: Exception) -> Response:
+    """Return the page that tells of an error. The message of a fault of the store is left out: it names its address."""
+    status, detail, reader = 500, "", Reader.of(request)
     match error:
         case Refused():
-            return error.status, error.detail
+            status, detail = error.status, error.detail
         case HTTPException():
-            return error.status_code, ""
+            status = error.status_code
         case AfterwordError():
-            is_about_request = error.is_usage or isinstance(error, NotFound)
-            return status_of(error), str(error) if is_about_request else ""
-        case _:
-            return 500, ""
-
-
-async def show_error(request: Request, error: Exception) -> Response:
-    """Return the page that tells of an error."""
-    status, detail = _status_and_detail(error)
-    reader = Reader.of(request)
+            status = status_of(error)
+            detail = str(error) if error.is_usage or isinstance(error, NotFound) else ""
     title = reader.text_or(f"error.{status}", reader.text("error.500"))
     values = {"title": title, "detail": "" if status == 404 else detail, "status": status}
     return render_template(request, reader, "error.html", values, status=status)
+
+
+PER_PAGE = 50
+SHOWN_STATUSES = ("current", "contested", "pending", "superseded", "retracted", "expired")
+"""The statuses of facts in the order in which pages name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageOfList:
+    """Where a page stands in a list."""
+
+    number: int
+    last: int
+    total: int
+    per_page: int = PER_PAGE
+
+    @classmethod
+    def of(cls, total: int, number: int, per_page: int = PER_PAGE) -> PageOfList:
+        """Return the page of this number, or the last one if there are fewer."""
+        last = max(1, -(-total // per_page))
+        return cls(min(number, last), last, total, per_page)
+
+    @property
+    def first_row(self) -> int:
+        """The number of the first row of the page, from 0."""
+        return (self.number - 1) * self.per_page
+
+
+class Counted(Protocol):
+    """A part of a list, with how many rows there are in all."""
+
+    @property
+    def total(self) -> int: ...  # noqa: D102 - described above
+
+
+Rows = TypeVar("Rows", bound=Counted)
+
+
+async def page_or_last(rows_from: Callable[..., Awaitable[Rows]], number: int) -> tuple[Rows, PageOfList]:
+    """Return the rows of a page and where it stands; of the last page, if there are fewer.
+
+    `rows_from` reads the rows of a page, without the first `offset` rows.
+    """
+    rows = await rows_from(offset=(number - 1) * PER_PAGE)
+    page = PageOfList.of(rows.total, number)
+    return (rows if page.number == number else await rows_from(offset=page.first_row)), page

@@ -18,8 +18,7 @@ from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_l
 from afterword.recall.bm25 import Array
 from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole, room_for_facts
 from afterword.recall.past_questions import is_about_the_past
-from afterword.recall.ranking import MeaningScores
-from afterword.recall.vectors import Embedder
+from afterword.recall.vectors import Embedder, Nearness
 from afterword.store.database.engine import Store
 from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.layer_sources import LayerSource, layer_source
@@ -128,7 +127,7 @@ async def recall(
     return replace(recalled, former=tuple(layers.former), layers=layers)
 
 
-async def _near(store: Store, view: View, query: str, embedder: Embedder | None) -> tuple[MeaningScores | None, int]:
+async def _near(store: Store, view: View, query: str, embedder: Embedder | None) -> tuple[Nearness | None, int]:
     """Return how near the facts are to the query in meaning, None without an embedder, and how many lack a vector."""
     return (None, 0) if embedder is None else await meaning(store, view, query, embedder)
 
@@ -248,7 +247,7 @@ def _with_former_units(source: LayerSource, units: Units, query: str, former_ids
 
 
 def _parts(
-    view: View, source: LayerSource, query: str, facts: Sequence[Fact], *, past: bool, meaning: MeaningScores | None
+    view: View, source: LayerSource, query: str, facts: Sequence[Fact], *, past: bool, meaning: Nearness | None
 ) -> tuple[Mapping[str, float], ...]:
     names = [fact.id for fact in facts]
     parts = view.index.parts(query, names, meaning=meaning) | (source.former_index.parts(query, names) if past else {})

@@ -16,8 +16,8 @@ from afterword.facts.renames import CurrentNames, current_names
 from afterword.facts.transcripts import TurnPlace
 from afterword.facts.validity.timeline import facts_at
 from afterword.recall.bm25 import Array
-from afterword.recall.former_values import former_value
-from afterword.recall.line_cache import LineCache
+from afterword.recall.layers import LineCache
+from afterword.recall.named_values import former_value
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.vectors import Vectors
 from afterword.store.reading.fact_lists import FactLists, KeptLists

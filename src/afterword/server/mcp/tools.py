@@ -1,28 +1,155 @@
-"""The tools that ask for changes. An agent's word alone decides nothing: the person is asked, or a review waits."""
+"""The tools of agents: those that read, none of which creates a scope, and those that ask for changes."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Literal
 
-from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
+from mcp.server.mcpserver import AcceptedElicitation, DeclinedElicitation, Elicit, ElicitationResult, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 
-from afterword.client.agent_access.access import AgentAccess
+from afterword.client.agent_access import AgentAccess
 from afterword.client.values import LONGEST_STATEMENT, LONGEST_TOPIC, RequestOutcome, RequestStatus, SavingOutcome
-from afterword.server.mcp.answers import ForgetAnswer, RequestAnswer
-from afterword.server.mcp.confirmation import (
-    ApprovalForm,
-    ErasureForm,
-    NotAsked,
-    PersonAnswer,
-    approval_of,
-    can_ask,
-    is_open,
+from afterword.server.mcp.answers import (
+    ContextAnswer,
+    FactsAnswer,
+    FindingListAnswer,
+    ForgetAnswer,
+    HistoryAnswer,
+    RecallAnswer,
+    RequestAnswer,
+    SessionsAnswer,
 )
-from afterword.server.mcp.reading_tools import FactId, Kinds
 from afterword.server.mcp.server import CallerContext, caller_of, memory_of, tool_errors
+
+MOST_ROWS = 100
+Kinds = Literal["preference", "entity", "decision"]
+Query = Annotated[str, Field(max_length=2000, description="A question, or a few words about what you want to know.")]
+Limit = Annotated[int, Field(ge=1, le=MOST_ROWS, description="At most how many.")]
+After = Annotated[str | None, Field(description="`next` of the page before.")]
+Tags = Annotated[list[str] | None, Field(description="Only facts that have all of these tags.")]
+FactId = Annotated[str, Field(min_length=6, description="The id of a fact, or at least its first 6 digits.")]
+
+
+async def recall_notes(
+    query: Query, ctx: CallerContext, limit: Limit = 10, kind: Kinds | None = None, tags: Tags = None
+) -> RecallAnswer:
+    """Find facts and what the person said that match a question, best first, each with its session and turn.
+
+    With a kind or tags only facts are found. An empty query gives every fact.
+    """
+    with tool_errors():
+        return RecallAnswer.of(await memory_of(ctx).search(query, limit=limit, kind=kind, tags=tags or ()))
+
+
+async def list_told_facts(
+    ctx: CallerContext,
+    status: Annotated[
+        Literal["holds", "held before", "all"], Field(description="Whether the facts hold now, or held before.")
+    ] = "holds",
+    kind: Kinds | None = None,
+    about: Annotated[str | None, Field(description="A person or thing by name; user for the memory's owner.")] = None,
+    tags: Tags = None,
+    limit: Limit = 50,
+    after: After = None,
+) -> FactsAnswer:
+    """List facts in the order in which they were said, in pages."""
+    statuses = {"holds": None, "held before": ("superseded", "expired"), "all": "all"}[status]
+    with tool_errors():
+        page = await memory_of(ctx).facts(
+            status=statuses, kind=kind, about=about, tags=tags or (), limit=limit, after=after
+        )
+        return FactsAnswer.of(page)
+
+
+async def show_fact(fact_id: FactId, ctx: CallerContext) -> HistoryAnswer:
+    """Show one fact with its evidence and its history: who said it in which session and turn, and what it replaced."""
+    with tool_errors():
+        return HistoryAnswer.of(await memory_of(ctx).history(fact_id))
+
+
+async def show_context(
+    ctx: CallerContext,
+    question: Annotated[str, Field(max_length=2000, description="The question to answer; empty for an overview.")] = "",
+    budget_tokens: Annotated[
+        int | None, Field(ge=1, le=20_000, description="The largest size of the block; by default as configured.")
+    ] = None,
+) -> ContextAnswer:
+    """Return the block of notes that an agent with this memory is told for a question."""
+    with tool_errors():
+        return ContextAnswer.of(await memory_of(ctx).context(question, budget_tokens=budget_tokens, most_left_out=0))
+
+
+async def list_told_findings(
+    ctx: CallerContext,
+    agent: Annotated[str | None, Field(max_length=100, description="Only findings of the agent of this name.")] = None,
+    limit: Limit = 20,
+) -> FindingListAnswer:
+    """List what agents found by their own work and later conversations may use, the newest first."""
+    with tool_errors():
+        return FindingListAnswer.of(await memory_of(ctx).findings(agent=agent, limit=limit))
+
+
+async def list_told_sessions(ctx: CallerContext, limit: Limit = 50, after: After = None) -> SessionsAnswer:
+    """List the conversations that the memory knows, oldest first. The resource memory://sessions/{id} shows one."""
+    with tool_errors():
+        return SessionsAnswer.of(await memory_of(ctx).sessions(limit=limit, after=after))
+
+
+READING_TOOLS: Mapping[str, Callable[..., Awaitable[BaseModel]]] = {
+    "recall": recall_notes,
+    "list_facts": list_told_facts,
+    "get_fact": show_fact,
+    "get_context": show_context,
+    "list_sessions": list_told_sessions,
+    "list_findings": list_told_findings,
+}
+
+
+class PersonAnswer(BaseModel):
+    """What is known of the person's answer before a tool runs."""
+
+
+class ApprovalForm(PersonAnswer):
+    """The form that asks whether a request is right."""
+
+    agree: bool = Field(default=True, title="Agree", description="The memory keeps this.")
+
+
+class ErasureForm(PersonAnswer):
+    """The form that asks whether to erase."""
+
+    erase: bool = Field(default=False, title="Erase for good", description="It cannot be undone.")
+
+
+class NotAsked(PersonAnswer):
+    """The person was not asked: nothing waits for an answer, or the client cannot ask."""
+
+    outcome: RequestOutcome
+
+
+def can_ask(context: CallerContext) -> bool:
+    """Return whether the client can show a form to the person."""
+    capabilities = context.client_capabilities
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def is_open(outcome: RequestOutcome) -> bool:
+    """Return whether the person may decide a request in a form. A command to an assistant is left to a review."""
+    waits = outcome.answer in (RequestStatus.HELD, RequestStatus.WAITING) and outcome.run_id is not None
+    return waits and not outcome.is_command
+
+
+def approval_of(answer: ElicitationResult[PersonAnswer]) -> bool | None:
+    """Return whether the person has agreed, None if there is no answer."""
+    if isinstance(answer, AcceptedElicitation):
+        if isinstance(answer.data, ApprovalForm):
+            return answer.data.agree
+        return answer.data.erase if isinstance(answer.data, ErasureForm) else None
+    return False if isinstance(answer, DeclinedElicitation) else None
+
 
 Statement = Annotated[
     str, Field(min_length=1, max_length=400, description="One sentence, for example 'The user lives in Bergen.'")
@@ -30,7 +157,7 @@ Statement = Annotated[
 About = Annotated[str, Field(max_length=100, description="Whom or what it is about; empty for the memory's owner.")]
 Attribute = Annotated[str, Field(max_length=60, description="What it is about in one or two words, such as 'home'.")]
 Value = Annotated[str, Field(max_length=200, description="The value alone, for example 'Bergen'.")]
-Tags = Annotated[list[str] | None, Field(max_length=20, description="Words to find it by.")]
+NewTags = Annotated[list[str] | None, Field(max_length=20, description="Words to find it by.")]
 FindingText = Annotated[
     str, Field(min_length=1, max_length=LONGEST_STATEMENT, description="One sentence that is clear by itself.")
 ]
@@ -57,7 +184,7 @@ async def propose_memory(
     about: About = "",
     attribute: Attribute = "",
     value: Value = "",
-    tags: Tags = None,
+    tags: NewTags = None,
 ) -> RequestAnswer:
     """Ask to keep something the person has just said, for later conversations.
 
@@ -226,7 +353,6 @@ def _outcome_before(answer: ElicitationResult[PersonAnswer]) -> RequestOutcome |
 async def _settled(
     memory: AgentAccess, outcome: RequestOutcome, answer: ElicitationResult[PersonAnswer], *, done: str
 ) -> RequestAnswer:
-    """Carry out the person's answer, and return what became of the request."""
     approved = approval_of(answer)
     if approved is not None and is_open(outcome):
         await memory.decide(outcome, approved=approved)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from afterword.evaluation.results import Evaluation, Result
+from afterword.evaluation.measurement import Evaluation, Result
+from afterword.evaluation.opinions import OpinionReport
 from afterword.evaluation.scenarios.scenario import one_line
-from afterword.evaluation.scoring.opinions import OpinionReport
-from afterword.evaluation.scoring.scores import Share
+from afterword.evaluation.scorer import Share
 from afterword.pipeline.errors import SourceInvalid
 
 BEGIN, END = "<!-- scorecard -->", "<!-- end of scorecard -->"
@@ -96,27 +96,24 @@ def opinion_lines(opinions: OpinionReport | None) -> list[str]:
 
 def _rows(evaluation: Evaluation) -> dict[str, Callable[[Result], str]]:
     estimated = " (estimated: characters by four)" if evaluation.recording else ""
-    shares = {label: _share_cell(name) for name, label in LABELS.items()}
+
+    def cell_of(name: str) -> Callable[[Result], str]:
+        return lambda result: share_text(result.total.shares[name])
+
     return {
-        **shares,
+        **{label: cell_of(name) for name, label in LABELS.items()},
         "current facts that repeat others": lambda result: f"{result.total.duplicates} of {result.total.current_facts}",
         "facts a session": lambda result: f"{result.per_session(result.total.facts):.1f}",
         "words a fact": lambda result: f"{result.total.words / result.total.facts:.0f}" if result.total.facts else "-",
         "model calls a session": lambda result: f"{result.per_session(result.usage.calls):.1f}",
         "repairs a session": lambda result: f"{result.per_session(result.trial.usage.repairs):.2f}",
-        f"prompt tokens a session{estimated}": _per_session(lambda result: result.usage.prompt_tokens),
-        f"completion tokens a session{estimated}": _per_session(lambda result: result.usage.completion_tokens),
+        f"prompt tokens a session{estimated}": lambda result: f"{result.per_session(result.usage.prompt_tokens):.0f}",
+        f"completion tokens a session{estimated}": (
+            lambda result: f"{result.per_session(result.usage.completion_tokens):.0f}"
+        ),
         "pairs left unjudged": lambda result: str(result.trial.unjudged),
         "sessions that failed": lambda result: f"{len(result.trial.failures)} of {result.total.sessions}",
     }
-
-
-def _per_session(amount: Callable[[Result], int]) -> Callable[[Result], str]:
-    return lambda result: f"{result.per_session(amount(result)):.0f}"
-
-
-def _share_cell(name: str) -> Callable[[Result], str]:
-    return lambda result: share_text(result.total.shares[name])
 
 
 def _heading(evaluation: Evaluation) -> str:

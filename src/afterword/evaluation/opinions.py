@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict, Field
 
 from afterword.evaluation.scenarios.scenario import Scenario, Story
-from afterword.evaluation.scoring.scorer import unmatched_facts
+from afterword.evaluation.scorer import unmatched_facts
 from afterword.extractors.errors import AnswerInvalid, ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.client import Message, ModelClient

@@ -1,27 +1,28 @@
-"""One scope as an agent may use it."""
+"""One scope as an agent may use it: what it may be told of it, with clean texts, and what it may ask for.
+
+Every text is on one line, without invisible characters, disguised letters and tags of a block, as in the block.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from afterword.client.agent_access.cleaning import (
-    cleaned_assertion,
-    cleaned_fact,
-    cleaned_finding,
-    cleaned_hit,
-    cleaned_turn,
-)
 from afterword.client.arguments import Several, choices, fact_cursor, fact_filter, page, tag_names
-from afterword.client.results import ContextBlock, FactOrigin, FactPage, SearchResults, SessionPage
+from afterword.client.results import ContextBlock, FactOrigin, FactPage, SearchHit, SearchResults, SessionPage
 from afterword.errors import ArgumentInvalid, NotFound
-from afterword.facts.assertions import OWNER, Kind
+from afterword.extractors.grounding import LONGEST
+from afterword.extractors.slot_relation import relation
+from afterword.facts.assertions import OWNER, Assertion, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
 from afterword.facts.owners import is_generic
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import SourceTurn
 from afterword.facts.words import folded, snake_case
+from afterword.privacy.prompt_injection import commands_assistant
+from afterword.recall.block import safe_line
 from afterword.store import requests
 from afterword.store.entered_statements import Entry
 from afterword.store.findings.saved_findings import SavedFinding
@@ -35,6 +36,67 @@ from afterword.store.sessions import SavedSession
 if TYPE_CHECKING:
     from afterword.client.resources import Resources
     from afterword.client.scope_memory import ScopeMemory
+
+
+T = TypeVar("T")
+
+_TEXTS = ("subject", "attribute", "value", "statement", "limited_to", "outcome", "former_name")
+
+
+def _texts(said: Fact | Assertion) -> dict[str, Any]:
+    """Return the clean texts that a fact and an assertion both have. A quote that commands an assistant is empty."""
+    texts: dict[str, Any] = {name: _cleaned(getattr(said, name)) for name in _TEXTS}
+    evidence = (
+        replace(
+            source,
+            quote="" if commands_assistant(source.quote) else safe_line(source.quote),
+            speaker=_cleaned(source.speaker),
+        )
+        for source in said.evidence
+    )
+    return {**texts, "evidence": tuple(evidence), "tags": tuple(map(safe_line, said.tags))}
+
+
+def cleaned_fact(fact: Fact) -> Fact:
+    """Return a fact with clean texts."""
+    exceptions = tuple(map(cleaned_fact, fact.exceptions))
+    return replace(fact, **_texts(fact), former=_cleaned(fact.former), exceptions=exceptions)
+
+
+def cleaned_assertion(assertion: Assertion) -> Assertion:
+    """Return an assertion with clean texts."""
+    return replace(assertion, **_texts(assertion), speaker=_cleaned(assertion.speaker))
+
+
+def cleaned_finding(finding: AgentFinding) -> AgentFinding:
+    """Return a finding with clean texts, without the words of its session."""
+    return replace(
+        finding,
+        agent=safe_line(finding.agent),
+        topic=safe_line(finding.topic),
+        statement=safe_line(finding.statement),
+        source=_cleaned(finding.source),
+        evidence=(),
+    )
+
+
+def cleaned_turn(turn: SourceTurn) -> SourceTurn:
+    """Return a turn that may be shown, with clean words."""
+    return replace(turn, speaker=safe_line(turn.speaker), text=safe_line(turn.text))
+
+
+def cleaned_hit(hit: SearchHit) -> SearchHit:
+    """Return a search hit with clean texts."""
+    return replace(
+        hit,
+        fact=cleaned_fact(hit.fact) if hit.fact is not None else None,
+        turn=cleaned_turn(hit.turn) if hit.turn is not None else None,
+        finding=cleaned_finding(hit.finding) if hit.finding is not None else None,
+    )
+
+
+def _cleaned(text: str | None) -> str | None:
+    return None if text is None else safe_line(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,24 +199,18 @@ class AgentAccess:
     async def session(self, session_id: str) -> ToldSession:
         """Return a session as agents may be shown it. Raises `NotFound` if the scope has no such session."""
         details = await self._memory.session(session_id)
-        store, at = await self._resources.store(), self._resources.now()
-        turns = await read_told_turns(store, self.scope, session_id, at=at)
+        turns = await self._call(read_told_turns, session_id)
         facts = [
-            fact
+            cleaned_fact(fact)
             for fact in await self._agent_facts()
             if any(evidence.session_id == session_id for evidence in fact.evidence)
         ]
-        return ToldSession(
-            details.session,
-            tuple(map(cleaned_turn, turns)),
-            tuple(map(cleaned_fact, facts)),
-            len(details.turns) - len(turns),
-        )
+        left_out = len(details.turns) - len(turns)
+        return ToldSession(details.session, tuple(map(cleaned_turn, turns)), tuple(facts), left_out)
 
     async def findings(self, *, agent: str | None = None, limit: int | None = None) -> tuple[AgentFinding, ...]:
         """Return what agents found and other agents are told of it, the newest first. No person said it."""
-        store, at = await self._resources.store(), self._resources.now()
-        findings = await read_told_findings(store, self.scope, at=at)
+        findings = await self._call(read_told_findings)
         return tuple(cleaned_finding(each) for each in findings if agent is None or each.agent == agent)[:limit]
 
     async def save_finding(self, statement: str, *, agent: str, topic: str) -> SavedFinding:
@@ -163,8 +219,6 @@ class AgentAccess:
         What the agent has read before is not known, so it counts as found after tool output, and what the memory told
         the agent does not last longer. Raises `ArgumentInvalid`.
         """
-        from afterword.recall.block import safe_line
-
         return await self._memory.save_finding(
             safe_line(statement), agent=agent, topic=safe_line(topic), after_tools=True, is_from_notes=True
         )
@@ -184,22 +238,21 @@ class AgentAccess:
         `about` is whom it is about, by default the owner of the memory. Its status is `DONE`, without a run, if the
         same sentence holds already. Raises `ArgumentInvalid`.
         """
-        from afterword.extractors.slot_relation import relation
-
         statement = checked_text("statement", statement)
         (known_kind,) = choices(Kind, kind, "kind")
         if any(fact.is_served and folded(fact.statement) == folded(statement) for fact in await self._agent_facts()):
             return RequestOutcome(requests.RequestStatus.DONE)
+        name = checked_text("about", about, may_be_empty=True)
+        is_own_name = self.scope.kind is ScopeKind.USER and folded(name) == folded(self.scope.id)
         entry = Entry(
             statement,
             known_kind,
-            self._subject(about),
+            OWNER if not name or is_generic(name) or is_own_name else name,
             snake_case(checked_text("attribute", attribute, may_be_empty=True)) or "note",
             checked_text("value", value, may_be_empty=True) or None,
             tags=tag_names(tags),
         )
-        store, at = await self._resources.store(), self._resources.now()
-        return await requests.request_statement(store, self.scope, entry, word=None, relate=relation, at=at)
+        return await self._call(requests.request_statement, entry, word=None, relate=relation)
 
     async def correct(self, fact_id: str, statement: str, *, value: str = "", changed: bool = False) -> RequestOutcome:
         """Ask to replace a fact by another sentence, and return what became of the request.
@@ -216,14 +269,11 @@ class AgentAccess:
             checked_text("value", value, may_be_empty=True) or None,
             tags=fact.tags,
         )
-        store, at = await self._resources.store(), self._resources.now()
-        return await requests.request_correction(store, self.scope, fact, entry, is_change=changed, at=at)
+        return await self._call(requests.request_correction, fact, entry, is_change=changed)
 
     async def withdraw(self, fact_id: str) -> RequestOutcome:
         """Ask to withdraw a fact, and return what became of the request. Raises `NotFound`."""
-        fact = await self._agent_fact(fact_id)
-        store, at = await self._resources.store(), self._resources.now()
-        return await requests.request_withdrawal(store, self.scope, fact, word=None, at=at)
+        return await self._call(requests.request_withdrawal, await self._agent_fact(fact_id), word=None)
 
     async def decide(self, outcome: RequestOutcome, *, approved: bool) -> RunEffect:
         """Carry out what a person has answered to a request. Raises `NotFound` if it does not wait any more."""
@@ -241,8 +291,13 @@ class AgentAccess:
         """
         return await self._memory.forget(fact=fact, session=session)
 
+    async def _call(self, work: Callable[..., Awaitable[T]], *arguments: Any, **options: Any) -> T:
+        """Return what `work` does in the store, with this scope and the present instant."""
+        store, at = await self._resources.store(), self._resources.now()
+        return await work(store, self.scope, *arguments, at=at, **options)
+
     async def _agent_facts(self) -> tuple[Fact, ...]:
-        return await read_told_facts(await self._resources.store(), self.scope, at=self._resources.now())
+        return await self._call(read_told_facts)
 
     async def _agent_fact(self, fact_id: str) -> Fact:
         known = await self._memory.fact(fact_id)
@@ -251,17 +306,9 @@ class AgentAccess:
             raise NotFound(f"no fact {fact_id!r} that agents are told: it was withdrawn, or waits for a person")
         return told_fact
 
-    def _subject(self, about: str) -> str:
-        name = checked_text("about", about, may_be_empty=True)
-        is_own_name = self.scope.kind is ScopeKind.USER and folded(name) == folded(self.scope.id)
-        return OWNER if not name or is_generic(name) or is_own_name else name
-
 
 def checked_text(argument: str, text: str, *, may_be_empty: bool = False) -> str:
     """Return a text of an agent on one line. Raises `ArgumentInvalid` if it is too long, or empty and may not be."""
-    from afterword.extractors.grounding import LONGEST
-    from afterword.recall.block import safe_line
-
     line = safe_line(text)
     longest = LONGEST["subject" if argument == "about" else argument]
     if len(line) > longest:

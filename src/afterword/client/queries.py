@@ -1,0 +1,262 @@
+"""What the reads of the interface ask of the store: pages of lists, and one fact or session with what belongs to it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sqlmodel import Session
+
+from afterword.client.arguments import (
+    Several,
+    choices,
+    fact_cursor,
+    first_page,
+    number_after,
+    one_more,
+    page,
+    run_cursor,
+)
+from afterword.client.results import (
+    FactOrigin,
+    FactPage,
+    HeldRun,
+    Omission,
+    OmittedFact,
+    RecordedVerdict,
+    RejectedCandidate,
+    RunPage,
+    RunRecord,
+    SessionDetails,
+    SessionPage,
+    TurnFacts,
+    VerdictEffect,
+)
+from afterword.client.store_results import AuditPage
+from afterword.errors import ArgumentInvalid, NotFound
+from afterword.facts.assertions import RETIRING
+from afterword.facts.fact import Fact
+from afterword.facts.fact_changes import FactChange
+from afterword.facts.fact_filter import FactFilter, FactOrder
+from afterword.facts.scopes import Scope
+from afterword.privacy.foreign.stretches import foreign_turns
+from afterword.store import costs, fact_ids, ledger, lookup, runs, sessions
+from afterword.store.access import audit
+from afterword.store.costs import Spending
+from afterword.store.database.statements import RowRange
+from afterword.store.forgetting.erase_requests import read_erase_requests
+from afterword.store.ledger import RunStatus
+from afterword.store.proposals import read_proposal
+from afterword.store.reading.views import View
+from afterword.store.run_effects import past_changes
+from afterword.store.runs import Run
+from afterword.store.sessions import Progress
+
+_NOT_IN_FORCE = {
+    RunStatus.HELD: VerdictEffect.WAITS,
+    RunStatus.APPLIED: VerdictEffect.UNDONE,  # the session was read again
+    RunStatus.UNDONE: VerdictEffect.UNDONE,
+    RunStatus.REJECTED: VerdictEffect.REJECTED,
+    RunStatus.PROPOSED: VerdictEffect.PROPOSED,
+    RunStatus.SATISFIED: VerdictEffect.OVERRULED,
+}
+"""Why a verdict has no effect whose runs have these statuses. Of several statuses the first one counts."""
+
+
+def fact_origin(transaction: Session, scope: Scope, fact_id: str, at: datetime) -> FactOrigin:
+    """Return how a fact came to be. Raises `NotFound`."""
+    fact = fact_ids.read_fact(transaction, scope, fact_id, at=at)
+    verdicts = lookup.verdicts_on(transaction, scope, fact.assertion_ids)
+    ids = {end for verdict, _, _ in verdicts for end in (verdict.earlier_id, verdict.later_id)}
+    said = lookup.assertions_by_id(transaction, scope, [*fact.assertion_ids, *ids])
+    recorded = [
+        RecordedVerdict(verdict, said[verdict.earlier_id], said[verdict.later_id], recorded_at, tuple(run_ids))
+        for verdict, recorded_at, run_ids in verdicts
+        if verdict.earlier_id in said and verdict.later_id in said
+    ]
+    run_ids = {run_id for entry in recorded for run_id in entry.run_ids}
+    held = tuple(waiting for waiting in held_runs(transaction, scope) if waiting.run.id in run_ids)
+    with_effects = _with_effects(transaction, scope, recorded) if recorded else ()
+    return FactOrigin(fact, tuple(said[id_] for id_ in fact.assertion_ids), tuple(with_effects), held)
+
+
+def _with_effects(transaction: Session, scope: Scope, recorded: Sequence[RecordedVerdict]) -> list[RecordedVerdict]:
+    """Return recorded verdicts with whether each counts, and why it does not."""
+    known = lookup.read_knowledge(transaction, scope)
+    pairs = known.judged_pairs({id_ for entry in recorded for id_ in entry.verdict.pair})
+    refused = {refusal.verdict.pair: refusal.reason for refusal in pairs.refused}
+    statuses = runs.statuses_of(transaction, {run_id for entry in recorded for run_id in entry.run_ids})
+
+    def effect(entry: RecordedVerdict) -> VerdictEffect:
+        verdict = entry.verdict
+        if verdict not in known.verdicts_by_id.get(verdict.earlier_id, ()):
+            of_runs = {statuses[run_id] for run_id in entry.run_ids}
+            return next((effect for status, effect in _NOT_IN_FORCE.items() if status in of_runs), VerdictEffect.UNDONE)
+        if pairs.decided.get(verdict.pair) != verdict:
+            return VerdictEffect.OVERRULED
+        if verdict.pair in refused:
+            return VerdictEffect.REFUSED
+        retired_by = {later_id for later_id, _ in pairs.retirements.get(verdict.earlier_id, ())}
+        is_without_effect = verdict.relation in RETIRING and verdict.later_id not in retired_by
+        return VerdictEffect.OVERRULED if is_without_effect else VerdictEffect.COUNTS
+
+    effects = [(entry, effect(entry)) for entry in recorded]
+    return [
+        replace(
+            entry, effect=of_entry, refused_because=refused.get(entry.verdict.pair) if of_entry == "refused" else None
+        )
+        for entry, of_entry in effects
+    ]
+
+
+def session_details(transaction: Session, scope: Scope, session_id: str, at: datetime) -> SessionDetails:
+    """Return a session with the facts that rest on it. Raises `NotFound`."""
+    saved = sessions.find_session(transaction, scope, session_id)
+    if saved is None:
+        raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
+    cited: dict[int | None, list[Fact]] = defaultdict(list)
+    supported = []
+    resting_ids = lookup.fact_ids_of_session(transaction, scope, session_id)
+    for fact in lookup.read_facts_by_id(transaction, scope, resting_ids, at=at):
+        numbers = {evidence.turn for evidence in fact.evidence if evidence.session_id == session_id}
+        supported += [fact] if numbers else []
+        for number in numbers:
+            cited[number].append(fact)
+    source = ledger.session_source(session_id)
+    spent = costs.spending_by_source(transaction, scope, source=source).get(source, Spending())
+    held = [waiting for waiting in held_runs(transaction, scope) if waiting.run.source == source]
+    rejected = lookup.rejections(transaction, scope, session_id)
+    turns = sessions.read_turns(transaction, scope, session_id)
+    return SessionDetails(
+        saved,
+        tuple(
+            TurnFacts(turn, tuple(cited[turn.number]), stretches)
+            for turn, stretches in zip(turns, foreign_turns(turns), strict=True)
+        ),
+        tuple(supported),
+        tuple(RejectedCandidate(*refusal) for refusal in rejected),
+        spent,
+        held[-1] if held else None,
+    )
+
+
+def run_changes(transaction: Session, scope: Scope, run_id: int) -> tuple[FactChange, ...]:
+    """Return what a run of a scope changed when it was applied. Raises `NotFound`."""
+    run = runs.read_run(transaction, run_id)
+    if run.scope != scope:
+        raise NotFound(f"no run {run_id} in {scope}; see `afterword runs`")
+    hidden = {id_ for asked in read_erase_requests(transaction, scope) for id_ in asked.erased_ids}
+    return past_changes(transaction, run, hidden)
+
+
+def held_runs(transaction: Session, scope: Scope) -> list[HeldRun]:
+    """Return the runs of a scope that wait for a person, with the statements in them."""
+    held = runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])
+    return [HeldRun(run, read_proposal(transaction, run)[0].statements) for run in held]
+
+
+def fact_page(
+    facts: Iterable[Fact], wanted: FactFilter, order: FactOrder, *, limit: int | None, after: str | None, offset: int
+) -> FactPage:
+    """Return a page of the facts of a scope, which come in the order of saying. Raises `ArgumentInvalid`."""
+    fitting = [fact for fact in facts if wanted.fits(fact)]
+    chosen = order.sorted(filter(wanted.has_status, fitting))
+    shown, cursor = page(chosen[offset:], fact_cursor, limit=limit, after=after)
+    return FactPage(shown, len(chosen), len(fitting) - len(chosen), cursor if order is FactOrder.SAID else None)
+
+
+def fact_page_of_view(
+    view: View, wanted: FactFilter, order: FactOrder, *, limit: int, after: str | None, offset: int
+) -> FactPage:
+    """Return the page that `fact_page` returns of the same facts. It builds no other facts than those of the page."""
+    lists = view.lists
+    places, others = lists.chosen(wanted, order)
+    shown, cursor = page(places[offset:], lambda place: fact_cursor(lists.stored(place)), limit=limit, after=after)
+    facts = tuple(map(view.fact, map(lists.stored, shown)))
+    return FactPage(facts, len(places), others, cursor if order is FactOrder.SAID else None)
+
+
+def omissions(
+    views: Sequence[View], chosen_ids: Collection[str], most: int | None
+) -> tuple[tuple[OmittedFact, ...], int]:
+    """Return at most so many of the facts that an agent is not told, and how many there are in all."""
+    places = [(view, place, Omission.NO_ROOM) for view in views for place in view.lists.served_but(chosen_ids)]
+    places += [(view, place, Omission.UNCLEAR_SUBJECT) for view in views for place in view.lists.pending()]
+    shown = places if most is None else places[:most]
+    left_out = (OmittedFact(view.fact(view.lists.stored(place)), reason) for view, place, reason in shown)
+    return tuple(left_out), len(places)
+
+
+def session_page(
+    scope: Scope | None,
+    session_id: str | None,
+    state: Several | None,
+    limit: int | None,
+    after: str | None,
+    *,
+    tenant: str | None = None,
+    newest_first: bool = False,
+    offset: int = 0,
+) -> Callable[[Session], SessionPage]:
+    """Return what reads a page of the sessions in these states. Raises `ArgumentInvalid`."""
+    states = None if state is None else choices(Progress, state, "state")
+    rows = _row_range(limit, after, offset, newest_first)
+
+    def work(transaction: Session) -> SessionPage:
+        saved, total = sessions.list_sessions(
+            transaction, scope=scope, tenant=tenant, session_id=session_id, states=states, rows=rows
+        )
+        shown, cursor = first_page(saved, lambda session: run_cursor(session.key), limit=limit)
+        return SessionPage(shown, total, cursor)
+
+    return work
+
+
+def run_page(
+    scope: Scope | None,
+    status: Several | None,
+    limit: int | None,
+    after: str | None,
+    *,
+    newest_first: bool = False,
+    offset: int = 0,
+) -> Callable[[Session], RunPage]:
+    """Return what reads a page of the runs with these statuses, of a scope or of all. Raises `ArgumentInvalid`."""
+    statuses = () if status is None else tuple(choices(RunStatus, status, "status"))
+    rows = _row_range(limit, after, offset, newest_first)
+
+    def work(transaction: Session) -> RunPage:
+        stored, total = runs.read_run_range(transaction, scope, statuses=statuses, rows=rows)
+        shown, cursor = first_page(stored, lambda run: run_cursor(run.id), limit=limit)
+        ids = [run.id for run in shown]
+        spent, actors = costs.spending_of_runs(transaction, ids), audit.actors_of_runs(transaction, ids)
+
+        def record(run: Run) -> RunRecord:
+            # Of a run from before costs were recorded the tokens are known, without a price.
+            tokens = Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
+            return RunRecord(run, spent.get(run.id) or tokens, actors.get(run.id))
+
+        return RunPage(tuple(map(record, shown)), total, cursor)
+
+    return work
+
+
+def _row_range(limit: int | None, after: str | None, offset: int, newest_first: bool) -> RowRange:
+    if offset < 0:
+        raise ArgumentInvalid(f"offset={offset} is below 0")
+    return RowRange(one_more(limit), number_after(after), offset, newest_first)
+
+
+def audit_page(
+    tenant: str | None, scope: Scope | None, key_id: str | None, limit: int | None, after: str | None
+) -> Callable[[Session], AuditPage]:
+    """Return what reads a page of the audit entries. Raises `ArgumentInvalid`."""
+    most, before = one_more(limit), number_after(after)
+
+    def work(transaction: Session) -> AuditPage:
+        entries = audit.read_audit(transaction, tenant=tenant, scope=scope, key_id=key_id, most=most, before=before)
+        return AuditPage(*first_page(entries, lambda entry: run_cursor(entry.id), limit=limit))
+
+    return work

@@ -1,1 +1,0 @@
-"""Show an evaluation: as a scorecard, a chart, a Markdown report and JSON. Pure."""

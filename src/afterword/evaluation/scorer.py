@@ -1,0 +1,303 @@
+"""Score the facts in a store against a scenario's gold. Pure: no store, no model, no judge.
+
+A stored fact matches a gold fact if all keywords of the gold fact occur in its statement. It may match several gold
+facts. Keywords do not understand meaning: read the list of misses before you rely on a single figure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, NamedTuple, TypeVar
+
+from afterword.evaluation.scenarios.scenario import GoldFact, Scenario, Story, one_line
+from afterword.facts.fact import Fact, Status
+
+Json = dict[str, Any]
+
+
+class Share(NamedTuple):
+    """A count `n` out of a total `of`."""
+
+    n: int
+    of: int
+
+    @property
+    def ratio(self) -> float | None:
+        """The share as a number, None if the total is 0."""
+        return self.n / self.of if self.of else None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How the facts in a store compare with the gold of one scenario, or of several.
+
+    The shares, by name:
+
+        fact_recall       gold facts, except retracted ones, that a stored fact of any status matches
+        current_recall    current gold facts that a current stored fact matches
+        precision         stored facts of any status that match a gold fact, except current ones that match a not-fact
+        update_correct    superseded and expired gold facts that are stored and not current, of those that are stored
+        update_of_all     the same, of all superseded and expired gold facts, stored or not
+        retracted_gone    retracted gold facts that no current stored fact matches
+        wrongly_retired   current gold facts that are stored, but not as current
+        kind_correct      stored gold facts with the right kind
+        valid_to_correct  stored expired gold facts with the right last day
+        evidence_ok       stored facts whose every quote was said in the session that it names
+        grounded_in_user  stored facts of `evidence_ok` with at least one quote that a person said
+        not_facts_stored  not-facts that a current stored fact matches
+        unmatched         current stored facts that match no gold fact: an upper bound of useless facts; read them
+
+    `misses` lists what went wrong, by kind, for a person to read.
+    """
+
+    sessions: int
+    facts: int
+    current_facts: int
+    never_stored: int
+    duplicates: int
+    words: int
+    shares: Mapping[str, Share]
+    never_stored_by_status: Mapping[str, int]
+    not_facts_by_why: Mapping[str, Share]
+    misses: Mapping[str, Sequence[Json]] = field(default_factory=dict)
+
+
+def total(scores: Iterable[Score]) -> Score:
+    """Return the sum of the scores, without their misses: every gold fact weighs the same."""
+    return reduce(_sum, scores, Score(0, 0, 0, 0, 0, 0, {}, {}, {}))
+
+
+def score_json(score: Score) -> Json:
+    """Return a score for machines. A share is {n, of, share}, in which `share` is null if `of` is 0."""
+    shares = {
+        name: {"n": share.n, "of": share.of, "share": None if share.ratio is None else round(share.ratio, 4)}
+        for name, share in score.shares.items()
+    }
+    return {
+        "sessions": score.sessions,
+        "facts": score.facts,
+        "current_facts": score.current_facts,
+        "never_stored": score.never_stored,
+        "duplicates": score.duplicates,
+        **shares,
+        "facts_per_session": round(score.facts / score.sessions, 2) if score.sessions else None,
+        "words_per_fact": round(score.words / score.facts, 1) if score.facts else None,
+        "never_stored_by_status": dict(score.never_stored_by_status),
+        "not_facts_by_why": {why: {"n": share.n, "of": share.of} for why, share in score.not_facts_by_why.items()},
+        **({"misses": dict(score.misses)} if score.misses else {}),
+    }
+
+
+def _sum(first: Score, other: Score) -> Score:
+    counts = ("sessions", "facts", "current_facts", "never_stored", "duplicates", "words")
+    never = Counter(first.never_stored_by_status) + Counter(other.never_stored_by_status)
+    return Score(
+        **{name: getattr(first, name) + getattr(other, name) for name in counts},
+        shares=_sums(first.shares, other.shares),
+        never_stored_by_status=dict(sorted(never.items())),
+        not_facts_by_why=dict(sorted(_sums(first.not_facts_by_why, other.not_facts_by_why).items())),
+    )
+
+
+def _sums(shares: Mapping[str, Share], others: Mapping[str, Share]) -> dict[str, Share]:
+    pairs = {name: (shares.get(name, Share(0, 0)), others.get(name, Share(0, 0))) for name in {**shares, **others}}
+    return {name: Share(share.n + other.n, share.of + other.of) for name, (share, other) in pairs.items()}
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _GoldMatch:
+    gold: GoldFact
+    stored: tuple[Fact, ...]
+    current: tuple[Fact, ...]
+
+    @property
+    def is_wrongly_retired(self) -> bool:
+        return self.gold.status == "current" and bool(self.stored) and not self.current
+
+
+def score_facts(scenario: Scenario, facts: Sequence[Fact]) -> Score:
+    """Return the score of the facts that a store holds after the scenario's last session, retired facts included."""
+    current = [fact for fact in facts if fact.status is Status.CURRENT]
+    matches = [_gold_match(gold, facts) for gold in scenario.gold.facts]
+    not_facts = [(wrong, _matching(wrong.keywords, current)) for wrong in scenario.gold.not_facts]
+    roles = [_quoted_roles(fact, scenario) for fact in facts]
+    wrong_facts = [fact for _, stored in not_facts for fact in stored]
+    duplicates = _duplicates(matches, current)
+    unmatched = unmatched_facts(scenario, facts)
+    never_stored = Counter(
+        match.gold.status for match in matches if match.gold.status not in ("current", "retracted") and not match.stored
+    )
+    return Score(
+        sessions=len(scenario.sessions),
+        facts=len(facts),
+        current_facts=len(current),
+        never_stored=never_stored.total(),
+        duplicates=len(duplicates),
+        words=sum(len(fact.statement.split()) for fact in facts),
+        shares={
+            **_gold_shares(matches),
+            "precision": _share(facts, lambda fact: _is_gold(fact, matches) and not _is_among(fact, wrong_facts)),
+            "evidence_ok": _share(roles, lambda said_by: said_by is not None),
+            "grounded_in_user": _share(roles, lambda said_by: said_by is not None and "user" in said_by),
+            "not_facts_stored": _share(not_facts, lambda match: bool(match[1])),
+            "unmatched": Share(len(unmatched), len(current)),
+        },
+        never_stored_by_status=dict(sorted(never_stored.items())),
+        not_facts_by_why={
+            reason: _share([stored for wrong, stored in not_facts if wrong.why == reason], bool)
+            for reason in sorted({wrong.why for wrong, _ in not_facts})
+        },
+        misses={
+            **_gold_misses(matches),
+            "not_facts": [
+                {"why": wrong.why, "statement": wrong.statement, "stored": _statements(stored)}
+                for wrong, stored in not_facts
+                if stored
+            ],
+            "duplicates": duplicates,
+            "ungrounded": [
+                {"statement": one_line(fact.statement), "evidence": exported_fact(fact)["evidence"]}
+                for fact, said_by in zip(facts, roles, strict=True)
+                if said_by is None
+            ],
+            "unmatched": [{"statement": statement} for statement in _statements(unmatched)],
+        },
+    )
+
+
+def unmatched_facts(scenario: Scenario, facts: Iterable[Fact]) -> list[Fact]:
+    """Return the current facts that match no gold fact of the scenario."""
+    return [
+        fact
+        for fact in facts
+        if fact.status is Status.CURRENT and not any(_matches(gold.keywords, fact) for gold in scenario.gold.facts)
+    ]
+
+
+def exported_fact(fact: Fact) -> Json:
+    """Return a fact in the form that other scoring tools read."""
+    return {
+        "statement": fact.statement,
+        "kind": str(fact.kind),
+        "status": str(fact.status),
+        "valid_from": fact.valid_from.isoformat() if fact.valid_from else None,
+        "valid_to": fact.valid_to.isoformat() if fact.valid_to else None,
+        "evidence": [{"session_id": evidence.session_id, "quote": evidence.quote} for evidence in fact.evidence],
+    }
+
+
+def _matches(keywords: Sequence[Sequence[str]], fact: Fact) -> bool:
+    """Return whether every group has a keyword that occurs in the fact's statement, in upper or lower case."""
+    text = one_line(fact.statement)
+    return all(any(re.search(keyword, text, re.IGNORECASE) for keyword in group) for group in keywords)
+
+
+def _matching(keywords: Sequence[Sequence[str]], facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    return tuple(fact for fact in facts if _matches(keywords, fact))
+
+
+def _gold_match(gold: GoldFact, facts: Sequence[Fact]) -> _GoldMatch:
+    stored = _matching(gold.keywords, facts)
+    return _GoldMatch(gold, stored, tuple(fact for fact in stored if fact.status is Status.CURRENT))
+
+
+def _quoted_roles(fact: Fact, story: Story) -> set[str] | None:
+    """Return who said the quotes of a fact in the sessions that it names, None unless each was said.
+
+    Messages of people and agents count, white space does not.
+    """
+    roles: list[set[str]] = [
+        {message.role for _, message in story.messages_with(evidence.quote, evidence.session_id)}
+        for evidence in fact.evidence
+    ]
+    return set().union(*roles) if roles and all(roles) else None
+
+
+def _duplicates(matches: Sequence[_GoldMatch], current: Sequence[Fact]) -> list[Json]:
+    """Return the current facts that match gold facts, but only gold facts that other current facts match already.
+
+    The facts that match the most gold facts are not duplicates; of equals the first is not.
+    """
+    gold_ids = [
+        {match.gold.id for match in matches if any(fact is stored for stored in match.current)} for fact in current
+    ]
+    covered: set[str] = set()
+    remaining = [place for place, ids in enumerate(gold_ids) if ids]
+    while remaining:
+        best = max(remaining, key=lambda place: len(gold_ids[place] - covered))
+        if gold_ids[best] <= covered:
+            break
+        covered |= gold_ids[best]
+        remaining.remove(best)
+    return [{"gold": sorted(gold_ids[place]), "statement": one_line(current[place].statement)} for place in remaining]
+
+
+def _gold_shares(matches: Sequence[_GoldMatch]) -> dict[str, Share]:
+    retracted = [match for match in matches if match.gold.status == "retracted"]
+    expected = [match for match in matches if match.gold.status != "retracted"]
+    current = [match for match in expected if match.gold.status == "current"]
+    former = [match for match in expected if match.gold.status != "current"]
+    stored_former = [match for match in former if match.stored]
+    dated = [match for match in stored_former if match.gold.status == "expired" and match.gold.valid_to]
+    stored = [match for match in expected if match.stored]
+    last_days = [
+        ((match.gold.valid_to or "")[:10], [fact.valid_to.date().isoformat() for fact in match.stored if fact.valid_to])
+        for match in dated
+    ]
+    return {
+        "fact_recall": _share(expected, lambda match: bool(match.stored)),
+        "current_recall": _share(current, lambda match: bool(match.current)),
+        "update_correct": _share(stored_former, lambda match: not match.current),
+        "update_of_all": _share(former, lambda match: bool(match.stored) and not match.current),
+        "retracted_gone": _share(retracted, lambda match: not match.current),
+        "wrongly_retired": _share(current, lambda match: match.is_wrongly_retired),
+        "kind_correct": _share(stored, lambda match: any(fact.kind == match.gold.kind for fact in match.stored)),
+        "valid_to_correct": _share(last_days, lambda days: days[0] in days[1]),
+    }
+
+
+def _is_gold(fact: Fact, matches: Sequence[_GoldMatch]) -> bool:
+    return any(_is_among(fact, match.stored) for match in matches)
+
+
+def _is_among(fact: Fact, facts: Iterable[Fact]) -> bool:
+    return any(fact is other for other in facts)
+
+
+def _statements(facts: Iterable[Fact]) -> list[str]:
+    return [one_line(fact.statement) for fact in facts]
+
+
+def _gold_misses(matches: Sequence[_GoldMatch]) -> dict[str, list[Json]]:
+    def missed(match: _GoldMatch, **details: object) -> Json:
+        return {"gold": match.gold.id, "statement": match.gold.statement, **details}
+
+    return {
+        "missed": [
+            missed(match, status=match.gold.status)
+            for match in matches
+            if match.gold.status != "retracted" and not match.stored
+        ],
+        "stale": [
+            missed(match, status=match.gold.status, stored=_statements(match.current))
+            for match in matches
+            if match.gold.status != "current" and match.current
+        ],
+        "wrongly_retired": [
+            missed(match, stored=[[str(fact.status), one_line(fact.statement)] for fact in match.stored])
+            for match in matches
+            if match.is_wrongly_retired
+        ],
+    }
+
+
+def _share(population: Iterable[T], is_counted: Callable[[T], bool]) -> Share:
+    answers = [is_counted(member) for member in population]
+    return Share(sum(answers), len(answers))

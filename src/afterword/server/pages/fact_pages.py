@@ -1,0 +1,229 @@
+"""One fact with its history, sessions as conversations, and the marks of quotes in their turns."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+from urllib.parse import quote
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from afterword import Fact, ProcessingOptions, RecordedVerdict, RunEffect, ScopeMemory, SessionOutcome, TurnFacts
+from afterword.client.values import HIDDEN_TURNS, OWNER, SECRET_MASK, Assertion, Evidence
+from afterword.errors import ArgumentInvalid, NotFound
+from afterword.server.pages.visit import PER_PAGE, SCOPE, PageOfList, Visit, page_or_last, page_route
+
+TURNS_AROUND = 2
+MOST_SESSIONS = 5
+MOST_TURNS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedStretch:
+    """A stretch of a turn. `facts` are the ids of the facts that rest on it."""
+
+    text: str
+    facts: tuple[str, ...] = ()
+    is_masked: bool = False
+    is_pasted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """A turn with its marks. `is_hidden` says that it was said off the record."""
+
+    number: int
+    speaker: str
+    role: str
+    said_at: datetime | None
+    stretches: tuple[MarkedStretch, ...]
+    is_hidden: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    start: int
+    end: int
+    fact: str | None = None
+    is_masked: bool = False
+    is_pasted: bool = False
+
+
+def quote_place(text: str, evidence: Evidence) -> tuple[int, int] | None:
+    """Return where a quote stands in the text of its turn, None if it does not."""
+    start = evidence.start
+    if start is None or text[start : start + len(evidence.quote)] != evidence.quote:
+        start = text.find(evidence.quote)
+    return (start, start + len(evidence.quote)) if evidence.quote and start >= 0 else None
+
+
+def shown_turn(read: TurnFacts, session_id: str, facts: Iterable[Fact]) -> ShownTurn:
+    """Return a turn with the marks of these facts: its text, cut where a mark begins or ends."""
+    turn = read.turn
+    marks = [_Mark(*match.span(), is_masked=True) for match in SECRET_MASK.finditer(turn.text)]
+    marks += [_Mark(stretch.start, stretch.end, is_pasted=True) for stretch in read.pasted]
+    marks += [
+        _Mark(*place, fact=fact.id)
+        for fact in facts
+        for evidence in fact.evidence
+        if evidence.session_id == session_id and evidence.turn == turn.number
+        if (place := quote_place(turn.text, evidence)) is not None
+    ]
+    stretches = tuple(_cut(turn.text, marks))
+    return ShownTurn(turn.number, turn.speaker, str(turn.role), turn.said_at, stretches, turn.text in HIDDEN_TURNS)
+
+
+def _cut(text: str, marks: Sequence[_Mark]) -> Iterator[MarkedStretch]:
+    for start, end in pairwise(
+        sorted({0, len(text), *(border for mark in marks for border in (mark.start, mark.end))})
+    ):
+        over = [mark for mark in marks if mark.start <= start and end <= mark.end]
+        yield MarkedStretch(
+            text[start:end],
+            tuple(dict.fromkeys(mark.fact for mark in over if mark.fact is not None)),
+            any(mark.is_masked for mark in over),
+            any(mark.is_pasted for mark in over),
+        )
+
+
+class HistoryEntry(NamedTuple):
+    """What happened to a fact at an instant: somebody said it, or a verdict was given."""
+
+    at: datetime
+    saying: Assertion | None = None
+    verdict: RecordedVerdict | None = None
+
+
+class QuotedSession(NamedTuple):
+    """A session that a fact rests on: the turns with its quotes, and those around them."""
+
+    session_id: str
+    turns: list[ShownTurn]
+
+
+async def quoted_sessions(memory: ScopeMemory, fact: Fact) -> list[QuotedSession]:
+    """Return the quotes of a fact in their transcripts, of the latest sessions only."""
+    numbers: dict[str, set[int]] = {}
+    for evidence in fact.evidence:
+        if evidence.session_id is not None and evidence.turn is not None:
+            numbers.setdefault(evidence.session_id, set()).add(evidence.turn)
+    sessions = []
+    for session_id in list(numbers)[-MOST_SESSIONS:]:
+        near = {number + step for number in numbers[session_id] for step in range(-TURNS_AROUND, TURNS_AROUND + 1)}
+        with suppress(NotFound):  # it was imported without its transcript
+            read = (await memory.session(session_id)).turns
+            turns = [shown_turn(turn, session_id, [fact]) for turn in read if turn.turn.number in near]
+            sessions.append(QuotedSession(session_id, turns))
+    return sessions
+
+
+async def show_fact_page(visit: Visit) -> Response:
+    """Show a fact with its history, the oldest first, and its quotes."""
+    origin = await visit.memory.history(visit.path_value("fact_id"))
+    history = [HistoryEntry(said.said_at, saying=said) for said in origin.assertions]
+    history += [HistoryEntry(recorded.later.said_at, verdict=recorded) for recorded in origin.verdicts]
+    return visit.render(
+        "fact.html",
+        fact=origin.fact,
+        origin=origin,
+        history=sorted(history, key=lambda entry: (entry.at, entry.saying is None)),
+        sessions=await quoted_sessions(visit.memory, origin.fact),
+    )
+
+
+async def save_edited(visit: Visit) -> Response:
+    """Correct a fact: its sentence, its value, or whom it is about."""
+    fact_id = visit.path_value("fact_id")
+    fact = await visit.memory.fact(fact_id)
+    statement, about = (visit.form.get(name, "").strip() for name in ("statement", "about"))
+    if about == visit.memory.scope.id != fact.subject:
+        about = OWNER
+    sent, known = {"statement": statement, "about": about}, {"statement": fact.statement, "about": fact.subject}
+    meant = {name: words for name, words in sent.items() if words and words != known[name]}
+    if not meant:
+        raise ArgumentInvalid(visit.reader.text("fact.nothing_changed"))
+    changed = visit.form.get("changed") == "yes"
+    return await _changed(visit, "edit", lambda: visit.memory.edit(fact_id, changed=changed, **meant))
+
+
+async def save_decided(visit: Visit, action: str) -> Response:
+    """Confirm or withdraw a fact, as `action` says, on behalf of a person."""
+    return await _changed(visit, action, lambda: getattr(visit.memory, action)(visit.path_value("fact_id")))
+
+
+async def save_flagged(visit: Visit) -> Response:
+    """Say whether an agent must never miss a fact."""
+    flagged = visit.form.get("flagged") == "yes"
+    return await _changed(visit, "flag", lambda: visit.memory.flag(visit.path_value("fact_id"), flagged=flagged))
+
+
+async def save_remembered(visit: Visit) -> Response:
+    """Remember a sentence that a person types in."""
+    return await _changed(visit, "remember", lambda: visit.memory.remember_text(visit.form.get("statement", "")))
+
+
+async def _changed(visit: Visit, action: str, work: Callable[[], Awaitable[RunEffect]]) -> Response:
+    effect = await visit.change(action, work)
+    shown_facts = [fact for fact in effect.facts if fact.is_served] or list(effect.facts)
+    fact_id = shown_facts[0].id if shown_facts else visit.request.path_params.get("fact_id")
+    path = visit.path_to("facts", fact_id) if fact_id else visit.path_to("memory")
+    return visit.redirect(path, done="held" if effect.run.status == "held" else action, run=effect.run.id)
+
+
+async def show_sessions(visit: Visit) -> Response:
+    """Show the sessions of a memory, the newest first."""
+    rows = partial(visit.memory.sessions, limit=PER_PAGE, newest_first=True)
+    listed, page = await page_or_last(rows, visit.page_number())
+    return visit.render("sessions.html", sessions=listed.sessions, page=page)
+
+
+async def show_session(visit: Visit) -> Response:
+    """Show a session as a conversation: its turns with their marks, each with the facts that rest on it."""
+    details = await visit.memory.session(visit.path_value("session_id"))
+    page = PageOfList.of(len(details.turns), visit.page_number(), MOST_TURNS)
+    shown = details.turns[page.first_row : page.first_row + MOST_TURNS]
+    turns = [(shown_turn(read, details.session.session_id, read.facts), read.facts) for read in shown]
+    hidden = sum(read.turn.text in HIDDEN_TURNS for read in details.turns)
+    return visit.render("session.html", details=details, turns=turns, page=page, hidden=hidden)
+
+
+async def read_session_again(visit: Visit) -> Response:
+    """Read a session again, and show the difference before anything is applied."""
+    session_id = visit.path_value("session_id")
+    async with visit.recorded("reprocess"):
+        report = await visit.memory.reprocess(session_id, options=ProcessingOptions(apply=False))
+    result = report.sessions[0].result
+    outcome, reason = (result, "") if isinstance(result, SessionOutcome) else (None, result.reason)
+    return visit.render("proposal.html", session_id=session_id, outcome=outcome, reason=reason)
+
+
+async def try_session_again(visit: Visit) -> Response:
+    """Queue a failed session again."""
+    session_id = visit.path_value("session_id")
+    async with visit.recorded("retry"):
+        await visit.app.retry(session_id, scope=visit.memory.scope)
+    visit.request.app.state.background.wake(visit.memory.scope, session_id)
+    return visit.redirect(visit.path_to("sessions", quote(session_id, safe="")), done="retry")
+
+
+FACT, SESSION = f"{SCOPE}/facts/{{fact_id}}", f"{SCOPE}/sessions/{{session_id}}"
+ROUTES: list[BaseRoute] = [
+    page_route(f"{SCOPE}/facts", save_remembered, is_change=True),
+    page_route(FACT, show_fact_page),
+    page_route(f"{FACT}/edit", save_edited, is_change=True),
+    *(
+        page_route(f"{FACT}/{name}", partial(save_decided, action=name), is_change=True)
+        for name in ("confirm", "withdraw")
+    ),
+    page_route(f"{FACT}/flag", save_flagged, is_change=True),
+    page_route(f"{SCOPE}/sessions", show_sessions),
+    page_route(SESSION, show_session),
+    page_route(f"{SESSION}/again", read_session_again, is_change=True),
+    page_route(f"{SESSION}/retry", try_session_again, is_change=True),
+]

@@ -1,0 +1,203 @@
+"""What is remembered in one memory, what an agent is told of it, what belongs to its person, and how to forget it."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from afterword import Review
+from afterword.client.values import FactOrder, Status
+from afterword.errors import ArgumentInvalid, NotFound
+from afterword.server.access import number_in
+from afterword.server.pages.rendering import HEADERS
+from afterword.server.pages.visit import PER_PAGE, SCOPE, SHOWN_STATUSES, Visit, page_or_last, page_route, signed_in
+from afterword.server.problems import Refused
+
+LATELY = 5
+MOST_REVIEWED_AT_ONCE = 1000
+KINDS = ("preference", "entity", "decision")
+NO_NEWS = {"lately": (), "review": None, "waiting": 0, "is_review_later": False, "pause": None, "is_empty": False}
+LARGEST_BUDGET = 200_000
+MOST_LEFT_OUT = 100
+FORMATS = {
+    "memory.md": "text/markdown; charset=utf-8",
+    "memory.json": "application/json",
+    "memory.jsonl": "application/jsonl",
+}
+MOST_ENTRIES, MOST_SUBJECTS = 50, 20
+MOST_SHOWN = 50
+
+
+def waiting_count(review: Review) -> int:
+    """Return how many decisions a review asks for."""
+    listed = (review.contests, review.held, review.dependents, review.unclear, review.erasures, review.findings)
+    return sum(map(len, listed))
+
+
+async def _news(visit: Visit) -> dict[str, Any]:
+    """Return what stands beside a list without filters: what was learned lately, and what waits for a decision."""
+    learned = await visit.memory.facts(status="all", order=FactOrder.LEARNED, limit=LATELY)
+    # In a large memory the review takes longer than the list: the page asks for it afterwards.
+    is_review_later = learned.total > MOST_REVIEWED_AT_ONCE
+    review = None if is_review_later else await visit.memory.review()
+    return {
+        "lately": learned.facts,
+        "review": review,
+        "waiting": waiting_count(review) if review is not None else 0,
+        "is_review_later": is_review_later,
+        "pause": await visit.memory.paused(),
+        "is_empty": not learned.total,
+    }
+
+
+async def show_memory(visit: Visit) -> Response:
+    """Show what is remembered, by kind and subject, or what a search finds."""
+    query, as_of = visit.query("q"), visit.query("as_of")
+    filters = {name: visit.query(name) for name in ("kind", "about", "status", "tag")}
+    for name, known in (("kind", KINDS), ("status", (*SHOWN_STATUSES, "all"))):
+        if filters[name] not in known:
+            filters[name] = ""  # unknown names count as none
+    kind, tags = filters["kind"] or None, filters["tag"] or ()
+    status, about = filters["status"] or None, filters["about"] or None
+    of_both: dict[str, Any] = {"kind": kind, "tags": tags, "as_of": as_of or None}
+    listing = partial(
+        visit.memory.facts, status=status, about=about, order=FactOrder.SUBJECT, limit=PER_PAGE, **of_both
+    )
+    listed, page = await page_or_last(listing, visit.page_number())
+    groups = groupby(listed.facts, key=lambda fact: (str(fact.kind), fact.subject))
+    has_news = not (query or as_of or any(filters.values()) or page.number > 1)
+    return visit.render(
+        "memory.html",
+        groups=[(*of_group, list(facts)) for of_group, facts in groups],
+        page=page,
+        query=query,
+        as_of=as_of,
+        filters=filters,
+        results=await visit.memory.search(query, limit=30, **of_both) if query else None,
+        kinds=KINDS,
+        statuses=SHOWN_STATUSES,
+        list_query={"as_of": as_of, **filters},
+        **(await _news(visit) if has_news else NO_NEWS),
+    )
+
+
+async def show_waiting(visit: Visit) -> Response:
+    """Show how many decisions wait: a part of the page of a large memory."""
+    review = await visit.memory.review()
+    return visit.render("waiting.html", review=review, waiting=waiting_count(review))
+
+
+async def show_context_page(visit: Visit) -> Response:
+    """Show what an agent would be told for a question: the block by layers, and what is left out of it."""
+    budget, query = number_in(visit.query("budget"), most_digits=6), visit.query("q")
+    if budget is not None:
+        budget = min(max(budget, 1), LARGEST_BUDGET)
+    block = await visit.memory.context(query, budget_tokens=budget, most_left_out=MOST_LEFT_OUT)
+    more_left_out = block.left_out_count - len(block.left_out)
+    return visit.render("context.html", query=query, block=block, left_out=block.left_out, more_left_out=more_left_out)
+
+
+async def show_own_data(visit: Visit) -> Response:
+    """Show what is held about a person, in counts, and what was done with it."""
+    counts = await visit.memory.fact_counts()
+    return visit.render(
+        "own_data.html",
+        statuses={name: count for name in SHOWN_STATUSES if (count := counts.by_status.get(Status(name)))},
+        subjects=list(counts.by_subject.items())[:MOST_SUBJECTS],
+        fact_count=sum(counts.by_status.values()),
+        session_count=(await visit.memory.sessions(limit=1)).total,
+        asked=await visit.memory.erasures(),
+        pause=await visit.memory.paused(),
+        zone=await visit.memory.zone(),
+        costs=await visit.memory.spent(),
+        entries=(await visit.app.audit(scope=visit.memory.scope, limit=MOST_ENTRIES)).entries,
+        formats=FORMATS,
+    )
+
+
+async def send_export(visit: Visit) -> Response:
+    """Send the memory as a file: for people, for programs, or for `afterword import`."""
+    name = visit.path_value("name")
+    if name not in FORMATS:
+        raise Refused(404, "there is no such file")
+    with tempfile.TemporaryDirectory(prefix="afterword-export-") as folder:
+        path = Path(folder) / name
+        async with visit.recorded("export"):
+            try:
+                await visit.memory.export(path, readable=name != "memory.jsonl", even_asked=True)
+            except NotFound:
+                return visit.redirect(visit.path_to("mine"), done="empty")
+        content = await asyncio.to_thread(path.read_bytes)
+    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=FORMATS[name], headers=headers)
+
+
+async def save_pause(visit: Visit, action: str) -> Response:
+    """Store no session from now on, or with the action "resume" store sessions again."""
+    async with visit.recorded(action):
+        await (visit.memory.pause() if action == "pause" else visit.memory.resume_keeping())
+    return visit.redirect(visit.path_to("mine"), done=action)
+
+
+def _target(value_of: Callable[[str], str]) -> dict[str, Any]:
+    """Return the arguments of `ScopeMemory.forget`. Raises `ArgumentInvalid` unless exactly one is set."""
+    chosen: dict[str, Any] = {name: value_of(name) for name in ("fact", "session")}
+    chosen |= {name: value_of(name) == "yes" for name in ("everything", "asked")}
+    named = {name: value for name, value in chosen.items() if value}
+    if len(named) != 1:
+        raise ArgumentInvalid("name exactly one of fact, session, everything and asked")
+    return named
+
+
+async def show_forget_preview(visit: Visit) -> Response:
+    """Show what would be erased: the sentences, and in counts what goes with them."""
+    target = _target(visit.query)
+    receipt, statements, total = await visit.memory.preview_forget(**target), list[str](), 0
+    match target:
+        case {"fact": fact_id}:
+            origin = await visit.memory.history(fact_id)
+            statements = list(dict.fromkeys([origin.fact.statement, *(said.statement for said in origin.assertions)]))
+        case {"session": session_id}:
+            statements = [fact.statement for fact in (await visit.memory.session(session_id)).facts]
+        case {"everything": True}:
+            listed = await visit.memory.facts(status="all", limit=MOST_SHOWN)
+            statements, total = [fact.statement for fact in listed.facts], listed.total
+    return visit.render(
+        "forget.html",
+        receipt=receipt,
+        target=target,
+        statements=statements[:MOST_SHOWN],
+        more=max(0, (total or len(statements)) - MOST_SHOWN),
+    )
+
+
+async def forget_previewed(visit: Visit) -> Response:
+    """Erase what was previewed, and show the receipt."""
+    target = _target(lambda name: visit.form.get(name, ""))
+    if "everything" in target and visit.form.get("name", "").strip() != visit.memory.scope.id:
+        raise ArgumentInvalid(visit.reader.text("forget.name_differs"))
+    async with visit.recorded("forget"):
+        receipt = await visit.memory.forget(**target)
+    is_signed_out = await signed_in(visit.request) is None
+    return visit.render("forgotten.html", receipt=receipt, is_signed_out=is_signed_out)
+
+
+ROUTES: list[BaseRoute] = [
+    page_route(f"{SCOPE}/memory", show_memory),
+    page_route(f"{SCOPE}/waiting", show_waiting),
+    page_route(f"{SCOPE}/context", show_context_page),
+    page_route(f"{SCOPE}/mine", show_own_data),
+    page_route(f"{SCOPE}/mine/export/{{name}}", send_export),
+    page_route(f"{SCOPE}/mine/pause", partial(save_pause, action="pause"), is_change=True),
+    page_route(f"{SCOPE}/mine/resume", partial(save_pause, action="resume"), is_change=True),
+    page_route(f"{SCOPE}/forget", show_forget_preview),
+    page_route(f"{SCOPE}/forget", forget_previewed, is_change=True),
+]
