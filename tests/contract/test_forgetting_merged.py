@@ -25,7 +25,7 @@ from afterword.store.merging.moved_sources import WHOLE_SCOPE
 from afterword.store.tables import MovedSourceRow
 from deciding_words import find
 
-LENA, TOM = Scope.user("lena"), Scope.user("tom")
+LENA, TOM, ANNA = Scope.user("lena"), Scope.user("tom"), Scope.user("anna")
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 
 
@@ -90,6 +90,17 @@ async def test_a_merge_that_is_undone_brings_nothing_back(store: Store, merge_id
     assert await values(store, LENA) == {"oolong"}
     await process(store, TOM, "b", 1, "seat: window")
     assert await values(store, TOM) == ({"window"} if way != "before" else set())
+
+
+async def test_two_merges_that_are_undone_bring_nothing_back(store: Store, merge_id: int) -> None:
+    second = await merge_scopes(store, LENA, ANNA, judge=RulesJudge(), clock=lambda: day(11))
+    await forget_value(store, ANNA, "Gnarlsburg")
+    await forget(store, ANNA, forget_session_a)
+    for run_id in (second.run.id, merge_id):
+        await undo_run(store, run_id, judge=RulesJudge(), clock=lambda: NOW)
+    await process(store, TOM, "a", 1, "home: Gnarlsburg", version="2")
+    await process(store, LENA, "a", 5, "drink: oolong", version="2")
+    assert [await values(store, scope) for scope in (TOM, LENA, ANNA)] == [set(), set(), set()]
 
 
 async def test_a_merged_scope_that_is_forgotten_as_a_whole_comes_back_nowhere(store: Store, merge_id: int) -> None:
