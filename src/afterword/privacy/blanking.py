@@ -1,13 +1,14 @@
-"""Replacing words of a text with `[forgotten]`, and recording their positions without repeating them. Pure.
+"""Finding phrases in a text, replacing words with `[forgotten]`, and recording their positions without repeating them.
 
-Positions count only the case-folded letters and digits of a text, so they stay valid when its spacing changes.
+Pure. Positions count only the case-folded letters and digits of a text, so they stay valid when its spacing changes.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 from afterword.normal_form import composed, decomposed
 from afterword.text_caches import text_cache
@@ -21,6 +22,11 @@ SHORTEST_VALUE = 3
 """The fewest letters of a value that is blanked: shorter values occur in too many other words."""
 
 _FIRST_UNSPACED = "\u0e00"
+_WORD = re.compile(r"\w+")
+_KEY_WORDS = 3
+"""Phrases are looked up by so many words at their start."""
+
+Words = tuple[str, ...]
 
 
 def letters_and_digits(text: str) -> str:
@@ -135,3 +141,48 @@ def mentions_phrase(text: str, phrase: str) -> bool:
     """Return whether a text holds the words of a phrase in order."""
     pattern = _pattern(phrase)
     return pattern is not None and pattern.search(composed(text)) is not None
+
+
+class PhraseSearch:
+    """Finds whole words of phrases in their order, whatever stands between the words.
+
+    In languages that are written without spaces a phrase is found inside of a longer run of letters too.
+    """
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        self._by_key: dict[Words, dict[int, set[Words]]] = defaultdict(lambda: defaultdict(set))
+        self._unspaced: set[str] = set()
+        for phrase in phrases:
+            words = tuple(word.casefold() for word in _WORD.findall(composed(phrase)))
+            if words and words[0][0] >= _FIRST_UNSPACED:
+                self._unspaced.add("".join(words))
+            elif words:
+                self._by_key[words[:_KEY_WORDS]][len(words)].add(words)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no phrase."""
+        return not self._by_key and not self._unspaced
+
+    def places(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield the start and the end of each phrase in a text."""
+        found_words = [(match.start(), match.end(), match.group().casefold()) for match in _WORD.finditer(text)]
+        words = tuple(word for _, _, word in found_words)
+        for first in range(len(words)):
+            for length in range(1, _KEY_WORDS + 1):
+                for count, phrases in self._by_key.get(words[first : first + length], {}).items():
+                    if words[first : first + count] in phrases:
+                        yield found_words[first][0], found_words[first + count - 1][1]
+        for phrase in self._unspaced:
+            yield from ((match.start(), match.end()) for match in re.finditer(re.escape(phrase), text))
+
+    def spans(self, text: str, places: Iterable[tuple[int, int]] = ()) -> list[Span]:
+        """Return the spans of the text that hold phrases, and those of other `places`, in the form of tombstones."""
+        normal = composed(text)
+        if normal != text:
+            places = [(len(composed(text[:start])), len(composed(text[:end]))) for start, end in places]
+            text = normal
+        flags = bytearray(len(text))
+        for start, end in (*self.places(text), *places):
+            flags[start:end] = b"\x01" * (end - start)
+        return spans_of_flags(text, flags) if any(flags) else []

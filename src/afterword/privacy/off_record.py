@@ -16,7 +16,7 @@ from afterword.facts.transcripts import Role, Turn
 from afterword.facts.words import STOP_WORDS
 from afterword.normal_form import composed
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE, Markers, RecordChange
-from afterword.privacy.record_wishes.vocabularies import is_wish_word
+from afterword.privacy.record_wishes.clauses import is_wish_word
 from afterword.privacy.state_keys import NEVER_HIDDEN
 
 _NO_WORDS = frozenset({"SystemMessage", "MemoryQueryEvent"})

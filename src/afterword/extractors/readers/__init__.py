@@ -13,8 +13,8 @@ from pathlib import Path
 from afterword.extractors.errors import ReadError
 from afterword.extractors.readers.agent_framework import is_session_without_messages
 from afterword.extractors.readers.layouts import recognise
-from afterword.extractors.readers.legacy import Perspective
 from afterword.extractors.readers.limits import check_depth, parse_state, read_bytes
+from afterword.extractors.readers.role_messages import Perspective
 from afterword.extractors.readers.turns import build_transcript
 from afterword.extractors.readers.utterances import People, ReadingLog
 from afterword.facts.transcripts import Transcript

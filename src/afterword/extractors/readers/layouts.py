@@ -14,9 +14,14 @@ from afterword.extractors.readers.agent_framework import (
 )
 from afterword.extractors.readers.agentchat import is_message, read_messages
 from afterword.extractors.readers.duplicates import merge_views
-from afterword.extractors.readers.legacy import Perspective, is_role_list, read_chat_messages, read_role_list
 from afterword.extractors.readers.limits import parse_text
-from afterword.extractors.readers.openai_messages import is_role_message
+from afterword.extractors.readers.role_messages import (
+    Perspective,
+    is_role_list,
+    is_role_message,
+    read_chat_messages,
+    read_role_list,
+)
 from afterword.extractors.readers.teams import context_messages, inner_agent_states, is_team_part, read_team
 from afterword.extractors.readers.utterances import JsonObject, ReadingLog, SavedConversation
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from afterword.extractors.readers.agentchat import is_message, model_names, read_messages
 from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.memory_marks import is_system_memory, repeats
-from afterword.extractors.readers.openai_messages import read_roles, speaker_by_role
+from afterword.extractors.readers.role_messages import read_roles, speaker_by_role
 from afterword.extractors.readers.utterances import (
     JsonObject,
     ReadingLog,

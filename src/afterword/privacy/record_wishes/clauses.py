@@ -2,16 +2,42 @@
 
 A clause is a wish if it consists of the words of wishes only, denies storing or a memory, and points at what was said.
 "Don't save this" is one. "Don't save this file as PDF", "I don't remember this" and "it is not in my notes" are none.
+The words stand in `words.toml`, by language and by their part in a wish.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
 
 from afterword.privacy.blanking import Span
-from afterword.privacy.record_wishes.vocabularies import WishWords, wish_languages
+from afterword.text_caches import text_cache
 
+PARTS = {
+    "negation": "words that deny",
+    "outside": "words that leave out of a memory",
+    "keeping": "verbs of storing, in the forms that address the assistant, and infinitives",
+    "kept": "participles of these verbs",
+    "weak": "verbs that mean storing only beside a word for anywhere or down",
+    "memory": "names of what an assistant keeps",
+    "place": 'words for anywhere or down, as in "write it down"',
+    "pointing": "words for what was said",
+    "own": "the speaker's pronouns, and verbs in the speaker's form",
+    "wanting": "verbs of the speaker's own wish",
+    "addressed": "pronouns of the assistant",
+    "joining": "conjunctions after a verb of wishing",
+    "modal": "words of duty, need and request",
+    "copula": "forms of the verb to be, which state a fact if no duty stands beside them",
+    "purpose": 'prepositions that make a wish of the verb to be: "this is not for your notes"',
+    "neutral": "other words that may stand in a wish",
+}
+"""What each list of a language is for. Besides, `saying` is an expression for "what I say", which counts as a pointing
+word, and `splits` are conjunctions that begin another clause."""
+_ENDINGS = {"*": r"\w{0,12}", "~": r"(?!(?:o|a|an|ó|é|ei|ou|ai)\Z|\w{0,9}(?:mos|amo)\Z)\w{0,12}"}
 _LONGEST = 24
 """The most words of a wish. It bounds the work on a text too."""
 _FEWEST_AROUND = 5
@@ -38,6 +64,51 @@ _YOURS = frozenset(
     "your dein deine deinen deiner deinem ihre ihren tu tus su sus tes vos tuoi tue tua tuas teus suas jouw je "
     "uw".split()
 )
+
+
+@dataclass(frozen=True, slots=True)
+class WishWords:
+    """The compiled vocabulary of a language."""
+
+    by_part: dict[str, re.Pattern[str]]
+    known: re.Pattern[str]
+    saying: re.Pattern[str]
+    splits: frozenset[str]
+
+    def has(self, part: str, words: list[str]) -> bool:
+        """Return whether one of the words belongs to this part of a wish."""
+        return any(map(self.by_part[part].fullmatch, words))
+
+    def is_complete(self, words: list[str]) -> bool:
+        """Return whether a clause is a request to keep something, which the next clause does not deny."""
+        return self.has("keeping", words) and not self.has("negation", words)
+
+
+@lru_cache(maxsize=1)
+def wish_languages() -> tuple[WishWords, ...]:
+    """Return the vocabularies of all languages. They are compiled once, when a text is first read."""
+    lists = tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8"))
+    return tuple(map(_compiled, lists.values()))
+
+
+@text_cache(4096)
+def is_wish_word(word: str) -> bool:
+    """Return whether a word in lower case can be part of a wish in one of the languages."""
+    return any(language.known.fullmatch(word) for language in wish_languages())
+
+
+def _compiled(lists: dict[str, str]) -> WishWords:
+    by_part = {part: lists[part].split() for part in PARTS}
+    return WishWords(
+        {part: _expression(words) for part, words in by_part.items()},
+        _expression([word for words in by_part.values() for word in words]),
+        re.compile(rf"\b(?:{lists['saying'].strip()})\b"),
+        frozenset(lists["splits"].split()),
+    )
+
+
+def _expression(words: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(word.rstrip("*~") + _ENDINGS.get(word[-1], "") for word in dict.fromkeys(words)))
 
 
 def wish_clauses(text: str) -> Iterator[Span]:

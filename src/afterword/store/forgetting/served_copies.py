@@ -18,8 +18,7 @@ from sqlmodel import Session, SQLModel, col, select
 
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
-from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, Span, blank_spans, letters_and_digits
-from afterword.privacy.phrase_search import PhraseSearch
+from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, PhraseSearch, Span, blank_spans, letters_and_digits
 from afterword.privacy.state_keys import NEVER_BLANKED
 from afterword.privacy.tombstones import Key, Tombstone, TombstoneKind, keep_json_valid
 from afterword.recall.block import CLOSING, OPENING, scope_label
