@@ -21,7 +21,6 @@ from pydantic import BaseModel
 from afterword.extractors.errors import EndpointMisconfigured, EndpointUnavailable, ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.answer_shape import schema_tokens, wrapped
-from afterword.extractors.model.error_translation import is_refusal, refusal_error, translated_error
 from afterword.extractors.model.metering import (
     ModelRequest,
     RequestTally,
@@ -34,7 +33,7 @@ from afterword.extractors.model.metering import (
 )
 from afterword.extractors.model.modes import MODES, PROBE, Probe, save_mode, saved_mode
 from afterword.extractors.model.modes import Mode as Mode
-from afterword.extractors.model.replies import clean_completion
+from afterword.extractors.model.replies import clean_completion, is_refusal, refusal_error, translated_error
 from afterword.recall.tokens import estimated_tokens
 
 if TYPE_CHECKING:

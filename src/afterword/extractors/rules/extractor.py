@@ -12,10 +12,18 @@ from dataclasses import dataclass, replace
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction, Rejection, Usage, Window
 from afterword.extractors.judge import Pair
-from afterword.extractors.rules import sentences, withdrawals
 from afterword.extractors.rules.dates import ALWAYS, Validity, split_days
-from afterword.extractors.rules.grammar import ClauseClaim, read_clause
-from afterword.extractors.rules.phrases import Clause, is_thing, with_subject, without_lead, without_tails
+from afterword.extractors.rules.grammar import ClauseClaim, WithdrawnClaim, find_withdrawal, read_clause
+from afterword.extractors.rules.phrases import (
+    Clause,
+    clauses,
+    is_thing,
+    own_words,
+    sentences,
+    with_subject,
+    without_lead,
+    without_tails,
+)
 from afterword.extractors.rules.vocabulary import slug
 from afterword.extractors.slot_relation import RELATION_VERSION, relation
 from afterword.facts.assertions import Cue, Kind, SpeechAct, Verdict
@@ -73,7 +81,7 @@ def find_candidates(window: Window) -> list[Candidate]:
         name = turn.speaker[:1].upper() + turn.speaker[1:]
         is_owner = turn.speaker in window.owners
         speech = _Speech(turn, "", *(("the user", "the user") if is_owner else (name, "the team")))
-        for sentence in sentences.sentences(sentences.own_words(turn.text, stretches)):
+        for sentence in sentences(own_words(turn.text, stretches)):
             candidates += _read_sentence(sentence.removeprefix(f"{name}: "), speech)
     slots = [(candidate.subject, candidate.attribute) for candidate in candidates]
     last_corrections = {
@@ -90,11 +98,11 @@ def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
         return []  # every form of the grammar has several words
     lead = without_lead(sentence)
     if "?" in sentence:
-        asked = withdrawals.find_withdrawal(lead.predicate.rstrip("? "))
+        asked = find_withdrawal(lead.predicate.rstrip("? "))
         if asked is None or asked.act is not SpeechAct.ERASE:
             return []
     candidates: list[Candidate] = []
-    for quote in () if _JOKING.search(sentence) else sentences.clauses(sentence.rstrip("? ")):
+    for quote in () if _JOKING.search(sentence) else clauses(sentence.rstrip("? ")):
         clause = without_lead(quote, lead.cue, is_greeted=lead.is_greeted and not candidates)
         if clause.predicate:
             read = _read_clause(clause, replace(speech, quote=quote))
@@ -105,7 +113,7 @@ def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
 
 
 def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
-    withdrawal = withdrawals.find_withdrawal(without_tails(clause.predicate))
+    withdrawal = find_withdrawal(without_tails(clause.predicate))
     if withdrawal is None:
         return _read_statement(clause, speech)
     stated = _read_statement(Clause(withdrawal.claim), speech)
@@ -117,7 +125,7 @@ def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
     return [_withdrawn(candidate, withdrawal, speech) for candidate in stated]
 
 
-def _withdrawn(stated: Candidate, withdrawal: withdrawals.WithdrawnClaim, speech: _Speech) -> Candidate:
+def _withdrawn(stated: Candidate, withdrawal: WithdrawnClaim, speech: _Speech) -> Candidate:
     """Return the withdrawal of a statement. A request to erase does not repeat the value."""
     owner_name = speech.who if stated.subject in ("user", "team") else stated.subject
     claim = re.sub(r"^The (?=user|team)", "the ", stated.statement)

@@ -1,4 +1,4 @@
-"""The grammar: what a plain clause says, asks for or plans. Pure."""
+"""The grammar: what a plain clause says, asks for or plans, and what it withdraws, denies or says is over. Pure."""
 
 from __future__ import annotations
 
@@ -32,6 +32,34 @@ _REQUEST = re.compile(
     rf"(?:,? (?:please,? )?(?P<last>{_FOR_GOOD}))?"
 )
 _STANDING = re.compile(r"(?i)(?:your |my |all )?(?:answers|replies|responses|summaries|messages|explanations)\b")
+_ASK = r"(?:(?:can|could|will) you (?:please )?|(?:I|we)(?:'d| would)? (?:like|want) you to )?(?:please )?(?:just )?"
+_SHARED = r"I(?:'ve| have)? (?:just )?(?:told|said|mentioned|wrote|shared)(?: to)?(?: you)?"
+_TOPIC = re.compile(
+    rf"(?i){_ASK}(?:forget|delete|erase) (?:(?:everything |all )?(?:what|that)? ?{_SHARED} about (?P<about>[\w' -]+)|"
+    rf"(?:that|the|this|my|our) (?P<topic>[\w' -]+?) (?:thing|story|business|{_SHARED})(?: {_SHARED})?)"
+)
+_OWN = r"(?:I|I'm|I've|we|we're|we've|my|our)\b.+"
+_FORGET = re.compile(
+    rf"(?i){_ASK}(?:(?:forget|(?:don't|do not) remember) (?P<own>{_OWN})|(?:forget|erase|delete|stop remembering|"
+    r"(?:don't|do not|never) (?:remember|store|save|keep|note|record))(?: the fact)? that (?P<claim>.+))"
+)
+_DENIED = re.compile(
+    r"(?i)(?:(?:that's wrong, )?it(?:(?:'s| is) (?:not (?:true|the case)|untrue|false|wrong)| isn't true),? that|I"
+    rf"(?: have|'ve)? never (?:said|told you)(?: that)?|I (?:didn't|did not) say(?: that)?) (?P<claim>{_OWN})"
+)
+_ENDED = re.compile(
+    r"(?i)(?P<head>.{1,40}?)(?: (?:no longer|no more) (?P<over>.+)| not (?P<not>.+?),? any ?(?:more|longer)|"
+    r" (?:don't|do not) (?P<dont>.+?),? any ?(?:more|longer))"
+)
+_STOPPED = re.compile(
+    r"(?i)(?P<head>I|we)(?:'ve| have)?(?: just)? (?:stopped|quit|given up) (?:(?P<gerund>\w+ing)(?P<others> .+)?|"
+    r"my job (?P<job>at .+))"
+)
+_NOT_SO = re.compile(
+    r"(?i)(?P<head>I|we)(?:(?P<be>'m| am|'re| are) not| don't| do not) (?P<claim>(?:allergic to|live in|"
+    r"work (?:at|for)|vegan|vegetarian|an? (?!fan|big fan))\b.*)|my name (?:is not|isn't) (?P<name>.+)|"
+    r"don't (?P<called>call me .+)"
+)
 
 
 class ClauseClaim(NamedTuple):
@@ -226,3 +254,39 @@ def _is_for_good(request: re.Match[str]) -> bool:
     is_for_good = request["first"] or request["last"] or mark or _STANDING.match(order)
     is_at_hand = mark not in ("always", "never") and re.match(r"(?i)(?:the|an?) ", order)
     return bool(is_for_good) and not is_at_hand and phrases.is_thing(re.sub(r"^your ", "", order))
+
+
+class WithdrawnClaim(NamedTuple):
+    """A claim or topic that its speaker asks to erase, or a claim that is denied (a correction) or over."""
+
+    act: SpeechAct
+    claim: str
+    cue: Cue | None = None
+    topic: str | None = None
+
+
+def find_withdrawal(clause: str) -> WithdrawnClaim | None:
+    """Return what a clause without lead asks to forget, denies, or says is over; None if there is nothing."""
+    if match := _TOPIC.fullmatch(clause):
+        return WithdrawnClaim(SpeechAct.ERASE, "", topic=match["about"] or match["topic"])
+    if match := _FORGET.fullmatch(clause):
+        claim = match["own"] or match["claim"]
+        topic = re.sub(r"^(?:I|we)(?:'m|'re|'ve| am| are| have)? ", "", claim)
+        return WithdrawnClaim(SpeechAct.ERASE, claim, topic=topic if topic != claim else None)
+    if match := _DENIED.fullmatch(clause):
+        return WithdrawnClaim(SpeechAct.RETRACT, match["claim"], Cue.CORRECTION)
+    ended = _ended_claim(clause)
+    return WithdrawnClaim(SpeechAct.RETRACT, ended, Cue.CHANGE) if ended else None
+
+
+def _ended_claim(clause: str) -> str | None:
+    """Return what a clause says is over, in the words of when it was true: "I no longer work" ends "I work"."""
+    if match := _ENDED.fullmatch(clause.replace(" isn't ", " is not ")):
+        return f"{match['head']} {match['over'] or match['not'] or match['dont']}"
+    if match := _STOPPED.fullmatch(clause):
+        verb = f"work {match['job']}" if match["job"] else words.GERUNDS.get(match["gerund"].lower(), "")
+        return f"{match['head']} {verb}{match['others'] or ''}"
+    match = _NOT_SO.fullmatch(clause)
+    if match and match["head"]:
+        return f"{match['head']}{match['be'] or ''} {match['claim']}"
+    return (match["called"] or f"my name is {match['name']}") if match else None
