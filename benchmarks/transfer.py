@@ -37,7 +37,7 @@ from afterword.facts.transcripts import Role, Turn
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.database.compaction import copy_file
 from afterword.store.database.engine import Store
-from afterword.store.database.inserts import insert_numbered, insert_rows
+from afterword.store.database.statements import insert_numbered, insert_rows
 from afterword.store.forgetting import erasure
 from afterword.store.forgetting.erasure import Erasure
 from afterword.store.rows import assertion_values, evidence_values, turn_values

@@ -70,8 +70,7 @@ if TYPE_CHECKING:
     from afterword.extractors.model.extractor import ModelExtractor
     from afterword.extractors.model.prices import Price
     from afterword.extractors.rules import RulesExtractor
-    from afterword.facts.fact import Fact
-    from afterword.facts.fact_changes import FactChange
+    from afterword.facts.fact import Fact, FactChange
     from afterword.facts.findings import AgentFinding, FindingPolicy
     from afterword.facts.scopes import Scope
     from afterword.pipeline.batch import Failure, NotDue, NotStarted
@@ -85,10 +84,10 @@ if TYPE_CHECKING:
     from afterword.store.access.keys import ApiKey
     from afterword.store.costs import Spending
     from afterword.store.database.engine import open_store
-    from afterword.store.findings.saved_findings import SavedFinding
+    from afterword.store.findings.held_findings import SavedFinding
     from afterword.store.forgetting.erasure import Receipt
     from afterword.store.forgetting.pauses import Pause
-    from afterword.store.run_effects import RunEffect
+    from afterword.store.proposals import RunEffect
     from afterword.store.runs import Run
     from afterword.store.sessions import SavedSession
     from afterword.store.transfer.imports import ImportResult
@@ -202,7 +201,7 @@ _HOMES = {
     "ExportedFile": "afterword.client.store_results",
     "ExtractorAgent": "afterword.agents.extractor_agent",
     "Fact": "afterword.facts.fact",
-    "FactChange": "afterword.facts.fact_changes",
+    "FactChange": "afterword.facts.fact",
     "FactMemory": "afterword.agents.memory",
     "FactOrigin": "afterword.client.results",
     "FactPage": "afterword.client.results",
@@ -214,7 +213,7 @@ _HOMES = {
     "FindingOrigin": "afterword.client.results",
     "FindingPage": "afterword.client.results",
     "FindingPolicy": "afterword.facts.findings",
-    "SavedFinding": "afterword.store.findings.saved_findings",
+    "SavedFinding": "afterword.store.findings.held_findings",
     "Layer": "afterword.client.results",
     "ModelClient": "afterword.extractors.model.client",
     "ModelExtractor": "afterword.extractors.model.extractor",
@@ -236,7 +235,7 @@ _HOMES = {
     "Review": "afterword.client.results",
     "RulesExtractor": "afterword.extractors.rules",
     "Run": "afterword.store.runs",
-    "RunEffect": "afterword.store.run_effects",
+    "RunEffect": "afterword.store.proposals",
     "RunPage": "afterword.client.results",
     "RunRecord": "afterword.client.results",
     "Saved": "afterword.pipeline.session",

@@ -15,11 +15,10 @@ from afterword.facts.findings import DAYS, FindingPolicy, WithTools
 from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
-from afterword.store.database.limits import StoreLimits
 from afterword.store.database.urls import DEFAULT_URL
-from afterword.store.forgetting.erase_requests import WAIT
+from afterword.store.forgetting.forgotten_statements import WAIT
 from afterword.store.forgetting.retention import Retention
-from afterword.store.retry_schedule import Retries
+from afterword.store.limits import Retries, StoreLimits
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]

@@ -34,9 +34,9 @@ GUARDS = [
     ("agents.person_words:LiveConversation.objection:none", "adversarial/test_agent_tools.py"),
     ("recall.said_index:commands_assistant:false", "adversarial/test_served_text.py"),
     ("recall.block:defuse_tags:argument", "integration/test_block_wording.py"),
-    ("store.forgetting.served_copies:CopySweep.run:empty", "contract/test_forgotten_copies.py"),
+    ("store.forgetting.served_copies:sweep_session:empty", "contract/test_forgotten_copies.py"),
     ("store.forgetting.served_copies:sweep_blocks_in_other_scopes:none", "contract/test_forgotten_copies.py"),
-    ("store.forgetting.row_blanking:_blank_turn_rows:none", "contract/test_forgotten_copies.py"),
+    ("store.forgetting.row_blanking:SessionRows.blank_turns:none", "contract/test_forgotten_copies.py"),
     ("store.access.keys:ApiKey.opens:true", "adversarial/test_service_attacks.py"),
 ]
 

@@ -25,7 +25,7 @@ from afterword.pipeline.sources.other_libraries import Origin, memories
 from afterword.store import rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure, tombstone_replay
-from afterword.store.transfer import export_reader, exports, imports
+from afterword.store.transfer import export_lines, exports, imports
 from deciding_words import find
 
 LENA = Scope.user("lena")
@@ -107,7 +107,7 @@ async def test_a_wrong_value_anywhere_is_an_invalid_file_or_harmless(store: Stor
             for value in (WRONG[number % len(WRONG)], WRONG[(number * 5 + 3) % len(WRONG)]):
                 write_lines(damaged_path, [*lines[:place], replaced(line, within, value), *lines[place + 1 :]])
                 try:
-                    list(export_reader.read_groups(damaged_path))
+                    list(export_lines.read_groups(damaged_path))
                 except FileInvalid:
                     continue
                 reason = await import_anew(damaged_path)

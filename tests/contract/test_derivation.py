@@ -5,14 +5,13 @@ from __future__ import annotations
 from sqlmodel import col, select, update
 
 from afterword.facts.assertions import Extent, Relation, Verdict
-from afterword.facts.fact import Status
-from afterword.facts.fact_changes import FactChange
+from afterword.facts.fact import FactChange, Status
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.database.engine import Store
-from afterword.store.derivation import derive_outdated_scopes
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import DERIVATION
 from afterword.store.tables import FactRow, ScopeRow
+from afterword.store.upgrades import derive_outdated_scopes
 from kept import LENA, SAID_AT, facts_of, keep, stated
 
 

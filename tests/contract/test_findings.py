@@ -23,8 +23,8 @@ from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.recall.block import FINDINGS_HEADING
 from afterword.store import costs, lookup, runs, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.findings import finding_settings, held_findings
-from afterword.store.findings.saved_findings import SavingOutcome, save_finding
+from afterword.store.findings import held_findings
+from afterword.store.findings.held_findings import SavingOutcome, save_finding
 from afterword.store.forgetting.erasure import ErasureWork, erase_in_scope
 from afterword.store.forgetting.retention import Retention, apply_retention
 from afterword.store.merging import moves
@@ -40,7 +40,7 @@ FOUND = ("researcher", f"Found out (violin strings): {STRINGS}")
 
 async def keep(store: Store, *agents: str, scope: Scope = LENA, **more: Any) -> None:
     policy = FindingPolicy(agents or ("researcher",), **more)
-    await store.write(lambda transaction: finding_settings.set_finding_policy(transaction, scope, policy))
+    await store.write(lambda transaction: held_findings.set_finding_policy(transaction, scope, policy))
 
 
 async def findings(store: Store, scope: Scope = LENA, at: datetime = NOW) -> dict[str, AgentFinding]:
@@ -323,7 +323,7 @@ async def test_words_of_other_people_are_told_only_where_the_scope_says_so(store
     saved = Saved(LENA, "a", state=messages, humans=("lena", "bo"), started_at=day(1), ended_at=day(1))
     await process_session(store, saved, extractor=Researching())
     for are_told in (False, True, False):
-        await store.write(partial(finding_settings.set_other_people, scope=LENA, are_told=are_told))
+        await store.write(partial(held_findings.set_other_people, scope=LENA, are_told=are_told))
         text = await block(store, "What does the harpsichord need?")
         assert ("harpsichord" in text) == are_told
         assert "violin" in await block(store, "Where is the violin?")
@@ -367,7 +367,7 @@ async def test_no_finding_of_a_hostile_agent_changes_contests_supports_or_dates_
         async with Store("sqlite://") as store:
             await store.migrate()
             policy = FindingPolicy(agents, WithTools.KEEP, advice=True)
-            await store.write(partial(finding_settings.set_finding_policy, scope=LENA, policy=policy))
+            await store.write(partial(held_findings.set_finding_policy, scope=LENA, policy=policy))
             for number, (person, agent) in enumerate(steps):
                 said = ("user", person), ("researcher", agent)
                 outcome = await process(store, f"s{number}", number + 1, *said, extractor=Researching(hostile))

@@ -24,7 +24,7 @@ from afterword.pipeline.session import process_session
 from afterword.recall.block import render_block, scope_label
 from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.database.inserts import insert_rows
+from afterword.store.database.statements import insert_rows
 from afterword.store.forgetting import erasure
 from afterword.store.forgetting.erasure import Erasure
 from afterword.store.forgetting.retention import Retention, apply_retention

@@ -23,7 +23,7 @@ from afterword.pipeline.budget import Budget, CostTracker
 from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
-from afterword.store.retry_schedule import Retries
+from afterword.store.limits import Retries
 
 MIRA, JON = Scope.user("mira"), Scope.user("jon")
 DUE = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

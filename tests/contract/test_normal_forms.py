@@ -20,15 +20,14 @@ from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.privacy.tombstones import Tombstone, TombstoneKind
 from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.derivation import derive_outdated_scopes
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting.erasure import Erasure
 from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key
-from afterword.store.merging.scope_forms import merge_scope_forms
 from afterword.store.merging.text_forms import compose_stored_texts
 from afterword.store.scope_rows import Policy
 from afterword.store.tables import AssertionRow, EvidenceRow, ScopeRow, TurnRow
 from afterword.store.transfer import exports, imports
+from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
 
 MIRA, JOSE = Scope.user("mira"), Scope.user("José")
 JOSE_NFD = Scope.stored("default", ScopeKind.USER, decomposed("José"))

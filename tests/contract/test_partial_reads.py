@@ -13,8 +13,7 @@ from sqlmodel import Session
 import afterword
 from afterword import Afterword, FactChange, ScopeMemory
 from afterword.facts.dependents import dependents
-from afterword.facts.fact import Status
-from afterword.facts.fact_changes import fact_changes
+from afterword.facts.fact import Status, fact_changes
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.judged_pairs import JudgedPairs
 from afterword.store import lookup

@@ -20,7 +20,7 @@ from afterword.pipeline.batch import Failure, queued_sessions, run_batch
 from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
-from afterword.store.database.limits import StoreLimits
+from afterword.store.limits import StoreLimits
 from batches import wait_until
 from nursery import Child
 from programs import watch_for_ever

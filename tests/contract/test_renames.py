@@ -13,7 +13,7 @@ from afterword.extractors.judge import OtherNames, Pair
 from afterword.facts.assertions import OWNER, Assertion, Authority, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Status
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.renames import told_under_current_names
+from afterword.facts.subjects import told_under_current_names
 from afterword.facts.validity.timeline import fact_histories, facts_at
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.store import ledger

@@ -23,12 +23,11 @@ from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
+from afterword.store.limits import Retries
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.reading import scope_vectors, vector_rows
+from afterword.store.reading import scope_vectors
 from afterword.store.reading.recall import recall, search
-from afterword.store.reading.scope_vectors import refresh_vectors
-from afterword.store.reading.vector_rows import COMPLETE
-from afterword.store.retry_schedule import Retries
+from afterword.store.reading.scope_vectors import COMPLETE, refresh_vectors
 from afterword.store.tables import VectorRow
 
 LENA, TOM = Scope.user("lena"), Scope.user("tom")
@@ -156,7 +155,7 @@ async def test_only_what_has_changed_is_looked_at_again(store: Store) -> None:
 
     async def lacking(at: datetime = LATER) -> list[Scope]:
         with store.reading() as transaction:
-            return vector_rows.lacking(transaction, embedder, at)
+            return scope_vectors.lacking(transaction, embedder, at)
 
     assert await lacking() == [LENA, TOM]
     assert (await refresher(store, embedder).refresh([TOM])).made == 2
@@ -179,8 +178,8 @@ async def test_a_memory_is_looked_at_again_when_something_begins_or_ends(store: 
     embedder = Lengths()
     await refresher(store, embedder).refresh()
     with store.reading() as transaction:
-        assert vector_rows.lacking(transaction, embedder, ends - timedelta(days=1)) == []
-        assert vector_rows.lacking(transaction, embedder, ends + timedelta(days=1)) == [LENA]
+        assert scope_vectors.lacking(transaction, embedder, ends - timedelta(days=1)) == []
+        assert scope_vectors.lacking(transaction, embedder, ends + timedelta(days=1)) == [LENA]
     await refresher(store, embedder, ends + timedelta(days=1)).refresh()
     assert await kept(store) == {("lengths", 2): 1}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from datetime import UTC, datetime
 
-from afterword.facts.fact_filter import FactFilter, FactOrder
+from afterword.facts.fact import FactFilter, FactOrder
 from afterword.facts.scopes import Scope
 from afterword.store.database.engine import Store
 from afterword.store.reading.fact_listing import FactListing

@@ -16,7 +16,7 @@ from afterword.facts.scopes import Scope
 from afterword.store import entries
 from afterword.store.database.engine import open_store
 from afterword.store.entered_statements import Entry
-from afterword.store.transfer import export_reader
+from afterword.store.transfer import export_lines
 from batches import ended, killed, start
 
 pytestmark = pytest.mark.begun_first
@@ -75,7 +75,7 @@ def _check_kills(filled: Path, tmp_path: Path, kills: int) -> None:
                 assert copy.execute("SELECT count(*) FROM assertions").fetchone() == (40,)
         _killed(store, ["export", str(export)], moment)
         if export.exists():
-            assert sum(len(lines) for _, lines in export_reader.read_groups(export)) > 40
+            assert sum(len(lines) for _, lines in export_lines.read_groups(export)) > 40
         _killed(store, ["forget", "--user", "mira", "--yes"], moment)
         backup.unlink(missing_ok=True)
         export.unlink(missing_ok=True)

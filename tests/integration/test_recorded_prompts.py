@@ -26,9 +26,8 @@ from afterword.extractors.testing import ScriptedEndpoint, replayed
 from afterword.extractors.transcript_assembly import date_turns
 from afterword.extractors.windows import cut_windows
 from afterword.facts.findings import AgentFinding, FindingPolicy, WithTools
-from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Transcript
+from afterword.facts.transcripts import Transcript, find_owners
 from afterword.pipeline.batch import run_batch
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.privacy.policy import Privacy

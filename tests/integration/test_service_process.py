@@ -27,7 +27,7 @@ from weakref import WeakSet
 import httpx
 import pytest
 
-from afterword.facts.fact_filter import FactFilter, FactOrder
+from afterword.facts.fact import FactFilter, FactOrder
 from afterword.facts.scopes import Scope
 from afterword.server.background import short_pauses
 from afterword.store.database.engine import open_store

@@ -40,9 +40,9 @@ from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure as forgetting
+from afterword.store.limits import Retries
 from afterword.store.reading.recall import search
 from afterword.store.reading.scope_vectors import refresh_vectors
-from afterword.store.retry_schedule import Retries
 from afterword.store.transfer import exports, imports
 from conversing import replying
 

@@ -35,8 +35,8 @@ from afterword.server import listener
 from afterword.store import sessions
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.private_files import opened_private
-from afterword.store.retry_schedule import Retries
-from afterword.store.transfer import export_reader, imports
+from afterword.store.limits import Retries
+from afterword.store.transfer import export_lines, imports
 
 Arguments = Sequence[str]
 IMPATIENT_HEADER_S = 2.0
@@ -132,7 +132,7 @@ def die_in_migration(arguments: Arguments) -> None:
 def die_in_import(arguments: Arguments) -> None:
     """Import a file into a store, so many lines at once, and die before the statement of this number."""
     url, file, statements, lines_at_once = arguments
-    export_reader.LINES_AT_ONCE = int(lines_at_once)
+    export_lines.LINES_AT_ONCE = int(lines_at_once)
     die_after(int(statements), "before_cursor_execute", is_counted=lambda _: True)
     asyncio.run(imports.import_file(Store(url), Path(file)))
 

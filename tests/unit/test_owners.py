@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from afterword.facts.owners import find_owners, is_generic
 from afterword.facts.scopes import Scope, ScopeKind
-from afterword.facts.transcripts import Role, Transcript, Turn
+from afterword.facts.transcripts import Role, Transcript, Turn, find_owners, is_generic
 
 
 def spoken_by(*names: str, assumed: tuple[str, ...] = ()) -> Transcript:

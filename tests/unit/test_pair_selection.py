@@ -16,7 +16,7 @@ from afterword.extractors.model.judge import LONGEST_NAME, MOST_NAMES, PAIRS_A_S
 from afterword.extractors.rules import RulesJudge
 from afterword.facts.assertions import Assertion, Cue, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.statement_index import IndexedStatement
+from afterword.facts.similarity import IndexedStatement
 from afterword.pipeline.resolution import WITHDRAWAL_PAIRS, required_pairs
 from histories import day, statement
 

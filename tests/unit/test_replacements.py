@@ -12,7 +12,7 @@ from afterword.extractors.slot_relation import RELATION_VERSION, relation
 from afterword.facts.assertions import Assertion, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Status
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.validity import replacements
+from afterword.facts.validity import neighbourhood
 from afterword.facts.validity.neighbourhood import context_ids
 from afterword.facts.validity.timeline import fact_histories, facts_at
 from afterword.pipeline import resolution
@@ -46,8 +46,8 @@ def test_the_work_of_a_change_does_not_grow_with_the_changes_before_it() -> None
         costs.append((pairs, len(affected), len(context_ids(known, affected))))
     most = max(costs[20:60])
     assert max(costs[100:]) <= most
-    assert most[0] <= replacements.REPLACEMENTS
-    assert most[2] <= 4 * replacements.REPLACEMENTS
+    assert most[0] <= neighbourhood.REPLACEMENTS
+    assert most[2] <= 4 * neighbourhood.REPLACEMENTS
     facts = facts_at(fact_histories(known.assertions, known.verdicts), day(400))
     assert [fact.value for fact in facts if fact.status is Status.CURRENT] == ["City199"]
 
@@ -149,8 +149,10 @@ def _changes(judge: CoherentJudge, first: Assertion, *later: Assertion) -> bool:
 
 def ends_are_ignored(patch: pytest.MonkeyPatch) -> None:
     """A stay of a week counts as a replacement for good."""
-    may_replace = replacements._replaces
-    patch.setattr(replacements, "_replaces", lambda earlier, later: may_replace(earlier, replace(later, valid_to=None)))
+    may_replace = neighbourhood._replaces
+    patch.setattr(
+        neighbourhood, "_replaces", lambda earlier, later: may_replace(earlier, replace(later, valid_to=None))
+    )
 
 
 def beginnings_are_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -161,7 +163,7 @@ def any_verdict_replaces(patch: pytest.MonkeyPatch) -> None:
     def changed(verdicts: Sequence[Verdict]) -> Verdict:
         return replace(next(iter(verdicts)), relation=Relation.CHANGES)
 
-    patch.setattr(replacements, "deciding_verdict", changed)
+    patch.setattr(neighbourhood, "deciding_verdict", changed)
 
 
 @pytest.mark.parametrize("plant", [ends_are_ignored, beginnings_are_ignored, any_verdict_replaces])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from afterword.pipeline.background.due_times import MISFIRE_GRACE_S, Clock, Rhythm
 from afterword.pipeline.errors import RhythmInvalid
-from afterword.store.retry_schedule import GROWTH, Retries
+from afterword.store.limits import GROWTH, Retries
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 INSTANTS = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))

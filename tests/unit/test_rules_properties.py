@@ -19,9 +19,8 @@ from afterword.extractors.quote_search import find_quote
 from afterword.extractors.rules.extractor import find_candidates
 from afterword.extractors.windows import cut_windows
 from afterword.facts.assertions import Assertion, SpeechAct
-from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn, find_owners
 
 TRIES = 2
 SAID_AT = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)

@@ -24,9 +24,8 @@ from afterword.extractors.named_secrets import NamedSecrets
 from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.extractors.windows import cut_windows
 from afterword.facts.assertions import Assertion, Kind, SpeechAct
-from afterword.facts.owners import find_owners, is_generic
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn, find_owners, is_generic
 from afterword.facts.words import folded
 from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.policy import Privacy

@@ -14,7 +14,7 @@ from afterword.agents.store_reference import FromEnvironment, StoreReference
 from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.recall.vectors import Embedder
-from afterword.store.database.limits import StoreLimits
+from afterword.store.limits import StoreLimits
 
 BUDGET_TOKENS = 2_000
 TIMEOUT_S = 2.0

@@ -19,9 +19,8 @@ from afterword.extractors.grounding import ground
 from afterword.extractors.named_secrets import NamedSecrets
 from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.facts.assertions import Assertion
-from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, Transcript, Turn
+from afterword.facts.transcripts import Role, Transcript, Turn, find_owners
 from afterword.facts.words import folded
 from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.policy import Privacy

@@ -28,9 +28,8 @@ from afterword.extractors.grounding import LONGEST
 from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import OWNER, Assertion, EvidenceKind, Kind
 from afterword.facts.fact import Fact
-from afterword.facts.owners import HUMAN_NAMES, is_generic
 from afterword.facts.scopes import Scope, ScopeKind
-from afterword.facts.transcripts import Turn
+from afterword.facts.transcripts import HUMAN_NAMES, Turn, is_generic
 from afterword.facts.words import folded, snake_case
 from afterword.recall.block import FINDINGS_HEADING, entry_line, safe_line, with_exceptions
 from afterword.store import requests, sessions

@@ -17,20 +17,19 @@ from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import OWNER, Assertion, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
-from afterword.facts.owners import is_generic
 from afterword.facts.scopes import Scope, ScopeKind
-from afterword.facts.transcripts import SourceTurn
+from afterword.facts.transcripts import SourceTurn, is_generic
 from afterword.facts.words import folded, snake_case
 from afterword.privacy.prompt_injection import commands_assistant
 from afterword.recall.block import safe_line
 from afterword.store import requests
 from afterword.store.entered_statements import Entry
-from afterword.store.findings.saved_findings import SavedFinding
+from afterword.store.findings.held_findings import SavedFinding
 from afterword.store.forgetting.erasure import Receipt
-from afterword.store.reading.told_facts import read_told_facts, read_told_findings, read_told_turns
+from afterword.store.proposals import RunEffect
+from afterword.store.reading.recall import read_told_facts, read_told_findings, read_told_turns
 from afterword.store.requests import RequestOutcome
 from afterword.store.reviews import Decision
-from afterword.store.run_effects import RunEffect
 from afterword.store.sessions import SavedSession
 
 if TYPE_CHECKING:

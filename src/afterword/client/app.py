@@ -55,7 +55,7 @@ from afterword.settings import Settings, load
 from afterword.store import fact_ids, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Receipt
-from afterword.store.run_effects import RunEffect
+from afterword.store.proposals import RunEffect
 from afterword.store.runs import Run
 
 

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import Kind
-from afterword.facts.fact import SERVED, Fact, Status
-from afterword.facts.fact_filter import FactFilter
+from afterword.facts.fact import SERVED, Fact, FactFilter, Status
 from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded

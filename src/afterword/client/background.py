@@ -25,7 +25,7 @@ from afterword.pipeline.background.periodic_jobs import (
 )
 from afterword.pipeline.background.webhook_sending import WEBHOOKS
 from afterword.store.database.engine import Store
-from afterword.store.transfer.fact_json import iso_instant
+from afterword.store.transfer.fact_formats import iso_instant
 
 if TYPE_CHECKING:
     from afterword.pipeline.background.schedule import Schedule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from afterword.client.findings.finding_forms import finding_json
-from afterword.store.transfer.fact_json import fact_json, iso_instant
+from afterword.store.transfer.fact_formats import fact_json, iso_instant
 
 if TYPE_CHECKING:
     from afterword.client.results import (

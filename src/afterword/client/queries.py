@@ -37,20 +37,17 @@ from afterword.client.results import (
 from afterword.client.store_results import AuditPage
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import RETIRING
-from afterword.facts.fact import Fact
-from afterword.facts.fact_changes import FactChange
-from afterword.facts.fact_filter import FactFilter, FactOrder
+from afterword.facts.fact import Fact, FactChange, FactFilter, FactOrder
 from afterword.facts.scopes import Scope
 from afterword.privacy.foreign.stretches import foreign_turns
 from afterword.store import costs, fact_ids, ledger, lookup, runs, sessions
 from afterword.store.access import audit
 from afterword.store.costs import Spending
 from afterword.store.database.statements import RowRange
-from afterword.store.forgetting.erase_requests import read_erase_requests
+from afterword.store.forgetting.forgotten_statements import read_erase_requests
 from afterword.store.ledger import RunStatus
-from afterword.store.proposals import read_proposal
+from afterword.store.proposals import past_changes, read_proposal
 from afterword.store.reading.views import View
-from afterword.store.run_effects import past_changes
 from afterword.store.runs import Run
 from afterword.store.sessions import Progress
 

@@ -12,15 +12,15 @@ from afterword.client.findings.scope_findings import ScopeFindings
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.local_time import in_zone, read_zone
-from afterword.facts.owners import is_about_somebody
+from afterword.facts.transcripts import is_about_somebody
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.store import entries, ledger, reviews, runs, scope_rows
 from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import pauses
 from afterword.store.forgetting.pauses import Pause
+from afterword.store.proposals import RunEffect
 from afterword.store.reviews import Decision, Wording
-from afterword.store.run_effects import RunEffect
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
 

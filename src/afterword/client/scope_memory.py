@@ -21,8 +21,8 @@ from afterword.client.session_processing.background_processor import processor_o
 from afterword.client.store_results import ExportedFile, OutdatedSession
 from afterword.errors import ArgumentInvalid, NotFound, StateConflict
 from afterword.extractors.readers.limits import check_depth
-from afterword.facts.owners import HUMAN_NAMES
 from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import HUMAN_NAMES
 from afterword.pipeline.consolidation import ConsolidationResult
 from afterword.pipeline.memory_import import MemoryImportResult, import_memories
 from afterword.pipeline.sources.other_libraries import Origin, memories
@@ -30,8 +30,7 @@ from afterword.store import scope_rows
 from afterword.store.database.private_files import opened_private
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.transfer.exports import export_scopes
-from afterword.store.transfer.fact_json import fact_json
-from afterword.store.transfer.markdown import facts_as_markdown
+from afterword.store.transfer.fact_formats import fact_json, facts_as_markdown
 
 if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory

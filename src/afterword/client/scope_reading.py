@@ -50,9 +50,7 @@ from afterword.client.results import (
 from afterword.errors import ArgumentInvalid
 from afterword.extractors.model.embeddings import PURPOSE
 from afterword.facts.assertions import Kind
-from afterword.facts.fact import Fact
-from afterword.facts.fact_changes import FactChange
-from afterword.facts.fact_filter import FactOrder
+from afterword.facts.fact import Fact, FactChange, FactOrder
 from afterword.facts.findings import FindingStatus
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
@@ -63,11 +61,12 @@ from afterword.store import costs, fact_ids, lookup, reviews, scope_rows
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.findings.held_findings import read_findings
-from afterword.store.forgetting.erase_requests import read_erase_requests
+from afterword.store.forgetting.forgotten_statements import read_erase_requests
 from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.reading import recall
 from afterword.store.reading.fact_listing import is_listed
 from afterword.store.reading.fact_lists import FactCounts
+from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.reading.views import View
 from afterword.store.scope_rows import Policy
 
@@ -99,7 +98,7 @@ class ScopeReading:
     async def _view(self, at: datetime, scope: Scope | None = None) -> View:
         """Return what the read model holds of this scope or another one at an instant."""
         store = await self._store()
-        return await recall.view_cache_of(store).view(store, scope or self.scope, at)
+        return await view_cache_of(store).view(store, scope or self.scope, at)
 
     async def check_known(self) -> None:
         """Raise `NotFound`, which names the scopes with the nearest names, if nothing was ever stored for the scope."""
@@ -142,7 +141,7 @@ class ScopeReading:
             )
             return fact_page(facts, wanted, known_order, limit=limit, after=after, offset=offset)
         one_more(limit)  # a limit below 1 is refused before anything is read
-        views, most = recall.view_cache_of(await self._store()), limit
+        views, most = view_cache_of(await self._store()), limit
 
         def listed(transaction: Session) -> tuple[Iterable[Fact], int, int] | None:
             listing = views.listing(transaction.connection(), self.scope)

@@ -21,7 +21,7 @@ from afterword.store import costs, jobs, lookup, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
-from afterword.store.forgetting.erase_requests import read_erase_requests
+from afterword.store.forgetting.forgotten_statements import read_erase_requests
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.reading import scope_vectors

@@ -18,19 +18,18 @@ from afterword.client.resources import Resources
 from afterword.client.session_processing.background_processor import BackgroundProcessor, processor_of
 from afterword.client.store_results import AuditPage, BackupFile, ExportedFile, TombstoneReplay
 from afterword.errors import ArgumentInvalid, NotFound, StoreInvalid
-from afterword.facts.fact_changes import FactChange
+from afterword.facts.fact import FactChange
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import JobReport, JobResult
 from afterword.store import scope_rows
 from afterword.store.database.compaction import copy_file
-from afterword.store.derivation import derive_outdated_scopes
 from afterword.store.forgetting import tombstone_replay
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.jobs import JobState, read_jobs
-from afterword.store.merging.scope_forms import merge_scope_forms
 from afterword.store.transfer.exports import export_scopes
 from afterword.store.transfer.imports import ImportResult, import_file
+from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
 
 T = TypeVar("T")
 

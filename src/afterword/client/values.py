@@ -6,8 +6,7 @@ With `dollars`, which formats an amount, and `check_depth`, which refuses a stat
 from afterword.extractors.errors import ReadError
 from afterword.extractors.readers.limits import check_depth
 from afterword.facts.assertions import OWNER, Assertion, Evidence
-from afterword.facts.fact import Status
-from afterword.facts.fact_filter import FactOrder
+from afterword.facts.fact import FactOrder, Status
 from afterword.facts.findings import LONGEST_STATEMENT, LONGEST_TOPIC
 from afterword.facts.transcripts import SourceTurn, TimeBasis
 from afterword.pipeline.background.halt import Halt
@@ -18,7 +17,7 @@ from afterword.pipeline.resolution import Changes
 from afterword.pipeline.vector_refresh import RefreshResult
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE
 from afterword.privacy.redaction import MASK as SECRET_MASK
-from afterword.store.findings.saved_findings import SavingOutcome
+from afterword.store.findings.held_findings import SavingOutcome
 from afterword.store.requests import RequestOutcome, RequestStatus
 
 HIDDEN_TURNS = (HIDDEN, HIDDEN_FROM_HERE)

@@ -102,11 +102,6 @@ def changed_groups(superseded: Sequence[Fact]) -> frozenset[int]:
     return frozenset(number for number, group in groups if any(_belongs_to(fact, group) for fact in superseded))
 
 
-def groups_of(fact: DependenceWording) -> tuple[int, ...]:
-    """Return the numbers of the attribute groups on which a fact depends."""
-    return tuple(number for number, _ in _groups_of(fact))
-
-
 class _ScopeIndex:
     """The facts of a scope by id, by assertion, by stem, and by attribute group."""
 
@@ -118,7 +113,7 @@ class _ScopeIndex:
         for fact in self.served.values():
             for stem in _stems(fact):
                 self.ids_by_stem[stem].add(fact.id)
-            for number, word in _groups_of(fact):
+            for number, word in groups_of(fact):
                 self.words_by_group[number][fact.id] = word
 
     def dependents_of(self, changed: Fact) -> Iterable[tuple[Fact, str]]:
@@ -126,7 +121,14 @@ class _ScopeIndex:
         successor = self.by_assertion.get(changed.retired_by or "")
         if successor is not None and _only_adds_detail(changed, successor):
             return
-        for fact_id, reason in (self._by_group(changed) | self._by_value(changed)).items():
+        by_group = {
+            fact_id: f"“{word}” often hangs on the {group.name}"
+            for number, group in enumerate(ATTRIBUTE_GROUPS)
+            if _belongs_to(changed, group)
+            for fact_id, word in self.words_by_group[number].items()
+            if _shares_subject(self.served[fact_id], changed, group, word)
+        }
+        for fact_id, reason in (by_group | self._by_value(changed)).items():
             fact = self.served[fact_id]
             if _slot(fact) != _slot(changed) and fact is not successor and _is_older(fact, changed, successor):
                 yield fact, reason
@@ -142,16 +144,6 @@ class _ScopeIndex:
             for fact_id in fact_ids
             if _may_depend_on_value(self.served[fact_id], changed)
             and _means_value(self.served[fact_id], changed, stems)
-        }
-
-    def _by_group(self, changed: Fact) -> dict[str, str]:
-        """Return the ids of the facts that depend on the attribute groups of the changed fact, with the reason."""
-        return {
-            fact_id: f"“{word}” often hangs on the {group.name}"
-            for number, group in enumerate(ATTRIBUTE_GROUPS)
-            if _belongs_to(changed, group)
-            for fact_id, word in self.words_by_group[number].items()
-            if _shares_subject(self.served[fact_id], changed, group, word)
         }
 
 
@@ -203,7 +195,7 @@ def _belongs_to(changed: Fact, group: AttributeGroup) -> bool:
     return bool(group.opening and group.opening.match(_spaced(changed.statement)))
 
 
-def _groups_of(fact: DependenceWording | Fact) -> Iterable[tuple[int, str]]:
+def groups_of(fact: DependenceWording | Fact) -> Iterable[tuple[int, str]]:
     """Yield the number of each group that the fact depends on, with the word that says so."""
     if _attribute_words(fact) & (_PERMANENT | _OCCUPATION):
         return
@@ -230,7 +222,12 @@ def _shares_subject(fact: Fact, changed: Fact, group: AttributeGroup, word: str)
     """Whether the two facts are about the same subject, the owner's household, or the same occasion."""
     if group.is_occasion:
         return _is_same_occasion(fact, changed)
-    if _has_same_subject(fact, changed) or (folded(changed.subject) == OWNER and _is_owned(word, fact)):
+    if _has_same_subject(fact, changed):
+        return True
+    # The word may name something of the owner, as in "Anna is the user's boss".
+    owned = rf"\buser['’]s (?:new |local |family |line )?{re.escape(word)}\b"
+    text = _spaced(f"{fact.subject}. {fact.statement}")
+    if folded(changed.subject) == OWNER and re.search(owned, text, re.IGNORECASE):
         return True
     return group.is_household and _is_of_household(fact) and _is_of_household(changed)
 
@@ -241,12 +238,6 @@ def _has_same_subject(fact: Fact, changed: Fact) -> bool:
         return True
     stems = frozenset(terms(subject))
     return subject != OWNER and bool(stems) and stems <= frozenset(terms(fact.subject))
-
-
-def _is_owned(word: str, fact: Fact) -> bool:
-    """Whether the word names something of the owner, as in "Anna is the user's boss"."""
-    owned = rf"\buser['’]s (?:new |local |family |line )?{re.escape(word)}\b"
-    return bool(re.search(owned, _spaced(f"{fact.subject}. {fact.statement}"), re.IGNORECASE))
 
 
 def _is_of_household(fact: Fact) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -80,8 +80,7 @@ class FindingPolicy:
 
     def as_json(self) -> dict[str, Any]:
         """Return the policy as it is stored."""
-        mode = str(self.agents_with_tools)
-        return {"agents": list(self.agents), "agents_with_tools": mode, "advice": self.advice, "days": self.days}
+        return {**asdict(self), "agents": list(self.agents), "agents_with_tools": str(self.agents_with_tools)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> FindingPolicy:
@@ -144,10 +143,11 @@ def united_findings(sayings: Iterable[AgentFinding]) -> list[AgentFinding]:
     groups: dict[str, list[AgentFinding]] = defaultdict(list)
     for saying in sorted(sayings, key=lambda saying: (saying.said_at, saying.id)):
         groups[saying.key].append(saying)
+    ranked = (FindingReview.DROPPED, FindingReview.APPROVED, FindingReview.OPEN, FindingReview.WAITING)
     united = [
         replace(
             group[-1],
-            review=_review_of({saying.review for saying in group}),
+            review=min((saying.review for saying in group), key=ranked.index),
             expires_at=max(saying.expires_at for saying in group),
             first_said_at=group[0].said_at,
             sayings=tuple(saying.id for saying in group),
@@ -155,11 +155,6 @@ def united_findings(sayings: Iterable[AgentFinding]) -> list[AgentFinding]:
         for group in groups.values()
     ]
     return sorted(united, key=lambda finding: (finding.said_at, finding.id), reverse=True)
-
-
-def _review_of(reviews: Collection[FindingReview]) -> FindingReview:
-    ranked = (FindingReview.DROPPED, FindingReview.APPROVED, FindingReview.OPEN, FindingReview.WAITING)
-    return next(review for review in ranked if review in reviews)
 
 
 def repeats_note(statement: str, notes: Iterable[str]) -> bool:

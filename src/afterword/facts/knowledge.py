@@ -9,40 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids, regroup_ids
-from afterword.facts.statement_index import StatementIndex
+from afterword.facts.similarity import StatementIndex
 from afterword.facts.subjects import LabelPair, SubjectNames, joined_labels, renamed_labels, undoes_renaming
-from afterword.facts.validity.judged_pairs import JudgedPairs, deciding_verdict
-from afterword.facts.validity.neighbourhood import affected_ids, context_ids
-from afterword.facts.validity.replacements import replacement_starts
+from afterword.facts.validity.judged_pairs import JudgedPairs, deciding_verdicts
+from afterword.facts.validity.neighbourhood import affected_ids, context_ids, replacement_starts
 from afterword.facts.validity.timeline import FactHistory, derived_histories
 from afterword.facts.words import folded
-
-
-@dataclass(frozen=True, slots=True)
-class StoredKnowledge:
-    """The live assertions and verdicts of a scope as a store holds them: each is made when it is needed.
-
-    `spellings` holds all spellings of each subject with several words. `replaced_ids` are the assertions that may have
-    been replaced, `joined` the pairs whose verdicts join their subjects, `renaming_ids` the assertions that say what
-    their subject was called before. `index` returns the index of the assertions.
-    """
-
-    assertions: LazyMap[str, Assertion]
-    verdicts: LazyMap[str, tuple[Verdict, ...]]
-    ids_by_subject: PersistentMap[str, Sequence[str]]
-    ids_by_session: PersistentMap[str, Sequence[str]]
-    spellings: Mapping[str, set[str]]
-    replaced_ids: Iterable[str]
-    joined: Iterable[tuple[str, str]]
-    renaming_ids: Iterable[str]
-    last_said_at: datetime | None
-    index: Callable[[], StatementIndex]
 
 
 class Knowledge:
@@ -100,21 +77,39 @@ class Knowledge:
         return knowledge
 
     @classmethod
-    def of_stored(cls, revision: int, stored: StoredKnowledge) -> Knowledge:
-        """Return the knowledge that a store holds."""
-        by_id, verdicts_by_id = PersistentMap(stored.assertions), PersistentMap(stored.verdicts)
-        groups = stored.ids_by_subject, stored.ids_by_session
-        knowledge = cls(revision, by_id, verdicts_by_id, *groups, stored.last_said_at)
-        starts = LazyMap(dict.fromkeys(stored.replaced_ids), knowledge._replacement_starts)
+    def of_stored(
+        cls,
+        revision: int,
+        *,
+        assertions: LazyMap[str, Assertion],
+        verdicts: LazyMap[str, tuple[Verdict, ...]],
+        ids_by_subject: PersistentMap[str, Sequence[str]],
+        ids_by_session: PersistentMap[str, Sequence[str]],
+        all_spellings: Mapping[str, set[str]],
+        replaced_ids: Iterable[str],
+        joined: Iterable[tuple[str, str]],
+        renaming_ids: Iterable[str],
+        last_said_at: datetime | None,
+        make_index: Callable[[], StatementIndex],
+    ) -> Knowledge:
+        """Return the knowledge that a store holds, of which each assertion and verdict is made when it is needed.
+
+        `all_spellings` holds those of each subject with several words. `replaced_ids` are the assertions that may have
+        been replaced, `joined` the pairs whose verdicts join their subjects, `renaming_ids` the assertions that say
+        what their subject was called before.
+        """
+        groups = ids_by_subject, ids_by_session
+        knowledge = cls(revision, PersistentMap(assertions), PersistentMap(verdicts), *groups, last_said_at)
+        starts = LazyMap(dict.fromkeys(replaced_ids), knowledge._replacement_starts)
         knowledge.replacement_starts = PersistentMap(starts)
-        knowledge._joins = knowledge._joins_of(stored.joined)
-        several = (label for label, spellings in stored.spellings.items() if len(spellings) > 1)
-        spellings = {label: label for label in stored.ids_by_subject}
-        spellings |= {label: spelling for label, (spelling, *_) in stored.spellings.items()}
+        knowledge._joins = knowledge._joins_of(joined)
+        several = (label for label, spellings in all_spellings.items() if len(spellings) > 1)
+        spellings = {label: label for label in ids_by_subject}
+        spellings |= {label: spelling for label, (spelling, *_) in all_spellings.items()}
         spellings |= {label: knowledge._spelling(label) for label in several}
-        knowledge._renames = knowledge._renames_of(stored.renaming_ids)
+        knowledge._renames = knowledge._renames_of(renaming_ids)
         knowledge.names = SubjectNames(spellings, [*knowledge._joins.values(), *knowledge._renames.values()])
-        knowledge._make_index = stored.index
+        knowledge._make_index = make_index
         return knowledge
 
     @cached_property
@@ -169,7 +164,10 @@ class Knowledge:
             regroup_ids(self.ids_by_session, _by_session(removed), _by_session(added)),
             None,
         )
-        after.last_said_at = self._last_said_at(after, removed, added)
+        times = [self.last_said_at, *(assertion.said_at for assertion in added)]
+        if any(assertion.said_at == self.last_said_at for assertion in removed):
+            times = [assertion.said_at for assertion in after.assertions]
+        after.last_said_at = max(filter(None, times), default=None)
         if "index" in self.__dict__ or self._make_index is not None:
             after.index = self.index.revised(removed, added)
         rejudged = {verdict.earlier_id for verdict in changed_verdicts}
@@ -208,12 +206,6 @@ class Knowledge:
         """Return the histories of the facts to which these assertions belong, in order of saying."""
         return derived_histories(self.judged_pairs(ids), ids)
 
-    def _last_said_at(self, after: Knowledge, removed: list[Assertion], added: list[Assertion]) -> datetime | None:
-        if any(assertion.said_at == self.last_said_at for assertion in removed):
-            return max((assertion.said_at for assertion in after.assertions), default=None)
-        times = (self.last_said_at, *(assertion.said_at for assertion in added))
-        return max(filter(None, times), default=None)
-
     def _replacement_starts(self, id_: str) -> tuple[datetime, ...] | None:
         verdicts = self.verdicts_by_id.get(id_, ())
         return replacement_starts(id_, self.by_id, verdicts) if id_ in self.by_id and verdicts else None
@@ -221,18 +213,14 @@ class Knowledge:
     def _joins_of(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], LabelPair]:
         """Return the labels that the deciding verdicts on these pairs join in the whole scope."""
         pairs = {*pairs}
-        verdicts_by_pair: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
-        for earlier_id in {pair[0] for pair in pairs}:
-            for verdict in self.verdicts_by_id.get(earlier_id, ()):
-                if verdict.pair in pairs:
-                    verdicts_by_pair[verdict.pair].append(verdict)
-        joins: dict[tuple[str, str], LabelPair] = {}
-        for pair, verdicts in verdicts_by_pair.items():
-            if pair[0] in self.by_id and pair[1] in self.by_id:
-                labels = joined_labels(deciding_verdict(verdicts), self.by_id)
-                if labels:
-                    joins[pair] = labels
-        return joins
+        verdicts = (
+            verdict
+            for earlier_id in {pair[0] for pair in pairs if pair[0] in self.by_id}
+            for verdict in self.verdicts_by_id.get(earlier_id, ())
+            if verdict.earlier_id == earlier_id and verdict.pair in pairs and verdict.later_id in self.by_id
+        )
+        labels = {pair: joined_labels(verdict, self.by_id) for pair, verdict in deciding_verdicts(verdicts).items()}
+        return {pair: joined for pair, joined in labels.items() if joined}
 
     def _renames_of(self, ids: Iterable[str]) -> dict[str, LabelPair]:
         """Return the former and the new name of each of these statements that renames its subject.
@@ -243,11 +231,12 @@ class Knowledge:
         return {id_: pair for id_, pair in labels.items() if pair is not None and not self._is_renaming_undone(id_)}
 
     def _is_renaming_undone(self, id_: str) -> bool:
-        verdicts_by_pair: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
-        for verdict in self.verdicts_by_id.get(id_, ()):
-            if verdict.earlier_id == id_ and verdict.later_id in self.by_id:
-                verdicts_by_pair[verdict.pair].append(verdict)
-        return any(undoes_renaming(deciding_verdict(judged), self.by_id) for judged in verdicts_by_pair.values())
+        verdicts = (
+            verdict
+            for verdict in self.verdicts_by_id.get(id_, ())
+            if verdict.earlier_id == id_ and verdict.later_id in self.by_id
+        )
+        return any(undoes_renaming(verdict, self.by_id) for verdict in deciding_verdicts(verdicts).values())
 
     def _update_names(self, changed: list[Assertion], changed_verdicts: list[Verdict]) -> None:
         """Derive the names again where changed assertions or verdicts may have changed them."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 LARGEST_OFFSET_S = 24 * 3600 - 1
+_fixed_zone = lru_cache(maxsize=256)(timezone)
 
 
 def read_zone(name: str) -> tzinfo:
@@ -44,11 +45,6 @@ def at_offset(at: datetime, offset_s: int | None) -> datetime:
     if offset_s is None or not -LARGEST_OFFSET_S <= offset_s <= LARGEST_OFFSET_S:
         return at if at.tzinfo is UTC else at.astimezone(UTC)
     try:
-        return at.astimezone(_fixed(offset_s))
+        return at.astimezone(_fixed_zone(timedelta(seconds=offset_s)))
     except OverflowError:
         return at.astimezone(UTC)
-
-
-@lru_cache(maxsize=256)
-def _fixed(offset_s: int) -> timezone:
-    return timezone(timedelta(seconds=offset_s))

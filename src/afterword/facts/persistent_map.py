@@ -131,13 +131,7 @@ class ExtendedIds(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return chain(self._first, self._added)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+    def __getitem__(self, place: Any) -> Any:
         return (*self._first, *self._added)[place]
 
     @classmethod

@@ -8,6 +8,7 @@ it. More than `MOST_UNNAMED` unnamed removals wait, and so does one unnamed remo
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -61,9 +62,8 @@ class UnnamedRemovals:
 
     def counts(self) -> dict[str, int]:
         """Return the numbers for the record of a run, none if nothing must wait."""
-        if not self.must_wait:
-            return {}
-        return {name: count for name, count in ((UNNAMED, self.facts), (UNNAMED_HEALTH, self.health)) if count}
+        counts = {UNNAMED: self.facts, UNNAMED_HEALTH: self.health} if self.must_wait else {}
+        return {name: count for name, count in counts.items() if count}
 
 
 UNNAMED, UNNAMED_HEALTH = "unnamed_removals", "unnamed_health_removals"
@@ -86,25 +86,22 @@ def removals_between(
                 for verdict in after.verdicts_by_id.get(fact.assertion_ids[0], ())
                 if verdict.relation is Relation.RETRACTS and verdict.later_id in after.by_id
             )
-            request = next((said for said in requests if said.act is SpeechAct.ERASE), None)
-            removals += [Removal(fact, request, False)] if request else []
+            removals += [Removal(fact, said, False) for said in requests if said.act is SpeechAct.ERASE][:1]
     return removals
 
 
 def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:
     """Return the removals that a person has not named, for the session in which there are most."""
-    facts: dict[str | None, int] = {}
+    facts: Counter[str] = Counter()
     health = 0
     for removal in removals:
         session_id = removal.by.session_id
         is_foreign = any(cited.session_id != session_id for cited in removal.fact.evidence)
         if not is_foreign or session_id is None:
             continue  # a session may put right what it said itself, and what was entered without one is no session's
-        if is_about_health(removal.fact) and not _is_named_to_end(removal):
-            health += 1
-            facts[session_id] = facts.get(session_id, 0) + 1
-        elif not _is_named(removal):
-            facts[session_id] = facts.get(session_id, 0) + 1
+        is_unnamed_health = is_about_health(removal.fact) and not _is_named_to_end(removal)
+        health += is_unnamed_health
+        facts[session_id] += is_unnamed_health or not _is_named(removal)
     return UnnamedRemovals(max(facts.values(), default=0), health)
 
 

@@ -1,15 +1,20 @@
-"""How similar two assertions are, by their words alone. Pure.
+"""How similar two assertions are, by their words alone, and an index that finds those that may affect another. Pure.
 
-The result depends on the two assertions only, not on how rare a word is elsewhere. So it stays the same whatever
+The similarity depends on the two assertions only, not on how rare a word is elsewhere. So it stays the same whatever
 arrives later.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
-from afterword.facts.assertions import OWNER, Assertion
+from afterword.facts.assertions import EVERYTHING, OWNER, Assertion, Authority, Order, SpeechAct
+from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids, regroup_ids
 from afterword.facts.words import folded, terms
 from afterword.text_caches import text_cache
 
@@ -60,35 +65,249 @@ def similarity(first: StatementStems, second: StatementStems) -> float:
     """
     names = first.subject | second.subject
     first_words, second_words = first.said - names, second.said - names
-    score = (
+    common = len(first_words & second_words)
+    cosine = common / (len(first_words) * len(second_words)) ** 0.5 if common else 0.0
+    score: float = (
         ATTRIBUTE_WEIGHT * _overlap(first.attribute - names, second.attribute - names)
         + VALUE_WEIGHT * _overlap(first.value - names, second.value - names)
-        + ALL_WORDS_WEIGHT * _cosine(first_words, second_words)
+        + ALL_WORDS_WEIGHT * cosine
         + CROSS_WEIGHT
         * max(_overlap(first.attribute - names, second_words), _overlap(second.attribute - names, first_words))
     )
     if first.subject == second.subject:
         return score
-    if _mentions_subject(first, second) or _mentions_subject(second, first):
+    if any(other.subject and other.subject <= said.said for said, other in ((first, second), (second, first))):
         return (score + MENTION_BONUS) * 0.9
     if first.subject & second.subject:
         return score * 0.9
     return score * (0.6 if first.subject and second.subject else 0.8)
 
 
-def _mentions_subject(statement: StatementStems, other: StatementStems) -> bool:
-    return bool(other.subject) and other.subject <= statement.said
-
-
 def _overlap(stems: frozenset[str], others: frozenset[str]) -> float:
     return len(stems & others) / min(len(stems), len(others)) if stems and others else 0.0
-
-
-def _cosine(stems: frozenset[str], others: frozenset[str]) -> float:
-    common = len(stems & others)
-    return float(common / (len(stems) * len(others)) ** 0.5) if common else 0.0
 
 
 @text_cache(10_000)
 def _stems(text: str) -> frozenset[str]:
     return frozenset(filter(is_compared, terms(text)))
+
+
+_SUBJECT, _VAGUE_RETRACTION, _CLEARING, _SAME_WEIGHT, _SAME_SPEAKER, _VALUE_WORD = range(1, 7)
+SLOT_REACH, WORD_REACH, CLEARING_REACH = 32, 64, 8
+"""How many places apart two statements of one index key may be, in the order of saying, to be compared.
+
+The first is for a slot. The second is for a word, a subject, and the vague retractions of a subject. The third is for
+statements that take everything back. Without a limit the number of pairs would grow with the square of the statements.
+"""
+
+Ordered = list[tuple[Order, str]]
+"""The statements of an index key in the order of saying."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedStatement:
+    """A statement with what it is compared by: its stems, its slot, and its place in the order of saying."""
+
+    said: Assertion
+    words: StatementStems
+    slot: tuple[str, str]
+    order: Order
+
+    @classmethod
+    def of(cls, assertion: Assertion) -> IndexedStatement:
+        """Return the index entry of a statement."""
+        return cls(assertion, statement_stems(assertion), assertion.slot, assertion.order)
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether it may take back any statement about its subject."""
+        return self.said.act is SpeechAct.ERASE or (self.said.act is not SpeechAct.STATE and self.words.names_little)
+
+    @property
+    def is_clearing(self) -> bool:
+        """Whether it takes back everything about its subject."""
+        return self.said.act is not SpeechAct.STATE and self.said.attribute == EVERYTHING and not self.said.value
+
+    @property
+    def weight(self) -> tuple[Authority, bool, bool, bool]:
+        """The properties that decide whether it can replace a statement of its slot for good."""
+        said = self.said
+        return said.authority, said.time_is_guess, said.valid_to is None, said.limited_to is None
+
+    @property
+    def keys(self) -> list[Hashable]:
+        """The index keys that lead to it."""
+        return [self.slot, *self.words.said, (_SUBJECT, self.slot[0]), *self.retraction_keys]
+
+    @property
+    def retraction_keys(self) -> list[Hashable]:
+        """The index keys under which it is found if it may withdraw many statements."""
+        subject = self.slot[0]
+        keys: list[Hashable] = [(_VAGUE_RETRACTION, subject)] if self.is_vague else []
+        return [*keys, (_CLEARING, subject)] if self.is_clearing else keys
+
+    @property
+    def slot_keys(self) -> list[Hashable]:
+        """The keys that lead to it among the statements of its slot."""
+        words = ((_VALUE_WORD, word) for word in self.words.value)
+        return [(_SAME_WEIGHT, self.weight), (_SAME_SPEAKER, self.said.speaker), *words]
+
+
+class StatementIndex:
+    """Finds statements by their keys. Immutable.
+
+    The statements of a key, and those of a slot with many statements, are sorted when that is first needed.
+    """
+
+    def __init__(
+        self,
+        by_id: PersistentMap[str, IndexedStatement],
+        orders: PersistentMap[str, Order],
+        ids: PersistentMap[Hashable, Sequence[str]],
+    ) -> None:
+        self.by_id, self._orders, self._ids = by_id, orders, ids
+        self._sorted: dict[Hashable, Ordered] = {}
+        self._slots: dict[tuple[str, str], dict[Hashable, Ordered]] = {}
+
+    @classmethod
+    def of(cls, assertions: Iterable[Assertion]) -> StatementIndex:
+        """Return the index of these statements."""
+        by_id = {assertion.id: IndexedStatement.of(assertion) for assertion in assertions}
+        orders = {id_: statement.order for id_, statement in by_id.items()}
+        return cls(PersistentMap(by_id), PersistentMap(orders), group_ids(_key_id_pairs(by_id)))
+
+    @classmethod
+    def of_groups(
+        cls,
+        by_id: LazyMap[str, Assertion],
+        orders: LazyMap[str, Order],
+        groups: Iterable[Mapping[Any, Sequence[str]]],
+        ids_by_subject: PersistentMap[str, Sequence[str]],
+        retraction_ids: Iterable[str],
+    ) -> StatementIndex:
+        """Return the index of statements that are grouped already: by slot and by stem (`groups`), and by subject.
+
+        `retraction_ids` are the withdrawals and the requests to erase.
+        """
+        statements = LazyMap(by_id, lambda id_: IndexedStatement.of(by_id[id_]))
+        retractions = group_ids((key, id_) for id_ in retraction_ids for key in statements[id_].retraction_keys)
+        subjects: dict[Hashable, Sequence[str]] = {
+            (_SUBJECT, label): ids for label, ids in ids_by_subject.as_dict().items()
+        }
+        ids = {**subjects, **retractions.as_dict()}
+        for ids_by_key in groups:
+            ids |= ids_by_key
+        return cls(PersistentMap(statements), PersistentMap(orders), PersistentMap(ids))
+
+    def revised(self, removed: Sequence[Assertion], added: Sequence[Assertion]) -> StatementIndex:
+        """Return the index without the removed statements, which must be in it, and with the added ones."""
+        old = {assertion.id: self.by_id[assertion.id] for assertion in removed}
+        new = {assertion.id: IndexedStatement.of(assertion) for assertion in added}
+        after = StatementIndex(
+            self.by_id.updated({**dict.fromkeys(old), **new}),
+            self._orders.updated({**dict.fromkeys(old), **{id_: statement.order for id_, statement in new.items()}}),
+            regroup_ids(self._ids, _key_id_pairs(old), _key_id_pairs(new)),
+        )
+        after._sorted, after._slots = dict(self._sorted), dict(self._slots)
+        _update_sorted(after._sorted, _entries_by_key(old, "keys"), _entries_by_key(new, "keys"))
+        for slot in {statement.slot for statement in (*old.values(), *new.values())} & after._slots.keys():
+            groups = after._slots[slot] = dict(after._slots[slot])
+            sides = ({id_: said for id_, said in side.items() if said.slot == slot} for side in (old, new))
+            gone, come = (_entries_by_key(side, "slot_keys") for side in sides)
+            for key in come:
+                groups.setdefault(key, [])
+            _update_sorted(groups, gone, come)
+        return after
+
+    def near(self, statement: IndexedStatement) -> list[IndexedStatement]:
+        """Return the other statements that may affect this one. For each key only the nearest ones are returned."""
+        subject, order = statement.slot[0], statement.order
+        ids = {id_ for word in statement.words.said for id_ in self._nearest(word, order, WORD_REACH)}
+        if subject != OWNER:
+            ids.update(self._nearest((_SUBJECT, subject), order, WORD_REACH))
+        # Through their words alone, statements of one slot would still be too many.
+        ids.difference_update(self._ids.get(statement.slot, ()))
+        ids.update(self._nearest_of_slot(statement))
+        for key, reach in (((_VAGUE_RETRACTION, subject), WORD_REACH), ((_CLEARING, subject), CLEARING_REACH)):
+            ids.update(self._nearest(key, order, reach))
+        if statement.is_vague:
+            ids.update(self._said_since((_VAGUE_RETRACTION, subject), statement, WORD_REACH))
+        if statement.is_clearing:
+            ids.update(self._said_since((_CLEARING, subject), statement, CLEARING_REACH))
+        return [self.by_id[id_] for id_ in ids - {statement.said.id}]
+
+    def _nearest_of_slot(self, statement: IndexedStatement) -> Iterable[str]:
+        """Return the nearest statements of its slot of every weight, of its own speaker, and with a word of its value.
+
+        Many statements may be unable to replace it, and must not crowd out one that can. The value that it repeats or
+        withdraws may have been said long ago.
+        """
+        if len(ids := self._ids.get(statement.slot, ())) <= SLOT_REACH:
+            return ids
+        groups = self._groups_of_slot(statement.slot)
+        keys: list[Hashable] = [key for key in tuple(groups) if isinstance(key, tuple) and key[0] == _SAME_WEIGHT]
+        keys.append((_SAME_SPEAKER, statement.said.speaker))
+        keys += [(_VALUE_WORD, word) for word in statement.words.value]
+        return (id_ for key in keys for id_ in _nearest_in(groups.get(key, []), statement.order, SLOT_REACH))
+
+    def _groups_of_slot(self, slot: tuple[str, str]) -> dict[Hashable, Ordered]:
+        """Return the statements of a slot under the keys that they have within it."""
+        if slot not in self._slots:
+            statements = {id_: self.by_id[id_] for id_ in self._ids.get(slot, ())}
+            groups = _entries_by_key(statements, "slot_keys")
+            self._slots[slot] = {key: sorted(entries) for key, entries in groups.items()}
+        return self._slots[slot]
+
+    def _nearest(self, key: Hashable, order: Order, reach: int) -> Sequence[str]:
+        """Return the statements of a key that were said at most `reach` places before or after."""
+        ids = self._ids.get(key, ())
+        return ids if len(ids) <= reach else _nearest_in(self._in_order(key), order, reach)
+
+    def _said_since(self, key: Hashable, retraction: IndexedStatement, reach: int) -> Sequence[str]:
+        """Return what was said about the subject of a retraction after the `reach`-th retraction of this kind before
+        it."""
+        retractions = self._in_order(key)
+        place = bisect_left(retractions, (retraction.order, ""))
+        ordered = self._in_order((_SUBJECT, retraction.slot[0]))
+        first = bisect_left(ordered, retractions[place - reach]) if place >= reach else 0
+        last = bisect_left(ordered, (retraction.order, ""))
+        return [id_ for _, id_ in ordered[first:last]]
+
+    def _in_order(self, key: Hashable) -> Ordered:
+        """Return the statements of a key in the order of saying, sorted once."""
+        if key not in self._sorted:
+            self._sorted[key] = sorted([(self._orders[id_], id_) for id_ in self._ids.get(key, ())])
+        return self._sorted[key]
+
+
+def _nearest_in(ordered: Ordered, order: Order, reach: int) -> Sequence[str]:
+    if len(ordered) > reach:
+        first = max(0, bisect_left(ordered, (order, "")) - reach)
+        ordered = ordered[first : bisect_right(ordered, (order, "\uffff")) + reach]
+    return [id_ for _, id_ in ordered]
+
+
+def _entries_by_key(
+    by_id: Mapping[str, IndexedStatement], keys: Literal["keys", "slot_keys"]
+) -> dict[Hashable, Ordered]:
+    """Return the statements under each of their keys, or of those that they have within their slot."""
+    entries: dict[Hashable, Ordered] = defaultdict(list)
+    for id_, statement in by_id.items():
+        for key in getattr(statement, keys):
+            entries[key].append((statement.order, id_))
+    return entries
+
+
+def _update_sorted(
+    groups: dict[Hashable, Ordered], removed: Mapping[Hashable, Ordered], added: Mapping[Hashable, Ordered]
+) -> None:
+    """Replace the lists that change. Other versions of the index share the old ones."""
+    for key in (removed.keys() | added.keys()) & groups.keys():
+        gone = set(removed.get(key, ()))
+        groups[key] = [entry for entry in groups[key] if entry not in gone] if gone else list(groups[key])
+        for entry in added.get(key, ()):
+            insort(groups[key], entry)
+
+
+def _key_id_pairs(by_id: Mapping[str, IndexedStatement]) -> Iterator[tuple[Hashable, str]]:
+    return ((key, id_) for id_, statement in by_id.items() for key in statement.keys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import snowballstemmer
 
@@ -40,7 +40,10 @@ def plain_words(text: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """Return the words of a text for comparison: English stems without case and accents, stop words left out."""
-    return list(filter(None, map(_term, _words(_without_accents(text)))))
+    plain = _without_accents(text)
+    words = plain_words(plain)
+    parts = words if plain.isascii() else [part for word in words for part in _split_unspaced(word)]
+    return list(filter(None, map(_term, parts)))
 
 
 def content_words(text: str) -> str:
@@ -75,11 +78,6 @@ def _without_accents(text: str) -> str:
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     letters = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
     return unicodedata.normalize("NFC", letters)
-
-
-def _words(text: str) -> Iterable[str]:
-    words = plain_words(text)
-    return words if text.isascii() else [part for word in words for part in _split_unspaced(word)]
 
 
 def _split_unspaced(word: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ from afterword.pipeline.sources.databases import is_database
 from afterword.pipeline.sources.folders import MANIFEST, find_sessions
 from afterword.store import sessions
 from afterword.store.database.engine import Store
-from afterword.store.retry_schedule import Retries
+from afterword.store.limits import Retries
 from afterword.store.sessions import Progress
 from afterword.telemetry import Count, Stage, count
 

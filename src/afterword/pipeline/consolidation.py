@@ -31,8 +31,8 @@ from afterword.pipeline.run_storage import retry_if_overtaken, store_run
 from afterword.store import lookup, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
-from afterword.store.forgetting.erase_requests import WAIT
 from afterword.store.forgetting.erasure import Receipt
+from afterword.store.forgetting.forgotten_statements import WAIT
 from afterword.store.forgetting.retention import Retention, apply_retention
 from afterword.store.proposals import Proposal, read_verdicts
 from afterword.store.scope_rows import Policy

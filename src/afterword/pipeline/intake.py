@@ -20,9 +20,8 @@ from afterword.extractors.transcript_assembly import date_turns, localise_turns,
 from afterword.extractors.windows import cut_windows, window_key
 from afterword.facts.assertions import Assertion
 from afterword.facts.local_time import in_zone
-from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import TimeBasis, Transcript, Turn
+from afterword.facts.transcripts import TimeBasis, Transcript, Turn, find_owners
 from afterword.pipeline.errors import SourceInvalid
 from afterword.privacy.policy import with_privacy_counts
 from afterword.privacy.tombstones import Forgotten

@@ -18,8 +18,7 @@ from afterword.pipeline.resolution import replaced_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.store import ledger, lookup, requests, runs, sessions
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal, dry_run_transcript, read_proposal
-from afterword.store.run_effects import RunEffect, effect_of
+from afterword.store.proposals import Proposal, RunEffect, dry_run_transcript, effect_of, read_proposal
 from afterword.store.runs import Run
 
 

@@ -11,9 +11,8 @@ from afterword.facts.assertions import OWNER, Assertion, Order, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import UnnamedRemovals, removals_between, unnamed_removals
-from afterword.facts.similarity import similarity
-from afterword.facts.statement_index import IndexedStatement
-from afterword.facts.validity.replacements import (
+from afterword.facts.similarity import IndexedStatement, similarity
+from afterword.facts.validity.neighbourhood import (
     LAST_REPLACEMENTS,
     REPLACEMENTS,
     is_replaced_before,
@@ -51,7 +50,7 @@ def required_pairs(
     with everything said before about its subject. Only the two statements decide whether a pair is required, so the
     order of arrival does not matter. There are two exceptions. Of several restatements of one value, only the nearest
     before and the nearest after are paired. A statement that several changes have replaced for good is not paired with
-    later changes (see `facts.validity.replacements`); for statements in `compared_before` fewer such changes are
+    later changes (see `facts.validity.neighbourhood`); for statements in `compared_before` fewer such changes are
     enough. A change that a retraction may withdraw from its beginning does not count among these, so a new retraction
     may require pairs of older statements. `known` holds all of these statements.
 

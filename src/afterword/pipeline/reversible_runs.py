@@ -23,8 +23,7 @@ from afterword.pipeline.resolution import comparison_partners, required_pairs
 from afterword.store import ledger, lookup, reviews, runs
 from afterword.store.database.engine import Store
 from afterword.store.merging import moves
-from afterword.store.proposals import Proposal, read_proposal, read_verdicts
-from afterword.store.run_effects import RunEffect, effect_between
+from afterword.store.proposals import Proposal, RunEffect, effect_between, read_proposal, read_verdicts
 from afterword.store.runs import Run
 from afterword.store.scope_rows import scope_key
 

@@ -31,7 +31,7 @@ from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.findings.finding_rows import finding_id, findings_source, is_finding_forgotten
-from afterword.store.findings.finding_settings import finding_policy_of
+from afterword.store.findings.held_findings import finding_policy_of
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import Proposal, WindowReading, read_window_findings

@@ -16,7 +16,7 @@ from afterword.pipeline.background.due_times import Clock
 from afterword.pipeline.budget import Account, CostTracker
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
-from afterword.store.reading import vector_rows
+from afterword.store.reading import scope_vectors
 from afterword.store.reading.scope_vectors import BATCH, refresh_vectors
 
 logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class VectorRefresher:
         left: list[Scope] = [] if scopes is None else list(dict.fromkeys(scopes))
         try:
             lacking = await self.store.read(
-                lambda transaction: vector_rows.lacking(transaction, self.embedder, self.clock.now())
+                lambda transaction: scope_vectors.lacking(transaction, self.embedder, self.clock.now())
             )
             left = lacking if scopes is None else [scope for scope in lacking if scope in set(scopes)]
             tracker = self.new_tracker()

@@ -37,8 +37,7 @@ from afterword.store.entered_statements import (
     next_unused_moment,
 )
 from afterword.store.ledger import propose_with_effect
-from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.run_effects import RunEffect
+from afterword.store.proposals import Proposal, RunEffect, WindowReading
 
 _log = telemetry.logs(__name__)
 

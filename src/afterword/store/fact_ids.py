@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import ColumnElement
 from sqlmodel import Session, and_, col, or_, select
 
 from afterword.errors import NotFound
-from afterword.facts.assertions import Assertion, Relation
+from afterword.facts.assertions import Assertion, Evidence, Relation
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.privacy.blanking import mentions_phrase
 from afterword.store import lookup
 from afterword.store.scope_rows import scope_key, scope_of_row
-from afterword.store.tables import AssertionRow, FactAssertionRow, FactRow, ScopeRow, VerdictRow
+from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, ScopeRow, VerdictRow
 
 CANDIDATES_SHOWN = 5
 
@@ -102,52 +102,39 @@ def facts_continuing(
     """
     fact_by_member = {id_: fact for fact in facts for id_ in fact.assertion_ids}
     read_again = [said for said in known if said.session_id and said.session_id == former.session_id]
-    successors = [said for said in read_again if _continues(former, said)]
-    ids = [said.id for said in sorted(successors, key=lambda said: -_match(former, said))]
-    ids += _repeated_ids(transaction, scope, former)
-    ids += [said.id for said in known if said.slot == former.slot and folded(said.value) == folded(former.value)]
-    return [fact_by_member[id_] for id_ in ids if id_ in fact_by_member][:1]
-
-
-def _continues(former: Assertion, said: Assertion) -> bool:
-    """Whether another reading of a session says what a former one said."""
-    if said.act is not former.act:
-        return False
-    is_same_slot, overlaps = said.slot == former.slot, _overlaps(former, said)
-    return (is_same_slot and (overlaps or _has_matching_value(former, said))) or (
-        overlaps and _has_matching_value(former, said)
-    )
-
-
-def _match(former: Assertion, said: Assertion) -> int:
-    return 4 * _has_matching_value(former, said) + 2 * (said.slot == former.slot) + _overlaps(former, said)
-
-
-def _has_matching_value(former: Assertion, other: Assertion) -> bool:
-    if folded(former.value) == folded(other.value):
-        return True
-    return bool(former.value and other.value) and (
-        mentions_phrase(former.value, other.value) or mentions_phrase(other.value, former.value)
-    )
-
-
-def _overlaps(former: Assertion, other: Assertion) -> bool:
-    """Whether two assertions rest on some of the same words of a turn."""
-    return any(
-        mine.turn is not None
-        and (mine.session_id, mine.turn) == (theirs.session_id, theirs.turn)
-        and (mine.start or 0) < (theirs.start or 0) + len(theirs.quote)
-        and (theirs.start or 0) < (mine.start or 0) + len(mine.quote)
-        for mine in former.evidence
-        for theirs in other.evidence
-    )
-
-
-def _repeated_ids(transaction: Session, scope: Scope, former: Assertion) -> Iterable[str]:
-    """Return the ids of the assertions that were judged to say the same."""
-    query = select(VerdictRow.earlier_id, VerdictRow.later_id).where(
+    # Another reading of a session says what a former one said if two of three marks agree.
+    marked = [(_matches(former, said), said) for said in read_again if said.act is former.act]
+    marked.sort(key=lambda pair: pair[0], reverse=True)
+    ids = [said.id for marks, said in marked if sum(marks) > 1]
+    judged_same = select(VerdictRow.earlier_id, VerdictRow.later_id).where(
         VerdictRow.scope_id == scope_key(transaction, scope),
         VerdictRow.relation == str(Relation.SAME),
         or_(VerdictRow.earlier_id == former.id, VerdictRow.later_id == former.id),
     )
-    return [later if earlier == former.id else earlier for earlier, later in transaction.exec(query)]
+    ids += [later if earlier == former.id else earlier for earlier, later in transaction.exec(judged_same)]
+    ids += [said.id for said in known if said.slot == former.slot and folded(said.value) == folded(former.value)]
+    return [fact_by_member[id_] for id_ in ids if id_ in fact_by_member][:1]
+
+
+def _matches(former: Assertion, other: Assertion) -> tuple[bool, bool, bool]:
+    """Return whether two assertions have a matching value, the same slot, and some of the same words of a turn."""
+    is_same_value = folded(former.value) == folded(other.value) or share_value(former.value, other.value)
+    rests_on_same_words = any(
+        mine.turn is not None
+        and (mine.session_id, mine.turn) == (theirs.session_id, theirs.turn)
+        and overlap(mine, theirs)
+        for mine in former.evidence
+        for theirs in other.evidence
+    )
+    return is_same_value, former.slot == other.slot, rests_on_same_words
+
+
+def share_value(first: str, second: str) -> bool:
+    """Return whether one of two values mentions the other."""
+    return bool(first) and bool(second) and (mentions_phrase(first, second) or mentions_phrase(second, first))
+
+
+def overlap(first: Evidence | EvidenceRow, second: Evidence | EvidenceRow) -> bool:
+    """Return whether two quotes of one turn have some words in common."""
+    first_start, second_start = first.start or 0, second.start or 0
+    return first_start < second_start + len(second.quote) and second_start < first_start + len(first.quote)

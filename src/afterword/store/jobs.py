@@ -12,7 +12,7 @@ from sqlalchemy import String, cast, func, literal, or_
 from sqlmodel import Session, col, select
 
 from afterword.facts.scopes import Scope
-from afterword.store.database.inserts import insert_missing
+from afterword.store.database.statements import insert_missing
 from afterword.store.ledger import RunStatus
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.sessions import Progress
@@ -56,7 +56,6 @@ def claim_job(
     if not _is_due(row, due_at, now):
         return False
     row.holder, row.leased_until = holder, until
-    transaction.add(row)
     return True
 
 
@@ -66,7 +65,6 @@ def renew_lease(transaction: Session, name: str, holder: str, *, until: datetime
     if row.holder != holder:
         return False
     row.leased_until = until
-    transaction.add(row)
     return True
 
 
@@ -77,7 +75,6 @@ def complete_job(transaction: Session, name: str, holder: str, *, due_at: dateti
         return False
     row.done_for, row.last_success_at, row.failure = due_at, now, None
     row.holder = row.leased_until = None
-    transaction.add(row)
     return True
 
 
@@ -86,10 +83,8 @@ def release_job(
 ) -> None:
     """Release the lease of a job that is not done. After a failure nobody can claim the job before `blocked_until`."""
     row = transaction.exec(select(JobRow).where(JobRow.name == name).with_for_update()).one_or_none()
-    if row is None or row.holder != holder:
-        return
-    row.holder, row.leased_until, row.failure = None, blocked_until, failure or row.failure
-    transaction.add(row)
+    if row is not None and row.holder == holder:
+        row.holder, row.leased_until, row.failure = None, blocked_until, failure or row.failure
 
 
 def scopes_to_consolidate(
@@ -123,9 +118,7 @@ def mark_consolidated(transaction: Session, scope: Scope, at: datetime) -> None:
     """Record when a scope was consolidated."""
     name = f"{CONSOLIDATION}/{scope_key(transaction, scope)}"
     insert_missing(transaction, JobRow, [{"name": name}])
-    row = _locked_row(transaction, name)
-    row.last_success_at = at
-    transaction.add(row)
+    _locked_row(transaction, name).last_success_at = at
 
 
 def _locked_row(transaction: Session, name: str) -> JobRow:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -75,9 +74,9 @@ def parse_columns(table: type[SQLModel], line: object) -> Line:
 
     A line need not hold foreign keys, which follow from its place in the file, nor numbers that the database assigns.
     """
-    columns = _columns(table)
-    values = parse_shape(columns.shape, line, str(table.__tablename__))
-    return {**columns.defaults, **{name: getattr(values, name) for name in values.model_fields_set}}
+    shape, defaults = _columns(table)
+    values = parse_shape(shape, line, str(table.__tablename__))
+    return {**defaults, **{name: getattr(values, name) for name in values.model_fields_set}}
 
 
 def parse_shape(shape: type[BaseModel], line: object, name: str) -> Any:
@@ -96,16 +95,9 @@ class LineShape(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, use_enum_values=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The columns of a table in a line, and the values of those that may be missing."""
-
-    shape: type[LineShape]
-    defaults: Mapping[str, None]
-
-
 @cache
-def _columns(table: type[SQLModel]) -> _Columns:
+def _columns(table: type[SQLModel]) -> tuple[type[LineShape], Mapping[str, None]]:
+    """Return the columns of a table in a line, and the values of those that may be missing."""
     hints = get_type_hints(table)
     columns = SQLModel.metadata.tables[str(table.__tablename__)].columns
     fields: dict[str, Any] = {}
@@ -116,7 +108,7 @@ def _columns(table: type[SQLModel]) -> _Columns:
         may_be_missing = column.nullable or column.foreign_keys or column.default is not None or column.name == "id"
         fields[column.name] = (hint | None if column.nullable else hint, None if may_be_missing else ...)
     shape = create_model(f"{table.__name__}Line", __base__=LineShape, **fields)
-    return _Columns(shape, {column.name: None for column in columns if column.nullable})
+    return shape, {column.name: None for column in columns if column.nullable}
 
 
 def _hint(hint: Any, values: type[Enum] | None) -> Any:
@@ -125,17 +117,13 @@ def _hint(hint: Any, values: type[Enum] | None) -> Any:
     if values is not None:
         return Literal[tuple(member.value for member in values)]
     if "datetime" in name:
-        return Annotated[AwareDatetime, BeforeValidator(_instant)]
+        return Annotated[AwareDatetime, _read_by(datetime.fromisoformat)]
     if "bytes" in name:
-        return Annotated[bytes, BeforeValidator(_bytes)]
+        return Annotated[bytes, _read_by(partial(b64decode, validate=True))]
     if "int" in name and "list" not in name and "dict" not in name:
         return Annotated[int, Field(ge=-(2**63), lt=2**63)]
     return hint
 
 
-def _instant(value: object) -> object:
-    return datetime.fromisoformat(value) if isinstance(value, str) else value
-
-
-def _bytes(value: object) -> object:
-    return b64decode(value, validate=True) if isinstance(value, str) else value
+def _read_by(parse: Callable[[str], object]) -> BeforeValidator:
+    return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)

@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
-from typing import Any
 
 from sqlalchemy import bindparam, delete
 from sqlmodel import Session, col, select
@@ -23,14 +21,18 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.facts.validity.timeline import FactHistory, fact_histories
 from afterword.store.access.audit import note_run
-from afterword.store.database.inserts import insert_rows
-from afterword.store.database.statements import chunks, fetch_rows, fetch_where_in, select_columns
+from afterword.store.database.statements import chunks, fetch_rows, fetch_where_in, insert_rows, select_columns
 from afterword.store.lookup import assertions_by_id, knowledge_after_runs, read_knowledge
-from afterword.store.proposals import Proposal, store_verdicts, store_window
+from afterword.store.proposals import KnowledgeChange, Proposal, RunEffect, effect_of, store_verdicts, store_window
 from afterword.store.rows import fact_search_terms, fact_values, member_values, pack_transcript
-from afterword.store.run_effects import KnowledgeChange, RunEffect, effect_of
-from afterword.store.scope_changes import record_changed_facts
-from afterword.store.scope_rows import lock_scope, raise_revision, revision_of, scope_key, version_of
+from afterword.store.scope_rows import (
+    lock_scope,
+    raise_revision,
+    record_changed_facts,
+    revision_of,
+    scope_key,
+    version_of,
+)
 from afterword.store.tables import FactAssertionRow, FactRow, RunRow, RunWindowRow, WindowAssertionRow, WindowRow
 from afterword.telemetry import Stage, staged
 
@@ -51,6 +53,18 @@ class RunStatus(StrEnum):
 
 UNDECIDED = (RunStatus.PROPOSED, RunStatus.HELD)
 
+# Building a statement takes longer than executing it.
+_WINDOWS = select_columns(WindowRow).where(
+    col(WindowRow.scope_id) == bindparam("scope_id"), col(WindowRow.source) == bindparam("source")
+)
+_RUNS_OF_SOURCE = select(RunRow.id).where(
+    col(RunRow.scope_id) == bindparam("scope_id"), col(RunRow.source) == bindparam("source")
+)
+_LAST_RUN = _RUNS_OF_SOURCE.where(RunRow.status != RunStatus.PROPOSED).order_by(col(RunRow.id).desc()).limit(1)
+_LAST_APPLIED = (
+    _RUNS_OF_SOURCE.where(RunRow.status == RunStatus.APPLIED).order_by(col(RunRow.applied_revision).desc()).limit(2)
+)
+
 
 def session_source(session_id: str) -> str:
     """Return the source of the runs that read a session."""
@@ -60,7 +74,7 @@ def session_source(session_id: str) -> str:
 def read_windows(transaction: Session, scope: Scope, source: str) -> dict[str, tuple[Assertion, ...]]:
     """Return the assertions of every window of a source that was ever read, by the key of the window."""
     values = {"scope_id": scope_key(transaction, scope), "source": source}
-    keys = {row.id: row.key for row in fetch_rows(transaction, _select_windows(), values)}
+    keys = {row.id: row.key for row in fetch_rows(transaction, _WINDOWS, values)}
     ids: dict[str, list[str]] = {key: [] for key in keys.values()}
     for tie in fetch_where_in(transaction, WindowAssertionRow, "window_id", keys):
         ids[keys[tie.window_id]].append(tie.assertion_id)
@@ -68,39 +82,16 @@ def read_windows(transaction: Session, scope: Scope, source: str) -> dict[str, t
     return {key: tuple(assertions[name] for name in names) for key, names in ids.items()}
 
 
-@cache
-def _select_windows() -> Any:
-    is_of_scope = col(WindowRow.scope_id) == bindparam("scope_id")
-    return select_columns(WindowRow).where(is_of_scope, col(WindowRow.source) == bindparam("source"))
-
-
 def last_window_keys(transaction: Session, scope: Scope, source: str) -> list[str] | None:
     """Return the keys of the windows of the last run over a source, dry runs excepted; None if there is no run."""
     values = {"scope_id": scope_key(transaction, scope), "source": source}
-    last_runs = fetch_rows(transaction, _select_last_run(), values)
+    last_runs = fetch_rows(transaction, _LAST_RUN, values)
     if not last_runs:
         return None
     query = select(WindowRow.key).where(
         col(WindowRow.id) == col(RunWindowRow.window_id), RunWindowRow.run_id == last_runs[0].id
     )
     return list(transaction.exec(query.order_by(col(RunWindowRow.ordinal))))
-
-
-@cache
-def _select_last_run() -> Any:
-    query = _select_runs_of_source().where(RunRow.status != RunStatus.PROPOSED)
-    return query.order_by(col(RunRow.id).desc()).limit(1)
-
-
-@cache
-def _select_last_applied() -> Any:
-    query = _select_runs_of_source().where(RunRow.status == RunStatus.APPLIED)
-    return query.order_by(col(RunRow.applied_revision).desc()).limit(2)
-
-
-def _select_runs_of_source() -> Any:
-    is_of_scope = col(RunRow.scope_id) == bindparam("scope_id")
-    return select(RunRow.id).where(is_of_scope, col(RunRow.source) == bindparam("source"))
 
 
 @staged(Stage.PROPOSE)
@@ -138,16 +129,15 @@ def propose_run(
     )
     transaction.add(run)
     transaction.flush()
-    if run.id is None:
-        raise NotFound("the run got no id")
+    run_id = run.id or 0
     # SQLAlchemy refers to rows weakly. This reference saves reading the run again if it is applied at once.
     transaction.info[RunRow] = run
-    note_run(transaction, run.id, next((said.id for read in proposal.readings for said in read.assertions), None))
+    note_run(transaction, run_id, next((said.id for read in proposal.readings for said in read.assertions), None))
     window_ids = [store_window(transaction, scope_id, proposal, reading) for reading in proposal.readings]
-    ties = [{"run_id": run.id, "ordinal": ordinal, "window_id": key} for ordinal, key in enumerate(window_ids)]
+    ties = [{"run_id": run_id, "ordinal": ordinal, "window_id": key} for ordinal, key in enumerate(window_ids)]
     insert_rows(transaction, RunWindowRow, ties)
-    store_verdicts(transaction, scope_id, run.id, proposal)
-    return run.id
+    store_verdicts(transaction, scope_id, run_id, proposal)
+    return run_id
 
 
 @staged(Stage.APPLY, "scope", "run_id")
@@ -164,7 +154,6 @@ def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> 
     before = read_knowledge(transaction, scope)
     run.status, run.applied_at = RunStatus.APPLIED, at
     run.applied_revision = raise_revision(transaction, run.scope_id)
-    transaction.add(run)
     transaction.flush()
     return _update_facts(transaction, scope, run, before, _last_applied(transaction, run))
 
@@ -197,7 +186,6 @@ def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) ->
     before, last_applied = read_knowledge(transaction, scope), _last_applied(transaction, run)
     raise_revision(transaction, run.scope_id)
     run.status, run.undone_at, run.redone_at = RunStatus.UNDONE, at, None
-    transaction.add(run)
     transaction.flush()
     return _update_facts(transaction, scope, run, before, last_applied)
 
@@ -212,24 +200,19 @@ def reinstate_run(transaction: Session, scope: Scope, run_id: int, at: datetime)
     before = read_knowledge(transaction, scope)
     raise_revision(transaction, run.scope_id)
     run.status, run.redone_at = RunStatus.APPLIED, at
-    transaction.add(run)
     transaction.flush()
     return _update_facts(transaction, scope, run, before, _last_applied(transaction, run))
 
 
 def reject_run(transaction: Session, scope: Scope, run_id: int) -> None:
     """Reject a proposal for good. Raises `NotFound` if there is no such proposal."""
-    run = _require_run(transaction, scope, run_id, *UNDECIDED)
-    run.status = RunStatus.REJECTED
-    transaction.add(run)
+    _require_run(transaction, scope, run_id, *UNDECIDED).status = RunStatus.REJECTED
     transaction.flush()
 
 
 def satisfy_run(transaction: Session, scope: Scope, run_id: int) -> None:
     """Mark a held run as satisfied by what a session says. Raises `NotFound` if there is no such held run."""
-    run = _require_run(transaction, scope, run_id, RunStatus.HELD)
-    run.status = RunStatus.SATISFIED
-    transaction.add(run)
+    _require_run(transaction, scope, run_id, RunStatus.HELD).status = RunStatus.SATISFIED
     transaction.flush()
 
 
@@ -245,7 +228,7 @@ def _require_run(transaction: Session, scope: Scope, run_id: int, *statuses: str
 def _last_applied(transaction: Session, run: RunRow) -> list[int]:
     """Return the last two applied runs of a run's source: the live one, and the one that is live if it is undone."""
     values = {"scope_id": run.scope_id, "source": run.source}
-    return [row.id for row in fetch_rows(transaction, _select_last_applied(), values)]
+    return [row.id for row in fetch_rows(transaction, _LAST_APPLIED, values)]
 
 
 def _update_facts(
@@ -293,9 +276,11 @@ def _replace_facts(
 
     Returns the ids of the facts that were written or removed.
     """
-    rows = {row.id: dict(row._mapping) for row in fetch_where_in(transaction, FactRow, "id", stored_ids)}
-    for row in rows.values():
-        del row["search_terms"]  # they follow from the other columns
+    # The search terms follow from the other columns.
+    rows = {
+        row.id: {name: value for name, value in row._mapping.items() if name != "search_terms"}
+        for row in fetch_where_in(transaction, FactRow, "id", stored_ids)
+    }
     members: dict[str, list[str]] = defaultdict(list)
     ties = fetch_where_in(transaction, FactAssertionRow, "fact_id", stored_ids)
     for tie in sorted(ties, key=lambda tie: tie.ordinal):

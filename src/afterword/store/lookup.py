@@ -16,14 +16,12 @@ from sqlmodel import Session, SQLModel, col, select
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.renames import told_under_current_names
 from afterword.facts.scopes import Scope
+from afterword.facts.subjects import told_under_current_names
 from afterword.facts.validity.timeline import FactHistory, erased_ids, fact_histories, facts_at
 from afterword.store.database.cache import Cache, Draft
-from afterword.store.database.compiled_queries import CompiledQuery
-from afterword.store.database.statements import CHUNK as CHUNK
-from afterword.store.database.statements import chunks, fetch_rows, fetch_where_in, select_columns
-from afterword.store.reading.knowledge_rows import select_assertions, select_verdicts, stored_knowledge
+from afterword.store.database.statements import CompiledQuery, chunks, fetch_rows, fetch_where_in, select_columns
+from afterword.store.reading.knowledge_rows import knowledge_of, select_assertions, select_verdicts
 from afterword.store.rows import assertion_of, history_of, verdict_of
 from afterword.store.scope_rows import scope_key, scope_row, version_of
 from afterword.store.tables import (
@@ -42,7 +40,12 @@ from afterword.store.tables import (
 Row = TypeVar("Row", bound=SQLModel)
 
 
-def live_runs(scope_id: int, known_at: datetime | None = None, *, source: str | None = None) -> Select[Any]:
+@cache
+def _alias(table: type[Row], name: str) -> type[Row]:
+    return aliased(table, name=name)
+
+
+def live_runs(scope_id: Any, known_at: datetime | None = None, *, source: str | None = None) -> Select[Any]:
     """Select the ids of the live runs: of each source the latest run that is applied and not undone (at `known_at`).
 
     With `source`, select only the live run of that source.
@@ -147,39 +150,39 @@ def assertion_ids_of_source(transaction: Session, scope: Scope, source: str) -> 
 def _load_knowledge(
     transaction: Session, scope: Scope, scope_id: int, revision: int, known_at: datetime | None
 ) -> Knowledge:
-    connection, queries = transaction.connection(), _knowledge_queries(is_past=known_at is not None)
+    assertions: Sequence[Any]
+    verdicts: Sequence[Any]
     if known_at is None:
-        assertions, verdicts = (query.ask(connection, scope_id=scope_id) for query in queries)
+        connection = transaction.connection()
+        assertions, verdicts = (query.ask(connection, scope_id=scope_id) for query in _LIVE_KNOWLEDGE)
     else:
-        values = {"scope_id": scope_id, "known_at": known_at}
-        assertions, verdicts = (query.ask_listed(connection, **values) for query in queries)
-    return Knowledge.of_stored(revision, stored_knowledge(assertions, verdicts, scope))
+        assertions, verdicts = (fetch_rows(transaction, query) for query in _select_knowledge(scope_id, known_at))
+    return knowledge_of(revision, assertions, verdicts, scope)
 
 
-@cache
-def _knowledge_queries(*, is_past: bool) -> tuple[CompiledQuery, CompiledQuery]:
-    """Return what selects the live assertions and verdicts of a scope, now or as known at an instant."""
-    scope_id: Any = bindparam("scope_id")
-    known_at: Any = bindparam("known_at") if is_past else None
-    runs = live_runs(scope_id, known_at)
-    ids = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(_windows_of(runs)))
-    keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(runs))
-    return CompiledQuery(lambda: select_assertions(ids)), CompiledQuery(lambda: select_verdicts(keys))
+def _select_knowledge(scope_id: Any, known_at: datetime | None = None) -> tuple[Any, Any]:
+    """Select the live assertions and verdicts of a scope, now or as known at an instant."""
+    keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(live_runs(scope_id, known_at)))
+    return select_assertions(live_assertion_ids(scope_id, known_at)), select_verdicts(keys)
+
+
+def live_assertion_ids(scope_id: Any, known_at: datetime | None = None) -> Select[Any]:
+    """Select the ids of the live assertions of a scope, now or as known at an instant."""
+    windows = _windows_of(live_runs(scope_id, known_at))
+    return select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
 
 
 def _windows_of(runs: Select[Any]) -> Any:
     return select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(runs))
 
 
+_LIVE_KNOWLEDGE = tuple(map(CompiledQuery, _select_knowledge(bindparam("scope_id"))))
+
+
 def _draft(transaction: Session) -> Draft:
     """Return the cache entries of this transaction. A transaction that no store opened has a cache of its own."""
     draft: Draft = transaction.info.setdefault(Draft, Draft(Cache()))
     return draft
-
-
-@cache
-def _alias(table: type[Row], name: str) -> type[Row]:
-    return aliased(table, name=name)
 
 
 def assertions_by_id(transaction: Session, scope: Scope, ids: Sequence[str]) -> dict[str, Assertion]:
@@ -197,16 +200,11 @@ def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: da
     With `known_at`, return what was believed then. That is derived anew; otherwise the stored facts are read.
     """
     if known_at is None:
-        return told_under_current_names(facts_at(read_fact_histories(transaction, scope), at))
+        return told_under_current_names(facts_at(read_histories_by_scope(transaction, [scope])[scope], at))
     now, then = read_knowledge(transaction, scope), read_knowledge(transaction, scope, known_at)
     erased = erased_ids(now.assertions, now.verdicts)
     assertions = [said for said in then.assertions if said.id not in erased]
     return told_under_current_names(facts_at(fact_histories(assertions, then.verdicts), at))
-
-
-def read_fact_histories(transaction: Session, scope: Scope) -> list[FactHistory]:
-    """Return the facts of a scope through all time, in the order of saying."""
-    return read_histories_by_scope(transaction, [scope])[scope]
 
 
 def read_histories_by_scope(transaction: Session, scopes: Iterable[Scope]) -> dict[Scope, list[FactHistory]]:

@@ -6,11 +6,10 @@ request is one run, which can be undone. Nothing is erased.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
 from uuid import uuid4
 
 from sqlmodel import Session
@@ -142,13 +141,12 @@ async def request_statement(
             scope,
             entry,
             _evidence(entry.statement, word),
-            authority=_authority(word),
+            authority=Authority.STATED if word else Authority.CONFIRMED,
             said_at=next_unused_moment(at, known.assertions),
         )
         verdicts = _verdicts(known, said, relate)
         key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
-        counts = {"quarantined": 1} if is_command else {}
-        return _propose(transaction, known, said, verdicts, purpose=REMEMBER, key=key, word=word, at=at, counts=counts)
+        return _propose(transaction, known, said, verdicts, REMEMBER, key, word, at, is_quarantined=is_command)
 
     return replace(await store.write(work), is_command=is_command)
 
@@ -184,8 +182,7 @@ async def request_correction(
         reason = "corrected, approved by a person"
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in members]
         key = digest(CORRECT, fact.id, relation, entry.statement, entry.value)
-        counts = {"quarantined": 1} if is_command else {}
-        return _propose(transaction, known, said, verdicts, purpose=CORRECT, key=key, word=None, at=at, counts=counts)
+        return _propose(transaction, known, said, verdicts, CORRECT, key, None, at, is_quarantined=is_command)
 
     return replace(await store.write(work), is_command=is_command)
 
@@ -208,7 +205,7 @@ async def request_withdrawal(
             # The fact may be told under a later name of its subject. The withdrawal must not depend on that renaming.
             Entry(statement, fact.kind, first.subject, fact.attribute, fact.value, valid_from=at),
             _evidence(statement, word),
-            authority=_authority(word),
+            authority=Authority.STATED if word else Authority.CONFIRMED,
             said_at=moment_after(at, members),
             limited_to=first.limited_to,
         )
@@ -217,7 +214,7 @@ async def request_withdrawal(
         # Each statement is withdrawn by itself, so that none comes back if the comparison of two is undone.
         verdicts = [Verdict(member.id, said.id, Relation.RETRACTS, reason, judge) for member in members]
         key = digest(WITHDRAW, fact.id)
-        return _propose(transaction, known, said, verdicts, purpose=WITHDRAW, key=key, word=word, at=at)
+        return _propose(transaction, known, said, verdicts, WITHDRAW, key, word, at)
 
     return await store.write(work)
 
@@ -234,12 +231,12 @@ def _propose(
     known: Knowledge,
     said: Assertion,
     verdicts: Sequence[Verdict],
-    *,
     purpose: str,
     key: str,
     word: PersonQuote | None,
     at: datetime,
-    counts: Mapping[str, int] = MappingProxyType({}),
+    *,
+    is_quarantined: bool = False,
 ) -> RequestOutcome:
     """Propose the run of a request, and apply it unless it must be held."""
     scope = said.scope
@@ -257,7 +254,7 @@ def _propose(
         revision=known.revision,
         readings=(WindowReading(source if word else f"{source}:{uuid4().hex}", None, None, (said,)),),
         verdicts=tuple(verdicts),
-        counts=counts,
+        counts={"quarantined": 1} if is_quarantined else {},
     )
     retires = any(verdict.relation in RETIRING for verdict in verdicts)
     if word is None or policy_of(transaction, scope).holds(retires=retires):
@@ -285,18 +282,19 @@ def _earlier_outcome(transaction: Session, scope: Scope, source: str) -> Request
     """Return why a request without a person's word is not held; None if it is to be held."""
     stored = runs.read_runs(transaction, scope)
     equal = [run for run in stored if run.source == source]
-    if equal and equal[-1].status == RunStatus.HELD:
-        return RequestOutcome(RequestStatus.WAITING, equal[-1].id)
-    if equal and equal[-1].status == RunStatus.REJECTED:
-        return RequestOutcome(RequestStatus.DECLINED, equal[-1].id)
+    answers: dict[str, RequestStatus] = {
+        RunStatus.HELD: RequestStatus.WAITING,
+        RunStatus.REJECTED: RequestStatus.DECLINED,
+    }
+    if equal and (answer := answers.get(equal[-1].status)):
+        return RequestOutcome(answer, equal[-1].id)
     waiting = sum(run.status == RunStatus.HELD and run.extractor == AGENT for run in stored)
     return RequestOutcome(RequestStatus.FULL) if waiting >= MAX_HELD_REQUESTS else None
 
 
 def _verdicts(known: Knowledge, said: Assertion, relate: Relate) -> list[Verdict]:
     """Return how the new statement relates to the earlier ones."""
-    before = [earlier for earlier in known.assertions if earlier.order < said.order]
-    before = [earlier for earlier in before if earlier.act is SpeechAct.STATE]
+    before = [each for each in known.assertions if each.act is SpeechAct.STATE and each.order < said.order]
     relations = {earlier.id: relate(earlier, said) for earlier in before}
     equal = [earlier for earlier in before if is_same_statement(earlier, said)]
     if equal:
@@ -310,7 +308,3 @@ def _evidence(statement: str, word: PersonQuote | None) -> Evidence:
     if word is None:
         return Evidence(EvidenceKind.PERSON, statement)
     return Evidence(EvidenceKind.PERSON, word.quote, speaker=word.speaker)
-
-
-def _authority(word: PersonQuote | None) -> Authority:
-    return Authority.STATED if word else Authority.CONFIRMED

@@ -35,10 +35,9 @@ from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import moment_after
-from afterword.store.forgetting.erase_requests import read_erase_requests
+from afterword.store.forgetting.forgotten_statements import read_erase_requests
 from afterword.store.ledger import RunStatus, propose_with_effect
-from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.run_effects import RunEffect
+from afterword.store.proposals import Proposal, RunEffect, WindowReading
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import RunRow, RunVerdictRow, VerdictRow
 
@@ -71,16 +70,12 @@ class Contest:
 
 def read_contests(transaction: Session, scope: Scope) -> list[Contest]:
     """Return the contests of a scope that wait for a person's decision, in the order of saying."""
-    judged_ids = _retiring_pair_ids(transaction, scope)
-    return _contests(lookup.read_knowledge(transaction, scope), judged_ids) if judged_ids else []
-
-
-def _retiring_pair_ids(transaction: Session, scope: Scope) -> set[str]:
-    """Return the ids of the assertions of which somebody has judged that one ends another. Only these are contested."""
+    # Only where somebody has judged that one assertion ends another, the two may be contested.
     query = select(VerdictRow.earlier_id, VerdictRow.later_id).where(
         VerdictRow.scope_id == scope_key(transaction, scope), col(VerdictRow.relation).in_(map(str, RETIRING))
     )
-    return {id_ for pair in transaction.exec(query) for id_ in pair}
+    judged_ids = {id_ for pair in transaction.exec(query) for id_ in pair}
+    return _contests(lookup.read_knowledge(transaction, scope), judged_ids) if judged_ids else []
 
 
 async def decide_contest(
@@ -179,44 +174,46 @@ async def edit_fact(
     """
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
-    def decide(fact: Fact, members: Sequence[Assertion]) -> _Decided:
+    def edited(fact: Fact, members: Sequence[Assertion]) -> Assertion:
         value = meant.value if meant.value is not None else meant.statement or fact.value
         statement = meant.statement or (fact.statement if meant.value is None else _with_value(fact, value))
         texts = map(composed, (value, statement, meant.subject or fact.subject))
         value, statement, subject = store.privacy.mask_fields(fact.attribute, *texts)
-        edited = replace(members[0], statement=statement, value=value, subject=subject, tags=fact.tags)
         valid_from, valid_to = _kept_days(fact, f"{statement} {value}", members, at if is_change else None)
-        edited = replace(edited, valid_from=valid_from, valid_to=valid_to, cue=None)
-        edited = replace(edited, is_flagged=fact.is_flagged or None)
-        if meant.subject is not None:
-            edited = replace(edited, former_name=None)
-        said = _restated_by_person(edited, SpeechAct.STATE, Authority.STATED, members, at)
-        return [said], [Verdict(member.id, said.id, relation, "edited by a person", PERSON) for member in members]
+        return replace(
+            members[0],
+            statement=statement,
+            value=value,
+            subject=subject,
+            tags=fact.tags,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            cue=None,
+            is_flagged=fact.is_flagged or None,
+            former_name=members[0].former_name if meant.subject is None else None,
+            authority=Authority.STATED,
+        )
 
-    return await _decide_on_fact(store, scope, fact_id, decide, at)
+    return await _decide_on_fact(store, scope, fact_id, edited, relation, "edited by a person", at)
 
 
 async def confirm_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:
     """Mark a fact as confirmed by a person, and return the run and what it changed. Raises `NotFound`."""
 
-    def decide(fact: Fact, members: Sequence[Assertion]) -> _Decided:
-        meant = replace(members[0], is_flagged=fact.is_flagged)
-        said = _restated_by_person(meant, SpeechAct.STATE, Authority.CONFIRMED, members, at)
-        return [said], [Verdict(members[-1].id, said.id, Relation.SAME, "confirmed by a person", PERSON)]
+    def confirmed(fact: Fact, members: Sequence[Assertion]) -> Assertion:
+        return replace(members[0], is_flagged=fact.is_flagged, authority=Authority.CONFIRMED)
 
-    return await _decide_on_fact(store, scope, fact_id, decide, at)
+    return await _decide_on_fact(store, scope, fact_id, confirmed, Relation.SAME, "confirmed by a person", at)
 
 
 async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: bool, at: datetime) -> RunEffect:
     """Say whether an agent must never miss a fact, and return the run and what it changed. Raises `NotFound`."""
 
-    def decide(_: Fact, members: Sequence[Assertion]) -> _Decided:
-        meant = replace(members[0], is_flagged=is_flagged)
-        said = _restated_by_person(meant, SpeechAct.STATE, members[0].authority, members, at)
-        reason = "flagged by a person" if is_flagged else "not flagged by a person"
-        return [said], [Verdict(members[-1].id, said.id, Relation.SAME, reason, PERSON)]
+    def flagged(_: Fact, members: Sequence[Assertion]) -> Assertion:
+        return replace(members[0], is_flagged=is_flagged)
 
-    return await _decide_on_fact(store, scope, fact_id, decide, at)
+    reason = "flagged by a person" if is_flagged else "not flagged by a person"
+    return await _decide_on_fact(store, scope, fact_id, flagged, Relation.SAME, reason, at)
 
 
 async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:
@@ -225,14 +222,11 @@ async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetim
     Nothing is erased. Raises `NotFound`.
     """
 
-    def decide(fact: Fact, members: Sequence[Assertion]) -> _Decided:
-        withdrawn = replace(members[0], statement=f"Withdrawn: {fact.statement}", valid_from=at)
-        withdrawn = replace(withdrawn, valid_to=None, cue=None)
-        said = _restated_by_person(withdrawn, SpeechAct.RETRACT, Authority.STATED, members, at)
-        reason = "withdrawn by a person"
-        return [said], [Verdict(member.id, said.id, Relation.RETRACTS, reason, PERSON) for member in members]
+    def withdrawn(fact: Fact, members: Sequence[Assertion]) -> Assertion:
+        like = replace(members[0], act=SpeechAct.RETRACT, authority=Authority.STATED)
+        return replace(like, statement=f"Withdrawn: {fact.statement}", valid_from=at, valid_to=None, cue=None)
 
-    return await _decide_on_fact(store, scope, fact_id, decide, at)
+    return await _decide_on_fact(store, scope, fact_id, withdrawn, Relation.RETRACTS, "withdrawn by a person", at)
 
 
 def _contests(known: Knowledge, ids: Iterable[str]) -> list[Contest]:
@@ -259,27 +253,23 @@ def _decided(contest: Contest, decision: Decision, at: datetime) -> _Decided:
         return [], [Verdict(earlier, later, contest.relation, "approved by a person", PERSON)]
     if decision is Decision.KEEP_BOTH:
         return [], [Verdict(earlier, later, Relation.BESIDE, "a person keeps both", PERSON)]
-    both = [contest.earlier, contest.later]
-    withdrawal = _restated_by_person(contest.later, SpeechAct.RETRACT, Authority.STATED, both, at)
+    withdrawn = replace(contest.later, act=SpeechAct.RETRACT, authority=Authority.STATED)
+    withdrawal = _restated_by_person(withdrawn, [contest.earlier, contest.later], at)
     return [withdrawal], [
         Verdict(earlier, later, Relation.BESIDE, "rejected by a person", PERSON),
         Verdict(later, withdrawal.id, Relation.CORRECTS, "rejected by a person", PERSON),
     ]
 
 
-def _restated_by_person(
-    like: Assertion, act: SpeechAct, authority: Authority, before: Sequence[Assertion], at: datetime
-) -> Assertion:
+def _restated_by_person(like: Assertion, before: Sequence[Assertion], at: datetime) -> Assertion:
     """Return an assertion with the content of another one, said by a person after all of those `before`."""
     evidence = (Evidence(EvidenceKind.PERSON, like.statement),)
-    content = (act, like.kind, like.subject, like.attribute, like.value, like.statement, uuid4().hex)
+    content = (like.act, like.kind, like.subject, like.attribute, like.value, like.statement, uuid4().hex)
     return replace(
         like,
         id=assertion_id(like.scope, None, content, evidence),
         session_id=None,
-        act=act,
         speaker=None,
-        authority=authority,
         said_at=moment_after(at, before),
         evidence=evidence,
         time_is_guess=False,
@@ -287,22 +277,33 @@ def _restated_by_person(
 
 
 async def _decide_on_fact(
-    store: Store, scope: Scope, fact_id: str, decide: Callable[[Fact, Sequence[Assertion]], _Decided], at: datetime
+    store: Store,
+    scope: Scope,
+    fact_id: str,
+    restate: Callable[[Fact, Sequence[Assertion]], Assertion],
+    relation: Relation,
+    reason: str,
+    at: datetime,
 ) -> RunEffect:
+    """Store what `restate` makes of a fact and its statements as a person's word, with its relation to them."""
+
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
         fact = fact_ids.read_fact(transaction, scope, fact_id, at=at)
         slot = (fact.subject, fact.attribute)
         members = [known.by_id[member_id] for member_id in fact.assertion_ids]
         (history,) = known.histories(fact.assertion_ids)
-        words = history.words_at(at)
-        if words is not None:
+        if rewording := history.rewording_at(at):
             # A person decides on what is told of the fact, not on the part of it that has ended.
+            words = rewording.statement
             members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
-        decided = decide(fact, members)
+        said = _restated_by_person(restate(fact, members), members, at)
+        # What says the same need not be compared with every statement.
+        judged = members[-1:] if relation is Relation.SAME else members
+        verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
         return propose_with_effect(
             transaction,
-            _proposal(scope, known, decided, at),
+            _proposal(scope, known, ([said], verdicts), at),
             lambda other: (other.subject, other.attribute) == slot,
         )
 

@@ -34,7 +34,7 @@ from afterword.facts.validity.timeline import FactHistory, deciding_span
 from afterword.facts.validity.wording import Rewording
 from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
 from afterword.recall.said_index import stored_verdict
-from afterword.store.database.compiled_queries import moment
+from afterword.store.database.statements import moment
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, TurnRow, VerdictRow
 
 Values = dict[str, Any]

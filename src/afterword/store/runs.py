@@ -12,13 +12,15 @@ from sqlmodel import Session, col, func, select
 
 from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
-from afterword.store.database.compiled_queries import CompiledQuery
-from afterword.store.database.statements import RowRange, chunks
+from afterword.store.database.statements import CompiledQuery, RowRange, chunks
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import (
     RunRow,
     ScopeRow,
 )
+
+_IS_WANTED: Any = [getattr(RunRow, name) == bindparam(name) for name in ("scope_id", "status", "extractor")]
+_FIRST_RUN = CompiledQuery(select(RunRow.id).where(*_IS_WANTED).limit(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +71,6 @@ def has_run(transaction: Session, scope: Scope, *, status: str, extractor: str) 
     """Return whether a scope has a run of this extractor with this status."""
     values = {"scope_id": scope_key(transaction, scope), "status": status, "extractor": extractor}
     return bool(_FIRST_RUN.ask(transaction.connection(), **values))
-
-
-def _first_run() -> Any:
-    is_wanted = [getattr(RunRow, name) == bindparam(name) for name in ("scope_id", "status", "extractor")]
-    return select(RunRow.id).where(*is_wanted).limit(1)
-
-
-_FIRST_RUN = CompiledQuery(_first_run)
 
 
 def count_runs(transaction: Session, status: str) -> dict[Scope, int]:

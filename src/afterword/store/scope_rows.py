@@ -1,30 +1,41 @@
-"""The rows of scopes: their keys, revisions and policies."""
+"""The rows of scopes: their keys, revisions, policies, and which facts each revision concerned."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from datetime import tzinfo
 from difflib import get_close_matches
 from enum import StrEnum
-from functools import cache
-from typing import Any
 
-from sqlalchemy import bindparam, inspect, or_, tuple_, update
+from sqlalchemy import bindparam, delete, inspect, or_, tuple_, update
 from sqlalchemy.orm.attributes import set_committed_value
 from sqlmodel import Session, col, func, select
-from sqlmodel.sql.expression import SelectOfScalar
 
 from afterword.errors import NotFound
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
-from afterword.store.database.inserts import insert_missing
-from afterword.store.database.statements import fetch_rows
-from afterword.store.tables import ScopeRow
+from afterword.store.database.statements import fetch_rows, insert_missing
+from afterword.store.tables import ScopeChangeRow, ScopeRow
 
 NEAR = 0.85
 """How alike two full names are, from 0 to 1, that may be meant for each other."""
 DERIVATION = 2
 """The version of the rules by which facts are derived. An upgrade derives scopes with an older one again."""
+
+
+# Building a statement takes longer than executing it.
+_SCOPE = select(ScopeRow).where(
+    col(ScopeRow.tenant) == bindparam("tenant"),
+    col(ScopeRow.kind) == bindparam("kind"),
+    col(ScopeRow.name) == bindparam("name"),
+)
+_RAISED_REVISION = (
+    update(ScopeRow)
+    .where(col(ScopeRow.id) == bindparam("scope_key"))
+    .values(revision=col(ScopeRow.revision) + bindparam("by"), stamp=bindparam("new_stamp"))
+    .returning(col(ScopeRow.revision))
+)
 
 
 class Policy(StrEnum):
@@ -45,17 +56,8 @@ def scope_row(transaction: Session, scope: Scope) -> ScopeRow | None:
     if isinstance(cached, ScopeRow) and cached in transaction and not inspect(cached).expired:
         return cached
     values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id}
-    transaction.info[scope] = row = transaction.exec(_select_scope(), params=values).one_or_none()
+    transaction.info[scope] = row = transaction.exec(_SCOPE, params=values).one_or_none()
     return row
-
-
-@cache
-def _select_scope() -> SelectOfScalar[ScopeRow]:
-    return select(ScopeRow).where(
-        col(ScopeRow.tenant) == bindparam("tenant"),
-        col(ScopeRow.kind) == bindparam("kind"),
-        col(ScopeRow.name) == bindparam("name"),
-    )
 
 
 def scope_key(transaction: Session, scope: Scope) -> int:
@@ -66,8 +68,7 @@ def scope_key(transaction: Session, scope: Scope) -> int:
 
 def revision_of(transaction: Session, scope: Scope) -> int:
     """Return a number that grows whenever the knowledge about the scope changes; 0 for an unknown scope."""
-    row = scope_row(transaction, scope)
-    return row.revision if row else 0
+    return version_of(transaction, scope)[0]
 
 
 def version_of(transaction: Session, scope: Scope) -> tuple[int, str]:
@@ -123,9 +124,8 @@ def check_known(transaction: Session, scope: Scope) -> None:
 def ensure_scope(transaction: Session, scope: Scope) -> int:
     """Return the key of a scope's row, which is added if it is missing."""
     if not scope_key(transaction, scope):
-        values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id, "revision": 0, "policy": "auto"}
-        values["derivation"] = DERIVATION
-        insert_missing(transaction, ScopeRow, [values])
+        names = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id}
+        insert_missing(transaction, ScopeRow, [{**names, "revision": 0, "policy": "auto", "derivation": DERIVATION}])
     return scope_key(transaction, scope)
 
 
@@ -146,17 +146,10 @@ def raise_revision(transaction: Session, scope_id: int, *, by: int = 1) -> int:
     # A stamp distinguishes this state from one with the same revision in a copy of the store.
     stamp = secrets.token_hex(8) if by else row.stamp
     values = {"scope_key": scope_id, "by": by, "new_stamp": stamp}
-    ((revision,),) = fetch_rows(transaction, _update_revision(), values)
+    ((revision,),) = fetch_rows(transaction, _RAISED_REVISION, values)
     set_committed_value(row, "revision", revision)
     set_committed_value(row, "stamp", stamp)
     return int(revision)
-
-
-@cache
-def _update_revision() -> Any:
-    statement = update(ScopeRow).where(col(ScopeRow.id) == bindparam("scope_key"))
-    values = {"revision": col(ScopeRow.revision) + bindparam("by"), "stamp": bindparam("new_stamp")}
-    return statement.values(values).returning(col(ScopeRow.revision))
 
 
 def policy_of(transaction: Session, scope: Scope) -> Policy:
@@ -173,15 +166,45 @@ def zone_of(transaction: Session, scope: Scope, default: tzinfo) -> tzinfo:
 
 def set_zone(transaction: Session, scope: Scope, zone: str | None) -> None:
     """Set the time zone of a scope for what is read from now on; None for that of the profile."""
-    row = transaction.get_one(ScopeRow, ensure_scope(transaction, scope))
-    row.zone = zone
-    transaction.add(row)
+    transaction.get_one(ScopeRow, ensure_scope(transaction, scope)).zone = zone
     transaction.flush()
 
 
 def set_policy(transaction: Session, scope: Scope, policy: Policy) -> None:
     """Set the policy of a scope for its future runs."""
-    row = transaction.get_one(ScopeRow, ensure_scope(transaction, scope))
-    row.policy = policy
-    transaction.add(row)
+    transaction.get_one(ScopeRow, ensure_scope(transaction, scope)).policy = policy
     transaction.flush()
+
+
+CHANGES_KEPT = 200
+"""How many changes of a scope are kept. A reader of an older state reads the whole scope again."""
+
+
+def record_changed_facts(
+    transaction: Session,
+    scope_id: int,
+    version: tuple[int, str],
+    *,
+    source: str,
+    fact_ids: Collection[str],
+    is_unlinked: bool,
+) -> None:
+    """Record which facts a run wrote or removed.
+
+    `version` is the scope's version after the run, `source` the run's source.
+
+    `is_unlinked` says that live statements which belong to no fact have changed as well.
+    """
+    revision, stamp = version
+    row = ScopeChangeRow(
+        scope_id=scope_id,
+        revision=revision,
+        stamp=stamp,
+        source=source,
+        fact_ids=list(fact_ids),
+        is_unlinked=is_unlinked,
+    )
+    transaction.add(row)
+    if revision % CHANGES_KEPT == 0:
+        of_scope = (col(ScopeChangeRow.scope_id) == scope_id, col(ScopeChangeRow.revision) <= revision - CHANGES_KEPT)
+        transaction.connection().execute(delete(ScopeChangeRow).where(*of_scope))

@@ -7,12 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
 from typing import Any
 
 from sqlalchemy import bindparam, delete, or_, update
 from sqlmodel import Session, col, func, select
-from sqlmodel.sql.expression import SelectOfScalar
 
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.local_time import offset_seconds
@@ -21,9 +19,8 @@ from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.privacy.normalisation import storable_text
 from afterword.privacy.redaction import mask_secrets
 from afterword.store.access.webhooks import WebhookEvent, announce, session_key_prefix
-from afterword.store.database.inserts import insert_rows
-from afterword.store.database.statements import RowRange, chunks, fetch_where_in
-from afterword.store.retry_schedule import Retries
+from afterword.store.database.statements import RowRange, chunks, fetch_where_in, insert_rows
+from afterword.store.limits import Retries
 from afterword.store.rows import pack_state, turn_of, turn_values, unpack_state
 from afterword.store.scope_rows import lock_scope, scope_key, scope_of_row
 from afterword.store.tables import ScopeRow, SessionRow, StateRow, TurnRow
@@ -41,6 +38,11 @@ class Progress(StrEnum):
     SET_ASIDE = "set aside"
 
 
+# Building a statement takes longer than executing it.
+_SESSION = select(SessionRow).where(
+    col(SessionRow.scope_id) == bindparam("scope_key"), col(SessionRow.session_id) == bindparam("name")
+)
+_SESSIONS: Any = select(SessionRow, ScopeRow).where(col(SessionRow.scope_id) == col(ScopeRow.id))
 WAITING = (Progress.PENDING, Progress.FAILED)
 TROUBLED = (Progress.FAILED, Progress.SET_ASIDE)
 
@@ -93,7 +95,7 @@ def save_state(
     row.humans = list(dict.fromkeys([*row.humans, *humans]))
     row.progress, row.updated_at = Progress.PENDING, at
     row.attempts, row.next_try_at = 0, None  # earlier failures concern another state
-    _store_row(transaction, row)
+    transaction.flush()
 
 
 def load_state(transaction: Session, scope: Scope, session_id: str, component: str | None = None) -> dict[str, Any]:
@@ -115,7 +117,6 @@ def rewrite_state(transaction: Session, key: int, change: Callable[[dict[str, An
     stored = transaction.get(StateRow, key)
     if stored is not None and (changed := change(state := unpack_state(stored.content))) != state:
         stored.content = pack_state(changed)
-        transaction.add(stored)
 
 
 def state_saved_at(transaction: Session, scope: Scope, session_id: str) -> datetime | None:
@@ -139,12 +140,7 @@ def read_sessions(
     transaction: Session, *, scope: Scope | None = None, session_id: str | None = None
 ) -> list[SavedSession]:
     """Return the sessions of the store, or those of a scope or with an id. For operators, never for an agent."""
-    query = _select_sessions().order_by(col(SessionRow.id))
-    if scope is not None:
-        query = query.where(ScopeRow.id == scope_key(transaction, scope))
-    if session_id is not None:
-        query = query.where(SessionRow.session_id == session_id)
-    return _saved_sessions(transaction, query)
+    return list_sessions(transaction, scope=scope, session_id=session_id, states=None, rows=RowRange())[0]
 
 
 def list_sessions(
@@ -167,7 +163,7 @@ def list_sessions(
     in_state = () if states is None else (col(SessionRow.progress).in_(states),)
     fitting = (*of_scope, *of_tenant, *of_id, *in_state)
     total = transaction.exec(select(func.count()).select_from(SessionRow).where(*fitting)).one()
-    query = rows.chosen_of(_select_sessions().where(*fitting), col(SessionRow.id))
+    query = rows.chosen_of(_SESSIONS.where(*fitting), col(SessionRow.id))
     return _saved_sessions(transaction, query), total
 
 
@@ -179,7 +175,7 @@ def waiting_sessions(
     With `at`, only those whose pause after a failure is over by then. A session that was set aside does not wait, and
     neither does one of a scope that is paused.
     """
-    query = _select_sessions().where(
+    query = _SESSIONS.where(
         col(SessionRow.id).in_(select(StateRow.session_pk)),
         col(SessionRow.progress).in_(progress),
         col(ScopeRow.paused_at).is_(None),
@@ -202,18 +198,14 @@ def pending_session_keys(transaction: Session) -> list[tuple[int, int]]:
 
 def session_by_key(transaction: Session, key: int) -> SavedSession | None:
     """Return the session with this key, None if there is none any more."""
-    sessions = _saved_sessions(transaction, _select_sessions().where(SessionRow.id == key))
+    sessions = _saved_sessions(transaction, _SESSIONS.where(SessionRow.id == key))
     return sessions[0] if sessions else None
 
 
 def failed_sessions(transaction: Session) -> list[SavedSession]:
     """Return the sessions that failed and wait for another try, or were set aside."""
-    query = _select_sessions().where(col(SessionRow.progress).in_(TROUBLED))
+    query = _SESSIONS.where(col(SessionRow.progress).in_(TROUBLED))
     return _saved_sessions(transaction, query.order_by(col(SessionRow.id)))
-
-
-def _select_sessions() -> Any:
-    return select(SessionRow, ScopeRow).where(col(SessionRow.scope_id) == col(ScopeRow.id))
 
 
 def _saved_sessions(transaction: Session, query: Any) -> list[SavedSession]:
@@ -310,7 +302,6 @@ def mark_pending(transaction: Session, scope: Scope, session_id: str) -> None:
     row = _session_row(transaction, scope, session_id)
     if row is not None and row.progress == Progress.DONE:
         row.progress = Progress.PENDING
-        _store_row(transaction, row)
 
 
 @staged(Stage.RETRY)
@@ -338,18 +329,11 @@ def retry_session(transaction: Session, scope: Scope, session_id: str) -> None:
     row.progress, row.attempts, row.next_try_at = Progress.PENDING, 0, None
     note(sessions=1)
     count(Count.RETRIES, by="person")
-    _store_row(transaction, row)
 
 
 def _session_row(transaction: Session, scope: Scope, session_id: str) -> SessionRow | None:
     values = {"scope_key": scope_key(transaction, scope), "name": session_id}
-    return transaction.exec(_select_session(), params=values).one_or_none()
-
-
-@cache
-def _select_session() -> SelectOfScalar[SessionRow]:
-    is_of_scope = col(SessionRow.scope_id) == bindparam("scope_key")
-    return select(SessionRow).where(is_of_scope, col(SessionRow.session_id) == bindparam("name"))
+    return transaction.exec(_SESSION, params=values).one_or_none()
 
 
 def _ensure_session(transaction: Session, scope: Scope, session_id: str, at: datetime) -> SessionRow:
@@ -365,9 +349,7 @@ def _store_row(transaction: Session, row: SessionRow) -> int:
     """Store a new or changed row and return its key."""
     transaction.add(row)
     transaction.flush()
-    if row.id is None:
-        raise NotFound("the session got no key")
-    return row.id
+    return row.id or 0
 
 
 def _saved_session(row: SessionRow, scope: Scope) -> SavedSession:

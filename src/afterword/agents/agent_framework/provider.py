@@ -33,8 +33,8 @@ from afterword.agents.turn_guard import TurnGuard
 from afterword.errors import ScopeInvalid
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.readers.agent_framework import is_injected, is_loop_text
-from afterword.facts.owners import HUMAN_NAMES
 from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import HUMAN_NAMES
 from afterword.facts.words import folded
 from afterword.recall.vectors import Embedder
 

@@ -26,7 +26,7 @@ from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
 from afterword.store.access import audit, keys
 from afterword.store.access.audit import AuditedRequest, AuditEntry, Repeatable
 from afterword.store.access.keys import USE_IS_NOTED_AFTER, ApiKey
-from afterword.store.transfer.fact_json import iso_instant
+from afterword.store.transfer.fact_formats import iso_instant
 
 LONGEST_KEY = 200
 """No key is longer; a longer text is refused before it is hashed."""

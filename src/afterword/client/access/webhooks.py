@@ -27,8 +27,8 @@ from afterword.setting_sections import WebhookOptions
 from afterword.store.access import webhooks
 from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost
 from afterword.store.database.engine import Store
-from afterword.store.retry_schedule import Retries
-from afterword.store.transfer.fact_json import iso_instant
+from afterword.store.limits import Retries
+from afterword.store.transfer.fact_formats import iso_instant
 
 MOST_POSTS = 100
 """How many posts of a webhook are listed."""

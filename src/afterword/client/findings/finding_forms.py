@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from afterword.store.transfer.fact_json import iso_instant
+from afterword.store.transfer.fact_formats import iso_instant
 
 if TYPE_CHECKING:
     from datetime import datetime

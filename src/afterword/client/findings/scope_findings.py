@@ -20,8 +20,8 @@ from afterword.facts.findings import (
     FindingStatus,
     WithTools,
 )
-from afterword.store.findings import finding_settings, held_findings
-from afterword.store.findings.saved_findings import SavedFinding, save_finding
+from afterword.store.findings import held_findings
+from afterword.store.findings.held_findings import SavedFinding, save_finding
 
 
 class ScopeFindings(ScopeReading):
@@ -106,9 +106,7 @@ class ScopeFindings(ScopeReading):
     async def finding_policy(self) -> FindingPolicy:
         """Return whose findings the scope keeps: of no agent unless it was set here or in the settings."""
         privacy = (await self._store()).privacy
-        return await self._read(
-            lambda transaction: finding_settings.finding_policy_of(transaction, self.scope, privacy)
-        )
+        return await self._read(lambda transaction: held_findings.finding_policy_of(transaction, self.scope, privacy))
 
     async def set_finding_policy(
         self,
@@ -137,17 +135,15 @@ class ScopeFindings(ScopeReading):
         policy = FindingPolicy(
             names, mode, before.advice if advice is None else advice, before.days if days is None else days
         )
-        await self._write(partial(finding_settings.set_finding_policy, scope=self.scope, policy=policy))
+        await self._write(partial(held_findings.set_finding_policy, scope=self.scope, policy=policy))
         return policy
 
     async def tells_other_people(self) -> bool:
         """Return whether agents are told the words of people who are not the owner of the scope."""
         privacy = (await self._store()).privacy
-        return await self._read(
-            lambda transaction: finding_settings.tells_other_people(transaction, self.scope, privacy)
-        )
+        return await self._read(lambda transaction: held_findings.tells_other_people(transaction, self.scope, privacy))
 
     async def set_other_people(self, *, are_told: bool) -> bool:
         """Set whether agents are told the words of people who are not the owner of the scope, and return it."""
-        await self._write(partial(finding_settings.set_other_people, scope=self.scope, are_told=are_told))
+        await self._write(partial(held_findings.set_other_people, scope=self.scope, are_told=are_told))
         return are_told

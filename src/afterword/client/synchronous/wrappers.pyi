@@ -54,9 +54,7 @@ from afterword.client.synchronous.portal import Portal
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
 from afterword.facts.assertions import Kind
-from afterword.facts.fact import Fact
-from afterword.facts.fact_changes import FactChange
-from afterword.facts.fact_filter import FactOrder
+from afterword.facts.fact import Fact, FactChange, FactOrder
 from afterword.facts.findings import (
     AgentFinding,
     FindingPolicy,
@@ -73,14 +71,14 @@ from afterword.store.access.keys import ApiKey
 from afterword.store.access.webhooks import Webhook, WebhookPost
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
-from afterword.store.findings.saved_findings import SavedFinding
+from afterword.store.findings.held_findings import SavedFinding
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.forgetting.pauses import Pause
 from afterword.store.jobs import JobState
+from afterword.store.proposals import RunEffect
 from afterword.store.reading.fact_lists import FactCounts
 from afterword.store.requests import RequestOutcome
 from afterword.store.reviews import Decision
-from afterword.store.run_effects import RunEffect
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
 from afterword.store.transfer.imports import ImportResult

@@ -12,8 +12,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
 from afterword.facts.local_time import in_zone
-from afterword.facts.owners import is_generic
-from afterword.facts.transcripts import Role
+from afterword.facts.transcripts import Role, is_generic
 from afterword.normal_form import composed
 
 JsonObject = Mapping[str, Any]

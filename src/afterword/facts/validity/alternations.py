@@ -18,7 +18,7 @@ IdPair = tuple[str, str]
 """The ids of two assertions, the earlier-said first."""
 
 _HARMLESS = frozenset({Relation.SAME, Relation.BESIDE})
-_OPEN_EXTENTS = (frozenset({None}), frozenset({Extent.DAYS}))
+_OPEN_EXTENTS: tuple[set[Extent | None], ...] = ({None}, {Extent.DAYS})
 
 
 class Alternations:
@@ -50,11 +50,9 @@ class Alternations:
         if root == other_root or not self._entangled.isdisjoint((root, other_root)):
             return False
         directions = (root, other_root), (other_root, root)
-        extents = (frozenset(self._extents.get(sides, {None})) for sides in directions)
         source = self._source(root)
-        return (
-            source is not None and source == self._source(other_root) and all(map(_OPEN_EXTENTS.__contains__, extents))
-        )
+        is_one_source = source is not None and source == self._source(other_root)
+        return is_one_source and all(self._extents.get(sides, {None}) in _OPEN_EXTENTS for sides in directions)
 
     def _is_simple(self, verdict: Verdict, root: str, later: Assertion) -> bool:
         if verdict.judge == PERSON or verdict.parts_subjects:

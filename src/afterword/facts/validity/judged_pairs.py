@@ -6,28 +6,36 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TypeVar
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.subjects import SubjectNames, Subjects, names_subject, share_topic
 from afterword.facts.validity.alternations import Alternations, IdPair, next_changes
-from afterword.facts.validity.extents import takes_some_days
+from afterword.facts.validity.periods import takes_some_days
 from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.validity.wording import lacks_ended_part, remainder_fault
 from afterword.facts.words import folded, terms
 
-T = TypeVar("T")
 _STRENGTH = {Relation.NARROWS: 0, Relation.CHANGES: 1, Relation.RETRACTS: 2, Relation.CORRECTS: 3}
 
 
 def deciding_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict that counts among several on one pair."""
-    return max(verdicts, key=_verdict_order)
+    return max(
+        verdicts,
+        key=lambda verdict: (
+            *(verdict.rank, verdict.relation, verdict.reason, verdict.joins_subjects, verdict.parts_subjects),
+            *(verdict.extent or "", verdict.remainder or ""),
+        ),
+    )
 
 
-def _verdict_order(verdict: Verdict) -> tuple[object, ...]:
-    names = verdict.joins_subjects, verdict.parts_subjects
-    return verdict.rank, verdict.relation, verdict.reason, *names, verdict.extent or "", verdict.remainder or ""
+def deciding_verdicts(verdicts: Iterable[Verdict]) -> dict[IdPair, Verdict]:
+    """Return the verdict that counts for each pair."""
+    decided: dict[IdPair, Verdict] = {}
+    for verdict in verdicts:
+        other = decided.get(verdict.pair)
+        decided[verdict.pair] = deciding_verdict((other, verdict)) if other else verdict
+    return decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +68,12 @@ class JudgedPairs:
         self.by_id = {assertion.id: assertion for assertion in assertions}
         self.ordered = sorted(self.by_id.values(), key=lambda assertion: assertion.order)
         self.position = {assertion.id: index for index, assertion in enumerate(self.ordered)}
-        self.decided = self._deciding_verdicts(verdicts)
+        self.decided = deciding_verdicts(
+            verdict for verdict in verdicts if verdict.earlier_id in self.position and verdict.later_id in self.position
+        )
+        for earlier, later in self.decided:
+            if self.position[earlier] >= self.position[later]:
+                raise ValueError(f"{earlier} was not said before {later}")
         self.relations = {pair: verdict.relation for pair, verdict in self.decided.items()}
         self.subjects = Subjects(self.by_id, self.decided.values(), names)
         self.continued_by: dict[str, list[str]] = defaultdict(list)
@@ -100,17 +113,6 @@ class JudgedPairs:
 
     def _contest(self, earlier: str, later: str) -> frozenset[str]:
         return frozenset({self.roots[earlier], self.roots[later]})
-
-    def _deciding_verdicts(self, verdicts: Iterable[Verdict]) -> dict[IdPair, Verdict]:
-        """Return the verdict that counts for each pair."""
-        decided: dict[IdPair, Verdict] = {}
-        for verdict in verdicts:
-            earlier, later = pair = verdict.pair
-            if earlier in self.position and later in self.position:
-                if self.position[earlier] >= self.position[later]:
-                    raise ValueError(f"{earlier} was not said before {later}")
-                decided[pair] = deciding_verdict((decided[pair], verdict)) if pair in decided else verdict
-        return decided
 
     def _roots(self) -> dict[str, str]:
         """Return the root of each assertion. One that repeats or continues several joins the latest-said of them."""
@@ -193,7 +195,10 @@ class JudgedPairs:
         relations: dict[IdPair, Relation] = {}
         expanded: set[tuple[object, ...]] = set()
         for (earlier, later), relation in self.relations.items():
-            if relation in RETIRING and not self._is_overruled(earlier, later):
+            # Where a person has decided between the two facts, no other judge's verdict counts.
+            if relation in RETIRING and (
+                self.decided[earlier, later].judge == PERSON or self._contest(earlier, later) not in self._settled
+            ):
                 # Another such verdict between the same restatements means nothing more for them.
                 verdict, is_slip = self.decided[earlier, later], self._is_slip(earlier, later)
                 words = verdict.extent, verdict.remainder
@@ -222,11 +227,14 @@ class JudgedPairs:
         inherited: dict[IdPair, Relation] = {}
         for _, wrong, right in sorted(corrections):
             for old in sorted(retired_by[wrong]):
-                is_open = (old, right) not in self.relations and self.roots[old] != self.roots[right]
-                if is_open and (old, right) not in allowed and self._is_allowed(old, right):
-                    inherited[old, right] = Relation.CHANGES
-                    _copy_entry(self.extents, (old, wrong), (old, right))
-                    _copy_entry(self.remainders, (old, wrong), (old, right))
+                pair, former = (old, right), (old, wrong)
+                is_open = pair not in self.relations and self.roots[old] != self.roots[right]
+                if is_open and pair not in allowed and self._is_allowed(*pair):
+                    inherited[pair] = Relation.CHANGES
+                    if former in self.extents:
+                        self.extents[pair] = self.extents[former]
+                    if former in self.remainders:
+                        self.remainders[pair] = self.remainders[former]
                     retired_by[right].add(old)
         return inherited
 
@@ -240,17 +248,14 @@ class JudgedPairs:
                     for root, exceptions in self.exceptions.items():
                         if old in exceptions and root != new:
                             exceptions.add(new)
-                    self.broader += [(later, exception) for exception in self._days_apart(general, later)]
-
-    def _days_apart(self, general: Assertion, before: str) -> list[str]:
-        """Return what a change set apart from a general statement for some days, before another one was said."""
-        return [
-            exception
-            for exception, relation in self.retirements[general.id]
-            if relation is Relation.CHANGES
-            and self.position[exception] < self.position[before]
-            and takes_some_days(general, self.by_id[exception], self.extents.get((general.id, exception)))
-        ]
+                    # What a change set apart for some days before that stays apart.
+                    self.broader += [
+                        (later, exception)
+                        for exception, relation in self.retirements[general.id]
+                        if relation is Relation.CHANGES
+                        and self.position[exception] < self.position[later]
+                        and takes_some_days(general, self.by_id[exception], self.extents.get((general.id, exception)))
+                    ]
 
     def _is_edit(self, earlier: str, later: str) -> bool:
         """Whether a person has entered the later statement in place of the earlier one."""
@@ -304,19 +309,16 @@ class JudgedPairs:
         back the days that were set apart from it.
         """
         relation = self.relations[judged_pair]
-        is_wider = relation is Relation.NARROWS or self._leaves_days_apart(former, latter, judged_pair)
+        general, extent = self.by_id[judged_pair[0]], self.decided[judged_pair].extent
+        is_change = relation is Relation.CHANGES
+        leaves_days_apart = is_change and is_plain(former) and takes_some_days(general, latter, extent)
+        is_wider = relation is Relation.NARROWS or leaves_days_apart
         if is_wider and (latter.id, former.id) not in self.relations:
             self.broader.append((former.id, latter.id))
         elif is_wider:
             return
         elif relation in (Relation.CHANGES, Relation.CORRECTS) and not self._says_remainder(former, judged_pair):
             yield (latter.id, former.id), Relation.CHANGES
-
-    def _leaves_days_apart(self, restatement: Assertion, exception: Assertion, judged_pair: IdPair) -> bool:
-        """Whether a change took only some days of a statement that is said again without any day or contradiction."""
-        extent, general = self.decided[judged_pair].extent, self.by_id[judged_pair[0]]
-        is_change = self.relations[judged_pair] is Relation.CHANGES
-        return is_change and is_plain(restatement) and takes_some_days(general, exception, extent)
 
     def _says_remainder(self, restatement: Assertion, judged_pair: IdPair) -> bool:
         earlier, later = map(self.by_id.__getitem__, judged_pair)
@@ -362,16 +364,6 @@ class JudgedPairs:
         if " " in folded(new.subject) and names_subject(old, new) and share_topic(old, new):
             return True
         return any(names_subject(said, old) for said in self.members.get(self.roots[new.id]) or [new])
-
-    def _is_overruled(self, earlier: str, later: str) -> bool:
-        """Whether a person has decided between the two facts, and this verdict is another judge's."""
-        return self._contest(earlier, later) in self._settled and self.decided[earlier, later].judge != PERSON
-
-
-def _copy_entry(noted: dict[IdPair, T], source: IdPair, target: IdPair) -> None:
-    """Note for one pair what was noted for another one, if anything was."""
-    if source in noted:
-        noted[target] = noted[source]
 
 
 def _is_about_less(old: Assertion, new: Assertion) -> bool:

@@ -1,11 +1,12 @@
-"""Periods in which something holds, and how they are cut and joined. Pure."""
+"""Periods in which something holds, how they are cut and joined, and how much of one a change takes. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from afterword.facts.assertions import Assertion, Extent
 from afterword.facts.fact import Status
 
 
@@ -27,14 +28,6 @@ class ValidityPeriod:
         if self.end is None or at < self.end:
             return at >= self.start
         return at == self.end and self.by is None and at >= self.start
-
-
-def holds_or_is_announced(said_at: datetime, periods: Sequence[ValidityPeriod], at: datetime) -> bool:
-    """Return whether a fact holds or is announced, as the timeline says, without laying it out."""
-    if any(period.holds_at(at) for period in periods):
-        return True
-    is_announced = said_at <= at and any(period.start > at for period in periods)
-    return is_announced and not any(period.end is not None and period.end <= at for period in periods)
 
 
 def subtracted(
@@ -64,3 +57,61 @@ def merged(spans: Sequence[ValidityPeriod]) -> list[ValidityPeriod]:
         elif last.end is not None and (span.end is None or span.end > last.end):
             periods[-1] = replace(span, start=last.start)
     return periods
+
+
+Interval = tuple[datetime, datetime | None]
+"""A start and an end, None where the end is open."""
+
+_ONE_DAY = timedelta(days=1)
+
+
+def extent_by_dates(
+    earlier: Assertion, later: Assertion, earlier_interval: Interval, later_interval: Interval
+) -> Extent:
+    """Return how much a change takes of the earlier statement if no judge has said it."""
+    if earlier_interval[1] is None and not is_announced(earlier, earlier_interval):
+        return Extent.WHOLE if _moves_event(later, later_interval) else Extent.DAYS
+    if _leaves_other_days(later, earlier_interval, later_interval):
+        return Extent.DAYS
+    has_same_start = later.valid_from is None or later_interval[0].date() == earlier_interval[0].date()
+    return Extent.WHOLE if has_same_start or has_not_begun(earlier_interval, later) else Extent.DAYS
+
+
+def takes_some_days(general: Assertion, exception: Assertion, extent: Extent | None) -> bool:
+    """Return whether a change takes some days of a statement that goes on to hold on the days after them.
+
+    `extent` is what a judge has said, None if nothing.
+    """
+    if exception.valid_to is None or (general.valid_to is not None and general.valid_to <= exception.valid_to):
+        return False
+    decided = extent or extent_by_dates(general, exception, _own_interval(general), _own_interval(exception))
+    return decided is Extent.DAYS
+
+
+def is_announced(assertion: Assertion, interval: Interval) -> bool:
+    """Return whether the words name the first day, or the statement holds only from a later day than it was said."""
+    return assertion.valid_from is not None or interval[0] > assertion.said_at
+
+
+def has_not_begun(earlier_interval: Interval, later: Assertion) -> bool:
+    """Return whether the earlier statement's first day is not over when the later one is said."""
+    return earlier_interval[0].date() >= later.said_at.date()
+
+
+def _own_interval(assertion: Assertion) -> Interval:
+    return assertion.valid_from or assertion.said_at, assertion.valid_to
+
+
+def _leaves_other_days(later: Assertion, earlier_interval: Interval, later_interval: Interval) -> bool:
+    """Return whether the later statement ends before the earlier one, which holds on its other days."""
+    (earlier_start, earlier_end), (later_start, later_end) = earlier_interval, later_interval
+    if later_end is None or earlier_end is None:
+        return later_end is not None
+    return later.valid_from is not None and earlier_start < later_start and later_end < earlier_end
+
+
+def _moves_event(later: Assertion, later_interval: Interval) -> bool:
+    """Return whether it gives a new date to an event of at most a day that is still ahead, such as a deadline."""
+    start, end = later_interval
+    is_ahead = later.valid_from is not None and start > later.said_at
+    return is_ahead and end is not None and end - start <= _ONE_DAY

@@ -1,14 +1,19 @@
-"""The interval that each statement is about, with the bounds that corrections and restatements take over. Pure."""
+"""The interval that each statement is about, and which days a later statement takes from an earlier one. Pure.
+
+Corrections and restatements take over bounds. A change replaces the whole of a plan, or only some of its days: a judge
+may say which. Where it does not, the dates decide.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime, timedelta
 
-from afterword.facts.assertions import Assertion, Relation, SpeechAct
-from afterword.facts.validity.extents import Interval
+from afterword.facts.assertions import Assertion, Extent, Relation, SpeechAct
+from afterword.facts.validity.alternations import IdPair
 from afterword.facts.validity.judged_pairs import JudgedPairs
+from afterword.facts.validity.periods import Interval, extent_by_dates, has_not_begun, is_announced
 
 _ONE_DAY = timedelta(days=1)
 
@@ -19,14 +24,11 @@ def stated_intervals(pairs: JudgedPairs, corrected_by: Mapping[str, str]) -> dic
     It is the interval that was said. A correction without a start begins where the corrected assertion began, and a
     restatement takes over the bounds of what it repeats. A continuation sets a new end.
     """
-    stated = _StatedIntervals(pairs, corrected_by)
-    for assertion in pairs.ordered:
-        stated.add(assertion)
-    return stated.intervals
+    return _StatedIntervals(pairs, corrected_by).intervals
 
 
 class _StatedIntervals:
-    """The intervals of the assertions so far. Each is added after those that were said before it."""
+    """The intervals of the assertions. Each is added after those that were said before it."""
 
     def __init__(self, pairs: JudgedPairs, corrected_by: Mapping[str, str]) -> None:
         self.intervals: dict[str, Interval] = {}
@@ -38,11 +40,19 @@ class _StatedIntervals:
         self._dated: dict[str, list[Assertion]] = {
             root: dated
             for root, members in pairs.members.items()
-            if (dated := [said for said in members if self._has_bounds(said)])
+            # Restatements may take over a bound of these.
+            if (
+                dated := [
+                    said
+                    for said in members
+                    if said.valid_from is not None or said.valid_to is not None or said.id in self._continuing
+                ]
+            )
         }
+        for assertion in pairs.ordered:
+            self._add(assertion)
 
-    def add(self, assertion: Assertion) -> None:
-        """Add the interval of an assertion."""
+    def _add(self, assertion: Assertion) -> None:
         start, end = self._restated(assertion)
         if assertion.id in self._continuing:
             start, end = self._without_gap(start, assertion), assertion.valid_to
@@ -52,7 +62,11 @@ class _StatedIntervals:
                 if relation is Relation.CORRECTS:
                     self._corrected_starts[later].append(self.intervals[assertion.id][0])
         if assertion.id in self._continuing and end is not None:
-            self._shorten_continued(assertion, end)
+            # The continuation sets the end of the earlier assertions of the fact.
+            for each in self._said_before(assertion):
+                former_start, former_end = self.intervals[each.id]
+                if former_end is None or former_end > end:
+                    self.intervals[each.id] = min(former_start, end), end
 
     def _restated(self, assertion: Assertion) -> Interval:
         """Return the interval that an assertion names, with the bounds that it takes over."""
@@ -61,14 +75,14 @@ class _StatedIntervals:
             start = min([start, *self._corrected_starts[assertion.id]])
         for repeated in self._said_before(assertion, self._dated):
             if repeated.id not in self._corrected_by:
-                start, end = _restated_interval(assertion, repeated, start, end)
-                if repeated.id in self._continuing and assertion.valid_to is None:
-                    end = self.intervals[repeated.id][1]
+                # A start or an end that was announced before still applies.
+                is_ahead = repeated.valid_from is not None and repeated.valid_from > assertion.said_at
+                if assertion.valid_from is None and repeated.valid_from is not None and is_ahead:
+                    start = max(start, repeated.valid_from)
+                if assertion.valid_to is None:
+                    continued_end = self.intervals[repeated.id][1]
+                    end = continued_end if repeated.id in self._continuing else repeated.valid_to or end
         return start, end
-
-    def _has_bounds(self, assertion: Assertion) -> bool:
-        """Whether restatements of an assertion may take over a bound of it."""
-        return assertion.valid_from is not None or assertion.valid_to is not None or assertion.id in self._continuing
 
     def _said_before(
         self, assertion: Assertion, by_root: Mapping[str, list[Assertion]] | None = None
@@ -82,18 +96,45 @@ class _StatedIntervals:
         ends = (self.intervals[each.id][1] for each in self._said_before(continuing))
         return min((end for end in ends if end is not None and end < start <= end + _ONE_DAY), default=start)
 
-    def _shorten_continued(self, continuing: Assertion, new_end: datetime) -> None:
-        """Shorten the earlier assertions of a fact to the end that their continuation sets."""
-        for each in self._said_before(continuing):
-            start, end = self.intervals[each.id]
-            if end is None or end > new_end:
-                self.intervals[each.id] = min(start, new_end), new_end
+
+def change_extents(pairs: JudgedPairs, intervals: Mapping[str, Interval]) -> dict[IdPair, Extent]:
+    """Return for every change how much it takes of the earlier statement."""
+    return {
+        (earlier, later): pairs.extents.get((earlier, later))
+        or extent_by_dates(pairs.by_id[earlier], pairs.by_id[later], intervals[earlier], intervals[later])
+        for earlier, retirements in pairs.retirements.items()
+        for later, relation in retirements
+        if relation is Relation.CHANGES
+    }
 
 
-def _restated_interval(assertion: Assertion, repeated: Assertion, start: datetime, end: datetime | None) -> Interval:
-    """Return the interval of a restatement: a start or end that was announced before still applies."""
-    if assertion.valid_from is None and repeated.valid_from is not None and repeated.valid_from > assertion.said_at:
-        start = max(start, repeated.valid_from)
-    if assertion.valid_to is None and repeated.valid_to is not None:
-        end = repeated.valid_to
-    return start, end
+def replaced_plans(
+    pairs: JudgedPairs,
+    intervals: Mapping[str, Interval],
+    extents: Mapping[IdPair, Extent],
+    corrected_ids: Container[str],
+) -> set[str]:
+    """Return the plans that another one replaced as a whole before they began. They ended nothing themselves."""
+    return {
+        earlier
+        for (earlier, later), extent in extents.items()
+        if extent is Extent.WHOLE
+        and (earlier, later) not in pairs.remainders
+        and later not in corrected_ids
+        and is_announced(pairs.by_id[earlier], intervals[earlier])
+        and has_not_begun(intervals[earlier], pairs.by_id[later])
+    }
+
+
+def taken_interval(
+    later: Assertion, later_interval: Interval, earlier_interval: Interval, extent: Extent | None
+) -> Interval:
+    """Return the interval that a later statement takes from an earlier one: usually its own interval.
+
+    A statement that is replaced as a whole ends when the later one is said, and does not come back. If it has not
+    begun, all of it ends.
+    """
+    if extent is not Extent.WHOLE:
+        return later_interval
+    start = min(later_interval[0], later.said_at)
+    return (min(start, earlier_interval[0]) if has_not_begun(earlier_interval, later) else start), None

@@ -14,11 +14,9 @@ from afterword.facts.assertions import Assertion, EvidenceKind, Extent, Relation
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.safety import assertion_flag, is_flagged
 from afterword.facts.subjects import SubjectNames, renamed_labels
-from afterword.facts.validity.extents import Interval
 from afterword.facts.validity.judged_pairs import JudgedPairs
-from afterword.facts.validity.periods import ValidityPeriod, merged, subtracted
-from afterword.facts.validity.stated_intervals import stated_intervals
-from afterword.facts.validity.takeover import change_extents, replaced_plans, taken_interval
+from afterword.facts.validity.periods import Interval, ValidityPeriod, merged, subtracted
+from afterword.facts.validity.stated_intervals import change_extents, replaced_plans, stated_intervals, taken_interval
 from afterword.facts.validity.wording import (
     OmittedPart,
     Rewording,
@@ -55,11 +53,6 @@ class FactHistory:
         """The id of the first-said assertion."""
         return self.members[0].id
 
-    def words_at(self, at: datetime) -> str | None:
-        """Return the words in which it is told at an instant, None for those of its leading assertion."""
-        rewording = self.rewording_at(at)
-        return rewording.statement if rewording else None
-
     def rewording_at(self, at: datetime) -> Rewording | None:
         """Return the rewording that applies at an instant, None for the words of the leading assertion.
 
@@ -74,14 +67,15 @@ class FactHistory:
         moment = max(at, last.start) if last.end is None else min(max(at, last.start), last.end)
         is_over = last.end is not None and moment == last.end
         return next(
-            (each for each in self.rewordings if each.covers(moment) or (is_over and each.ends_at(moment))),
+            (each for each in self.rewordings if each.covers(moment) or (is_over and each.start < moment == each.end)),
             None,
         )
 
     @property
     def is_flagged(self) -> bool:
         """Whether an agent must never miss it: as a person decided last, else if any assertion is flagged."""
-        return is_flagged([(_is_entered_by_person(member), assertion_flag(member)) for member in self.members])
+        entered = (any(cited.kind is EvidenceKind.PERSON for cited in member.evidence) for member in self.members)
+        return is_flagged(list(zip(entered, map(assertion_flag, self.members), strict=True)))
 
 
 @dataclass(slots=True)
@@ -129,7 +123,7 @@ def facts_at(histories: Sequence[FactHistory], at: datetime) -> list[Fact]:
     if not any(history.exceptions for history in histories):
         return facts
     served = {fact.id: fact for fact in facts if fact.is_served}
-    exceptions = {history.id: history.exceptions for history in histories if history.exceptions}
+    exceptions = {history.id: history.exceptions for history in histories}
     return [
         replace(fact, exceptions=tuple(served[id_] for id_ in exceptions.get(fact.id, ()) if id_ in served))
         if fact.id in served
@@ -202,8 +196,15 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
     """Return when each assertion holds, and in which words."""
     validity = _Validity({}, {}, {})
     extents = change_extents(pairs, intervals)
-    never_ended_anything = _withdrawn_in_advance(pairs, corrected_by, intervals)
-    never_ended_anything |= replaced_plans(pairs, intervals, extents, corrected_by)
+    withdrawn_in_advance = {
+        assertion.id
+        for assertion in pairs.ordered
+        for later, relation in pairs.retirements[assertion.id]
+        if relation is Relation.RETRACTS
+        and later not in corrected_by
+        and intervals[later][0] <= intervals[assertion.id][0]
+    }
+    never_ended_anything = withdrawn_in_advance | replaced_plans(pairs, intervals, extents, corrected_by)
     for assertion in pairs.ordered:
         if assertion.id in corrected_by:
             correction = pairs.by_id[corrected_by[assertion.id]]
@@ -229,20 +230,6 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
             omissions.append(OmittedPart(taken, pairs.position[later], remainder, later))
         validity.omit(assertion, omissions)
     return validity
-
-
-def _withdrawn_in_advance(
-    pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Mapping[str, Interval]
-) -> set[str]:
-    """Return the assertions that were withdrawn before they came true. They never ended anything."""
-    return {
-        assertion.id
-        for assertion in pairs.ordered
-        for later, relation in pairs.retirements[assertion.id]
-        if relation is Relation.RETRACTS
-        and later not in corrected_by
-        and intervals[later][0] <= intervals[assertion.id][0]
-    }
 
 
 def _remove_broader_restatements(pairs: JudgedPairs, validity: _Validity) -> None:
@@ -299,32 +286,26 @@ def _history(
     )
 
 
-def _open_status(status: Status, history: FactHistory, rivals: tuple[str, ...]) -> Status:
-    """Return the status of a fact, which is pending or contested if it holds and a person must say which."""
-    if status is not Status.CURRENT:
-        return status
-    if history.may_be:
-        return Status.PENDING
-    return Status.CONTESTED if rivals else Status.CURRENT
-
-
 def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | None:
     """Return the fact with its status at `at`, or None where it is not known yet."""
     span, status = deciding_span(history.spans, history.members[0].said_at, history.undone_as, at)
     if status is None:
         return None
     rivals = tuple(rival for rival in history.contested_by if rival not in not_holding)
-    status = _open_status(status, history, rivals)
+    if status is Status.CURRENT:
+        # A person must say which.
+        status = Status.PENDING if history.may_be else Status.CONTESTED if rivals else status
     lead, members = history.lead, history.members
-    reworded = history.words_at(at)
+    rewording = history.rewording_at(at)
+    has_own_end = span is not None and span.end is not None and span.by is None
     return Fact(
         id=history.id,
         scope=lead.scope,
         kind=lead.kind,
         subject=lead.subject,
         attribute=lead.attribute,
-        value=lead.value if reworded is None else reworded_value(lead.value, reworded),
-        statement=lead.statement if reworded is None else reworded,
+        value=lead.value if rewording is None else reworded_value(lead.value, rewording.statement),
+        statement=lead.statement if rewording is None else rewording.statement,
         status=status,
         said_at=members[0].said_at,
         valid_from=span.start if span else None,
@@ -333,32 +314,17 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         evidence=tuple(dict.fromkeys(evidence for assertion in members for evidence in assertion.evidence)),
         assertion_ids=tuple(assertion.id for assertion in members),
         recorded_at=history.recorded_at,
-        retired_by=_ending_id(history, span) if status in ENDED_STATUSES else None,
+        retired_by=(span.by if span else history.undone_by) if status in ENDED_STATUSES else None,
         contested_by=rivals if status is Status.CONTESTED else (),
         may_be=history.may_be if status is Status.PENDING else (),
         limited_to=lead.limited_to,
         outcome=lead.outcome,
         former_name=lead.former_name if renamed_labels(lead) else None,
-        dated=_is_dated(lead, span),
+        dated=lead.valid_from is not None or lead.valid_to is not None or has_own_end,
         last_said_at=members[-1].said_at,
         is_flagged=history.is_flagged,
         tags=tuple(dict.fromkeys(tag for assertion in members for tag in assertion.tags)),
     )
-
-
-def _ending_id(history: FactHistory, span: ValidityPeriod | None) -> str | None:
-    """Return the id of the assertion that ended a fact."""
-    return span.by if span else history.undone_by
-
-
-def _is_dated(lead: Assertion, span: ValidityPeriod | None) -> bool:
-    """Whether somebody said when the fact begins or ends."""
-    has_own_end = span is not None and span.end is not None and span.by is None
-    return lead.valid_from is not None or lead.valid_to is not None or has_own_end
-
-
-def _is_entered_by_person(assertion: Assertion) -> bool:
-    return any(evidence.kind is EvidenceKind.PERSON for evidence in assertion.evidence)
 
 
 def deciding_span(

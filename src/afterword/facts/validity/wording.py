@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from afterword.facts.assertions import Assertion
-from afterword.facts.validity.extents import Interval
+from afterword.facts.validity.periods import Interval
 from afterword.facts.words import folded, plain_words, terms, word_set
 
 _CONNECTIVES = word_set("and or und oder et ou y o e en of i a")
@@ -34,10 +34,6 @@ class Rewording:
     def covers(self, at: datetime) -> bool:
         """Whether the period contains an instant."""
         return self.start <= at and (self.end is None or at < self.end)
-
-    def ends_at(self, at: datetime) -> bool:
-        """Whether the period ends at an instant."""
-        return self.start < at == self.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +137,11 @@ def fact_rewordings(
         whole = [statements[id_] for id_ in holding if id_ not in texts]
         parts = [(statements[id_], text) for id_, text in texts.items()]
         if parts and all(lacks_ended_part(statement, *part) for statement in whole for part in parts):
-            _append(rewordings, Rewording(start, end, texts.get(lead_id) or parts[-1][1]))
+            words = texts.get(lead_id) or parts[-1][1]
+            if rewordings and (rewordings[-1].end, rewordings[-1].statement) == (start, words):
+                start = rewordings.pop().start  # the same words go on
+            rewordings.append(Rewording(start, end, words))
     return tuple(rewordings)
-
-
-def _append(rewordings: list[Rewording], new: Rewording) -> None:
-    """Append a period, or extend the last one that ends where the new one begins with the same words."""
-    last = rewordings[-1] if rewordings else None
-    if last is not None and (last.end, last.statement) == (new.start, new.statement):
-        rewordings[-1] = replace(last, end=new.end)
-    else:
-        rewordings.append(new)
 
 
 def with_continuations(

@@ -22,10 +22,10 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.erase_requests import WAIT
 from afterword.store.forgetting.erasure import scopes_with_requests
+from afterword.store.forgetting.forgotten_statements import WAIT
 from afterword.store.forgetting.retention import Retention
-from afterword.store.retry_schedule import Retries
+from afterword.store.limits import Retries
 from afterword.store.scope_rows import read_scopes
 
 logger = telemetry.logs(__name__)

@@ -35,9 +35,9 @@ from afterword.store.access.tables import WebhookPostRow, WebhookRow
 from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost
 from afterword.store.database.engine import Store
 from afterword.store.findings.held_findings import read_findings
-from afterword.store.forgetting.erase_requests import read_erase_requests
+from afterword.store.forgetting.forgotten_statements import read_erase_requests
 from afterword.store.ledger import RunStatus
-from afterword.store.retry_schedule import Retries
+from afterword.store.limits import Retries
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import RunRow, ScopeRow
 

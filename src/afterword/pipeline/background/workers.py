@@ -30,9 +30,9 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.erase_requests import WAIT
+from afterword.store.forgetting.forgotten_statements import WAIT
+from afterword.store.limits import Retries
 from afterword.store.migrations import ADVISORY_LOCK
-from afterword.store.retry_schedule import Retries
 
 logger = telemetry.logs(__name__)
 

@@ -18,7 +18,7 @@ from sqlmodel import Session, col, select
 from afterword.errors import RequestPending, RequestReused, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.store.access.tables import AuditedRunRow, AuditEntryRow, RepeatableRequestRow
-from afterword.store.database.inserts import insert_rows
+from afterword.store.database.statements import insert_rows
 
 REMEMBERED_FOR = timedelta(hours=24)
 """How long the answer to a request with an idempotency key is kept."""
@@ -121,20 +121,19 @@ def begin_request(
     entry = AuditEntryRow(at=at, key_id=key_id, action=action, tenant=tenant, scope=long_form)
     transaction.add(entry)
     transaction.flush()
-    if entry.id is None:
-        raise StateConflict("the entry got no id")
+    entry_id = entry.id or 0
     if repeatable is not None:
         transaction.add(
             RepeatableRequestRow(
                 key_id=key_id,
                 name=repeatable.name,
                 fingerprint=repeatable.fingerprint,
-                entry_id=entry.id,
+                entry_id=entry_id,
                 holder=repeatable.holder,
                 held_until=at + repeatable.hold,
             )
         )
-    return AuditedRequest(entry.id, repeatable)
+    return AuditedRequest(entry_id, repeatable)
 
 
 def _repeated(
@@ -147,7 +146,6 @@ def _repeated(
     if known.held_until > at:
         raise RequestPending("this request is still worked on; repeat it in a moment")
     known.holder, known.held_until = repeatable.holder, at + repeatable.hold
-    transaction.add(known)
     return AuditedRequest(known.entry_id, repeatable, made=_runs_made(transaction, known.entry_id))
 
 
@@ -203,13 +201,9 @@ def read_audit(
 
     With `before` above 0 only entries with a smaller id.
     """
-    query = select(AuditEntryRow).order_by(col(AuditEntryRow.id).desc()).limit(most)
-    if tenant is not None:
-        query = query.where(AuditEntryRow.tenant == tenant)
-    if scope is not None:
-        query = query.where(AuditEntryRow.scope == str(scope))
-    if key_id is not None:
-        query = query.where(AuditEntryRow.key_id == key_id)
+    named = {"tenant": tenant, "scope": None if scope is None else str(scope), "key_id": key_id}
+    query = select(AuditEntryRow).filter_by(**{name: value for name, value in named.items() if value is not None})
+    query = query.order_by(col(AuditEntryRow.id).desc()).limit(most)
     if before:
         query = query.where(col(AuditEntryRow.id) < before)
     rows = list(transaction.exec(query))

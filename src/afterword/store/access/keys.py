@@ -1,38 +1,32 @@
-"""Keys of the service: random texts, of which only the SHA-256 is stored."""
+"""Keys of the service: random texts, of which only the SHA-256 is stored.
+
+Keys follow their memory: to its new name, to the memory it is merged into, and back when that is undone.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-import sqlalchemy
-from sqlalchemy import Select, bindparam
+from sqlalchemy import bindparam, update
 from sqlmodel import Session, col, select
 
 from afterword.errors import KeyInvalid, NotFound
 from afterword.facts.scopes import Scope
-from afterword.store.access.tables import ApiKeyRow
-from afterword.store.database.compiled_queries import CompiledQuery, moment
+from afterword.store.access.tables import ApiKeyRow, MovedKeyRow
+from afterword.store.database.statements import fetch_rows, insert_missing, select_columns
 
 PREFIX = "afterword_"
 USE_IS_NOTED_AFTER = timedelta(minutes=10)
 """How old the recorded last use of a key is before a new one is written: not every request writes."""
 
 
-def _by_digest() -> Select[Any]:
-    columns: list[Any] = [
-        *(ApiKeyRow.id, ApiKeyRow.name, ApiKeyRow.tenant, ApiKeyRow.scope, ApiKeyRow.is_read_only),
-        *(ApiKeyRow.is_admin, ApiKeyRow.created_at, ApiKeyRow.last_used_at, ApiKeyRow.expires_at),
-        ApiKeyRow.revoked_at,
-    ]
-    return sqlalchemy.select(*map(col, columns)).where(col(ApiKeyRow.digest) == bindparam("digest"))
-
-
-_BY_DIGEST = CompiledQuery(_by_digest)
-"""Every request asks for its key."""
+# Every request asks for its key, and building a statement takes longer than executing it.
+_BY_DIGEST = select_columns(ApiKeyRow).where(col(ApiKeyRow.digest) == bindparam("digest"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +90,18 @@ def add_key(transaction: Session, key: ApiKey, secret: str) -> None:
 def read_keys(transaction: Session) -> list[ApiKey]:
     """Return every key, also those that are revoked or expired, oldest first."""
     rows = transaction.exec(select(ApiKeyRow).order_by(col(ApiKeyRow.created_at), col(ApiKeyRow.id)))
-    return [_key_of(row) for row in rows]
+    return [_key_of(row.model_dump()) for row in rows]
 
 
 def find_key(transaction: Session, secret: str) -> ApiKey | None:
     """Return the key that is presented, None if there is no such key."""
-    rows = _BY_DIGEST.ask(transaction.connection(), digest=key_digest(secret))
-    if not rows:
-        return None
-    key_id, name, tenant, scope, is_read_only, is_admin, *instants = rows[0]
-    created_at, last_used_at, expires_at, revoked_at = (None if at is None else moment(at) for at in instants)
-    if created_at is None:
-        raise TypeError("a key has the instant of its making")
-    owner = None if scope is None else Scope.parse(scope)
-    rights = bool(is_read_only), bool(is_admin)
-    return ApiKey(key_id, name, tenant, owner, *rights, created_at, last_used_at, expires_at, revoked_at)
+    rows = fetch_rows(transaction, _BY_DIGEST, {"digest": key_digest(secret)})
+    return _key_of(rows[0]._mapping) if rows else None
 
 
 def read_key(transaction: Session, key_id: str) -> ApiKey:
     """Return the key of this id. Raises `NotFound`."""
-    return _key_of(_key_row(transaction, key_id))
+    return _key_of(_key_row(transaction, key_id).model_dump())
 
 
 def note_use(transaction: Session, key_id: str, at: datetime) -> None:
@@ -128,7 +114,7 @@ def revoke_key(transaction: Session, key_id: str, at: datetime) -> ApiKey:
     row = _key_row(transaction, key_id)
     row.revoked_at = row.revoked_at or at
     transaction.flush()
-    return _key_of(row)
+    return _key_of(row.model_dump())
 
 
 def _key_row(transaction: Session, key_id: str) -> ApiKeyRow:
@@ -138,6 +124,35 @@ def _key_row(transaction: Session, key_id: str) -> ApiKeyRow:
     return row
 
 
-def _key_of(row: ApiKeyRow) -> ApiKey:
-    values = row.model_dump(exclude={"digest", "scope"})
-    return ApiKey(scope=None if row.scope is None else Scope.parse(row.scope), **values)
+def _key_of(columns: Mapping[str, Any]) -> ApiKey:
+    scope = None if columns["scope"] is None else Scope.parse(columns["scope"])
+    return ApiKey(scope=scope, **{name: value for name, value in columns.items() if name not in ("scope", "digest")})
+
+
+def move_keys(transaction: Session, run_id: int, scope: Scope, into: Scope) -> None:
+    """Let the keys of a scope open another one, and record which, so that `move_keys_back` can undo it."""
+    key_ids = list(transaction.exec(select(ApiKeyRow.id).where(ApiKeyRow.scope == str(scope))))
+    _open_scope(transaction, key_ids, into)
+    insert_missing(transaction, MovedKeyRow, [{"run_id": run_id, "key_id": key_id} for key_id in key_ids])
+
+
+def move_keys_back(transaction: Session, run_id: int, scope: Scope, into: Scope) -> None:
+    """Let the keys that a run moved from `scope` to `into` open `scope` again."""
+    moved = select(MovedKeyRow.key_id).where(MovedKeyRow.run_id == run_id)
+    query = select(ApiKeyRow.id).where(col(ApiKeyRow.id).in_(moved), ApiKeyRow.scope == str(into))
+    _open_scope(transaction, list(transaction.exec(query)), scope)
+
+
+def revoke_keys_of_scope(transaction: Session, scope: Scope, at: datetime) -> None:
+    """Revoke the keys that open this scope alone. An admin key stays: it opens the whole tenant."""
+    opens_it = (
+        col(ApiKeyRow.scope) == str(scope),
+        col(ApiKeyRow.is_admin).is_(False),
+        col(ApiKeyRow.revoked_at).is_(None),
+    )
+    transaction.connection().execute(update(ApiKeyRow).where(*opens_it).values(revoked_at=at))
+
+
+def _open_scope(transaction: Session, key_ids: list[str], scope: Scope) -> None:
+    moved = update(ApiKeyRow).where(col(ApiKeyRow.id).in_(key_ids)).values(scope=str(scope))
+    transaction.connection().execute(moved)

@@ -16,7 +16,7 @@ from sqlmodel import Session, col, select
 from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
 from afterword.store.access.tables import WebhookPostRow, WebhookRow
-from afterword.store.database.inserts import insert_missing
+from afterword.store.database.statements import insert_missing
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import RunRow
 

@@ -7,6 +7,7 @@ import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -94,14 +95,16 @@ async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:
     context.run(_current.set, ticket)
     future = executor.submit(context.run, work)
     waiting = in_loop(future)
-    waiting.add_done_callback(_consume_exception)
+    # Otherwise asyncio would log the end of a transaction whose caller was cancelled.
+    waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     try:
         return await asyncio.shield(waiting)
     except asyncio.CancelledError:
         if not future.cancel():
             ticket.cancel()
-            while not future.done():
-                await _finished(waiting)
+            while not future.done():  # however often the caller is cancelled again
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([waiting])
         # Of no class of its own: `asyncio.timeout` makes a TimeoutError of a CancelledError alone, not of its kinds.
         raise asyncio.CancelledError(Fate.COMMITTED if ticket.is_committed else Fate.NOT_COMMITTED) from None
 
@@ -131,17 +134,3 @@ def _copy_result(ended: Future[T], waiting: asyncio.Future[T]) -> None:
         waiting.set_exception(error)
     else:
         waiting.set_result(ended.result())
-
-
-def _consume_exception(waiting: asyncio.Future[T]) -> None:
-    # Otherwise asyncio would log the end of a transaction whose caller was cancelled.
-    if not waiting.cancelled():
-        waiting.exception()
-
-
-async def _finished(waiting: asyncio.Future[T]) -> None:
-    """Wait for the end of an interrupted transaction, however often the caller is cancelled again."""
-    try:
-        await asyncio.wait([waiting])
-    except asyncio.CancelledError:
-        return

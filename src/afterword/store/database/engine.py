@@ -12,7 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, nullcontext
 from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
@@ -33,9 +33,9 @@ from afterword.store.database import compaction, sqlite_files
 from afterword.store.database.cache import Cache, Draft
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
 from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
-from afterword.store.database.limits import StoreLimits
-from afterword.store.database.shared_statements import share_statements
+from afterword.store.database.statements import share_statements
 from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
+from afterword.store.limits import StoreLimits
 from afterword.text_caches import clear_text_caches
 
 T = TypeVar("T")
@@ -139,7 +139,8 @@ class Store:
 
     def _write(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
         repeated = Retrying(
-            retry=retry_if_exception(_may_be_repeated),
+            # What a caller has read before the transaction does not become true again.
+            retry=retry_if_exception(lambda error: isinstance(error, Overtaken) and not isinstance(error, ScopeMoved)),
             stop=stop_after_attempt(TRIES),
             # Who collides would collide again in step; chance parts them.
             wait=wait_random_exponential(multiplier=0.01, max=0.32),
@@ -190,7 +191,7 @@ class Store:
             options["isolation_level"] = isolation or USUAL
         ticket = current_ticket()
         try:
-            with self._taking_turns(), self._engine().connect() as plain:
+            with self._turn if self.in_memory else nullcontext(), self._engine().connect() as plain:
                 connection = plain.execution_options(**options)
                 ticket.interruptible_by(interrupter(connection))
                 try:
@@ -285,17 +286,11 @@ class Store:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _connection_limits(self) -> dict[str, Any]:
-        limit_ms = int(self.limits.statement_timeout_s * 1000)
-        options = f"{self._url.query.get('options', '')} -c statement_timeout={limit_ms}".strip()
-        return {"connect_timeout": 10, "options": options}
-
     def _engine(self) -> Engine:
         """Return the engine of the file as it is now, in this process."""
         with self._lock:
             self._forget_parent_process()
-            identity = sqlite_files.file_identity(self.path) if self.path is not None else None
-            if self._opened is not None and identity != self._identity:
+            if self._opened is not None and sqlite_files.file_identity(self.path) != self._identity:
                 # The file is another one by now.
                 self._opened.dispose()
                 self._opened, self._cache = None, Cache()
@@ -305,7 +300,7 @@ class Store:
                     if self.dialect == "sqlite"
                     else self._postgres_engine()
                 )
-                self._identity = sqlite_files.file_identity(self.path) if self.path is not None else None
+                self._identity = sqlite_files.file_identity(self.path)
             return self._opened
 
     def _executor(self, purpose: str) -> ThreadPoolExecutor:
@@ -328,23 +323,12 @@ class Store:
                 self._opened.dispose(close=False)
             self._process, self._opened, self._threads, self._cache = os.getpid(), None, {}, Cache()
 
-    @contextmanager
-    def _taking_turns(self) -> Iterator[None]:
-        if not self.in_memory:
-            yield
-            return
-        with self._turn:
-            yield
-
     def _postgres_engine(self) -> Engine:
-        size, limits = self.limits.pool_size, self._connection_limits()
+        size, limit_ms = self.limits.pool_size, int(self.limits.statement_timeout_s * 1000)
+        options = f"{self._url.query.get('options', '')} -c statement_timeout={limit_ms}".strip()
         pool: dict[str, Any] = {"pool_pre_ping": True, "pool_size": size, "max_overflow": size}
+        limits = {"connect_timeout": 10, "options": options}
         return share_statements(create_engine(self._url, connect_args=limits, isolation_level=USUAL, **pool))
-
-
-def _may_be_repeated(error: BaseException) -> bool:
-    # What a caller has read before the transaction does not become true again.
-    return isinstance(error, Overtaken) and not isinstance(error, ScopeMoved)
 
 
 def _session(connection: Connection, draft: Draft) -> Session:
@@ -388,13 +372,11 @@ async def open_store(
                 raise
             await store.migrate()
             # Imported only here: it stands above this module, and few programs ever need it.
-            from afterword.store.derivation import derive_outdated_scopes
-            from afterword.store.merging.scope_forms import merge_scope_forms
+            from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
 
             for scope in await merge_scope_forms(store):
                 _log.warning("the upgrade merged the scope %a into the same name in NFC", str(scope))
-            changes = await derive_outdated_scopes(store)
-            for scope, changed in changes.items():
+            for scope, changed in (await derive_outdated_scopes(store)).items():
                 _log.warning("the upgrade changed %d facts of scope %s", len(changed), scope)
         on_failure.pop_all()
     return store

@@ -18,7 +18,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 from afterword.errors import FileInvalid, StoreInvalid, StoreUnreachable
 from afterword.store.database.cancellation import current_ticket
 from afterword.store.database.private_files import complete_file
-from afterword.store.database.shared_statements import share_statements
+from afterword.store.database.statements import share_statements
 
 BUSY_TIMEOUT_MS = 30_000
 _LOCK_ATTEMPT_MS = 50
@@ -83,8 +83,10 @@ def _connect(path: Path | None) -> sqlite3.Connection:
     return connection
 
 
-def file_identity(path: Path) -> tuple[int, int] | None:
+def file_identity(path: Path | None) -> tuple[int, int] | None:
     """Return what tells the file at this path from another one that takes its place, None where there is none."""
+    if path is None:
+        return None
     try:
         status = os.stat(path)  # noqa: PTH116 - asked for each transaction, and a third of the time
     except OSError:

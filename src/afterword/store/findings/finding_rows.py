@@ -1,4 +1,4 @@
-"""Conversion between the rows of findings and `AgentFinding`, and storing those of one window."""
+"""The table of findings, apart from those that facts are derived from, and storing the findings of a window."""
 
 from __future__ import annotations
 
@@ -7,16 +7,41 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlalchemy import JSON
+from sqlmodel import Field, Session, SQLModel, col, select
 
 from afterword.facts.assertions import Evidence, EvidenceKind, digest
 from afterword.facts.findings import AgentFinding, FindingReview, statement_key
 from afterword.facts.scopes import Scope
 from afterword.privacy.blanking import has_blanked_words
 from afterword.privacy.tombstones import Forgotten
-from afterword.store.database.inserts import insert_missing
-from afterword.store.database.statements import fetch_rows, fetch_where_in, select_columns
-from afterword.store.findings.finding_table import FindingRow
+from afterword.store import tables  # noqa: F401 - its naming of constraints must be set first
+from afterword.store.database.statements import fetch_rows, fetch_where_in, insert_missing, select_columns
+
+
+class FindingRow(SQLModel, table=True):
+    """A finding or advice of an agent in a window of a session. It is no assertion, and no fact rests on it.
+
+    `evidence` are the words of the agent, each with its turn. `review` is what a person has decided."""
+
+    __tablename__ = "findings"
+
+    id: str = Field(primary_key=True)
+    scope_id: int = Field(foreign_key="scopes.id", index=True)
+    window_id: int = Field(foreign_key="windows.id", index=True)
+    session_id: str | None = None
+    agent: str
+    topic: str
+    statement: str
+    is_advice: bool = False
+    source: str | None = None
+    after_tools: bool = False
+    review: str
+    evidence: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
+    said_at: datetime
+    expires_at: datetime
+    recorded_at: datetime
+
 
 FINDING = "agent finding"
 """Stands for subject and attribute of a finding where a tombstone needs them."""
@@ -39,27 +64,6 @@ def finding_id(scope: Scope, source: str, window_key: str, finding: AgentFinding
     quotes = [(cited.turn, cited.quote) for cited in finding.evidence]
     said = (finding.agent, finding.topic, finding.statement, finding.said_at.isoformat(), finding.is_advice)
     return digest(str(scope), source, window_key, *said, quotes)
-
-
-def finding_values(finding: AgentFinding, scope_id: int, window_id: int, recorded_at: datetime) -> dict[str, Any]:
-    """Return the columns of a finding."""
-    return {
-        "id": finding.id,
-        "scope_id": scope_id,
-        "window_id": window_id,
-        "session_id": finding.session_id,
-        "agent": finding.agent,
-        "topic": finding.topic,
-        "statement": finding.statement,
-        "is_advice": finding.is_advice,
-        "source": finding.source,
-        "after_tools": finding.after_tools,
-        "review": str(finding.review),
-        "evidence": [{**asdict(cited), "kind": str(cited.kind)} for cited in finding.evidence],
-        "said_at": finding.said_at,
-        "expires_at": finding.expires_at,
-        "recorded_at": recorded_at,
-    }
 
 
 def finding_of(row: Any, scope: Scope) -> AgentFinding:
@@ -102,20 +106,32 @@ def store_findings(
     """Store the findings of a window. What a person has decided about the same statement counts for them too."""
     if not findings:
         return
-    decided = read_decisions(transaction, scope_id)
-    rows = []
-    for finding in findings:
-        values = finding_values(finding, scope_id, window_id, recorded_at)
-        rows.append({**values, "review": str(decided.get(finding.key, finding.review))})
-    insert_missing(transaction, FindingRow, rows)
-
-
-def read_decisions(transaction: Session, scope_id: int) -> dict[str, FindingReview]:
-    """Return what persons have decided about findings of a scope, by the keys of their statements."""
-    table = FindingRow
     decisions = (str(FindingReview.APPROVED), str(FindingReview.DROPPED))
-    query = select(table.statement, table.review).where(table.scope_id == scope_id, col(table.review).in_(decisions))
-    return {statement_key(statement): FindingReview(review) for statement, review in transaction.exec(query)}
+    query = select(FindingRow.statement, FindingRow.review).where(
+        FindingRow.scope_id == scope_id, col(FindingRow.review).in_(decisions)
+    )
+    decided = {statement_key(statement): review for statement, review in transaction.exec(query)}
+    rows = [
+        {
+            "id": finding.id,
+            "scope_id": scope_id,
+            "window_id": window_id,
+            "session_id": finding.session_id,
+            "agent": finding.agent,
+            "topic": finding.topic,
+            "statement": finding.statement,
+            "is_advice": finding.is_advice,
+            "source": finding.source,
+            "after_tools": finding.after_tools,
+            "review": decided.get(finding.key, str(finding.review)),
+            "evidence": [{**asdict(cited), "kind": str(cited.kind)} for cited in finding.evidence],
+            "said_at": finding.said_at,
+            "expires_at": finding.expires_at,
+            "recorded_at": recorded_at,
+        }
+        for finding in findings
+    ]
+    insert_missing(transaction, FindingRow, rows)
 
 
 def rows_of_scope(transaction: Session, scope_id: int) -> Sequence[Any]:

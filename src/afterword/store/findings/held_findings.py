@@ -1,40 +1,90 @@
-"""The findings of a scope that count, and the decisions of people about them."""
+"""Whose findings a scope keeps, the findings that count, the decisions of people, and findings saved by a tool.
+
+Each finding that an agent saves by a tool makes one run, which is applied at once and can be undone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
+from uuid import uuid4
 
 from sqlalchemy import update
 from sqlmodel import Session, col, select
 
+from afterword import telemetry
 from afterword.errors import NotFound
-from afterword.facts.findings import AgentFinding, FindingReview, united_findings
+from afterword.facts.findings import (
+    AgentFinding,
+    FindingPolicy,
+    FindingReview,
+    FindingStatus,
+    WithTools,
+    united_findings,
+)
 from afterword.facts.scopes import Scope
-from afterword.store import scope_rows
+from afterword.privacy.policy import Privacy
+from afterword.privacy.prompt_injection import is_instruction
+from afterword.privacy.redaction import count_masks
+from afterword.store import ledger, scope_rows
+from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_rows, select_columns
 from afterword.store.fact_ids import several_begin_so
-from afterword.store.findings.finding_rows import finding_of
-from afterword.store.findings.finding_settings import note_change
-from afterword.store.findings.finding_table import FindingRow
+from afterword.store.findings.finding_rows import FINDING, FindingRow, finding_id, finding_of, is_finding_forgotten
+from afterword.store.forgetting.pauses import read_pause
+from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.lookup import live_runs
-from afterword.store.tables import RunRow, RunWindowRow
+from afterword.store.proposals import Proposal, WindowReading
+from afterword.store.scope_rows import Policy, record_changed_facts
+from afterword.store.tables import RunRow, RunWindowRow, ScopeRow
+
+
+def finding_policy_of(transaction: Session, scope: Scope, privacy: Privacy) -> FindingPolicy:
+    """Return whose findings a scope keeps: as it was set, by default as the settings of the store say."""
+    row = scope_rows.scope_row(transaction, scope)
+    return FindingPolicy.from_json(row.findings) if row is not None and row.findings else privacy.findings
+
+
+def tells_other_people(transaction: Session, scope: Scope, privacy: Privacy) -> bool:
+    """Return whether agents are told the words of people who are not the owner of the scope."""
+    row = scope_rows.scope_row(transaction, scope)
+    is_set = row is not None and row.other_people is not None
+    return bool(row.other_people) if row is not None and is_set else privacy.other_people
+
+
+def set_finding_policy(transaction: Session, scope: Scope, policy: FindingPolicy) -> None:
+    """Set whose findings a scope keeps from now on."""
+    row = transaction.get_one(ScopeRow, scope_rows.lock_scope(transaction, scope))
+    row.findings = policy.as_json()
+    transaction.flush()
+    note_change(transaction, scope)
+
+
+def set_other_people(transaction: Session, scope: Scope, *, are_told: bool) -> None:
+    """Set whether agents are told the words of other people."""
+    row = transaction.get_one(ScopeRow, scope_rows.lock_scope(transaction, scope))
+    row.other_people = are_told
+    transaction.flush()
+    note_change(transaction, scope)
+
+
+def note_change(transaction: Session, scope: Scope) -> None:
+    """Raise the revision of a scope, so that caches notice a change that concerns no fact."""
+    scope_id = scope_rows.scope_key(transaction, scope)
+    scope_rows.raise_revision(transaction, scope_id)
+    version = scope_rows.version_of(transaction, scope)
+    record_changed_facts(transaction, scope_id, version, source="findings", fact_ids=(), is_unlinked=False)
 
 
 def read_findings(transaction: Session, scope: Scope, known_at: datetime | None = None) -> list[AgentFinding]:
     """Return the findings of the runs that count (at `known_at`), one for each statement, the newest first."""
     scope_id = scope_rows.scope_key(transaction, scope)
-    return united_findings(_sayings(transaction, scope, scope_id, known_at)) if scope_id else []
-
-
-def _sayings(
-    transaction: Session, scope: Scope, scope_id: int, known_at: datetime | None = None
-) -> Sequence[AgentFinding]:
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(live_runs(scope_id, known_at)))
     query = select_columns(FindingRow).where(
         col(FindingRow.scope_id) == scope_id, col(FindingRow.window_id).in_(windows)
     )
-    return [finding_of(row, scope) for row in fetch_rows(transaction, query)]
+    return united_findings(finding_of(row, scope) for row in fetch_rows(transaction, query)) if scope_id else []
 
 
 def read_finding(transaction: Session, scope: Scope, finding_id: str) -> AgentFinding:
@@ -77,3 +127,89 @@ def decide_finding(transaction: Session, scope: Scope, finding_id: str, review: 
     transaction.connection().execute(update(FindingRow).where(is_said).values(review=str(review)))
     note_change(transaction, scope)
     return read_finding(transaction, scope, finding.id)
+
+
+SAVED = "finding"
+"""The purpose of the runs by which a tool saves a finding."""
+
+_log = telemetry.logs(__name__)
+
+
+class SavingOutcome(StrEnum):
+    """What became of a finding that an agent wanted to save."""
+
+    SAVED = "saved"
+    WAITING = "waiting"
+    KNOWN = "known"
+    NOT_KEPT = "not_kept"
+    SECRET = "secret"
+    FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFinding:
+    """What became of a finding, and the run that has it; None if nothing was stored."""
+
+    outcome: SavingOutcome
+    run_id: int | None = None
+
+
+async def save_finding(
+    store: Store,
+    scope: Scope,
+    *,
+    agent: str,
+    statement: str,
+    topic: str,
+    at: datetime,
+    after_tools: bool = False,
+    is_from_notes: bool = False,
+) -> SavedFinding:
+    """Store what an agent found, if the scope keeps findings of this agent.
+
+    The text is masked as all text. What holds a secret is not stored. What reads like an instruction to an assistant
+    waits for a person as a held run; after tools were used, the finding waits unless the scope keeps such findings.
+    A finding that is there already is stored again as a repetition, but not if the agent only had it from its own notes
+    (`is_from_notes`).
+    """
+    statement, topic = store.privacy.mask_fields(FINDING, statement, topic)
+
+    def work(transaction: Session) -> SavedFinding:
+        policy = finding_policy_of(transaction, scope, store.privacy)
+        if not policy.names(agent) or read_pause(transaction, scope) is not None:
+            return SavedFinding(SavingOutcome.NOT_KEPT)
+        if count_masks((statement, topic)):
+            return SavedFinding(SavingOutcome.SECRET)
+        forgotten = read_forgotten(transaction, scope)
+        if is_finding_forgotten(forgotten, statement, at):
+            return SavedFinding(SavingOutcome.FORGOTTEN)
+        waits = after_tools and policy.agents_with_tools is WithTools.REVIEW
+        review = FindingReview.WAITING if waits else FindingReview.OPEN
+        finding = AgentFinding("", scope, None, agent, topic, statement, at, policy.expiry(at), review=review)
+        known = (each.status_at(at) for each in read_findings(transaction, scope) if each.key == finding.key)
+        status = next(known, FindingStatus.EXPIRED)
+        if status is FindingStatus.DROPPED or (is_from_notes and status is not FindingStatus.EXPIRED):
+            return SavedFinding(SavingOutcome.KNOWN)
+        return _store_finding(transaction, replace(finding, after_tools=after_tools), at)
+
+    return await store.write(work)
+
+
+def _store_finding(transaction: Session, finding: AgentFinding, at: datetime) -> SavedFinding:
+    scope, source = finding.scope, f"{SAVED}:{uuid4().hex}"
+    is_quarantined = is_instruction(finding.statement, finding.topic, finding.agent)
+    finding = replace(finding, id=finding_id(scope, source, source, finding))
+    revision = scope_rows.revision_of(transaction, scope)
+    reading = WindowReading(source, None, None, (), findings=(finding,))
+    counts = {"findings": 1, **({"quarantined": 1} if is_quarantined else {})}
+    proposal = Proposal(scope, source, SAVED, "tool", "none", at, revision, (reading,), counts=counts)
+    is_held = is_quarantined or scope_rows.policy_of(transaction, scope) is Policy.HOLD_ALL
+    run_id = ledger.propose_run(transaction, proposal, is_held=is_held)
+    if is_held:
+        if is_quarantined:
+            message = "a finding of %s reads like an instruction to an assistant: see `afterword review`"
+            _log.warning(message, telemetry.scope_mark(scope))
+        return SavedFinding(SavingOutcome.WAITING, run_id)
+    ledger.apply_run(transaction, scope, run_id, at)
+    is_open = finding.review is FindingReview.OPEN
+    return SavedFinding(SavingOutcome.SAVED if is_open else SavingOutcome.WAITING, run_id)

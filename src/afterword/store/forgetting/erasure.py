@@ -17,26 +17,26 @@ from sqlmodel import Session, col, select
 
 from afterword import telemetry
 from afterword.errors import NotFound
-from afterword.facts.assertions import SpeechAct
-from afterword.facts.findings import AgentFinding
+from afterword.facts.assertions import Relation, SpeechAct
+from afterword.facts.findings import statement_key
 from afterword.facts.scopes import Scope
-from afterword.privacy.tombstones import Forgotten, Key, TombstoneKind
+from afterword.facts.validity.timeline import erased_ids
+from afterword.privacy.tombstones import Key, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
-from afterword.store.access.moved_keys import revoke_keys_of_scope
+from afterword.store.access.keys import revoke_keys_of_scope
 from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
-from afterword.store.findings.finding_rows import FINDING, finding_of, is_finding_forgotten, rows_of_scope
-from afterword.store.findings.finding_table import FindingRow
-from afterword.store.forgetting import targets
-from afterword.store.forgetting.erase_requests import EraseRequest, read_erase_requests
+from afterword.store.findings.finding_rows import FINDING, FindingRow, rows_of_scope
+from afterword.store.forgetting import forgotten_statements
+from afterword.store.forgetting.forgotten_statements import EraseRequest, read_erase_requests
 from afterword.store.forgetting.new_tombstones import NewTombstones
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
 from afterword.store.forgetting.served_copies import (
-    CopySweep,
     ErasedWords,
     block_finder,
     sweep_blocks_in_other_scopes,
+    sweep_session,
 )
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
 from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key, read_tombstone_keys
@@ -125,7 +125,10 @@ class Erasure:
         """Forget what these requests hide. What was said after a request is new."""
         for request in requests:
             # What is hidden is no fact any more, but people count it as one.
-            self.hidden_facts |= targets.hidden_fact_ids(self.transaction, self.scope, request.ids)
+            members = lookup.read_knowledge(self.transaction, self.scope).judged_pairs(request.ids).members
+            self.hidden_facts |= {
+                root for root, said in members.items() if request.ids.issuperset(each.id for each in said)
+            }
             self.forget_statements(request.ids, until=request.request.said_at)
 
     def forget_statements(self, ids: Iterable[str], *, until: datetime | None = None) -> None:
@@ -133,27 +136,27 @@ class Erasure:
 
         Equal statements are forgotten too; with `until` those that were said up to then.
         """
-        rows = targets.with_equal_statements(self.transaction, self.scope_id, ids, until)
+        rows = forgotten_statements.with_equal_statements(self.transaction, self.scope_id, ids, until)
         if not rows:
             return
         for row in rows.values():
             self.tombstones.add_slot(row.subject, row.attribute, row.value, until or self.at)
         words = ForgottenWords.of(self.transaction, rows)
         # What should take their place may name them, and replaces nothing any more. It may be said again.
-        corrections = targets.waiting_correction_ids(self.transaction, self.scope_id, rows)
+        corrections = forgotten_statements.waiting_correction_ids(self.transaction, self.scope_id, rows)
         self.erase_statements([*rows, *corrections])
         self._blank_sessions(words, until or self.at)
         self._erase_empty_runs()
 
     def forget_findings(self, keys: Collection[str]) -> None:
         """Forget what agents found, by the keys of the statements, and the agents' words wherever they stand."""
-        rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if self._finding(row).key in keys]
+        rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if statement_key(row.statement) in keys]
         quotes: dict[str, set[str]] = {}
         for row in rows:
             self.tombstones.add_slot(FINDING, FINDING, row.statement, self.at)
             quotes.setdefault(row.session_id or "", set()).update(piece["quote"] for piece in row.evidence)
         words = ForgottenWords.of_texts(quotes, [row.statement for row in rows])
-        self._erase_findings(lambda row: self._finding(row).key in keys)
+        self.erase_findings(lambda row: statement_key(row.statement) in keys)
         self._blank_sessions(words, self.at)
         self._erase_empty_runs()
 
@@ -163,14 +166,7 @@ class Erasure:
                 blank_session(self.transaction, self.scope, session, words, self.key, until, self.blanked)
             )
 
-    def erase_forgotten_findings(self, forgotten: Forgotten) -> None:
-        """Erase the findings that tombstones forbid."""
-        self._erase_findings(lambda row: is_finding_forgotten(forgotten, row.statement, row.said_at))
-
-    def _finding(self, row: Any) -> AgentFinding:
-        return finding_of(row, self.scope)
-
-    def _erase_findings(self, is_erased: Callable[[Any], bool]) -> None:
+    def erase_findings(self, is_erased: Callable[[Any], bool]) -> None:
         """Erase these findings, and remember their words so that the copies are erased too."""
         rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if is_erased(row)]
         self._erased_words.add_findings(rows)
@@ -191,7 +187,7 @@ class Erasure:
                 blank_turns_before(self.transaction, self.scope, session, tombstone, self.key, self.blanked)
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
         self.erase_statements(list(self.transaction.exec(said)))
-        self._erase_findings(lambda row: row.said_at < moment)
+        self.erase_findings(lambda row: row.said_at < moment)
         self._erase_empty_runs()
         self.tombstones.add_scope(until)
 
@@ -214,8 +210,8 @@ class Erasure:
             AssertionRow.scope_id == self.scope_id, AssertionRow.session_id == session.session_id
         )
         self._erased_words.add_statements(self.transaction, list(self.transaction.exec(said)))
-        self._erase_findings(lambda row: row.session_id == session.session_id)
-        confirmed = targets.confirmed_ids(self.transaction, self.scope_id, session.session_id)
+        self.erase_findings(lambda row: row.session_id == session.session_id)
+        confirmed = forgotten_statements.confirmed_ids(self.transaction, self.scope_id, session.session_id)
         runs = select(RunRow.id).where(RunRow.scope_id == self.scope_id, col(RunRow.source).in_(session.sources))
         is_of_source = (col(SpendingRow.scope_id) == self.scope_id) & col(SpendingRow.source).in_(session.sources)
         self._detach_spending(or_(is_of_source, col(SpendingRow.run_id).in_(runs)))
@@ -240,16 +236,23 @@ class Erasure:
         self.transaction.expunge_all()  # its objects do not reflect the changed rows
         words = self._erased_words.search(self.transaction, self.scope_id)
         # An agent's finding that repeats erased words goes as a whole.
-        self._erase_findings(lambda row: any(words.spans(text, ()) for text in _texts_of(row)))
+        self.erase_findings(
+            lambda row: any(
+                words.spans(text, ())
+                for text in (row.statement, row.topic, row.source or "", *(piece["quote"] for piece in row.evidence))
+            )
+        )
         self._erase_empty_runs()
         for session in self.sessions():
-            sweep = CopySweep(self.transaction, self.scope, session, self.key, self.at, block_finder(words=words))
-            self.tombstones.add(sweep.run())
-            self.blanked.update(sweep.counts)
-        others = sweep_blocks_in_other_scopes(self.transaction, self.scope, self.scope_id, self.key, self.at)
-        for owner, sweep in others:
-            add_tombstones(self.transaction, owner, sweep.run())
-            self.blanked.update(sweep.counts)
+            self.tombstones.add(
+                sweep_session(
+                    self.transaction, self.scope, session, self.key, self.at, block_finder(words=words), self.blanked
+                )
+            )
+        for owner, tombstones in sweep_blocks_in_other_scopes(
+            self.transaction, self.scope, self.scope_id, self.key, self.at, self.blanked
+        ):
+            add_tombstones(self.transaction, owner, tombstones)
 
     def sessions(self) -> list[SessionKeys]:
         """Return the sessions of the scope, including those that only a proposal has read."""
@@ -263,12 +266,10 @@ class Erasure:
 
     def _erase_empty_runs(self) -> None:
         """Erase the runs of the application, of people and of tools that have no statement and no verdict left."""
-        windows_with_assertions = select(WindowAssertionRow.window_id)
-        windows_with_findings = select(FindingRow.window_id)
         runs_with_assertions = select(RunWindowRow.run_id).where(
             or_(
-                col(RunWindowRow.window_id).in_(windows_with_assertions),
-                col(RunWindowRow.window_id).in_(windows_with_findings),
+                col(RunWindowRow.window_id).in_(select(WindowAssertionRow.window_id)),
+                col(RunWindowRow.window_id).in_(select(FindingRow.window_id)),
             )
         )
         empty_runs = select(RunRow.id, RunRow.source).where(
@@ -311,10 +312,6 @@ class Erasure:
         return min(moments, default=None), max(moments, default=None)
 
 
-def _texts_of(row: Any) -> tuple[str, ...]:
-    return (row.statement, row.topic, row.source or "", *(piece["quote"] for piece in row.evidence))
-
-
 ErasureWork = Callable[[Erasure], None]
 
 
@@ -348,7 +345,7 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     check_not_ahead(transaction, at)
     scope_id = scope_rows.lock_scope(transaction, scope)
     erasure = Erasure(transaction, scope, scope_id, ensure_store_key(transaction), at)
-    before = targets.fact_members(transaction, scope_id)
+    before = forgotten_statements.fact_members(transaction, scope_id)
     erasure.erase_derived()
     work(erasure)
     erasure.sweep_copies()
@@ -356,7 +353,9 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     added = erasure.tombstones.store()
     transaction.expunge_all()  # its objects do not reflect the changed rows
     ledger.derive_facts(transaction, scope)
-    remaining = {id_ for members in targets.fact_members(transaction, scope_id).values() for id_ in members}
+    remaining = {
+        id_ for members in forgotten_statements.fact_members(transaction, scope_id).values() for id_ in members
+    }
     erased = {name: count for name, count in erasure.erased.items() if name not in ("facts", "fact_assertions")}
     facts_gone = sum(remaining.isdisjoint(members) for members in before.values()) + len(erasure.hidden_facts)
     if facts_gone:
@@ -374,7 +373,14 @@ def scopes_with_requests(transaction: Session) -> set[Scope]:
 def requested_ids(transaction: Session, scope: Scope) -> frozenset[str]:
     """Return the ids of the statements that somebody has asked to forget, and of the requests themselves."""
     known = lookup.read_knowledge(transaction, scope)
-    return targets.ids_requested_to_forget(known.assertions, known.verdicts)
+    erased = erased_ids(known.assertions, known.verdicts)
+    requests = {said.id for said in known.assertions if said.act is SpeechAct.ERASE}
+    fulfilled = {
+        verdict.later_id
+        for verdict in known.verdicts
+        if verdict.later_id in requests and verdict.earlier_id in erased and verdict.relation is Relation.RETRACTS
+    }
+    return erased | fulfilled
 
 
 async def forget_requested_statements(

@@ -40,7 +40,6 @@ def pause_scope(transaction: Session, scope: Scope, at: datetime) -> Pause:
     row = transaction.get_one(ScopeRow, ensure_scope(transaction, scope))
     if row.paused_at is None:
         row.paused_at, row.sessions_not_kept = at, 0
-        transaction.add(row)
         transaction.flush()
     return Pause(row.paused_at, row.sessions_not_kept)
 
@@ -50,7 +49,6 @@ def end_pause(transaction: Session, scope: Scope) -> Pause | None:
     pause, row = read_pause(transaction, scope), scope_row(transaction, scope)
     if pause is not None and row is not None:
         row.paused_at, row.sessions_not_kept = None, 0
-        transaction.add(row)
         transaction.flush()
     return pause
 
@@ -60,7 +58,6 @@ def count_session_not_kept(transaction: Session, scope: Scope) -> None:
     row = scope_row(transaction, scope)
     if row is not None:
         row.sessions_not_kept += 1
-        transaction.add(row)
         transaction.flush()
 
 
@@ -75,12 +72,11 @@ def leave_out_new_turns(
     known = {turn.text for turn in stored}
     new = Counter(turn.text for turn in transcript.turns if turn.text not in known)
     key = ensure_store_key(transaction)
-    place = key.place(scope, session_id)
     tombstones = [
         Tombstone(
             kind=TombstoneKind.TEXT,
             key_id=key.id,
-            place=place,
+            place=key.place(scope, session_id),
             mark=key.text(scope, session_id, text),
             until=at,
             spans=((0, len(letters_and_digits(text))),),

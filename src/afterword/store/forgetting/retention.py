@@ -38,13 +38,6 @@ class Retention:
         return self.sessions is not None or bool(self.facts) or self.findings is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Expired:
-    session_ids: tuple[str, ...]
-    assertion_ids: tuple[str, ...]
-    finding_keys: frozenset[str] = frozenset()
-
-
 async def apply_retention(
     store: Store, scope: Scope, retention: Retention, *, at: datetime, is_preview: bool = False
 ) -> Receipt | None:
@@ -54,21 +47,26 @@ async def apply_retention(
     With `is_preview` nothing is forgotten. Sessions that wait to be processed are kept. The words may still be in the
     files of the database: see `Store.compact`.
     """
-    expired = await store.read(lambda transaction: _read_expired(transaction, scope, retention, at))
-    if not expired.session_ids and not expired.assertion_ids and not expired.finding_keys:
+    session_ids, assertion_ids, finding_keys = await store.read(
+        lambda transaction: _read_expired(transaction, scope, retention, at)
+    )
+    if not session_ids and not assertion_ids and not finding_keys:
         return None
 
     def work(erasure: Erasure) -> None:
-        for session_id in expired.session_ids:
+        for session_id in session_ids:
             erasure.forget_session(session_id)
-        erasure.forget_statements(expired.assertion_ids)
-        if expired.finding_keys:
-            erasure.forget_findings(expired.finding_keys)
+        erasure.forget_statements(assertion_ids)
+        if finding_keys:
+            erasure.forget_findings(finding_keys)
 
     return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
 
 
-def _read_expired(transaction: Session, scope: Scope, retention: Retention, at: datetime) -> _Expired:
+def _read_expired(
+    transaction: Session, scope: Scope, retention: Retention, at: datetime
+) -> tuple[list[str], list[str], set[str]]:
+    """Return the ids of the sessions, the ids of the statements, and the keys of the findings that are too old."""
     session_ids: list[str] = []
     if retention.sessions is not None:
         oldest = at - retention.sessions
@@ -80,11 +78,9 @@ def _read_expired(transaction: Session, scope: Scope, retention: Retention, at: 
         age = retention.facts.get(fact.kind)
         if age is not None and (fact.last_said_at or fact.said_at) < at - age:
             assertion_ids += fact.assertion_ids
-    return _Expired(tuple(session_ids), tuple(assertion_ids), _expired_findings(transaction, scope, retention, at))
-
-
-def _expired_findings(transaction: Session, scope: Scope, retention: Retention, at: datetime) -> frozenset[str]:
-    if retention.findings is None:
-        return frozenset()
-    sayings = (finding_of(row, scope) for row in rows_of_scope(transaction, scope_key(transaction, scope)))
-    return frozenset(finding.key for finding in united_findings(sayings) if finding.said_at < at - retention.findings)
+    finding_keys: set[str] = set()
+    if retention.findings is not None:
+        oldest = at - retention.findings
+        sayings = (finding_of(row, scope) for row in rows_of_scope(transaction, scope_key(transaction, scope)))
+        finding_keys = {finding.key for finding in united_findings(sayings) if finding.said_at < oldest}
+    return session_ids, assertion_ids, finding_keys

@@ -25,7 +25,7 @@ from afterword.privacy.blanking import (
 from afterword.privacy.state_keys import NEVER_BLANKED
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind, keep_json_valid
 from afterword.store.database.statements import fetch_where_in
-from afterword.store.forgetting.text_columns import SessionKeys
+from afterword.store.forgetting.text_columns import Clause, SessionKeys
 from afterword.store.rows import (
     derived_turn_values,
     pack_state,
@@ -50,6 +50,8 @@ _LONG_QUOTE_WORDS = 3
 _LONG_VALUE = 7
 """A word of so many letters is looked for in every session, also in lower case."""
 BlankText = Callable[[str], str]
+BlankTurn = Callable[[Turn], str]
+"""Returns the text of a turn without the words that are blanked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,12 @@ def blank_session(
 
     Returns the tombstones that blank the same words when the session is read again.
     """
-    remaining = _remaining_statements(transaction, session)
+    query = select(AssertionRow, EvidenceRow).where(
+        col(AssertionRow.id) == col(EvidenceRow.assertion_id),
+        AssertionRow.scope_id == session.scope_id,
+        EvidenceRow.session_id == session.session_id,
+    )
+    remaining = transaction.exec(query).all()
     values = tuple(dict.fromkeys((*forgotten.values.get(session.session_id, ()), *forgotten.telling_values)))
     # A statement that stays and has the forgotten value itself keeps its words.
     unchanged_ids = {said.id for said, _ in remaining if any(mentions_phrase(said.value, value) for value in values)}
@@ -147,22 +154,21 @@ def blank_session(
         quotes_to_keep=tuple(evidence.quote for _, evidence in remaining),
         values_to_keep=tuple(evidence.quote for said, evidence in remaining if said.id in unchanged_ids),
     )
-    tombstones = _TextTombstones(scope, session, key, at)
-
-    def blank_turn(text: str) -> str:
-        spans = words.spans(text)
-        return tombstones.blank(text, spans, times=1) if spans else text
+    rows, tombstones = SessionRows(transaction, session, counts), TextTombstones(scope, session, key, at)
 
     def blank_string(text: str) -> str:
-        spans = words.spans(text)
-        return keep_json_valid(text, tombstones.blank(text, spans, times=0)) if spans else text
+        return keep_json_valid(text, tombstones.blank(text, words.spans(text), times=0))
 
-    _blank_turn_rows(transaction, session, blank_turn, counts)
-    _blank_state(transaction, session, lambda state: _blank_strings(state, blank_string), counts)
-    _blank_transcripts(transaction, session, blank_string, counts)
+    rows.blank_turns(lambda turn: tombstones.blank(turn.text, words.spans(turn.text), times=1))
+    rows.blank_state(lambda state: blank_strings(state, blank_string))
+    rows.blank_transcripts(lambda turn: blank_string(turn.text))
     changed = [(said, evidence) for said, evidence in remaining if said.id not in unchanged_ids]
-    _blank_statements(transaction, changed, words, counts)
-    _blank_notes(transaction, session, replace(words, quotes_to_keep=(), values_to_keep=()), counts)
+    _blank_statements(rows, changed, words)
+    said = select(AssertionRow.id).where(
+        AssertionRow.scope_id == session.scope_id, AssertionRow.session_id == session.session_id
+    )
+    is_about_session = col(VerdictRow.earlier_id).in_(said) | col(VerdictRow.later_id).in_(said)
+    rows.blank_notes(replace(words, quotes_to_keep=(), values_to_keep=()).blank, is_about_session)
     return tombstones.all()
 
 
@@ -190,21 +196,17 @@ def blank_turns(
     counts: Counter[str],
 ) -> None:
     """Replace the turns `before` by the blanked turns `after`, in the saved state and dry runs too."""
-    replacements = changed_texts(before, after)
+    replacements = {old.text: new.text for old, new in zip(before, after, strict=True) if old.text != new.text}
     fresh, shown = Transcript(before, layout=""), Transcript(after, layout="")
-    _blank_turn_rows(transaction, session, lambda text: replacements.get(text, text), counts)
-    _blank_state(transaction, session, lambda state: forgotten.state(state, fresh, shown), counts)
-    _blank_transcripts(transaction, session, lambda text: replacements.get(text, text), counts)
-    is_of_session = col(RejectionRow.window_id).in_(_select_windows(session))
-    _update(transaction, RejectionRow, is_of_session, {"statement": FORGOTTEN, "detail": ""})
+    rows = SessionRows(transaction, session, counts)
+    rows.blank_turns(lambda turn: replacements.get(turn.text, turn.text))
+    rows.blank_state(lambda state: forgotten.state(state, fresh, shown))
+    rows.blank_transcripts(lambda turn: replacements.get(turn.text, turn.text))
+    refused = update(RejectionRow).where(rows.are_refusals).values(statement=FORGOTTEN, detail="")
+    transaction.connection().execute(refused)
 
 
-def changed_texts(before: Sequence[Turn], after: Sequence[Turn]) -> dict[str, str]:
-    """Return the blanked texts by the texts that they replace."""
-    return {old.text: new.text for old, new in zip(before, after, strict=True) if old.text != new.text}
-
-
-class _TextTombstones:
+class TextTombstones:
     """The tombstones of the texts of one session."""
 
     def __init__(self, scope: Scope, session: SessionKeys, key: Key, at: datetime) -> None:
@@ -212,7 +214,9 @@ class _TextTombstones:
         self._times: Counter[tuple[str, tuple[Span, ...]]] = Counter()
 
     def blank(self, text: str, spans: Sequence[Span], *, times: int) -> str:
-        """Return the text without these spans, and add a tombstone for them."""
+        """Return the text without these spans, and add a tombstone for them if there are any."""
+        if not spans:
+            return text
         self._times[self._key.text(self._scope, self._session_id, text), tuple(spans)] += times
         return blank_spans(text, spans)
 
@@ -225,72 +229,81 @@ class _TextTombstones:
         ]
 
 
-def _remaining_statements(transaction: Session, session: SessionKeys) -> list[tuple[AssertionRow, EvidenceRow]]:
-    query = select(AssertionRow, EvidenceRow).where(
-        col(AssertionRow.id) == col(EvidenceRow.assertion_id),
-        AssertionRow.scope_id == session.scope_id,
-        EvidenceRow.session_id == session.session_id,
-    )
-    return [(said, evidence) for said, evidence in transaction.exec(query).all()]
+class SessionRows:
+    """What is stored of one session, to blank words in it. `counts` counts the changed rows by table."""
+
+    def __init__(self, transaction: Session, session: SessionKeys, counts: Counter[str]) -> None:
+        self.transaction, self.session, self.counts = transaction, session, counts
+
+    def blank_turns(self, blank: BlankTurn) -> None:
+        """Blank words in the turns."""
+        for row in self.transaction.exec(select(TurnRow).where(TurnRow.session_pk == self.session.key)).all():
+            turn = turn_of(row)
+            text = blank(turn)
+            if text != row.text:
+                is_turn = (col(TurnRow.session_pk) == self.session.key) & (col(TurnRow.number) == row.number)
+                self.change(TurnRow, is_turn, {"text": text, **derived_turn_values(replace(turn, text=text))})
+
+    def blank_state(self, blank: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Blank words in the saved state."""
+        row = self.transaction.get(StateRow, self.session.key)
+        if row is not None and (blanked := blank(state := unpack_state(row.content))) != state:
+            self.change(StateRow, col(StateRow.session_pk) == self.session.key, {"content": pack_state(blanked)})
+
+    def blank_transcripts(self, blank: BlankTurn) -> None:
+        """Blank words in the transcripts of dry runs."""
+        of_session = RunRow.scope_id == self.session.scope_id, RunRow.source == self.session.source
+        query = select(RunRow.id, RunRow.transcript).where(*of_session, col(RunRow.transcript).is_not(None))
+        for run_id, packed in self.transaction.exec(query).all():
+            transcript = unpack_transcript(packed or b"")
+            turns = tuple(replace(turn, text=blank(turn)) for turn in transcript.turns)
+            if turns != transcript.turns:
+                values = {"transcript": pack_transcript(replace(transcript, turns=turns))}
+                self.change(RunRow, col(RunRow.id) == run_id, values)
+
+    def blank_notes(self, blank: BlankText, are_judged: Clause) -> None:
+        """Blank words in refused candidates, in the reasons of these verdicts, and in the reason of a failure."""
+        for row in self.transaction.exec(select(RejectionRow).where(self.are_refusals)).all():
+            is_refusal = (col(RejectionRow.window_id) == row.window_id) & (col(RejectionRow.ordinal) == row.ordinal)
+            self._blank_columns(row, is_refusal, blank, "statement", "detail")
+        for verdict in self.transaction.exec(select(VerdictRow).where(are_judged)).all():
+            self._blank_columns(verdict, col(VerdictRow.key) == verdict.key, blank, "reason", "remainder")
+        if session := self.transaction.get(SessionRow, self.session.key):
+            self._blank_columns(session, col(SessionRow.id) == session.id, blank, "failure")
+
+    def _blank_columns(self, row: SQLModel, is_row: Clause, blank: BlankText, *names: str) -> None:
+        before = {name: getattr(row, name) for name in names}
+        after = {name: text and blank(text) for name, text in before.items()}
+        if after != before:
+            self.change(type(row), is_row, after)
+
+    @property
+    def are_refusals(self) -> Clause:
+        """Selects the refused candidates of the session."""
+        windows = select(WindowRow.id).where(
+            WindowRow.scope_id == self.session.scope_id, WindowRow.source == self.session.source
+        )
+        return col(RejectionRow.window_id).in_(windows)
+
+    def change(self, table: type[SQLModel], is_row: Clause, values: Mapping[str, Any]) -> None:
+        """Change a row."""
+        self.counts[str(table.__tablename__)] += 1
+        self.transaction.connection().execute(update(table).where(is_row).values(**values))
 
 
-def _blank_turn_rows(transaction: Session, session: SessionKeys, blank: BlankText, counts: Counter[str]) -> None:
-    for row in transaction.exec(select(TurnRow).where(TurnRow.session_pk == session.key)).all():
-        text = blank(row.text)
-        if text != row.text:
-            counts["turns"] += 1
-            is_turn = (col(TurnRow.session_pk) == session.key) & (col(TurnRow.number) == row.number)
-            derived = derived_turn_values(replace(turn_of(row), text=text))
-            _update(transaction, TurnRow, is_turn, {"text": text, **derived})
-
-
-def _blank_state(
-    transaction: Session,
-    session: SessionKeys,
-    blank: Callable[[dict[str, Any]], dict[str, Any]],
-    counts: Counter[str],
-) -> None:
-    row = transaction.get(StateRow, session.key)
-    if row is None:
-        return
-    state = unpack_state(row.content)
-    blanked = blank(state)
-    if blanked != state:
-        counts["states"] += 1
-        is_state = col(StateRow.session_pk) == session.key
-        _update(transaction, StateRow, is_state, {"content": pack_state(blanked)})
-
-
-def _blank_transcripts(transaction: Session, session: SessionKeys, blank: BlankText, counts: Counter[str]) -> None:
-    query = select(RunRow.id, RunRow.transcript).where(
-        RunRow.scope_id == session.scope_id, RunRow.source == session.source, col(RunRow.transcript).is_not(None)
-    )
-    for run_id, packed in transaction.exec(query).all():
-        transcript = unpack_transcript(packed or b"")
-        turns = tuple(replace(turn, text=blank(turn.text)) for turn in transcript.turns)
-        if turns != transcript.turns:
-            counts["runs"] += 1
-            values = {"transcript": pack_transcript(replace(transcript, turns=turns))}
-            _update(transaction, RunRow, col(RunRow.id) == run_id, values)
-
-
-def _blank_statements(
-    transaction: Session,
-    remaining: Sequence[tuple[AssertionRow, EvidenceRow]],
-    words: _Words,
-    counts: Counter[str],
-) -> None:
+def _blank_statements(rows: SessionRows, remaining: Sequence[tuple[AssertionRow, EvidenceRow]], words: _Words) -> None:
     """Blank words in statements that stay, and in their quotes; find the quotes again in the turns as they are now."""
     # A quote that stays keeps its own words. Only the forgotten value is blanked in it.
     words_of_quotes, words_of_statements = replace(words, quotes=()), replace(words, quotes_to_keep=())
     for said, evidence in remaining:
         quote = words_of_quotes.blank(evidence.quote)
         if quote != evidence.quote:
-            counts["evidence"] += 1
+            rows.counts["evidence"] += 1
         is_evidence = col(EvidenceRow.assertion_id) == evidence.assertion_id
         is_evidence &= col(EvidenceRow.ordinal) == evidence.ordinal
-        start = _start_of_quote(transaction, said, evidence, quote)
-        _update(transaction, EvidenceRow, is_evidence, {"quote": quote, "start": start})
+        start = _start_of_quote(rows.transaction, said, evidence, quote)
+        changed = update(EvidenceRow).where(is_evidence).values(quote=quote, start=start)
+        rows.transaction.connection().execute(changed)
     for said in {said.id: said for said, _ in remaining}.values():
         columns = ("statement", "limited_to", "outcome", "tags", "former_name")
         texts: dict[str, str | None] = {name: getattr(said, name) for name in columns}
@@ -298,8 +311,7 @@ def _blank_statements(
         if blanked["former_name"] != said.former_name:
             blanked["former_name"] = None  # a name that was blanked would join whatever else was
         if blanked != texts:
-            counts["assertions"] += 1
-            _update(transaction, AssertionRow, col(AssertionRow.id) == said.id, blanked)
+            rows.change(AssertionRow, col(AssertionRow.id) == said.id, blanked)
 
 
 def _start_of_quote(transaction: Session, said: AssertionRow, evidence: EvidenceRow, quote: str) -> int | None:
@@ -313,49 +325,15 @@ def _start_of_quote(transaction: Session, said: AssertionRow, evidence: Evidence
     return start if start >= 0 else evidence.start
 
 
-def _blank_notes(transaction: Session, session: SessionKeys, words: _Words, counts: Counter[str]) -> None:
-    """Blank words in the notes about a session: refused candidates, reasons of verdicts, the reason of a failure."""
-    refused = select(RejectionRow).where(col(RejectionRow.window_id).in_(_select_windows(session)))
-    for row in transaction.exec(refused).all():
-        statement, detail = words.blank(row.statement), words.blank(row.detail)
-        if (statement, detail) != (row.statement, row.detail):
-            counts["rejections"] += 1
-            is_refusal = (col(RejectionRow.window_id) == row.window_id) & (col(RejectionRow.ordinal) == row.ordinal)
-            _update(transaction, RejectionRow, is_refusal, {"statement": statement, "detail": detail})
-    said = select(AssertionRow.id).where(
-        AssertionRow.scope_id == session.scope_id, AssertionRow.session_id == session.session_id
-    )
-    is_about_session = col(VerdictRow.earlier_id).in_(said) | col(VerdictRow.later_id).in_(said)
-    for verdict in transaction.exec(select(VerdictRow).where(is_about_session)).all():
-        reason, remainder = words.blank(verdict.reason), verdict.remainder and words.blank(verdict.remainder)
-        if (reason, remainder) != (verdict.reason, verdict.remainder):
-            counts["verdicts"] += 1
-            notes = {"reason": reason, "remainder": remainder}
-            _update(transaction, VerdictRow, col(VerdictRow.key) == verdict.key, notes)
-    session_row = transaction.get(SessionRow, session.key)
-    if session_row is not None and session_row.failure and words.spans(session_row.failure):
-        counts["sessions"] += 1
-        values = {"failure": words.blank(session_row.failure)}
-        _update(transaction, SessionRow, col(SessionRow.id) == session.key, values)
-
-
-def _select_windows(session: SessionKeys) -> Any:
-    return select(WindowRow.id).where(WindowRow.scope_id == session.scope_id, WindowRow.source == session.source)
-
-
-def _update(transaction: Session, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:
-    transaction.connection().execute(update(table).where(where).values(**values))
-
-
-def _blank_strings(value: Any, blank: BlankText) -> Any:
+def blank_strings(value: Any, blank: BlankText) -> Any:
     """Return a copy of a saved state with each of its strings blanked, except names and ids."""
     if isinstance(value, str):
         return blank(value)
     if isinstance(value, Mapping):
         return {
-            name: inner if isinstance(inner, str) and name in NEVER_BLANKED else _blank_strings(inner, blank)
+            name: inner if isinstance(inner, str) and name in NEVER_BLANKED else blank_strings(inner, blank)
             for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [_blank_strings(inner, blank) for inner in value]
+        return [blank_strings(inner, blank) for inner in value]
     return value

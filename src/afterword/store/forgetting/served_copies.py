@@ -8,37 +8,33 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import update
-from sqlmodel import Session, SQLModel, col, select
+from sqlmodel import Session, col, select
 
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
 from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, PhraseSearch, Span, blank_spans, letters_and_digits
-from afterword.privacy.state_keys import NEVER_BLANKED
-from afterword.privacy.tombstones import Key, Tombstone, TombstoneKind, keep_json_valid
+from afterword.privacy.tombstones import Key, Tombstone, keep_json_valid
 from afterword.recall.block import CLOSING, OPENING, scope_label
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.findings.finding_rows import rows_of_scope
+from afterword.store.forgetting.row_blanking import SessionRows, TextTombstones, blank_strings
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.ledger import session_source
-from afterword.store.rows import pack_state, pack_transcript, unpack_state, unpack_transcript
 from afterword.store.scope_rows import scope_of_row
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
-    RejectionRow,
     RunRow,
     ScopeRow,
     SessionRow,
     StateRow,
     TurnRow,
     VerdictRow,
-    WindowRow,
 )
 
 _BLOCK = re.compile(
@@ -67,8 +63,7 @@ class ErasedWords:
 
     def add_findings(self, rows: Iterable[Any]) -> None:
         """Add the sentences and quotes of these rows of findings."""
-        for row in rows:
-            self.findings |= _words_of_finding(row)
+        self.findings.update(*map(_words_of_finding, rows))
 
     def add_turns(self, transaction: Session, session: SessionKeys, until: datetime) -> None:
         """Add the longer sentences that people said in a session up to that time."""
@@ -104,127 +99,56 @@ def _words_of(transaction: Session, rows: Iterable[AssertionRow], ids: Sequence[
     return {text for row in rows for text in (row.value, row.statement)} | set(quotes)
 
 
-class CopySweep:
-    """Erases forgotten words from what is stored of one session, except from what people said in it."""
+def sweep_session(
+    transaction: Session,
+    scope: Scope,
+    session: SessionKeys,
+    key: Key,
+    at: datetime,
+    find_spans: FindSpans,
+    counts: Counter[str],
+) -> list[Tombstone]:
+    """Erase forgotten words from what is stored of one session, except from what people said in it.
 
-    def __init__(
-        self, transaction: Session, scope: Scope, session: SessionKeys, key: Key, at: datetime, find_spans: FindSpans
-    ) -> None:
-        self.transaction, self.scope, self.session = transaction, scope, session
-        self.key, self.at, self.find_spans = key, at, find_spans
-        self.counts: Counter[str] = Counter()
-        self._tombstones: dict[tuple[str, tuple[Span, ...]], int] = {}
-        query = select(TurnRow).where(TurnRow.session_pk == session.key)
-        self._turns = list(transaction.exec(query))
-        said = (letters_and_digits(turn.text) for turn in self._turns if turn.role == Role.HUMAN)
-        self._said_by_people = "\n".join(said)
+    Counts the changed rows by table in `counts`. Returns the tombstones that blank the copies when the session is
+    saved or read again.
+    """
+    turns = transaction.exec(select(TurnRow).where(TurnRow.session_pk == session.key)).all()
+    said_by_people = "\n".join(letters_and_digits(turn.text) for turn in turns if turn.role == Role.HUMAN)
+    rows, tombstones = SessionRows(transaction, session, counts), TextTombstones(scope, session, key, at)
 
-    def run(self) -> list[Tombstone]:
-        """Erase the copies; return the tombstones that blank them when the session is saved or read again."""
-        for turn in self._turns:
-            text = turn.text if turn.role == Role.HUMAN else self._blanked(turn.text, times=1)
-            if text != turn.text:
-                is_turn = (col(TurnRow.session_pk) == self.session.key) & (col(TurnRow.number) == turn.number)
-                self._update("turns", TurnRow, is_turn, {"text": text})
-        self.sweep_state()
-        self._sweep_transcripts()
-        self._sweep_notes()
-        return self.tombstones()
-
-    def sweep_state(self) -> None:
-        """Erase the copies in the saved state."""
-        row = self.transaction.get(StateRow, self.session.key)
-        if row is None:
-            return
-        state = unpack_state(row.content)
-        blanked = self._blanked_strings(state)
-        if blanked != state:
-            is_state = col(StateRow.session_pk) == self.session.key
-            self._update("states", StateRow, is_state, {"content": pack_state(blanked)})
-
-    def tombstones(self) -> list[Tombstone]:
-        """Return the tombstones of the texts that were changed so far."""
-        place = self.key.place(self.scope, self.session.session_id)
-        return [
-            Tombstone(TombstoneKind.TEXT, self.key.id, place, mark, self.at, spans, times)
-            for (mark, spans), times in self._tombstones.items()
-        ]
-
-    def _blanked(self, text: str, *, times: int = 0) -> str:
-        """Return the text without forgotten words, with a tombstone for what was blanked."""
-        spans = self.find_spans(text)
-        if not spans or letters_and_digits(text) in self._said_by_people:
+    def blank(text: str, times: int = 0) -> str:
+        spans = find_spans(text)
+        if not spans or letters_and_digits(text) in said_by_people:
             return text
-        mark = self.key.text(self.scope, self.session.session_id, text), tuple(spans)
-        self._tombstones[mark] = self._tombstones.get(mark, 0) + times
-        return keep_json_valid(text, blank_spans(text, spans))
+        return keep_json_valid(text, tombstones.blank(text, spans, times=times))
 
-    def _blanked_strings(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._blanked(value)
-        if isinstance(value, Mapping):
-            return {
-                name: inner if isinstance(inner, str) and name in NEVER_BLANKED else self._blanked_strings(inner)
-                for name, inner in value.items()
-            }
-        return [self._blanked_strings(inner) for inner in value] if isinstance(value, list) else value
-
-    def _sweep_transcripts(self) -> None:
-        of_session = (RunRow.scope_id == self.session.scope_id, RunRow.source == self.session.source)
-        query = select(RunRow.id, RunRow.transcript).where(*of_session, col(RunRow.transcript).is_not(None))
-        for run_id, packed in self.transaction.exec(query).all():
-            transcript = unpack_transcript(packed or b"")
-            turns = tuple(
-                turn if turn.role is Role.HUMAN else replace(turn, text=self._blanked(turn.text))
-                for turn in transcript.turns
-            )
-            if turns != transcript.turns:
-                values = {"transcript": pack_transcript(replace(transcript, turns=turns))}
-                self._update("runs", RunRow, col(RunRow.id) == run_id, values)
-
-    def _sweep_notes(self) -> None:
-        """Blank the words in refused candidates, in the reasons of verdicts, and in the reason of a failure."""
-        windows = select(WindowRow.id).where(
-            WindowRow.scope_id == self.session.scope_id, WindowRow.source == self.session.source
-        )
-        for row in self.transaction.exec(select(RejectionRow).where(col(RejectionRow.window_id).in_(windows))).all():
-            is_refusal = (col(RejectionRow.window_id) == row.window_id) & (col(RejectionRow.ordinal) == row.ordinal)
-            self._blank_note("rejections", RejectionRow, is_refusal, statement=row.statement, detail=row.detail)
-        said = select(AssertionRow.id).where(
-            AssertionRow.scope_id == self.session.scope_id, AssertionRow.session_id == self.session.session_id
-        )
-        for verdict in self.transaction.exec(select(VerdictRow).where(col(VerdictRow.later_id).in_(said))).all():
-            notes = {"reason": verdict.reason, "remainder": verdict.remainder or ""}
-            self._blank_note("verdicts", VerdictRow, col(VerdictRow.key) == verdict.key, **notes)
-        session = self.transaction.get(SessionRow, self.session.key)
-        if session is not None and session.failure:
-            self._blank_note("sessions", SessionRow, col(SessionRow.id) == session.id, failure=session.failure)
-
-    def _blank_note(self, count_name: str, table: type[SQLModel], where: Any, **texts: str) -> None:
-        spans = {column: self.find_spans(text) for column, text in texts.items()}
-        blanked = {column: blank_spans(texts[column], spans[column]) for column in texts if spans[column]}
-        if blanked:
-            self._update(count_name, table, where, blanked)
-
-    def _update(self, count_name: str, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:
-        self.counts[count_name] += 1
-        self.transaction.connection().execute(update(table).where(where).values(**values))
+    rows.blank_turns(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text, times=1))
+    rows.blank_state(lambda state: blank_strings(state, blank))
+    rows.blank_transcripts(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text))
+    said = select(AssertionRow.id).where(
+        AssertionRow.scope_id == session.scope_id, AssertionRow.session_id == session.session_id
+    )
+    rows.blank_notes(
+        lambda text: blank_spans(text, spans) if (spans := find_spans(text)) else text,
+        col(VerdictRow.later_id).in_(said),
+    )
+    return tombstones.all()
 
 
 def sweep_blocks_in_other_scopes(
-    transaction: Session, scope: Scope, scope_id: int, key: Key, at: datetime
-) -> Iterator[tuple[Scope, CopySweep]]:
+    transaction: Session, scope: Scope, scope_id: int, key: Key, at: datetime, counts: Counter[str]
+) -> Iterator[tuple[Scope, list[Tombstone]]]:
     """Empty the blocks of this scope in what is stored of other scopes, whose agents were served it too.
 
-    Yields each other scope with the sweep of a session, whose tombstones belong to that scope.
+    Counts the changed rows by table. Yields each other scope with the tombstones of a session of it.
     """
-    find_blocks, scopes = block_finder(scope), dict[int, Scope]()
-    for row in transaction.exec(select(ScopeRow).where(ScopeRow.id != scope_id)).all():
-        scopes[row.id or 0] = scope_of_row(row)
+    others = transaction.exec(select(ScopeRow).where(ScopeRow.id != scope_id)).all()
+    find_blocks, scopes = block_finder(scope), {row.id: scope_of_row(row) for row in others}
     for session in sorted(_sessions_with(transaction, scope_label(scope)), key=lambda keys: (keys.scope_id, keys.key)):
         if session.scope_id in scopes:
             owner = scopes[session.scope_id]
-            yield owner, CopySweep(transaction, owner, session, key, at, find_blocks)
+            yield owner, sweep_session(transaction, owner, session, key, at, find_blocks, counts)
 
 
 def _sessions_with(transaction: Session, label: str) -> set[SessionKeys]:
@@ -260,7 +184,7 @@ def block_finder(scope: Scope | None = None, words: PhraseSearch | None = None) 
     return lambda text: search.spans(text, _block_places(text, label))
 
 
-def _block_places(text: str, label: str) -> Iterator[tuple[int, int]]:
+def _block_places(text: str, label: str) -> Iterator[Span]:
     """Yield where the contents of blocks stand in a text, without those that are empty already."""
     for block in _BLOCK.finditer(text) if OPENING in text else ():
         is_empty = not any(map(str.isalnum, block["content"].replace(FORGOTTEN, "")))

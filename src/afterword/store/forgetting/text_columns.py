@@ -22,8 +22,7 @@ from afterword.store.access.tables import (
     WebhookRow,
 )
 from afterword.store.access.webhooks import session_key_prefix
-from afterword.store.findings.finding_rows import findings_source
-from afterword.store.findings.finding_table import FindingRow
+from afterword.store.findings.finding_rows import FindingRow, findings_source
 from afterword.store.ledger import RunStatus, session_source
 from afterword.store.merging.moved_sources import WHOLE_SCOPE
 from afterword.store.tables import (
@@ -91,10 +90,6 @@ class ErasableTable:
     derived: bool = False
 
 
-def _facts(scope_id: int) -> Select[Any]:
-    return select(FactRow.id).where(FactRow.scope_id == scope_id)
-
-
 def _runs(scope_id: int) -> Select[Any]:
     return select(RunRow.id).where(RunRow.scope_id == scope_id)
 
@@ -160,7 +155,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         FactAssertionRow,
         (),
         ("fact_id", "assertion_id"),
-        of_scope=lambda scope: col(FactAssertionRow.fact_id).in_(_facts(scope)),
+        of_scope=lambda scope: col(FactAssertionRow.fact_id).in_(select(FactRow.id).where(FactRow.scope_id == scope)),
         derived=True,
     ),
     ErasableTable(

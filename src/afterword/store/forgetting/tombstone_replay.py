@@ -22,6 +22,7 @@ from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
 from afterword.store.database.statements import chunks
+from afterword.store.findings.finding_rows import is_finding_forgotten
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
 from afterword.store.forgetting.row_blanking import blank_turns, read_stored_turns
 from afterword.store.forgetting.text_columns import SessionKeys
@@ -107,7 +108,7 @@ def erase_by_tombstones(erasure: Erasure) -> None:
         erasure.erase_statements(
             [said.id for said in assertions if forgotten.covers(said) or not has_unchanged_quotes(said, changed)]
         )
-    erasure.erase_forgotten_findings(forgotten)
+    erasure.erase_findings(lambda row: is_finding_forgotten(forgotten, row.statement, row.said_at))
 
 
 def has_unchanged_quotes(assertion: Assertion, changed: Mapping[tuple[str, int], str]) -> bool:
@@ -140,7 +141,7 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
 
 def _lines(path: Path) -> Iterator[Line]:
     number = 0
-    for number, _, line in read_lines(path, _parse_line):
+    for number, _, line in read_lines(path, check_tombstone_line):
         if number == 1 and (line.get("format"), line.get("version")) != (FORMAT, VERSION):
             raise FileInvalid(
                 f"{path} holds no tombstones of version {VERSION}; `forget --tombstones` writes such a file"
@@ -150,7 +151,8 @@ def _lines(path: Path) -> Iterator[Line]:
         raise FileInvalid(f"{path} is empty; `forget --tombstones` writes a file of tombstones")
 
 
-def _parse_line(line: Line) -> Line:
+def check_tombstone_line(line: Line) -> Line:
+    """Return a line. Raises `FileInvalid` if it stands for a key or a tombstone and holds none."""
     if line["row"] == "key":
         parse_tombstone_key(line)
     elif line["row"] == "tombstone":

@@ -16,8 +16,7 @@ from afterword.errors import FileInvalid
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
-from afterword.store.database.inserts import insert_missing
-from afterword.store.database.statements import chunks, fetch_rows, select_columns
+from afterword.store.database.statements import chunks, fetch_rows, insert_missing, select_columns
 from afterword.store.merging.moved_sources import former_sessions, merged_scopes
 from afterword.store.scope_rows import ensure_scope, scope_key
 from afterword.store.tables import TombstoneKeyRow, TombstoneRow

@@ -15,11 +15,9 @@ from sqlmodel import Session, SQLModel, col, select
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, scope_rows
-from afterword.store.access.moved_keys import move_keys, move_keys_back
-from afterword.store.database.inserts import insert_rows
-from afterword.store.database.statements import chunks
-from afterword.store.findings.finding_rows import findings_source
-from afterword.store.findings.finding_table import FindingRow
+from afterword.store.access.keys import move_keys, move_keys_back
+from afterword.store.database.statements import chunks, insert_rows
+from afterword.store.findings.finding_rows import FindingRow, findings_source
 from afterword.store.ledger import session_source
 from afterword.store.merging.moved_sources import WHOLE_SCOPE
 from afterword.store.tables import (

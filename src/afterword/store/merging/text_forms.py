@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
@@ -52,47 +53,55 @@ def _compose_evidence(connection: Connection, of_assertions: Any) -> None:
         .outerjoin(_TURNS, (_TURNS.c.session_pk == _SESSIONS.c.id) & (_TURNS.c.number == _EVIDENCE.c.turn))
         .where(of_assertions)
     )
-    for assertion_id, ordinal, quote, speaker, start, text in _rows(connection, query, *columns[:2]):
-        before = (text or "")[: start or 0]
-        place = start if start is None else start - len(before) + len(composed(before))
-        values = {"quote": composed(quote), "speaker": speaker and composed(speaker), "start": place}
-        if values != {"quote": quote, "speaker": speaker, "start": start}:
-            key = (_EVIDENCE.c.assertion_id == assertion_id) & (_EVIDENCE.c.ordinal == ordinal)
-            connection.execute(sa.update(_EVIDENCE).where(key).values(values))
+    for row in _rows(connection, query, *columns[:2]):
+        before = (row.text or "")[: row.start or 0]
+        start = row.start if row.start is None else row.start - len(before) + len(composed(before))
+        values = {"quote": composed(row.quote), "speaker": row.speaker and composed(row.speaker), "start": start}
+        _change(connection, _EVIDENCE, row, columns[:2], values)
 
 
 def _compose_turns(connection: Connection, of_sessions: Any) -> None:
     columns = (_TURNS.c.session_pk, _TURNS.c.number, _TURNS.c.speaker, _TURNS.c.text)
     query = sa.select(*columns).join_from(_TURNS, _SESSIONS, _SESSIONS.c.id == _TURNS.c.session_pk).where(of_sessions)
-    for session, number, speaker, text in _rows(connection, query, *columns[:2]):
-        if (composed(speaker), composed(text)) != (speaker, text):
-            key = (_TURNS.c.session_pk == session) & (_TURNS.c.number == number)
-            # What an agent is shown of it is found out when it is read.
-            values = {"speaker": composed(speaker), "text": composed(text), "shown": None}
-            connection.execute(sa.update(_TURNS).where(key).values(values))
+    for row in _rows(connection, query, *columns[:2]):
+        # What an agent is shown of it is found out when it is read.
+        texts = {"speaker": composed(row.speaker), "text": composed(row.text)}
+        _change(connection, _TURNS, row, columns[:2], texts, {"shown": None})
 
 
 def _compose_people(connection: Connection, of_sessions: Any) -> None:
     query = sa.select(_SESSIONS.c.id, _SESSIONS.c.humans, _SESSIONS.c.assumed).where(of_sessions)
-    for session, humans, assumed in _rows(connection, query, _SESSIONS.c.id):
-        values = {"humans": composed_value(humans), "assumed": composed_value(assumed)}
-        if values != {"humans": humans, "assumed": assumed}:
-            connection.execute(sa.update(_SESSIONS).where(_SESSIONS.c.id == session).values(values))
+    for row in _rows(connection, query, _SESSIONS.c.id):
+        people = {"humans": composed_value(row.humans), "assumed": composed_value(row.assumed)}
+        _change(connection, _SESSIONS, row, [_SESSIONS.c.id], people)
 
 
 def _compose_assertions(connection: Connection, of_assertions: Any) -> None:
     query = sa.select(_ASSERTIONS.c.id, _ASSERTIONS.c.scope_id, *(_ASSERTIONS.c[name] for name in _TEXTS))
-    for assertion_id, scope_id, *texts in _rows(connection, query.where(of_assertions), _ASSERTIONS.c.id):
-        before: Mapping[str, Any] = dict(zip(_TEXTS, texts, strict=True))
-        after = {name: text and composed(text) for name, text in before.items()}
-        if after != before:
-            keys = {"subject_key": folded(after["subject"]), "attribute_key": folded(after["attribute"])}
-            change = sa.update(_ASSERTIONS).where(_ASSERTIONS.c.id == assertion_id)
-            connection.execute(change.values({**after, **keys}))
-            connection.execute(sa.update(_SCOPES).where(_SCOPES.c.id == scope_id).values(derivation=0))
+    for row in _rows(connection, query.where(of_assertions), _ASSERTIONS.c.id):
+        texts = {name: getattr(row, name) and composed(getattr(row, name)) for name in _TEXTS}
+        keys = {"subject_key": folded(texts["subject"]), "attribute_key": folded(texts["attribute"])}
+        if _change(connection, _ASSERTIONS, row, [_ASSERTIONS.c.id], texts, keys):
+            connection.execute(sa.update(_SCOPES).where(_SCOPES.c.id == row.scope_id).values(derivation=0))
 
 
-def _rows(connection: Connection, query: Any, *key: Any) -> Iterator[Sequence[Any]]:
+def _change(
+    connection: Connection,
+    table: Any,
+    row: Any,
+    key: Sequence[Any],
+    texts: Mapping[str, Any],
+    following: Mapping[str, Any] = MappingProxyType({}),
+) -> bool:
+    """Store composed texts of a row, and what follows from them, if they differ; return whether they did."""
+    is_changed = any(getattr(row, name) != text for name, text in texts.items())
+    if is_changed:
+        is_row = (column == getattr(row, column.name) for column in key)
+        connection.execute(sa.update(table).where(*is_row).values({**texts, **following}))
+    return is_changed
+
+
+def _rows(connection: Connection, query: Any, *key: Any) -> Iterator[Any]:
     """Yield the rows of a query in the order of their key, read in batches, so that they may be changed meanwhile."""
     ordered = query.order_by(*key).limit(BATCH)
     places = [list(query.selected_columns.keys()).index(column.name) for column in key]

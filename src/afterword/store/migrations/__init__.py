@@ -48,22 +48,19 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
 
     Raises `StoreTooNew` if this program does not know the version.
     """
+    is_postgres = connection.dialect.name == "postgresql"
+    if is_postgres:
+        # If two processes migrate at once, the second waits here and then has nothing left to do.
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
     before, target = tables_version(connection), newest_version()
     if before == target:
         return before, target
     _refuse_unknown(before)
-    if connection.dialect.name == "postgresql":
-        # If two processes migrate at once, the second waits here and then has nothing left to do.
-        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
-        before = tables_version(connection)
-        if before == target:
-            return before, target
-        _refuse_unknown(before)
-        if before is not None:
-            # Every writer holds this row until its end, and none begins before the migration has ended.
-            connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE} FOR UPDATE")
-    if before is None and connection.dialect.name == "sqlite":
+    if before is not None and is_postgres:
+        # Every writer holds this row until its end, and none begins before the migration has ended.
+        connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE} FOR UPDATE")
+    if before is None and not is_postgres:
         for statement in _sqlite_tables():
             connection.exec_driver_sql(statement)
     else:

@@ -15,11 +15,10 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, case, func, select
 from sqlmodel import Session, col
 
-from afterword.facts.fact import Fact, Status
-from afterword.facts.fact_filter import FactFilter, FactOrder, subject_group
+from afterword.facts.fact import Fact, FactFilter, FactOrder, Status, subject_group
 from afterword.facts.scopes import Scope
 from afterword.store import lookup
-from afterword.store.database.compiled_queries import CompiledQuery, Plain
+from afterword.store.database.statements import CompiledQuery, Plain
 from afterword.store.reading.fact_rows import KINDS
 from afterword.store.reading.snapshots import Version, plain_columns
 from afterword.store.rows import StatusColumns, utc_date
@@ -149,4 +148,4 @@ def _listed_columns() -> Select[Any]:
     )
 
 
-_LISTED = CompiledQuery(_listed_columns)
+_LISTED = CompiledQuery(_listed_columns())

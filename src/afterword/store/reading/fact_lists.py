@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy
 
 from afterword.facts.dependents import Dependent, changed_groups, dependents, naming_stems
-from afterword.facts.fact import SERVED, Fact, Status
-from afterword.facts.fact_filter import FactFilter, FactOrder, learned_key, subject_key
+from afterword.facts.fact import SERVED, Fact, FactFilter, FactOrder, Status, learned_key, subject_key
 from afterword.facts.validity.timeline import facts_at
 from afterword.recall.bm25 import Array
 from afterword.store.reading.fact_rows import StoredFact

@@ -22,12 +22,12 @@ from afterword.facts.local_time import at_offset
 from afterword.facts.safety import is_flagged, must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TurnPlace
-from afterword.facts.validity.periods import ValidityPeriod, holds_or_is_announced
-from afterword.facts.validity.timeline import FactHistory
+from afterword.facts.validity.periods import ValidityPeriod
+from afterword.facts.validity.timeline import FactHistory, deciding_span
 from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.index_units import fact_terms, fact_text
-from afterword.store.database.compiled_queries import Plain, moment
+from afterword.store.database.statements import Plain, moment
 from afterword.store.rows import StatusColumns, rewordings_of, tags_of, utc_date
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
 
@@ -94,7 +94,8 @@ class StoredFact:
     conversation, number, asks = None, 0, False
 
     def __init__(self, rows: tuple[Plain, ...]) -> None:
-        self._rows = tuple(sorted(rows, key=_place)) if len(rows) > 1 else rows
+        by_place = sorted(rows, key=lambda row: (row[_ORDINAL], row[_ITEM] or 0)) if len(rows) > 1 else rows
+        self._rows = tuple(by_place)
         self.id: str = rows[0][FACT]
         self._history: FactHistory | None = None
         self._is_flagged: bool | None = None
@@ -188,7 +189,8 @@ class StoredFact:
     def attribute_groups(self) -> tuple[int, ...]:
         """The numbers of the attribute groups on which it depends. They are kept, since finding them takes time."""
         if self._groups is None:
-            self._groups = groups_of(DependenceWording(self.kind, self._read(self._lead)[ATTRIBUTE], self.statement))
+            wording = DependenceWording(self.kind, self._read(self._lead)[ATTRIBUTE], self.statement)
+            self._groups = tuple(number for number, _ in groups_of(wording))
         return self._groups
 
     @property
@@ -270,8 +272,7 @@ class StoredFact:
     @property
     def contested_by(self) -> Sequence[str]:
         """The ids of the facts that contest it."""
-        contested: Sequence[str] = json.loads(self._read(self._rows[0])[CONTESTED_BY])
-        return contested
+        return tuple(json.loads(self._read(self._rows[0])[CONTESTED_BY]))
 
     @property
     def is_renaming(self) -> bool:
@@ -281,8 +282,7 @@ class StoredFact:
     @property
     def exceptions(self) -> Sequence[str]:
         """The ids of the facts that set a case of it apart."""
-        exceptions: Sequence[str] = json.loads(self._read(self._rows[0])[EXCEPTIONS])
-        return exceptions
+        return tuple(json.loads(self._read(self._rows[0])[EXCEPTIONS]))
 
     @property
     def has_rewordings(self) -> bool:
@@ -303,7 +303,8 @@ class StoredFact:
         if self.has_rewordings:
             rewordings = rewordings_of(json.loads(self._read(first)[REWORDINGS]))
             moments += [then for each in rewordings for then in (each.start, each.end) if then]
-        is_served = is_clear and holds_or_is_announced(said_at, periods, at)
+        _, status = deciding_span(periods, said_at, Status.SUPERSEDED, at)
+        is_served = is_clear and status is Status.CURRENT
         is_past = is_clear and not is_served and said_at <= at and any(period.start <= at for period in periods)
         return is_served, is_past, min((then for then in moments if then >= at), default=None)
 
@@ -334,12 +335,9 @@ class StoredFact:
         )
 
 
-def _place(row: Plain) -> tuple[int, int]:
-    return row[_ORDINAL], row[_ITEM] or 0
-
-
 def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
     row = rows[0]
+    first_at, last_at = (at and at_offset(moment(at), row[UTC_OFFSET_S]) for at in (row[VALID_FROM], row[VALID_TO]))
     return Assertion(
         id=row[ID],
         scope=scope,
@@ -353,10 +351,16 @@ def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
         speaker=row[SPEAKER],
         authority=_AUTHORITIES[row[AUTHORITY]],
         said_at=at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S]),
-        evidence=tuple([_evidence(row) for row in rows if row[ITEM] is not None]),
+        evidence=tuple(
+            [
+                Evidence(_EVIDENCE_KINDS[row[ITEM_KIND]], *row[QUOTE : START + 1])
+                for row in rows
+                if row[ITEM] is not None
+            ]
+        ),
         time_is_guess=bool(row[IS_GUESS]),
-        valid_from=_local(row[VALID_FROM], row),
-        valid_to=_local(row[VALID_TO], row),
+        valid_from=first_at,
+        valid_to=last_at,
         cue=Cue(row[CUE]) if row[CUE] else None,
         limited_to=row[LIMITED_TO],
         outcome=row[OUTCOME],
@@ -366,17 +370,7 @@ def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
     )
 
 
-def _local(value: Any, row: Details) -> datetime | None:
-    return None if value is None else at_offset(moment(value), row[UTC_OFFSET_S])
-
-
 def _flag(row: Details) -> bool:
     if row[IS_FLAGGED] is not None:
         return bool(row[IS_FLAGGED])
     return must_never_be_missed(_KINDS[row[KIND]], row[STATEMENT], row[ATTRIBUTE], row[VALUE])
-
-
-def _evidence(row: Details) -> Evidence:
-    return Evidence(
-        _EVIDENCE_KINDS[row[ITEM_KIND]], row[QUOTE], row[ITEM_SESSION], row[TURN], row[ITEM_SPEAKER], row[START]
-    )

@@ -24,15 +24,14 @@ from afterword.facts.assertions import (
     SpeechAct,
     Verdict,
 )
-from afterword.facts.knowledge import StoredKnowledge
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.local_time import at_offset
 from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids
 from afterword.facts.scopes import Scope
-from afterword.facts.similarity import is_compared, statement_stems
-from afterword.facts.statement_index import StatementIndex
+from afterword.facts.similarity import StatementIndex, is_compared, statement_stems
 from afterword.facts.words import terms
 from afterword.recall.index_units import TOKENIZER, words_without_date
-from afterword.store.database.compiled_queries import JsonRow, Plain, moment
+from afterword.store.database.statements import JsonRow, Plain, moment
 from afterword.store.rows import tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow, VerdictRow
 
@@ -125,26 +124,27 @@ def select_verdicts(keys: Select[Any]) -> Any:
     return select(*(getattr(VerdictRow, name) for name in _VERDICT)).where(col(VerdictRow.key).in_(keys))
 
 
-def stored_knowledge(assertions: Iterable[Plain], verdicts: Sequence[Plain], scope: Scope) -> StoredKnowledge:
-    """Return what these rows say."""
+def knowledge_of(revision: int, assertions: Iterable[Plain], verdicts: Sequence[Plain], scope: Scope) -> Knowledge:
+    """Return the knowledge that these rows hold."""
     statements = _Statements(assertions, scope)
     judged: dict[str, list[Plain]] = defaultdict(list)
     for row in verdicts:
         judged[row[_EARLIER]].append(row)
         judged[row[_LATER]].append(row)
-    return StoredKnowledge(
+    return Knowledge.of_stored(
+        revision,
         assertions=statements.assertions,
         verdicts=LazyMap(judged, lambda id_: tuple(map(_verdict, judged[id_]))),
         ids_by_subject=statements.ids_by_subject,
         ids_by_session=statements.grouped(_SESSION),
-        spellings=statements.spellings(),
+        all_spellings=statements.spellings(),
         replaced_ids={row[_EARLIER] for row in verdicts if row[_RELATION] == Relation.CHANGES}
         & statements.first.keys(),
         joined={(row[_EARLIER], row[_LATER]) for row in verdicts if row[_JOINS]},
         renaming_ids=[id_ for id_, row in statements.first.items() if row[_FORMER_NAME]],
         # Stored instants are in the order of time, as texts too.
         last_said_at=moment(max(row[_SAID_AT] for row in statements.first.values())) if statements.first else None,
-        index=statements.index,
+        make_index=statements.index,
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy
@@ -28,16 +27,14 @@ from afterword.recall.named_values import NamedValues, Words
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.compiled_queries import CompiledQuery
 from afterword.store.database.engine import Store
-from afterword.store.findings.finding_settings import finding_policy_of, tells_other_people
-from afterword.store.findings.held_findings import read_findings
-from afterword.store.lookup import live_runs
+from afterword.store.database.statements import CompiledQuery
+from afterword.store.findings.held_findings import finding_policy_of, read_findings, tells_other_people
 from afterword.store.reading.fact_rows import StoredFact
-from afterword.store.reading.snapshots import Version, has_same_unlinked, plain_columns, version
+from afterword.store.reading.snapshots import IS_UNLINKED, Version, has_same_unlinked, plain_columns, version
 from afterword.store.reading.spoken_turns import SpokenTurns, read_spoken_turns
 from afterword.store.reading.views import View
-from afterword.store.tables import AssertionRow, FactAssertionRow, RunWindowRow, VerdictRow, WindowAssertionRow
+from afterword.store.tables import AssertionRow, VerdictRow
 
 MOST_TURNS = 300_000
 """How many turns of all scopes are kept at most."""
@@ -64,23 +61,11 @@ class Hidden:
             return True
         return not is_about_the_past and turn.place in self.superseded_places
 
-    def covers_now(self, turn: SourceTurn, words: frozenset[str]) -> bool:
-        """Return whether a turn is not told where nobody asks about the past."""
-        return self.covers(turn, words, is_about_the_past=False)
-
     def names(self, words: frozenset[str], *, is_about_the_past: bool) -> bool:
         """Return whether these words name a value that is not told."""
         if self.gone.are_named_in(words):
             return True
         return not is_about_the_past and self.superseded.are_named_in(words)
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedFinding:
-    """What an agent found, and the words that find it."""
-
-    finding: AgentFinding
-    words: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -102,7 +87,8 @@ class LayerSource:
 
     `former` is what held before, the newest first; `former_index` finds these facts. `said` are the turns
     that can be searched, and `hidden` says which of them are not told. `served` are the facts that hold, in the order
-    of saying, given by their places. `findings` are what agents found, expired or not, the newest first.
+    of saying, given by their places. `findings` are what agents found, expired or not, the newest first, each with the
+    words that find it.
     """
 
     former: tuple[FormerFact, ...]
@@ -111,7 +97,7 @@ class LayerSource:
     served: ServedFacts
     former_by_id: Mapping[str, FormerFact]
     former_index: SearchIndex
-    findings: tuple[IndexedFinding, ...] = ()
+    findings: tuple[tuple[AgentFinding, Words], ...] = ()
 
     @cached_property
     def flagged(self) -> tuple[StoredFact, ...]:
@@ -125,11 +111,11 @@ class LayerSource:
         """
         wanted = frozenset(terms(query)) if self.findings else frozenset[str]()
         scored = [
-            (indexed.finding, len(wanted & indexed.words) / len(wanted) if wanted else 0.0)
-            for indexed in self.findings
-            if indexed.finding.status_at(at) is FindingStatus.CURRENT
-            and indexed.finding.said_at <= at
-            and not self.hidden.names(indexed.words, is_about_the_past=is_about_the_past)
+            (finding, len(wanted & words) / len(wanted) if wanted else 0.0)
+            for finding, words in self.findings
+            if finding.status_at(at) is FindingStatus.CURRENT
+            and finding.said_at <= at
+            and not self.hidden.names(words, is_about_the_past=is_about_the_past)
         ]
         return sorted(scored, key=lambda each: -each[1])
 
@@ -147,7 +133,7 @@ class _Reading:
     unlinked: frozenset[Words]
     ends: Mapping[str, Words]
     corrected: frozenset[str]
-    findings: tuple[IndexedFinding, ...] = ()
+    findings: tuple[tuple[AgentFinding, Words], ...] = ()
 
     @property
     def size(self) -> int:
@@ -229,15 +215,15 @@ def _read_unlinked(connection: Connection, now: Version) -> tuple[frozenset[Word
     return frozenset(words), ends
 
 
-def _indexed_findings(transaction: Session, scope: Scope, privacy: Privacy) -> tuple[IndexedFinding, ...]:
-    """Return the newest findings of the agents whose findings the scope keeps."""
+def _indexed_findings(transaction: Session, scope: Scope, privacy: Privacy) -> tuple[tuple[AgentFinding, Words], ...]:
+    """Return the newest findings of the agents whose findings the scope keeps, with the words that find them."""
     policy = finding_policy_of(transaction, scope, privacy)
     if not policy.is_on:
         return ()
     findings = [finding for finding in read_findings(transaction, scope) if policy.names(finding.agent)]
     served = [finding for finding in findings if policy.advice or not finding.is_advice]
     return tuple(
-        IndexedFinding(finding, frozenset(terms(f"{finding.topic} {finding.statement} {finding.source or ''}")))
+        (finding, frozenset(terms(f"{finding.topic} {finding.statement} {finding.source or ''}")))
         for finding in served[:MOST_FINDINGS]
     )
 
@@ -259,8 +245,15 @@ class _Ended:
         (self.gone_places if is_gone else self.superseded_places).update(stored.sources)
         if is_gone and not history.may_be:
             self.gone_values.add(stored.value_words)
-        if not is_gone and history.members[0].said_at <= self._view.since:
-            self._add_former(stored, is_plan=is_plan)
+        if is_gone or history.members[0].said_at > self._view.since:
+            return
+        fact = self._view.fact(stored)
+        if fact.status in _REPLACED_OR_ENDED:
+            self.superseded_values.add(stored.value_words)
+        has_ended = fact.status in _REPLACED_OR_ENDED or fact.status is Status.EXPIRED
+        is_held = has_ended and (fact.valid_from is not None or is_plan)
+        if is_held and not stored.is_instruction:
+            self.former.append(fact)
 
     def add_parts(self, stored: StoredFact) -> None:
         """Add the ended part of a fact whose other part still holds."""
@@ -272,15 +265,6 @@ class _Ended:
         (self.gone_places if was_never_so else self.superseded_places).update(stored.sources)
         words = frozenset(terms(history.lead.statement)) - frozenset(terms(rewording.statement))
         (self.gone_values if was_never_so else self.superseded_values).add(words)
-
-    def _add_former(self, stored: StoredFact, *, is_plan: bool) -> None:
-        fact = self._view.fact(stored)
-        if fact.status in _REPLACED_OR_ENDED:
-            self.superseded_values.add(stored.value_words)
-        has_ended = fact.status in _REPLACED_OR_ENDED or fact.status is Status.EXPIRED
-        is_held = has_ended and (fact.valid_from is not None or is_plan)
-        if is_held and not stored.is_instruction:
-            self.former.append(fact)
 
 
 def _source(view: View, reading: _Reading) -> LayerSource:
@@ -294,7 +278,12 @@ def _source(view: View, reading: _Reading) -> LayerSource:
     has_hidden_values = ended.gone_values or ended.superseded_values
     held = {stored.value_words for stored in served.facts} if has_hidden_values else frozenset[Words]()
     gone, superseded = NamedValues(ended.gone_values, held), NamedValues(ended.superseded_values, held)
-    entries = _with_successors(view, [fact for fact in ended.former if not _names(gone, fact)], served)
+    former = [
+        fact
+        for fact in ended.former
+        if not gone or not gone.are_named_in(frozenset(terms(f"{fact.statement} {fact.value}")))
+    ]
+    entries = _with_successors(view, former, served)
     is_former = numpy.zeros(view.snapshot.table.size, dtype=bool)
     places = (view.snapshot.table.place(entry.fact.id) for entry in entries)
     is_former[[place for place in places if place is not None]] = True
@@ -325,10 +314,6 @@ def _is_gone(history: FactHistory, ends: Container[str]) -> bool:
     return bool(history.may_be) or not history.spans or history.undone_by is not None or was_withdrawn
 
 
-def _names(gone: NamedValues, fact: Fact) -> bool:
-    return bool(gone) and gone.are_named_in(frozenset(terms(f"{fact.statement} {fact.value}")))
-
-
 def _with_successors(view: View, former: Sequence[Fact], served: ServedFacts) -> tuple[FormerFact, ...]:
     """Return former facts with what took their place, the newest first."""
     table = view.snapshot.table
@@ -347,29 +332,13 @@ def _with_successors(view: View, former: Sequence[Fact], served: ServedFacts) ->
     return tuple(sorted(entries, key=lambda entry: entry.order, reverse=True))
 
 
-def _unlinked_statements() -> Any:
-    """Select the value and the sentence of live statements that belong to no fact.
-
-    They are withdrawals, requests to forget, and what was asked to be forgotten.
-    """
-    key: Any = bindparam("scope")
-    windows = select(col(RunWindowRow.window_id)).where(col(RunWindowRow.run_id).in_(live_runs(key)))
-    live = select(col(WindowAssertionRow.assertion_id)).where(col(WindowAssertionRow.window_id).in_(windows))
-    in_fact = select(col(FactAssertionRow.assertion_id)).where(
-        col(FactAssertionRow.assertion_id) == col(AssertionRow.id)
+_UNLINKED = CompiledQuery(
+    select(*plain_columns((AssertionRow, name) for name in ("id", "value", "statement", "act", "cue"))).where(
+        IS_UNLINKED, or_(col(AssertionRow.value) != "", col(AssertionRow.act) == str(SpeechAct.STATE))
     )
-    is_named = or_(col(AssertionRow.value) != "", col(AssertionRow.act) == str(SpeechAct.STATE))
-    names = ("id", "value", "statement", "act", "cue")
-    return select(*plain_columns([(AssertionRow, name) for name in names])).where(
-        col(AssertionRow.scope_id) == key, ~in_fact.exists(), col(AssertionRow.id).in_(live), is_named
-    )
-
-
-def _corrected_statements() -> Any:
-    return select(col(VerdictRow.earlier_id)).where(
+)
+_CORRECTED = CompiledQuery(
+    select(col(VerdictRow.earlier_id)).where(
         col(VerdictRow.scope_id) == bindparam("scope"), col(VerdictRow.relation) == bindparam("corrects")
     )
-
-
-_UNLINKED = CompiledQuery(_unlinked_statements)
-_CORRECTED = CompiledQuery(_corrected_statements)
+)

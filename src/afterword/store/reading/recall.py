@@ -24,8 +24,7 @@ from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.layer_sources import LayerSource, layer_source
 from afterword.store.reading.scope_vectors import meaning
 from afterword.store.reading.turn_rows import StoredTurn
-from afterword.store.reading.view_cache import ViewCache as ViewCache
-from afterword.store.reading.view_cache import view_cache_of as view_cache_of
+from afterword.store.reading.view_cache import ViewCache, view_cache_of
 from afterword.store.reading.views import View
 from afterword.telemetry import Count, Stage, count, note, staged
 
@@ -103,7 +102,7 @@ async def recall(
         # A model that flags everything leaves no less room for an allergy.
         flagged = sorted(map(view.shown, newest), key=lambda fact: not _is_surely_flagged(fact))
         if query.strip():
-            near, lacking = await _near(store, view, query, embedder)
+            near, lacking = await meaning(store, view, query, embedder)
             units = view.index.ranked(query, meaning=near, most=MOST_RANKED, among=view.are_facts(kinds))
     sources = LayerSources(
         all_facts=whole,
@@ -125,11 +124,6 @@ async def recall(
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
     recalled = _recall(layers.facts, units, layers.said, stored=len(served), lacking=lacking)
     return replace(recalled, former=tuple(layers.former), layers=layers)
-
-
-async def _near(store: Store, view: View, query: str, embedder: Embedder | None) -> tuple[Nearness | None, int]:
-    """Return how near the facts are to the query in meaning, None without an embedder, and how many lack a vector."""
-    return (None, 0) if embedder is None else await meaning(store, view, query, embedder)
 
 
 def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
@@ -175,21 +169,24 @@ async def search(
     if not query.strip():
         return _recall(in_block_order(view.facts_at(served))[:limit], [], stored=len(served))
     query = view.names.with_other_names(query)
-    near, lacking = await _near(store, view, query, embedder)
+    near, lacking = await meaning(store, view, query, embedder)
     source, past = await layer_source(store, view), is_about_the_past(query)
     has_facts_alone = asked.is_everything and not view.snapshot.table.has_turns
     units = view.index.ranked(query, meaning=near, most=limit if has_facts_alone else None)
     former = [each for each in _former_ranked(source, query) if asked.includes(each.fact)]
     if past:
-        units = _with_former_units(source, units, query, {each.fact.id for each in former})
+        former_ids = {each.fact.id for each in former}
+        ended = [(unit, score) for unit, score in source.former_index.ranked(query) if unit.id in former_ids]
+        units = sorted([*units, *ended], key=lambda scored: -scored[1])
     said: Iterator[SaidTurn] = iter(())
     if turns and asked.is_everything:
         said = islice(_said(source, query, at, is_about_the_past=past), limit)
+    ranked = source.findings_for(query, at=at, is_about_the_past=past)
     facts, best_turns = _best(asked.facts_of(view, units), list(said), units, limit)
     return replace(
         _recall(facts, units, best_turns, stored=len(served), lacking=lacking),
         former=() if past else tuple(former[:limit]),
-        findings=_matching_findings(source, query, at, limit, past=past) if asked.is_everything else (),
+        findings=tuple(pair for pair in ranked if pair[1] > 0)[:limit] if asked.is_everything else (),
         parts=_parts(view, source, query, facts, past=past, meaning=near) if explain else (),
     )
 
@@ -222,13 +219,6 @@ class _AskedFor:
         return [fact for fact in map(view.fact, of_kinds) if self.includes(fact)]
 
 
-def _matching_findings(
-    source: LayerSource, query: str, at: datetime, limit: int | None, *, past: bool
-) -> tuple[tuple[AgentFinding, float], ...]:
-    ranked = source.findings_for(query, at=at, is_about_the_past=past)
-    return tuple(pair for pair in ranked if pair[1] > 0)[:limit]
-
-
 def _best(
     facts: Sequence[Fact], said: Sequence[SaidTurn], units: Units, limit: int | None
 ) -> tuple[list[Fact], list[SaidTurn]]:
@@ -238,12 +228,6 @@ def _best(
     scored += [(each.score, each) for each in said]
     best = [each for _, each in sorted(scored, key=lambda pair: -pair[0])[:limit]]
     return [each for each in best if isinstance(each, Fact)], [each for each in best if isinstance(each, SaidTurn)]
-
-
-def _with_former_units(source: LayerSource, units: Units, query: str, former_ids: Collection[str]) -> Units:
-    """Return the units and those of the former facts that match, best first."""
-    past = [(unit, score) for unit, score in source.former_index.ranked(query) if unit.id in former_ids]
-    return sorted([*units, *past], key=lambda scored: -scored[1])
 
 
 def _parts(
@@ -273,7 +257,9 @@ def _recall(
 ) -> Recall:
     scores = _scores({fact.id for fact in facts}, units)
     whole = sum(fact.is_served for fact in facts) == stored
-    _record(stored=stored, chosen=len(facts), whole=whole)
+    outcome = "nothing stored" if not stored else "nothing relevant" if not facts else "whole" if whole else "chosen"
+    note(stored=stored, chosen=len(facts), outcome=outcome)
+    count(Count.RECALLS, outcome=outcome)
     return Recall(
         facts=tuple(facts),
         scores=tuple(scores.get(fact.id, 0.0) for fact in facts),
@@ -283,12 +269,6 @@ def _recall(
         turn_scores=tuple(each.score for each in said),
         without_vector=lacking,
     )
-
-
-def _record(*, stored: int, chosen: int, whole: bool) -> None:
-    outcome = "nothing stored" if not stored else "nothing relevant" if not chosen else "whole" if whole else "chosen"
-    note(stored=stored, chosen=chosen, outcome=outcome)
-    count(Count.RECALLS, outcome=outcome)
 
 
 def _scores(wanted: set[Hashable], units: Units) -> dict[Hashable, float]:
@@ -306,3 +286,26 @@ def _is_surely_flagged(fact: Fact) -> bool:
     """Return whether a person entered a flagged fact, or its words are those of health, safety or an instruction."""
     is_entered = any(evidence.kind is EvidenceKind.PERSON for evidence in fact.evidence)
     return is_entered or must_never_be_missed(fact.kind, fact.statement, fact.attribute, fact.value)
+
+
+async def read_told_facts(store: Store, scope: Scope, *, at: datetime) -> tuple[Fact, ...]:
+    """Return the facts that hold, in the order of saying, then those that held before."""
+    view = await view_cache_of(store).view(store, scope, at)
+    source = await layer_source(store, view)
+    holding = [view.shown(view.snapshot.table.unit(place)) for place in view.served_places().tolist()]
+    return (*holding, *(former.fact for former in source.former))
+
+
+async def read_told_findings(store: Store, scope: Scope, *, at: datetime) -> tuple[AgentFinding, ...]:
+    """Return what agents found and other agents are told of it, the newest first."""
+    view = await view_cache_of(store).view(store, scope, at)
+    source = await layer_source(store, view)
+    return tuple(finding for finding, _ in source.findings_for("", at=at, is_about_the_past=False))
+
+
+async def read_told_turns(store: Store, scope: Scope, session_id: str, *, at: datetime) -> tuple[SourceTurn, ...]:
+    """Return the turns of a session that may be shown to an agent, as it is shown them, in order."""
+    view = await view_cache_of(store).view(store, scope, at)
+    source = await layer_source(store, view)
+    hidden = partial(source.hidden.covers, is_about_the_past=False)
+    return tuple(source.said.shown_turns(session_id, at=at, is_hidden=hidden))

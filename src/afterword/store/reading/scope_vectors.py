@@ -1,7 +1,11 @@
-"""Storing and searching the vectors of a scope, by model and dimension. Vectors of two models are never compared."""
+"""Storing and searching the vectors of a scope, by model and dimension. Vectors of two models are never compared.
+
+No vector outlives the words that it was made of.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +13,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, exists, select
+from sqlalchemy import Connection, and_, bindparam, delete, exists, or_, select
 from sqlmodel import Session, col
 
 from afterword import telemetry
@@ -24,17 +28,115 @@ from afterword.recall.vectors import (
     vector_key,
 )
 from afterword.store import scope_rows
-from afterword.store.database.compiled_queries import CompiledQuery
 from afterword.store.database.engine import Store
-from afterword.store.reading import snapshots, vector_rows
-from afterword.store.reading.vector_rows import Name
+from afterword.store.database.statements import CHUNK, CompiledQuery, chunks, insert_missing
+from afterword.store.reading import snapshots
 from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.reading.views import View
 from afterword.store.tables import ScopeRow, VectorRow
 from afterword.telemetry import Stage
 
+COMPLETE = "complete"
+"""The key of a row that is no vector: it says at which revision a scope had all vectors of a model, and until when."""
+
+Name = tuple[str, int]
+"""A model and how many numbers its vectors have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was served of a scope at one revision: the keys of its texts, and until when it is served so (None: for
+    good)."""
+
+    scope: Scope
+    revision: int
+    until: datetime | None
+    keys: frozenset[str]
+
+
+async def keep(store: Store, reading: Reading, embedder: Embedder, vectors: Mapping[str, bytes]) -> bool:
+    """Store vectors of texts of a reading. If the scope has changed since, nothing is stored, and False is returned."""
+
+    def work(transaction: Session) -> bool:
+        key = _lock_unchanged(transaction, reading)
+        if key is not None:
+            insert_missing(transaction, VectorRow, [_row(key, embedder, name, vectors[name]) for name in vectors])
+        return key is not None
+
+    return await store.write(work)
+
+
+async def complete(store: Store, reading: Reading, embedder: Embedder, *, alone: bool) -> bool:
+    """Drop the vectors of texts that are gone, of whatever model; with `alone` also those of other models and
+    dimensions, and note that this one has all.
+
+    If the scope has changed, nothing is done, and False is returned.
+    """
+
+    def work(transaction: Session) -> bool:
+        key = _lock_unchanged(transaction, reading)
+        if key is None:
+            return False
+        of_scope = col(VectorRow.scope_id) == key
+        keys = select(col(VectorRow.key)).where(of_scope).distinct()
+        stored_keys = transaction.connection().execute(keys)
+        stale = [name for (name,) in stored_keys if name not in reading.keys and (alone or name != COMPLETE)]
+        for names in chunks(stale):
+            transaction.exec(delete(VectorRow).where(of_scope, col(VectorRow.key).in_(names)))
+        if alone:
+            other = or_(col(VectorRow.model) != embedder.model, col(VectorRow.dimension) != embedder.dimension)
+            transaction.exec(delete(VectorRow).where(of_scope, other))
+            until = reading.until.isoformat() if reading.until else None
+            noted = json.dumps({"revision": reading.revision, "until": until}).encode()
+            insert_missing(transaction, VectorRow, [_row(key, embedder, COMPLETE, noted)])
+        return True
+
+    return await store.write(work)
+
+
+def lacking(transaction: Session, embedder: Embedder, at: datetime) -> list[Scope]:
+    """Return the scopes that may have texts without a vector of this embedder at `at`."""
+    noted = and_(
+        col(VectorRow.scope_id) == col(ScopeRow.id),
+        col(VectorRow.model) == embedder.model,
+        col(VectorRow.dimension) == embedder.dimension,
+        col(VectorRow.key) == COMPLETE,
+    )
+    columns = (col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name), col(ScopeRow.revision))
+    query = select(*columns, col(VectorRow.content)).outerjoin_from(ScopeRow, VectorRow, noted)
+    rows = transaction.connection().execute(query.where(col(ScopeRow.revision) > 0).order_by(col(ScopeRow.id)))
+    return [
+        Scope.parse(f"{row.tenant}/{row.kind}/{row.name}")
+        for row in rows
+        if row.content is None or not _is_complete(row.content, row.revision, at)
+    ]
+
+
+def _lock_unchanged(transaction: Session, reading: Reading) -> int | None:
+    """Lock the scope against other writers and return its key; None if the scope has changed since it was read."""
+    scope_rows.lock_scope(transaction, reading.scope)
+    row = scope_rows.scope_row(transaction, reading.scope)
+    return row.id if row is not None and row.revision == reading.revision else None
+
+
+def _is_complete(content: bytes, revision: int, at: datetime) -> bool:
+    noted = json.loads(content)
+    return bool(noted["revision"] == revision) and (
+        noted["until"] is None or at < datetime.fromisoformat(noted["until"])
+    )
+
+
+def _row(key: int, embedder: Embedder, name: str, content: bytes) -> dict[str, object]:
+    return {
+        "scope_id": key,
+        "model": embedder.model,
+        "dimension": embedder.dimension,
+        "key": name,
+        "content": content,
+    }
+
+
 BATCH = 256
-CHUNK = 500
 ROUNDS = 10
 READ_AGAIN_S = 30.0
 """After how long vectors are read again where some are missing: another process may have made them."""
@@ -42,12 +144,14 @@ READ_AGAIN_S = 30.0
 _log = telemetry.logs(__name__)
 
 
-async def meaning(store: Store, view: View, query: str, embedder: Embedder) -> tuple[Nearness | None, int]:
+async def meaning(store: Store, view: View, query: str, embedder: Embedder | None) -> tuple[Nearness | None, int]:
     """Return how near each unit of the view is to the query, and how many of them lack a vector.
 
-    None where there are no vectors, or none can be made of the query: then recall goes by words alone. Secrets in the
-    query are masked before it is sent; what is off the record is not sent at all.
+    None without an embedder, where there are no vectors, or none can be made of the query: then recall goes by words
+    alone. Secrets in the query are masked before it is sent; what is off the record is not sent at all.
     """
+    if embedder is None:
+        return None, 0
     try:
         known = await _vectors(store, view, embedder)
     except EmbeddingUnavailable as error:
@@ -88,7 +192,7 @@ async def refresh_vectors(
         key, stored = await store.read(lambda transaction: _stored_vectors(transaction.connection(), scope, embedder))
         if key is None:
             return made
-        as_read = vector_rows.Reading(scope, view.snapshot.revision, view.until, frozenset(texts))
+        as_read = Reading(scope, view.snapshot.revision, view.until, frozenset(texts))
         wanted = [name for name in texts if name not in stored]
         telemetry.note(wanted=len(wanted), model=embedder.model)
         for start in range(0, len(wanted), batch):
@@ -98,13 +202,13 @@ async def refresh_vectors(
             asked = [name for name in some if name not in spare]
             vectors = await embedder.embed([texts[name] for name in asked]) if asked else []
             spare |= {name: packed_vector(vector) for name, vector in zip(asked, vectors, strict=True)}
-            if not await vector_rows.keep(store, as_read, embedder, {name: spare[name] for name in some}):
+            if not await keep(store, as_read, embedder, {name: spare[name] for name in some}):
                 break  # the scope has moved on: what was paid for is kept for the texts that are still there
             made += len(some)
             on_made(len(some))
         else:
             view.vectors.pop((embedder.model, embedder.dimension), None)
-            if await vector_rows.complete(store, as_read, embedder, alone=alone):
+            if await complete(store, as_read, embedder, alone=alone):
                 return made
     return made
 
@@ -140,24 +244,17 @@ def _stored_vectors(
     if keys is None:
         rows = VECTOR_ROWS.ask(connection, **values)
     else:
-        rows = _SOME_VECTORS.ask_listed(connection, **values, keys=keys)
+        rows = _SOME_VECTORS.ask_listed(connection, keys, **values)
     return key, {name: bytes(content) for name, content in rows}
 
 
-def _vectors_of_scope() -> Any:
-    return select(col(VectorRow.key), col(VectorRow.content)).where(
-        col(VectorRow.scope_id) == bindparam("scope"),
-        col(VectorRow.model) == bindparam("model"),
-        col(VectorRow.dimension) == bindparam("dimension"),
-    )
-
-
-def _some_vectors() -> Any:
-    return _vectors_of_scope().where(col(VectorRow.key).in_(bindparam("keys", expanding=True)))
-
-
-VECTOR_ROWS = CompiledQuery(_vectors_of_scope)
-_SOME_VECTORS = CompiledQuery(_some_vectors)
+_OF_SCOPE = select(col(VectorRow.key), col(VectorRow.content)).where(
+    col(VectorRow.scope_id) == bindparam("scope"),
+    col(VectorRow.model) == bindparam("model"),
+    col(VectorRow.dimension) == bindparam("dimension"),
+)
+VECTOR_ROWS = CompiledQuery(_OF_SCOPE)
+_SOME_VECTORS = CompiledQuery(_OF_SCOPE.where(col(VectorRow.key).in_(bindparam("names", expanding=True))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,11 @@ given and every change since is known, only the changed facts are read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, String, bindparam, case, cast, func, select, type_coerce
+from sqlalchemy import Connection, String, and_, bindparam, case, cast, exists, func, select, type_coerce
 from sqlalchemy.sql import Select
 from sqlalchemy.types import JSON, NullType
 from sqlmodel import SQLModel, col
@@ -20,9 +19,9 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TurnPlace
 from afterword.recall.index_units import TOKENIZER
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.compiled_queries import CompiledQuery, JsonRow, Plain
+from afterword.store.database.statements import CompiledQuery, JsonRow, Plain, select_columns
 from afterword.store.ledger import session_source
-from afterword.store.lookup import CHUNK, live_runs
+from afterword.store.lookup import live_assertion_ids
 from afterword.store.reading.fact_rows import DETAILS, FACT, KINDS, StoredFact
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
 from afterword.store.tables import (
@@ -30,12 +29,10 @@ from afterword.store.tables import (
     EvidenceRow,
     FactAssertionRow,
     FactRow,
-    RunWindowRow,
     ScopeChangeRow,
     ScopeRow,
     SessionRow,
     TurnRow,
-    WindowAssertionRow,
 )
 
 MOST_CHANGED = 0.25
@@ -112,15 +109,6 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
     return Snapshot(scope, now.revision, table, unlinked, now.stamp)
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    revision: int
-    stamp: str
-    source: str
-    fact_ids: Sequence[str]
-    is_unlinked: bool
-
-
 def sessions_changed_since(connection: Connection, now: Version, revision: int, stamp: str) -> set[str] | None:
     """Return the ids of the sessions that runs have read since a state of the scope, None where that is not known."""
     changes = _known_changes(connection, now, revision, stamp)
@@ -133,21 +121,20 @@ def has_same_unlinked(connection: Connection, now: Version, revision: int, stamp
     return changes is not None and not any(change.is_unlinked for change in changes)
 
 
-def _session_ids(changes: Iterable[_Change]) -> set[str]:
+def _session_ids(changes: Iterable[ScopeChangeRow]) -> set[str]:
     return {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
 
 
-def _changes_since(connection: Connection, now: Version, before: Snapshot) -> list[_Change] | None:
+def _changes_since(connection: Connection, now: Version, before: Snapshot) -> Sequence[ScopeChangeRow] | None:
     """Return what has changed since `before`, None where that is not known or where too much has changed."""
     changes = _known_changes(connection, now, before.revision, before.stamp)
     changed = sum(len(change.fact_ids) for change in changes or ())
     return changes if changed <= max(MOST_CHANGED * len(before.table.by_order), FEW_CHANGED) else None
 
 
-def _known_changes(connection: Connection, now: Version, revision: int, stamp: str) -> list[_Change] | None:
+def _known_changes(connection: Connection, now: Version, revision: int, stamp: str) -> Sequence[ScopeChangeRow] | None:
     """Return what has changed since a state, None where that is not known: too long ago, or another history."""
-    rows = _CHANGES.ask(connection, scope=now.key, revision=revision)
-    changes = [_Change(row[0], row[1], row[2], json.loads(row[3]), bool(row[4])) for row in rows]
+    changes: Sequence[Any] = connection.execute(_CHANGES, {"scope": now.key, "since": revision}).all()
     known = [(change.revision, change.stamp) for change in changes]
     if not known or [number for number, _ in known] != list(range(revision, now.revision + 1)):
         return None
@@ -156,10 +143,10 @@ def _known_changes(connection: Connection, now: Version, revision: int, stamp: s
     return changes[1:]
 
 
-def _changed_table(connection: Connection, key: int, before: UnitTable, changes: Sequence[_Change]) -> UnitTable:
+def _changed_table(connection: Connection, key: int, before: UnitTable, changes: Sequence[ScopeChangeRow]) -> UnitTable:
     """Return the table after these changes. Only changed facts and sessions are read."""
     changed = list(dict.fromkeys(fact_id for change in changes for fact_id in change.fact_ids))
-    facts = stored_facts(rows_listed(connection, _SOME_FACTS, changed, scope=key))
+    facts = stored_facts(_SOME_FACTS.ask_listed(connection, changed, scope=key))
     gone = {place for fact_id in changed if (place := before.place(fact_id)) is not None}
     cited = {place for fact in facts for place in fact.sources}
 
@@ -168,7 +155,7 @@ def _changed_table(connection: Connection, key: int, before: UnitTable, changes:
 
     sessions = _session_ids(changes)
     sessions |= {turn_id[0] for turn_id in cited if before.place(turn_id) is None}
-    rows = rows_listed(connection, _SESSION_TURNS, sorted(sessions), scope=key, role=str(Role.HUMAN))
+    rows = _SESSION_TURNS.ask_listed(connection, sorted(sessions), scope=key, role=str(Role.HUMAN))
     turns = {turn.id: turn for turn in map(StoredTurn, rows) if is_cited(turn.id)}
     known = {turn_id for place in gone for turn_id in before.unit(place).sources}
     known |= {before.unit(place).id for session_id in sessions for place in before.turns_of(session_id)}
@@ -181,14 +168,6 @@ def _changed_table(connection: Connection, key: int, before: UnitTable, changes:
         elif turn_id[0] in sessions or not is_cited(turn_id):
             gone.add(place)
     return before.revised(gone, [*facts, *turns.values()])
-
-
-def rows_listed(connection: Connection, question: CompiledQuery, names: Sequence[str], **values: object) -> list[Plain]:
-    """Return the rows of these names."""
-    rows: list[Plain] = []
-    for start in range(0, len(names), CHUNK):
-        rows += question.ask_listed(connection, **values, names=names[start : start + CHUNK])
-    return rows
 
 
 def _unlinked_places(connection: Connection, key: int) -> frozenset[TurnPlace]:
@@ -209,23 +188,6 @@ def stored_terms(table: type[SQLModel]) -> Any:
     """Return the stored words, without the version of the tokenizer; null where another version made them."""
     words, length = _plain_column(table, "search_terms"), len(TOKENIZER)
     return case((func.substr(words, 1, length) == TOKENIZER, func.substr(words, length + 1)))
-
-
-def _scope_version() -> Any:
-    return select(col(ScopeRow.id), col(ScopeRow.revision), col(ScopeRow.stamp)).where(
-        col(ScopeRow.tenant) == bindparam("tenant"),
-        col(ScopeRow.kind) == bindparam("kind"),
-        col(ScopeRow.name) == bindparam("name"),
-    )
-
-
-def _changes() -> Select[Any]:
-    names = ("revision", "stamp", "source", "fact_ids", "is_unlinked")
-    of_scope = col(ScopeChangeRow.scope_id) == bindparam("scope")
-    since = select(*plain_columns([(ScopeChangeRow, name) for name in names])).where(
-        of_scope, col(ScopeChangeRow.revision) >= bindparam("revision")
-    )
-    return since.order_by(col(ScopeChangeRow.revision))
 
 
 def _facts() -> Select[Any]:
@@ -253,10 +215,6 @@ def _facts() -> Select[Any]:
     )
 
 
-def _some_facts() -> Select[Any]:
-    return _facts().where(col(FactRow.id).in_(bindparam("names", expanding=True)))
-
-
 def _cited_turns() -> Select[Any]:
     """Select the turns of people that facts rest on. It starts from the evidence, since a scope has many more turns."""
     cited = (
@@ -275,38 +233,38 @@ def _cited_turns() -> Select[Any]:
     )
 
 
-def _session_turns() -> Select[Any]:
-    """Select the turns of people in some sessions."""
-    return (
-        select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"))
-        .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
-        .where(
-            col(SessionRow.scope_id) == bindparam("scope"),
-            col(SessionRow.session_id).in_(bindparam("names", expanding=True)),
-            col(TurnRow.role) == bindparam("role"),
-        )
+_VERSION = CompiledQuery(
+    select(col(ScopeRow.id), col(ScopeRow.revision), col(ScopeRow.stamp)).where(
+        col(ScopeRow.tenant) == bindparam("tenant"),
+        col(ScopeRow.kind) == bindparam("kind"),
+        col(ScopeRow.name) == bindparam("name"),
     )
-
-
-def _unlinked_turns() -> Select[Any]:
-    """Select the turns of live statements that belong to no fact: withdrawals, and requests to forget."""
-    key: Any = bindparam("scope")
-    windows = select(col(RunWindowRow.window_id)).where(col(RunWindowRow.run_id).in_(live_runs(key)))
-    live = select(col(WindowAssertionRow.assertion_id)).where(col(WindowAssertionRow.window_id).in_(windows))
-    in_fact = select(col(FactAssertionRow.assertion_id)).where(
-        col(FactAssertionRow.assertion_id) == col(AssertionRow.id)
+)
+_CHANGES = (
+    select_columns(ScopeChangeRow)
+    .where(col(ScopeChangeRow.scope_id) == bindparam("scope"), col(ScopeChangeRow.revision) >= bindparam("since"))
+    .order_by(col(ScopeChangeRow.revision))
+)
+FACT_ROWS = CompiledQuery(_facts())
+_SOME_FACTS = CompiledQuery(_facts().where(col(FactRow.id).in_(bindparam("names", expanding=True))))
+TURN_ROWS = CompiledQuery(_cited_turns())
+_SESSION_TURNS = CompiledQuery(
+    select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"))
+    .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
+    .where(
+        col(SessionRow.scope_id) == bindparam("scope"),
+        col(SessionRow.session_id).in_(bindparam("names", expanding=True)),
+        col(TurnRow.role) == bindparam("role"),
     )
-    joined = select(*plain_columns([(EvidenceRow, "session_id"), (EvidenceRow, "turn")])).join_from(
-        AssertionRow, EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id)
-    )
-    apart = joined.where(col(AssertionRow.scope_id) == key, ~in_fact.exists(), col(AssertionRow.id).in_(live))
-    return apart.where(col(EvidenceRow.turn).is_not(None))
-
-
-_VERSION = CompiledQuery(_scope_version)
-_CHANGES = CompiledQuery(_changes)
-FACT_ROWS = CompiledQuery(_facts)
-_SOME_FACTS = CompiledQuery(_some_facts)
-TURN_ROWS = CompiledQuery(_cited_turns)
-_SESSION_TURNS = CompiledQuery(_session_turns)
-_UNLINKED = CompiledQuery(_unlinked_turns)
+)
+IS_UNLINKED = and_(
+    col(AssertionRow.scope_id) == bindparam("scope"),
+    ~exists().where(col(FactAssertionRow.assertion_id) == col(AssertionRow.id)),
+    col(AssertionRow.id).in_(live_assertion_ids(bindparam("scope"))),
+)
+"""Selects live statements that belong to no fact: withdrawals, and what was asked to be forgotten."""
+_UNLINKED = CompiledQuery(
+    select(*plain_columns([(EvidenceRow, "session_id"), (EvidenceRow, "turn")]))
+    .join_from(AssertionRow, EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id))
+    .where(IS_UNLINKED, col(EvidenceRow.turn).is_not(None))
+)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
 
 from sqlalchemy import Connection, bindparam, exists, or_, select
-from sqlalchemy.orm import aliased
 from sqlmodel import col
 
-from afterword.facts.owners import find_owners
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, SourceTurn
+from afterword.facts.transcripts import Role, SourceTurn, find_owners
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.compiled_queries import CompiledQuery, Plain
-from afterword.store.reading.snapshots import Version, plain_columns, rows_listed, sessions_changed_since, stored_terms
+from afterword.store.database.statements import CompiledQuery, Plain
+from afterword.store.reading.snapshots import Version, plain_columns, sessions_changed_since, stored_terms
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, said_at_of
 from afterword.store.tables import RunRow, SessionRow, TurnRow
 from afterword.text_caches import text_cache
@@ -79,7 +76,7 @@ def _rows_of(connection: Connection, now: Version, sessions: Collection[str], kn
     if len(sessions) > max(FEW_SESSIONS, MOST_SESSIONS * known_sessions):
         rows = [row for row in _TURNS.ask(connection, scope=now.key, **roles) if row[1] in sessions]
     else:
-        rows = list(rows_listed(connection, _SOME_TURNS, sorted(sessions), scope=now.key, **roles))
+        rows = _SOME_TURNS.ask_listed(connection, sorted(sessions), scope=now.key, **roles)
     return sorted(rows, key=itemgetter(0, 4))
 
 
@@ -120,36 +117,21 @@ def _owners(humans: str, assumed: str, scope: Scope) -> frozenset[str]:
     return frozenset(find_owners(people, guessed, scope) or (people if len(people) == 1 else ()))
 
 
-def _shown_sessions() -> Sequence[Any]:
-    """Return what selects the sessions of a scope, but none of which every run was undone or waits."""
-    run = aliased(RunRow)
-    of_session = col(run.session_pk) == col(SessionRow.id)
-    is_shown = or_(~exists().where(of_session), exists().where(of_session, col(run.status) == "applied"))
-    return col(SessionRow.scope_id) == bindparam("scope"), is_shown
-
-
-def _sessions() -> Any:
-    columns = [(SessionRow, name) for name in "id session_id humans assumed updated_at".split()]
-    return select(*plain_columns(columns)).where(*_shown_sessions())
-
-
-def _turns() -> Any:
-    """Select the turns of people and agents."""
-    columns = *plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"), col(TurnRow.role).label("role")
-    return (
-        select(*columns)
-        .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
-        .where(
-            col(SessionRow.scope_id) == bindparam("scope"),
-            or_(col(TurnRow.role) == bindparam("human"), col(TurnRow.role) == bindparam("agent")),
-        )
+_OF_SESSION = col(RunRow.session_pk) == col(SessionRow.id)
+# No session of which every run was undone or waits.
+_SESSIONS = CompiledQuery(
+    select(*plain_columns((SessionRow, name) for name in "id session_id humans assumed updated_at".split())).where(
+        col(SessionRow.scope_id) == bindparam("scope"),
+        or_(~exists().where(_OF_SESSION), exists().where(_OF_SESSION, col(RunRow.status) == "applied")),
     )
-
-
-def _some_turns() -> Any:
-    return _turns().where(col(SessionRow.session_id).in_(bindparam("names", expanding=True)))
-
-
-_SESSIONS = CompiledQuery(_sessions)
-_TURNS = CompiledQuery(_turns)
-_SOME_TURNS = CompiledQuery(_some_turns)
+)
+_SPOKEN = (
+    select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"), col(TurnRow.role).label("role"))
+    .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
+    .where(
+        col(SessionRow.scope_id) == bindparam("scope"),
+        or_(col(TurnRow.role) == bindparam("human"), col(TurnRow.role) == bindparam("agent")),
+    )
+)
+_TURNS = CompiledQuery(_SPOKEN)
+_SOME_TURNS = CompiledQuery(_SPOKEN.where(col(SessionRow.session_id).in_(bindparam("names", expanding=True))))

@@ -12,7 +12,7 @@ from sqlmodel import SQLModel
 from afterword.facts.local_time import at_offset
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.index_units import turn_terms, turn_text
-from afterword.store.database.compiled_queries import Plain, moment
+from afterword.store.database.statements import Plain, moment
 from afterword.store.tables import SessionRow, TurnRow
 from afterword.text_caches import text_cache
 

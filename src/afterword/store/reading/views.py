@@ -12,7 +12,7 @@ import numpy
 
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
-from afterword.facts.renames import CurrentNames, current_names
+from afterword.facts.subjects import CurrentNames, current_names
 from afterword.facts.transcripts import TurnPlace
 from afterword.facts.validity.timeline import facts_at
 from afterword.recall.bm25 import Array

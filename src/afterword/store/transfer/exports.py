@@ -22,7 +22,7 @@ from afterword.facts.assertions import SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
-from afterword.store.findings.finding_table import FindingRow
+from afterword.store.findings.finding_rows import FindingRow
 from afterword.store.forgetting import erasure
 from afterword.store.forgetting.tombstone_rows import ensure_store_key, tombstone_lines
 from afterword.store.json_lines import Line
@@ -42,7 +42,7 @@ from afterword.store.tables import (
     WindowAssertionRow,
     WindowRow,
 )
-from afterword.store.transfer.export_reader import FORMAT, VERSION
+from afterword.store.transfer.export_lines import FORMAT, VERSION
 from afterword.telemetry import Stage
 
 PAGE = 200

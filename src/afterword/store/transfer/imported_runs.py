@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlmodel import Session, col, select
@@ -11,8 +11,7 @@ from sqlmodel import Session, col, select
 from afterword.errors import FileInvalid
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, scope_rows
-from afterword.store.database.inserts import insert_numbered, insert_rows
-from afterword.store.database.statements import chunks
+from afterword.store.database.statements import chunks, insert_numbered, insert_rows
 from afterword.store.findings.finding_rows import findings_source
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.json_lines import Line
@@ -30,39 +29,24 @@ from afterword.store.tables import (
 _SESSION, _FINDINGS = ledger.session_source(""), findings_source("")
 
 
-@dataclass(frozen=True, slots=True)
 class RunImport:
-    """Imports the runs of one scope.
+    """Imports the runs of one scope. `origin` names the store that was exported.
 
-    The fields hold what this store has of the scope before: the sources of its own runs, the ids of the runs imported
-    from `origin` earlier, the keys of its sessions, and the keys of its windows.
+    It knows what this store has of the scope before: the sources of its own runs, the ids of the runs imported from
+    `origin` earlier, the keys of its sessions, and the keys of its windows.
     """
 
-    scope: Scope
-    scope_id: int
-    origin: str
-    sources: Collection[str]
-    imported: Collection[int]
-    sessions: Mapping[str, int]
-    windows: Mapping[tuple[str, str], int]
-
-    @classmethod
-    def of(cls, transaction: Session, scope: Scope, scope_id: int, origin: str) -> RunImport:
-        """Return an import into a scope; `origin` names the store that was exported."""
+    def __init__(self, transaction: Session, scope: Scope, scope_id: int, origin: str) -> None:
+        self.scope, self.scope_id, self.origin = scope, scope_id, origin
         from_origin = select(ImportedRunRow.run_id).where(ImportedRunRow.origin == origin)
         sources = select(RunRow.source).where(RunRow.scope_id == scope_id, col(RunRow.id).not_in(from_origin))
         imported = select(ImportedRunRow.their_id).where(ImportedRunRow.origin == origin)
         sessions = select(SessionRow.session_id, SessionRow.id).where(SessionRow.scope_id == scope_id)
         windows = select(WindowRow.source, WindowRow.key, WindowRow.id).where(WindowRow.scope_id == scope_id)
-        return cls(
-            scope,
-            scope_id,
-            origin,
-            frozenset(transaction.exec(sources.distinct())),
-            frozenset(transaction.exec(imported)),
-            {session_id: key for session_id, key in transaction.exec(sessions).all() if key},
-            {(source, key): window_id for source, key, window_id in transaction.exec(windows).all() if window_id},
-        )
+        self.sources = frozenset(transaction.exec(sources.distinct()))
+        self.imported = frozenset(transaction.exec(imported))
+        self.sessions = {session_id: key for session_id, key in transaction.exec(sessions).all() if key}
+        self.windows = {(source, key): id_ for source, key, id_ in transaction.exec(windows).all() if id_}
 
     def why_not(self, line: Line) -> str | None:
         """Return why a run is not imported; None if it is.

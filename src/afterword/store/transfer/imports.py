@@ -25,10 +25,8 @@ from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, scope_rows
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
-from afterword.store.database.inserts import insert_missing, insert_numbered, insert_rows
-from afterword.store.database.statements import chunks
-from afterword.store.findings.finding_rows import findings_source, is_finding_forgotten
-from afterword.store.findings.finding_table import FindingRow
+from afterword.store.database.statements import chunks, insert_missing, insert_numbered, insert_rows
+from afterword.store.findings.finding_rows import FindingRow, findings_source, is_finding_forgotten
 from afterword.store.forgetting.tombstone_replay import ChangedTurns, changed_turns, has_unchanged_quotes
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_key,
@@ -51,9 +49,9 @@ from afterword.store.tables import (
     WindowAssertionRow,
     WindowRow,
 )
-from afterword.store.transfer import export_reader
+from afterword.store.transfer import export_lines
+from afterword.store.transfer.export_lines import mask_line
 from afterword.store.transfer.imported_runs import RunImport, stored_values
-from afterword.store.transfer.line_masking import mask_line
 from afterword.telemetry import Stage
 
 Work = Callable[[Session, Sequence[Line]], None]
@@ -80,8 +78,8 @@ async def import_file(store: Store, path: Path) -> ImportResult:
     Raises `FileInvalid` if it is no such file, or of a newer version, damaged or cut short. What came before the damage
     stays; importing the whole file goes on from there.
     """
-    running = _Import(store, path, origin=str(export_reader.read_head(path).get("origin")))
-    for kind, lines in export_reader.read_groups(path):
+    running = _Import(store, path, origin=str(export_lines.read_head(path).get("origin")))
+    for kind, lines in export_lines.read_groups(path):
         await running.write(kind, [mask_line(kind, line, store.privacy) for line in lines])
     await store.write(lambda transaction: analyze(transaction.connection()))
     return running.result
@@ -152,21 +150,16 @@ class _Import:
     def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
         self._scope, self._changed, self._runs = Scope.parse(line["scope"]), {}, []
-        self._forgotten_sessions = set()
-        self._is_in_scope = True
-        self._lock_scope(transaction)
+        self._forgotten_sessions, self._is_in_scope = set(), True
+        # Nobody can forget anything of the scope during the transaction.
+        scope_rows.lock_scope(transaction, self._scope)
         row = scope_rows.scope_row(transaction, self._scope)
         if row is not None and not row.revision:
             row.policy, row.zone = line["policy"], line["zone"]
             row.findings, row.other_people = line["findings"], line["other_people"]
-            transaction.add(row)
-
-    def _lock_scope(self, transaction: Session) -> int:
-        """Return the key of the scope's row. Nobody can forget anything of the scope during the transaction."""
-        return scope_rows.lock_scope(transaction, self._scope)
 
     def _write_sessions(self, transaction: Session, lines: Sequence[Line]) -> None:
-        scope_id, names = self._lock_scope(transaction), [line["session_id"] for line in lines]
+        scope_id, names = scope_rows.lock_scope(transaction, self._scope), [line["session_id"] for line in lines]
         here = stored_values(transaction, col(SessionRow.session_id), names, SessionRow.scope_id == scope_id)
         forgotten = read_forgotten_by_session(transaction, self._scope, names)
         rows, states, turns = [], [], []
@@ -182,8 +175,9 @@ class _Import:
                 states.append(state)
                 turns.append(remaining)
         keys = insert_numbered(transaction, SessionRow, rows)
-        turn_rows = [_turn_row(turn, key) for key, of_key in zip(keys, turns, strict=True) for turn in of_key]
-        insert_rows(transaction, TurnRow, turn_rows)
+        turn_rows = [{**turn, "session_pk": key} for key, of_key in zip(keys, turns, strict=True) for turn in of_key]
+        # What follows from the text of a turn is made here, whatever the file says.
+        insert_rows(transaction, TurnRow, [{**row, **derived_turn_values(turn_of(_as_row(row)))} for row in turn_rows])
         state_rows = [{**state, "session_pk": key} for key, state in zip(keys, states, strict=True) if state]
         insert_rows(transaction, StateRow, state_rows)
         self.result.imported["sessions"] += len(rows)
@@ -204,7 +198,7 @@ class _Import:
         return state, [{**turn, "text": new.text} for turn, new in zip(turns, after, strict=True)]
 
     def _write_assertions(self, transaction: Session, lines: Sequence[Line]) -> None:
-        scope_id = self._lock_scope(transaction)
+        scope_id = scope_rows.lock_scope(transaction, self._scope)
         forgotten = read_forgotten(transaction, self._scope)
         rows, evidence_rows = [], []
         for line in lines:
@@ -226,7 +220,7 @@ class _Import:
         return forgotten.covers(said) or not has_unchanged_quotes(said, self._changed)
 
     def _write_windows(self, transaction: Session, lines: Sequence[Line]) -> None:
-        scope_id = self._lock_scope(transaction)
+        scope_id = scope_rows.lock_scope(transaction, self._scope)
         insert_missing(transaction, WindowRow, [_new_row(line, scope_id) for line in lines])
         of_scope = select(WindowRow).where(WindowRow.scope_id == scope_id)
         ids = {
@@ -268,7 +262,7 @@ class _Import:
         return any(text is not None and quote not in text for text, quote in changed)
 
     def _write_verdicts(self, transaction: Session, lines: Sequence[Line]) -> None:
-        scope_id = self._lock_scope(transaction)
+        scope_id = scope_rows.lock_scope(transaction, self._scope)
         names = [line[name] for line in lines for name in ("earlier_id", "later_id")]
         here = stored_values(transaction, col(AssertionRow.id), names)
         rows = [
@@ -281,7 +275,7 @@ class _Import:
 
     def _end_scope(self, transaction: Session, _: Sequence[Line]) -> None:
         """Insert the runs of the scope that are not here yet, and derive its facts."""
-        run_import = RunImport.of(transaction, self._scope, self._lock_scope(transaction), self._origin)
+        run_import = RunImport(transaction, self._scope, scope_rows.lock_scope(transaction, self._scope), self._origin)
         new = []
         for line in self._runs:
             why_not = run_import.why_not(line)
@@ -290,17 +284,11 @@ class _Import:
             else:
                 (self.result.forgotten if why_not == "forgotten" else self.result.here_already)["runs"] += 1
         if new:
-            compose_stored_texts(transaction.connection(), self._lock_scope(transaction))
+            compose_stored_texts(transaction.connection(), scope_rows.lock_scope(transaction, self._scope))
             transaction.expire_all()
             run_import.insert(transaction, new)
             ledger.derive_facts(transaction, self._scope)
         self.result.imported["runs"] += len(new)
-
-
-def _turn_row(turn: Line, session_pk: int) -> Line:
-    """Return the columns of a turn. What follows from its text is made here, whatever the file says."""
-    columns = {**turn, "session_pk": session_pk}
-    return {**columns, **derived_turn_values(turn_of(_as_row(columns)))}
 
 
 def _as_row(values: Line) -> Any:

@@ -1,42 +1,92 @@
-"""Find the statements that must be forgotten together with the chosen ones: equal ones, withdrawals, confirmations."""
+"""Which statements are forgotten: those that people asked to forget, and those that must go together with others.
+
+These are equal ones, withdrawals and confirmations. A request hides at once, and erases by itself after a while.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
-from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct
 from afterword.facts.scopes import Scope
-from afterword.facts.validity.timeline import erased_ids
 from afterword.facts.words import folded
-from afterword.privacy.blanking import mentions_phrase
 from afterword.store import lookup
 from afterword.store.database.statements import chunks, fetch_where_in
+from afterword.store.fact_ids import overlap, share_value
+from afterword.store.ledger import RunStatus
+from afterword.store.scope_rows import scope_key
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
     FactAssertionRow,
     FactRow,
     RunRow,
+    RunVerdictRow,
     RunWindowRow,
     VerdictRow,
     WindowAssertionRow,
 )
 
+WAIT = timedelta(days=1)
+"""How long what somebody asked to be forgotten is hidden before it is erased by itself."""
 
-def ids_requested_to_forget(assertions: Sequence[Assertion], verdicts: Sequence[Verdict]) -> frozenset[str]:
-    """Return the ids of the statements that somebody has asked to forget, and of the requests themselves."""
-    erased = erased_ids(assertions, verdicts)
-    requests = {said.id for said in assertions if said.act is SpeechAct.ERASE}
-    fulfilled = {
-        verdict.later_id
-        for verdict in verdicts
-        if verdict.later_id in requests and verdict.earlier_id in erased and verdict.relation is Relation.RETRACTS
-    }
-    return erased | fulfilled
+
+@dataclass(frozen=True, slots=True)
+class EraseRequest:
+    """A request to erase that is in force. `erased_ids` are the statements that it hides since `hidden_since`."""
+
+    request: Assertion
+    erased_ids: tuple[str, ...]
+    hidden_since: datetime
+
+    @property
+    def id(self) -> str:
+        """What `decide` takes."""
+        return f"erase:{self.request.id}"
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of the hidden statements and of the request."""
+        return frozenset({*self.erased_ids, self.request.id})
+
+
+def read_erase_requests(transaction: Session, scope: Scope, *, until: datetime | None = None) -> list[EraseRequest]:
+    """Return the requests of a scope that are in force, oldest first; those that hide since `until` or before."""
+    of_scope = AssertionRow.scope_id == scope_key(transaction, scope)
+    asking_ids = list(
+        transaction.exec(select(AssertionRow.id).where(of_scope, AssertionRow.act == str(SpeechAct.ERASE)))
+    )
+    if not asking_ids:
+        return []  # of most scopes, without reading all that is known
+    known = lookup.read_knowledge(transaction, scope)
+    asking = [known.by_id[id_] for id_ in asking_ids if id_ in known.by_id]
+    hidden: dict[str, list[str]] = {said.id: [] for said in asking}
+    for earlier_id, retirements in known.judged_pairs(hidden).retirements.items():
+        for later_id, relation in retirements:
+            if relation is Relation.RETRACTS and later_id in hidden:
+                hidden[later_id].append(earlier_id)
+    # The first applied run that takes something back by a request was applied then.
+    applied = (
+        select(VerdictRow.later_id, func.min(RunRow.applied_at))
+        .join(RunVerdictRow, col(RunVerdictRow.verdict_key) == col(VerdictRow.key))
+        .join(RunRow, col(RunRow.id) == col(RunVerdictRow.run_id))
+        .where(VerdictRow.scope_id == scope_key(transaction, scope), VerdictRow.relation == str(Relation.RETRACTS))
+        .where(RunRow.status == RunStatus.APPLIED, col(RunRow.applied_at).is_not(None))
+        .group_by(VerdictRow.later_id)
+    )
+    since = {later_id: applied_at for later_id, applied_at in transaction.exec(applied) if applied_at is not None}
+    requests = [
+        EraseRequest(said, tuple(hidden[said.id]), since[said.id])
+        for said in asking
+        if hidden[said.id] and said.id in since
+    ]
+    requests.sort(key=lambda request: (request.hidden_since, request.request.order))
+    return [request for request in requests if until is None or request.hidden_since <= until]
 
 
 def with_equal_statements(
@@ -51,7 +101,15 @@ def with_equal_statements(
     chosen = {row.id: row for row in rows if row.scope_id == scope_id}
     for row in list(chosen.values()):
         if row.value:
-            chosen.update(_with_same_value(transaction, row, until))
+            same_slot = select(AssertionRow).where(
+                AssertionRow.scope_id == row.scope_id,
+                AssertionRow.subject_key == row.subject_key,
+                AssertionRow.attribute_key == row.attribute_key,
+            )
+            if until is not None:
+                same_slot = same_slot.where(AssertionRow.said_at <= until)
+            others = (other for other in transaction.exec(same_slot) if folded(other.value) == folded(row.value))
+            chosen.update((other.id, other) for other in others)
     chosen.update(_with_same_quote(transaction, scope_id, chosen))
     chosen.update(_withdrawals(transaction, scope_id, chosen))
     return chosen
@@ -87,17 +145,6 @@ def confirmed_ids(transaction: Session, scope_id: int, session_id: str) -> list[
     return list(transaction.exec(query))
 
 
-def _with_same_value(transaction: Session, row: AssertionRow, until: datetime | None) -> dict[str, AssertionRow]:
-    same_slot = select(AssertionRow).where(
-        AssertionRow.scope_id == row.scope_id,
-        AssertionRow.subject_key == row.subject_key,
-        AssertionRow.attribute_key == row.attribute_key,
-    )
-    if until is not None:
-        same_slot = same_slot.where(AssertionRow.said_at <= until)
-    return {other.id: other for other in transaction.exec(same_slot) if folded(other.value) == folded(row.value)}
-
-
 def _with_same_quote(
     transaction: Session, scope_id: int, chosen: Mapping[str, AssertionRow]
 ) -> dict[str, AssertionRow]:
@@ -115,18 +162,9 @@ def _with_same_quote(
         )
         for row, evidence in transaction.exec(query).all():
             others = quotes.get((session_id, evidence.turn or 0), ())
-            if any(_overlap(evidence, other) and _share_value(row.value, value) for other, value in others):
+            if any(overlap(evidence, other) and share_value(row.value, value) for other, value in others):
                 same[row.id] = row
     return same
-
-
-def _overlap(first: EvidenceRow, second: EvidenceRow) -> bool:
-    first_start, second_start = first.start or 0, second.start or 0
-    return first_start < second_start + len(second.quote) and second_start < first_start + len(first.quote)
-
-
-def _share_value(first: str, second: str) -> bool:
-    return bool(first) and bool(second) and (mentions_phrase(first, second) or mentions_phrase(second, first))
 
 
 def _withdrawals(transaction: Session, scope_id: int, chosen: Mapping[str, AssertionRow]) -> dict[str, AssertionRow]:
@@ -157,9 +195,3 @@ def fact_members(transaction: Session, scope_id: int) -> dict[str, set[str]]:
     for fact_id, assertion_id in transaction.exec(query.where(FactRow.scope_id == scope_id)):
         members[fact_id].add(assertion_id)
     return members
-
-
-def hidden_fact_ids(transaction: Session, scope: Scope, hidden: Collection[str]) -> set[str]:
-    """Return the first-said statement of each fact of which all statements are hidden."""
-    members = lookup.read_knowledge(transaction, scope).judged_pairs(hidden).members
-    return {root for root, statements in members.items() if all(said.id in hidden for said in statements)}

@@ -1,7 +1,12 @@
-"""Merging scopes whose names are equal in NFC. Older versions kept such names apart."""
+"""What an upgrade does to stored scopes besides migrations.
+
+Facts are derived again where the rules by which they are derived have changed. Scopes whose names are equal in NFC are
+merged, since older versions kept such names apart.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -9,15 +14,59 @@ from uuid import uuid4
 
 from sqlmodel import Session, col, select
 
+from afterword.facts.fact import FactChange, fact_changes
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
 from afterword.store.merging.moves import MERGE, RENAME, has_sources, move_everything, record_move
 from afterword.store.proposals import Proposal
-from afterword.store.scope_rows import scope_of_row, scope_row
+from afterword.store.scope_rows import (
+    DERIVATION,
+    lock_scope,
+    raise_revision,
+    record_changed_facts,
+    scope_of_row,
+    scope_row,
+    version_of,
+)
 from afterword.store.tables import ScopeRow
 
 if TYPE_CHECKING:
     from afterword.store.database.engine import Store
+
+SOURCE = "derivation"
+
+
+async def derive_outdated_scopes(store: Store) -> Mapping[Scope, tuple[FactChange, ...]]:
+    """Derive the facts of all scopes that older rules derived; return the facts that changed, where any did.
+
+    Each scope has a transaction of its own. What was interrupted goes on at the next upgrade.
+    """
+
+    def outdated(transaction: Session) -> list[Scope]:
+        rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.derivation) < DERIVATION))
+        return [scope_of_row(row) for row in rows]
+
+    def derive(scope: Scope, transaction: Session) -> tuple[FactChange, ...]:
+        scope_id, at = lock_scope(transaction, scope), datetime.now(UTC)
+        row = transaction.get_one(ScopeRow, scope_id)
+        if row.derivation >= DERIVATION:
+            return ()
+        before = lookup.read_facts(transaction, scope, at=at)
+        fact_ids = ledger.derive_facts(transaction, scope)
+        row.derivation = DERIVATION
+        transaction.flush()
+        if fact_ids:
+            raise_revision(transaction, scope_id)
+            version = version_of(transaction, scope)
+            record_changed_facts(transaction, scope_id, version, source=SOURCE, fact_ids=fact_ids, is_unlinked=False)
+        return fact_changes(before, lookup.read_facts(transaction, scope, at=at))
+
+    changes: dict[Scope, tuple[FactChange, ...]] = {}
+    for scope in await store.read(outdated):
+        changed = await store.write(partial(derive, scope))
+        if changed:
+            changes[scope] = changed
+    return changes
 
 
 async def merge_scope_forms(store: Store) -> tuple[Scope, ...]:
@@ -68,5 +117,4 @@ def _take_settings(transaction: Session, scope: Scope, into: Scope, *, is_rename
         row.policy, row.zone = former.policy, former.zone
     if row.paused_at is None:
         row.paused_at, row.sessions_not_kept = former.paused_at, former.sessions_not_kept
-    transaction.add(row)
     transaction.flush()

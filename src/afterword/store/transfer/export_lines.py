@@ -1,0 +1,258 @@
+"""The lines of an export file: reading them in groups, checking what each kind holds, and masking secrets in them.
+
+Only at its end a file is known to be complete. The store that wrote it may have masked less, or somebody may have
+edited it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+from sqlmodel import SQLModel
+
+from afterword.errors import FileInvalid
+from afterword.facts.findings import FindingPolicy
+from afterword.facts.local_time import read_zone
+from afterword.facts.scopes import Scope
+from afterword.privacy.policy import Privacy
+from afterword.store.findings.finding_rows import FindingRow
+from afterword.store.forgetting.tombstone_replay import check_tombstone_line
+from afterword.store.json_lines import Line, LineShape, parse_columns, parse_shape, read_lines
+from afterword.store.ledger import RunStatus
+from afterword.store.rows import check_state, pack_state, pack_transcript, turn_of, unpack_state, unpack_transcript
+from afterword.store.scope_rows import Policy
+from afterword.store.sessions import Progress
+from afterword.store.tables import (
+    AssertionRow,
+    EvidenceRow,
+    RejectionRow,
+    RunRow,
+    SessionRow,
+    StateRow,
+    TurnRow,
+    VerdictRow,
+    WindowRow,
+)
+
+FORMAT, VERSION = "afterword export", 1
+LINES_AT_ONCE = 1_000
+LETTERS_AT_ONCE = 2_000_000
+"""The most text of a group of lines. The line of a session is long: it holds all turns and the state."""
+
+
+def read_head(path: Path) -> Line:
+    """Return the first line. Raises `FileInvalid` if the file is no export, or one of another version."""
+    try:
+        head: Line = next(read_lines(path, dict), (1, 0, {}))[2]
+    except FileInvalid as error:
+        raise FileInvalid(f"{error}; `afterword import --from KIND` reads the files of other libraries") from None
+    if head.get("format") != FORMAT:
+        raise FileInvalid("this is no export of afterword; `afterword import --from KIND` reads those of others")
+    if head.get("version") != VERSION:
+        raise FileInvalid(f"the export is of version {head.get('version')}, this program reads {VERSION}; upgrade it")
+    return head
+
+
+def read_groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
+    """Yield the lines between the first and the last in groups of one kind, each with its kind.
+
+    Raises `FileInvalid` if the file is damaged or cut short, after everything before the damage was yielded.
+    """
+    for kind, sized_lines in groupby(_lines_between(path), key=lambda sized_line: str(sized_line[1]["row"])):
+        group: list[Line] = []
+        letters = 0
+        for size, line in sized_lines:
+            group.append(line)
+            letters += size
+            if len(group) == LINES_AT_ONCE or letters > LETTERS_AT_ONCE or kind in ("scope", "end"):
+                yield kind, group
+                group, letters = [], 0
+        if group:
+            yield kind, group
+
+
+def _lines_between(path: Path) -> Iterator[tuple[int, Line]]:
+    """Yield the lines between the first and the last, with their sizes."""
+    count, is_complete = -1, False
+    for _, size, line in read_lines(path, parse_line):
+        if line["row"] == "foot":
+            is_complete = line.get("lines") == count
+            continue
+        count += 1
+        if count:
+            yield size, line
+    if not is_complete:
+        raise FileInvalid(f"{path} is cut short after {count} lines; import the whole file, it goes on from there")
+
+
+_VALUE: Any = Field(strict=False)
+"""A field that holds the value of a member of an enumeration."""
+
+
+class _ScopeShape(LineShape):
+    scope: str
+    policy: Policy = _VALUE
+    zone: str | None = None
+    findings: dict[str, Any] | None = None
+    other_people: bool | None = None
+
+
+class _SessionShape(LineShape):
+    progress: Progress = _VALUE
+    turns: list[dict[str, Any]]
+    state: dict[str, Any] | None = None
+
+
+class _AssertionShape(LineShape):
+    evidence: list[dict[str, Any]]
+
+
+class _WindowShape(LineShape):
+    assertions: list[str]
+    rejections: list[dict[str, Any]]
+    findings: list[dict[str, Any]] = Field(default_factory=list)
+
+
+class _RunShape(LineShape):
+    id: int
+    status: RunStatus = _VALUE
+    session_id: str | None = None
+    windows: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+    verdicts: list[str]
+
+
+_TABLES: dict[str, type[SQLModel]] = {
+    "session": SessionRow,
+    "assertion": AssertionRow,
+    "window": WindowRow,
+    "verdict": VerdictRow,
+    "run": RunRow,
+}
+_SHAPES: dict[str, type[LineShape]] = {
+    "scope": _ScopeShape,
+    "session": _SessionShape,
+    "assertion": _AssertionShape,
+    "window": _WindowShape,
+    "run": _RunShape,
+}
+_PARTS: dict[str, type[SQLModel]] = {
+    "turns": TurnRow,
+    "evidence": EvidenceRow,
+    "rejections": RejectionRow,
+    "findings": FindingRow,
+}
+
+
+def parse_line(line: Line) -> Line:
+    """Return a line with its parts parsed, and the columns of its row as "columns".
+
+    Raises `FileInvalid` and `ScopeInvalid`.
+    """
+    kind, parsed = line["row"], dict(check_tombstone_line(line))
+    if kind in _SHAPES:
+        parsed |= dict(parse_shape(_SHAPES[kind], line, kind))
+    if kind in _TABLES:
+        parsed["columns"] = parse_columns(_TABLES[kind], line)
+    for name, table in _PARTS.items():
+        if isinstance(parsed.get(name), list) and kind in _SHAPES:
+            parsed[name] = [parse_columns(table, part) for part in parsed[name]]
+    _check_parts(kind, parsed)
+    return parsed
+
+
+def _check_zone(name: str | None) -> None:
+    try:
+        read_zone(name or "UTC")
+    except ValueError as error:
+        raise FileInvalid(f"scope.zone: {error}") from None
+
+
+def _check_parts(kind: str, parsed: Line) -> None:
+    """Check what a line of this kind holds beside columns; the saved state of a session is parsed."""
+    if kind == "scope":
+        Scope.parse(parsed["scope"])
+        _check_zone(parsed["zone"])
+        if parsed["findings"] is not None:
+            _check_finding_policy(parsed["findings"])
+    if kind == "session" and parsed["state"] is not None:
+        parsed["state"] = parse_columns(StateRow, parsed["state"])
+        check_state(parsed["state"]["content"])
+    if kind == "run" and parsed["columns"]["transcript"] is not None:
+        unpack_transcript(parsed["columns"]["transcript"])
+
+
+def _check_finding_policy(stored: Line) -> None:
+    try:
+        FindingPolicy.from_json(stored)
+    except (KeyError, TypeError, ValueError):
+        raise FileInvalid("the settings for findings of agents cannot be read") from None
+
+
+_ASSERTION_TEXTS = ("value", "statement", "subject", "limited_to", "outcome", "former_name")
+
+
+def mask_line(kind: str, line: Line, privacy: Privacy) -> Line:
+    """Return a parsed line without secrets and without what was said off the record."""
+    if kind == "session":
+        return _masked_session(line, privacy)
+    if kind == "assertion":
+        return _masked_assertion(line, privacy)
+    if kind == "window":
+        rejections = [_masked_values(row, privacy, "statement", "detail") for row in line["rejections"]]
+        findings = [_masked_finding(row, privacy) for row in line.get("findings", ())]
+        return {**line, "rejections": rejections, "findings": findings}
+    if kind == "verdict":
+        return {**line, "columns": _masked_values(line["columns"], privacy, "reason", "remainder")}
+    if kind == "run" and line["columns"]["transcript"] is not None:
+        transcript = unpack_transcript(line["columns"]["transcript"])
+        masked = pack_transcript(replace(transcript, turns=privacy.mask_turns(transcript.turns)))
+        return {**line, "columns": {**line["columns"], "transcript": masked}}
+    return line
+
+
+def _masked_session(line: Line, privacy: Privacy) -> Line:
+    turns = [turn_of(TurnRow(**turn)) for turn in line["turns"]]
+    masked = privacy.mask_turns(turns)
+    shown = [{**columns, "text": turn.text} for columns, turn in zip(line["turns"], masked, strict=True)]
+    state = line["state"]
+    if state is not None:
+        content = unpack_state(state["content"])
+        without_secrets = privacy.mask_state(content, line["columns"]["humans"])
+        if without_secrets != content:
+            state = {**state, "content": pack_state(without_secrets)}
+    return {**line, "turns": shown, "state": state}
+
+
+def _masked_assertion(line: Line, privacy: Privacy) -> Line:
+    columns, evidence = line["columns"], line["evidence"]
+    texts = [columns[name] or "" for name in _ASSERTION_TEXTS]
+    quotes = [cited["quote"] or "" for cited in evidence]
+    masked = privacy.mask_fields(columns["attribute"], *texts, *quotes)
+    shown = {name: text or columns[name] for name, text in zip(_ASSERTION_TEXTS, masked, strict=False)}
+    cited = zip(evidence, masked[len(_ASSERTION_TEXTS) :], strict=True)
+    return {**line, "columns": {**columns, **shown}, "evidence": [{**row, "quote": quote} for row, quote in cited]}
+
+
+def _masked_finding(row: Line, privacy: Privacy) -> Line:
+    quotes = [piece["quote"] for piece in row["evidence"]]
+    statement, topic, agent, source, *masked = privacy.mask_fields(
+        "agent finding", row["statement"], row["topic"], row["agent"], row["source"] or "", *quotes
+    )
+    evidence = [{**piece, "quote": quote} for piece, quote in zip(row["evidence"], masked, strict=True)]
+    return {
+        **row,
+        "statement": statement,
+        "topic": topic,
+        "agent": agent,
+        "source": source or None,
+        "evidence": evidence,
+    }
+
+
+def _masked_values(row: Any, privacy: Privacy, *names: str) -> Any:
+    return {**row, **{name: privacy.mask_text(row[name]) for name in names if row.get(name)}}
