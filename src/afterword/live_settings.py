@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from afterword.agents.memory_settings import MemorySettings, SessionProcessor, register_sources
-from afterword.agents.store_reference import StoreReference
+from afterword.agents.memory_settings import MemorySettings, SessionProcessor, StoreReference, register_sources
 from afterword.recall.vectors import Embedder, LocalEmbedder
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import afterword
 from afterword import Afterword, ProcessingOptions
-from afterword.agents.store_reference import SharedStore
+from afterword.agents.memory_settings import SharedStore
 from afterword.client.arguments import EVERY_STATUS
 from afterword.errors import StoreUnreachable
 from afterword.facts.scopes import Scope

@@ -9,7 +9,7 @@ import pytest
 from autogen_core.memory import Memory
 
 from afterword.agents.memory import FactMemory
-from afterword.agents.store_reference import FromEnvironment
+from afterword.agents.memory_settings import FromEnvironment
 from afterword.errors import StoreError
 from afterword.store.database.engine import Store
 from kept import text, texts

@@ -15,7 +15,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword import FactMemory, record_session
 from afterword.agents.agent_framework import FactMemoryProvider
-from afterword.agents.store_reference import StoreReference
+from afterword.agents.memory_settings import StoreReference
 from afterword.recall.block import OPENING
 from conversing import TOOLS
 from framework_agents import ScriptedClient

@@ -17,7 +17,7 @@ from autogen_core import CancellationToken
 from autogen_core.models import RequestUsage
 from pydantic import BaseModel, Field, computed_field
 
-from afterword.agents.store_reference import named_scope
+from afterword.agents.memory_settings import named_scope
 from afterword.extractors.extractor import Extractor, Rejection, Usage
 from afterword.extractors.grounding import ground
 from afterword.extractors.named_secrets import NamedSecrets

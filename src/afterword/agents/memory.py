@@ -26,18 +26,21 @@ from afterword.agents.memory_content import (
     search_result,
     text_of_content,
 )
-from afterword.agents.memory_settings import FactMemoryConfig, MemorySettings, memory_settings, utc_now
-from afterword.agents.placement import enter_conversation, latest_question, place_block, user_texts
-from afterword.agents.shared_recall import facts_beside, recall_of_scopes
-from afterword.agents.store_reference import (
+from afterword.agents.memory_settings import (
+    FactMemoryConfig,
+    MemorySettings,
     SharedStore,
     StoreReference,
     additional_scopes,
     dump_store_reference,
     load_store,
+    memory_settings,
     named_scope,
     resolve_url,
+    utc_now,
 )
+from afterword.agents.placement import enter_conversation, latest_question, place_block, user_texts
+from afterword.agents.shared_recall import facts_beside, recall_of_scopes
 from afterword.agents.turn_guard import TurnGuard
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact

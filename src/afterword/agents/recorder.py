@@ -12,8 +12,13 @@ from typing import Any, Protocol, TypeVar
 from sqlmodel import Session
 
 from afterword import telemetry
-from afterword.agents.memory_settings import SessionProcessor, chosen_processor
-from afterword.agents.store_reference import StoreReference, named_scope, opened_store
+from afterword.agents.memory_settings import (
+    SessionProcessor,
+    StoreReference,
+    chosen_processor,
+    named_scope,
+    opened_store,
+)
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript

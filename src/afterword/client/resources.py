@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlmodel import Session
 
-from afterword.agents.store_reference import SharedStore
+from afterword.agents.memory_settings import SharedStore
 from afterword.composition import ExtractorAndJudge, configured_tracker, embedder, open_extractor_and_judge
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from sqlmodel import Session
 
+from afterword.agents.memory_settings import additional_scopes
 from afterword.agents.shared_recall import recall_of_scopes
-from afterword.agents.store_reference import additional_scopes
 from afterword.client.arguments import (
     Instant,
     Several,

@@ -11,6 +11,7 @@ from typing import TypeVar
 from sqlmodel import Session
 
 from afterword.client.arguments import scope_of
+from afterword.client.background import defer, migrate, open_schedule, run_worker
 from afterword.client.forgetting import retain
 from afterword.client.processing import ProcessingOptions
 from afterword.client.queries import audit_page
@@ -152,8 +153,6 @@ class StoreUpkeep:
 
     async def migrate(self) -> tuple[str | None, str]:
         """Bring the tables up to date, and return the versions before and after. Raises `StoreTooNew`."""
-        from afterword.client.background import migrate
-
         return await migrate(self._resources)
 
     async def merge_scope_forms(self) -> tuple[Scope, ...]:
@@ -176,8 +175,6 @@ class StoreUpkeep:
 
     async def run_due_jobs(self, *, halt: Halt | None = None) -> tuple[JobReport, ...]:
         """Do the periodic jobs that are due now, and return what came of each; loads APScheduler."""
-        from afterword.client.background import open_schedule
-
         async with open_schedule(self._resources, halt or Halt(), lambda _: None) as schedule:
             return await schedule.run_once()
 
@@ -192,8 +189,6 @@ class StoreUpkeep:
 
         Several processes share the work. `on_begin` is told the store, `on_end` what came of each job.
         """
-        from afterword.client.background import open_schedule
-
         async with open_schedule(self._resources, halt or Halt(), on_end) as schedule:
             on_begin(schedule.store.shown_url)
             await schedule.run()
@@ -203,8 +198,6 @@ class StoreUpkeep:
 
         Raises `ArgumentInvalid` unless the store is PostgreSQL and `afterword[workers]` is installed.
         """
-        from afterword.client.background import defer
-
         return await defer(self._resources)
 
     async def run_worker(
@@ -216,8 +209,6 @@ class StoreUpkeep:
 
         Raises `ArgumentInvalid` as `defer` does.
         """
-        from afterword.client.background import run_worker
-
         if concurrency < 1:
             raise ArgumentInvalid(f"concurrency={concurrency} is too small; give 1 or more")
         return await run_worker(self._resources, concurrency=concurrency, once=once, on_begin=on_begin)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
-from urllib.parse import unquote_to_bytes
 
 from fastapi import Depends, Header, Path, Request
 from fastapi.responses import JSONResponse
@@ -16,25 +14,10 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
-from starlette.types import Scope as RequestScope
 
 from afterword import Afterword, ApiKey, RunEffect, Scope, ScopeMemory
 from afterword.errors import AfterwordError, NotFound, ScopeInvalid
 from afterword.server.problems import Refused, status_of
-
-
-def routable_path(scope: RequestScope) -> str:
-    """Return the path with every segment decoded but for slashes and percent signs, so that an id may hold a slash.
-
-    `path_part` decodes those.
-    """
-    raw = scope.get("raw_path")
-    if not raw:
-        return str(scope["path"])
-    still_encoded = re.sub(rb"%(2[fF]|25)", rb"%25\1", raw.split(b"?", 1)[0])
-    with suppress(UnicodeDecodeError):
-        return unquote_to_bytes(still_encoded).decode("utf-8")
-    return "/not-utf-8"
 
 
 def path_part(text: str) -> str:

@@ -20,10 +20,9 @@ from afterword.server import admin_routes, memory_routes, session_routes
 from afterword.server.access import Service, caller, memory_in_path, own_memory
 from afterword.server.background import Background
 from afterword.server.contents import ProblemDetails
-from afterword.server.guard import Guard
 from afterword.server.mcp.http import MCP_HEADERS, add_mcp
 from afterword.server.pages.mount import add_pages
-from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, add_handlers, problem
+from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, Guard, add_handlers, problem
 from afterword.setting_sections import ServerOptions
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

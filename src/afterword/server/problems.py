@@ -1,15 +1,28 @@
-"""Errors as problem details (RFC 9457). No answer holds another caller's words, or the address of the store."""
+"""Errors as problem details (RFC 9457), and what every request passes before the application.
+
+No answer holds another caller's words, or the address of the store.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import http
-from collections.abc import Mapping
+import logging
+import re
+import secrets
+import time
+import traceback
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from afterword.client import values
 from afterword.errors import (
@@ -85,3 +98,124 @@ async def _answer_error(_: Request, error: Exception) -> JSONResponse:
             # The message of a fault of the store names its address.
             return problem(status, UNAVAILABLE if status == 503 else str(error), headers=headers)
     raise error
+
+
+_log = logging.getLogger(__name__)
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+"""Headers of every answer that does not set them itself."""
+
+
+class _BodyTooLargeError(Exception):
+    """The body is longer than allowed."""
+
+
+class Guard:
+    """ASGI middleware around the whole application."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str], longest_body_bytes: int, body_timeout_s: float) -> None:
+        self._app, self._hosts = app, frozenset(host.lower() for host in hosts)
+        self._longest_body_bytes, self._body_timeout_s = longest_body_bytes, body_timeout_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status, headers = time.perf_counter(), 0, Headers(scope=scope)
+        asked_id = headers.get("x-request-id", "")
+        request_id = asked_id if REQUEST_ID.fullmatch(asked_id) else secrets.token_hex(8)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                nonlocal status
+                status, answered = message["status"], MutableHeaders(scope=message)
+                answered["X-Request-ID"] = request_id
+                for name, text in SECURITY_HEADERS.items():
+                    answered.setdefault(name, text)
+            await send(message)
+
+        try:
+            await self._answer(scope, headers, receive, send_with_headers)
+        except Exception as error:  # noqa: BLE001 - whatever fails, the client gets an answer without the reason
+            # The type and the place are logged and the message is not, since it may hold a user's words.
+            _log.error("request %s failed (%s, %s)", request_id, type(error).__name__, _place(error))
+            if not status:
+                fault = problem(500, "the service failed; the request id says which request")
+                await fault(scope, receive, send_with_headers)
+        finally:
+            took_ms = (time.perf_counter() - began) * 1000
+            route = getattr(scope.get("route"), "path", "-")
+            key = scope.get("state", {}).get("key_id", "-")
+            # The path is not logged, since it names people, and neither is the query.
+            _log.info("%s %s %s %.0f ms %s %s", scope["method"], route, status, took_ms, key, request_id)
+
+    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        if "*" not in self._hosts and _host_name(headers.get("host", "")) not in self._hosts:
+            await problem(421, "this service does not answer for this host")(scope, receive, send)
+            return
+        scope["path"] = routable_path(scope)
+        try:
+            receive = await self._with_body(headers, receive)
+        except _BodyTooLargeError:
+            refusal = 413, f"a body may have {self._longest_body_bytes} bytes"
+        except TimeoutError:
+            refusal = 408, "the body took too long"
+        else:
+            await self._app(scope, receive, send)
+            return
+        await problem(*refusal, headers={"Connection": "close"})(scope, receive, send)
+
+    async def _with_body(self, headers: Headers, receive: Receive) -> Receive:
+        """Read the body, and return what hands it out and then waits for the end of the connection."""
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > self._longest_body_bytes:
+            raise _BodyTooLargeError
+        if length == "0" and "transfer-encoding" not in headers:
+            return receive
+        body = bytearray()
+        message: Message = {"more_body": True}
+        async with asyncio.timeout(self._body_timeout_s):
+            while message.get("more_body", False):
+                message = await receive()
+                body += message.get("body", b"")
+                if len(body) > self._longest_body_bytes:
+                    raise _BodyTooLargeError
+        is_gone = message["type"] == "http.disconnect"
+        waiting = [message if is_gone else {"type": "http.request", "body": bytes(body), "more_body": False}]
+
+        async def receive_again() -> Message:
+            return waiting.pop() if waiting else await receive()
+
+        return receive_again
+
+
+def _host_name(host: str) -> str:
+    return (host[1:].partition("]") if host.startswith("[") else host.partition(":"))[0].lower()
+
+
+def _place(error: BaseException) -> str:
+    """Return the file and the line that raised an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "-"
+
+
+def routable_path(scope: Scope) -> str:
+    """Return the path with every segment decoded but for slashes and percent signs, so that an id may hold a slash.
+
+    `path_part` decodes those.
+    """
+    raw = scope.get("raw_path")
+    if not raw:
+        return str(scope["path"])
+    still_encoded = re.sub(rb"%(2[fF]|25)", rb"%25\1", raw.split(b"?", 1)[0])
+    with suppress(UnicodeDecodeError):
+        return unquote_to_bytes(still_encoded).decode("utf-8")
+    return "/not-utf-8"

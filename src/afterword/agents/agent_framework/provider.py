@@ -25,9 +25,15 @@ from afterword.agents.agent_framework.session_record import (
     transcript_digests,
 )
 from afterword.agents.memory import FactMemory
-from afterword.agents.memory_settings import SessionProcessor, chosen_processor, utc_now
+from afterword.agents.memory_settings import (
+    SessionProcessor,
+    SharedStore,
+    StoreReference,
+    chosen_processor,
+    named_scope,
+    utc_now,
+)
 from afterword.agents.placement import enter_conversation, latest_question, user_texts
-from afterword.agents.store_reference import SharedStore, StoreReference, named_scope
 from afterword.agents.tools import MemoryTool, RecallTool, RememberTool, WithdrawTool
 from afterword.agents.turn_guard import TurnGuard
 from afterword.errors import ScopeInvalid

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from afterword import telemetry
-from afterword.agents.store_reference import SharedStore, StoreReference, resolve_url
+from afterword.agents.memory_settings import SharedStore, StoreReference, resolve_url
 from afterword.client.process_pool import process_obstacle
 from afterword.client.processing import ProcessingOptions, process
 from afterword.client.resources import Resources
