@@ -59,6 +59,12 @@ from afterword.store.database.urls import shown_url
 
 PROFILE = Path("afterword.toml")
 
+_TOP = """\
+# The settings of afterword. A line that begins with # shows a default: remove the # to change it.
+# Environment variables win over this file. AFTERWORD_STORE__URL, for example, is url of [store].
+# `afterword config` shows what is in force.
+"""
+
 
 class SettingsInvalid(AfterwordError):
     """The profile or an environment variable holds a value that cannot be used. Correct the one that is named."""
@@ -170,13 +176,6 @@ def load() -> Settings:
         raise SettingsInvalid(reason) from None
     except SettingsError as error:
         raise SettingsInvalid(f"an environment variable cannot be used: {error}") from None
-
-
-_TOP = """\
-# The settings of afterword. A line that begins with # shows a default: remove the # to change it.
-# Environment variables win over this file. AFTERWORD_STORE__URL, for example, is url of [store].
-# `afterword config` shows what is in force.
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@ from afterword.store.database.urls import shown_url
 STORE_VARIABLE = "AFTERWORD_STORE__URL"
 _MASK = "***"
 
+BUDGET_TOKENS = 2_000
+TIMEOUT_S = 2.0
+_processor_sources: list[ProcessorOfStore] = []
+
 
 class FromEnvironment(BaseModel):
     """A store whose URL is in an environment variable, for example because it holds a password."""
@@ -114,10 +118,6 @@ async def opened_store(store: StoreReference | None) -> AsyncIterator[Store]:
         yield opened
 
 
-BUDGET_TOKENS = 2_000
-TIMEOUT_S = 2.0
-
-
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
     """The defaults: the store that is opened, the embedder, and the limits of a block."""
@@ -163,7 +163,6 @@ class SessionProcessor(Protocol):
 ProcessorOfStore = Callable[[StoreReference | None], SessionProcessor]
 
 _settings_sources: list[Callable[[], MemorySettings]] = [MemorySettings]
-_processor_sources: list[ProcessorOfStore] = []
 
 
 def register_sources(settings: Callable[[], MemorySettings], processor: ProcessorOfStore) -> None:

@@ -26,6 +26,12 @@ from afterword.recall.block import OPENING
 _NONE: Mapping[Scope, ChatCompletionContext] = MappingProxyType({})
 _conversations: ContextVar[Mapping[Scope, ChatCompletionContext]] = ContextVar("afterword_conversations", default=_NONE)
 
+SOURCE = "afterword_memory"
+"""The source of a block in the user role."""
+_INJECTED = re.compile(
+    rf"\s*(?:{re.escape(OPENING)}\b|(?:#+ )?(?:potentially )?relevant memor(?:y|ies)\b)", re.IGNORECASE
+)
+
 
 def enter_conversation(scope: Scope, context: ChatCompletionContext) -> None:
     """Record that the running task is in this conversation, for the memory of this scope."""
@@ -35,14 +41,6 @@ def enter_conversation(scope: Scope, context: ChatCompletionContext) -> None:
 def current_conversation(scope: Scope) -> ChatCompletionContext | None:
     """Return the conversation of the running task; None if no memory of the scope was queried in it."""
     return _conversations.get().get(scope)
-
-
-SOURCE = "afterword_memory"
-"""The source of a block in the user role."""
-
-_INJECTED = re.compile(
-    rf"\s*(?:{re.escape(OPENING)}\b|(?:#+ )?(?:potentially )?relevant memor(?:y|ies)\b)", re.IGNORECASE
-)
 
 
 async def place_block(

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from afterword.cli.tables import ResponsiveTable
     from afterword.client.values import RefreshResult
 
-
 PIPED_WIDTH = 160
 """How wide tables are if the output is no terminal."""
 STYLES = {"current": "green", "contested": "yellow", "pending": "yellow"}
@@ -33,6 +32,28 @@ NO_PRICE = "no price known"
 NO_PERSON = "no human recognised"
 """The reason that a reader gives where it takes nobody for a person."""
 NAME_PEOPLE = "name the people with `humans` in a manifest, in `process` or in `record_session`"
+
+FAILED, USAGE, OUT_OF_BUDGET, INTERRUPTED = 1, 2, 3, 130
+app = typer.Typer(
+    name="afterword",
+    help="Turn saved AutoGen sessions into dated facts with their evidence, for the next session.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+User = Annotated[str | None, typer.Option("--user", help="The user whose memory it is.")]
+ScopeName = Annotated[
+    str | None, typer.Option("--scope", help="The memory by its full name, for example default/user/mira.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ExtractorKind = Annotated[
+    Literal["rules", "model"] | None,
+    typer.Option("--extractor", help="What finds facts: offline rules or a model (default: as configured)."),
+]
+FactId = Annotated[str, typer.Argument(metavar="FACT", help="The id of a fact, or the beginning of it.")]
+RunId = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run; see `afterword runs`.")]
+T = TypeVar("T")
 
 
 def console(*, to_errors: bool = False) -> Console:
@@ -157,30 +178,6 @@ def spending_text(spent: Spending) -> str:
     return f"{spent.calls:,} calls, {tokens}, {money(spent)}{estimated}"
 
 
-FAILED, USAGE, OUT_OF_BUDGET, INTERRUPTED = 1, 2, 3, 130
-
-app = typer.Typer(
-    name="afterword",
-    help="Turn saved AutoGen sessions into dated facts with their evidence, for the next session.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-
-User = Annotated[str | None, typer.Option("--user", help="The user whose memory it is.")]
-ScopeName = Annotated[
-    str | None, typer.Option("--scope", help="The memory by its full name, for example default/user/mira.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-ExtractorKind = Annotated[
-    Literal["rules", "model"] | None,
-    typer.Option("--extractor", help="What finds facts: offline rules or a model (default: as configured)."),
-]
-FactId = Annotated[str, typer.Argument(metavar="FACT", help="The id of a fact, or the beginning of it.")]
-RunId = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run; see `afterword runs`.")]
-
-
 def _show_version(is_wanted: bool) -> None:
     if is_wanted:
         from afterword import __version__
@@ -211,9 +208,6 @@ def configure_logging(
         from afterword.cli import logs
 
         logs.configure(log_format, log_level)
-
-
-T = TypeVar("T")
 
 
 def chosen_scope(user: str | None, scope: str | None) -> Scope | None:

@@ -52,6 +52,8 @@ LINES = 10
 
 Processing = Callable[[afterword.Afterword, afterword.ProcessingOptions], Awaitable[ProcessingReport]]
 
+QUARANTINED, TOO_MANY = "quarantined", "too_many"
+
 
 def process_interruptibly(
     process: Processing, options: afterword.ProcessingOptions, *, is_quiet: bool
@@ -130,9 +132,6 @@ def handling_signals(handle: Callable[[signal.Signals], None], *signals: signal.
     finally:
         for number in handled:
             loop.remove_signal_handler(number)
-
-
-QUARANTINED, TOO_MANY = "quarantined", "too_many"
 
 
 def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) -> None:

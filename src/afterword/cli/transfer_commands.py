@@ -33,6 +33,8 @@ from afterword.errors import ArgumentInvalid
 if TYPE_CHECKING:
     from afterword import Afterword, Receipt, Scope
 
+STANDARD_OUTPUT = Path("-")
+
 
 @app.command(name="forget")
 def forget_command(
@@ -146,9 +148,6 @@ def _receipt_text(receipt: Receipt) -> str:
 
 def _print_line(pairs: dict[str, object], *, as_json: bool) -> None:
     print_result(pairs, ", ".join(f"{name}: {value}" for name, value in pairs.items()), as_json=as_json)
-
-
-STANDARD_OUTPUT = Path("-")
 
 
 @app.command(name="export")

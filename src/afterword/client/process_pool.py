@@ -38,6 +38,11 @@ LENGTH_BYTES = 8
 BACKGROUND_NICENESS = 10
 """How far the priority of background work is lowered, so that a live agent on a busy machine comes first."""
 
+MANY_SESSIONS = 20
+"""Beyond this many sessions a run that may choose takes one process for each core. Each needs a second to begin."""
+SECONDS_BETWEEN_LOOKS = 0.2
+"""How often a run in several processes looks whether it is to stop."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionShare:
@@ -152,12 +157,6 @@ def _main() -> None:
     finally:
         with suppress(BrokenPipeError):
             output.close()
-
-
-MANY_SESSIONS = 20
-"""Beyond this many sessions a run that may choose takes one process for each core. Each needs a second to begin."""
-SECONDS_BETWEEN_LOOKS = 0.2
-"""How often a run in several processes looks whether it is to stop."""
 
 
 def count_processes(

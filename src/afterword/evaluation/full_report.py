@@ -31,6 +31,19 @@ TITLES = {
 COLUMNS = ("fact_recall", "current_recall", "precision", "update_correct", "wrongly_retired", "not_facts_stored")
 HEAD = ["scenario", "fact recall", "current", "precision", "updates", "wrongly retired", "not-facts", "failed"]
 
+SHOWN = (
+    "fact_recall",
+    "current_recall",
+    "precision",
+    "update_correct",
+    "retracted_gone",
+    "kind_correct",
+    "evidence_ok",
+)
+COLOURS = ("#1b6ca8", "#e08e0b", "#8a8a8a", "#6b4fa0")
+LEFT, WIDTH, BAR, GAP, TOP, RIGHT = 230, 420, 14, 14, 56, 70
+FONT = 'font-family="system-ui, sans-serif" font-size="12"'
+
 
 def full_report(evaluation: Evaluation, chart_file: str) -> str:
     """Return the report: the scorecard, the chart (a file beside it), every scenario, and a list of the misses."""
@@ -145,20 +158,6 @@ def _opinions_json(opinions: OpinionReport) -> Json:
 def markdown_text(text: str) -> str:
     """Return a text on one line, with every character escaped that Markdown would format or take for a cell's end."""
     return re.sub(r"([\\`*_<>|\[\]#])", r"\\\1", one_line(text))
-
-
-SHOWN = (
-    "fact_recall",
-    "current_recall",
-    "precision",
-    "update_correct",
-    "retracted_gone",
-    "kind_correct",
-    "evidence_ok",
-)
-COLOURS = ("#1b6ca8", "#e08e0b", "#8a8a8a", "#6b4fa0")
-LEFT, WIDTH, BAR, GAP, TOP, RIGHT = 230, 420, 14, 14, 56, 70
-FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 
 
 def chart(results: Sequence[Result]) -> str:

@@ -18,6 +18,8 @@ from afterword.facts.fact import Fact, Status
 
 Json = dict[str, Any]
 
+T = TypeVar("T")
+
 
 class Share(NamedTuple):
     """A count `n` out of a total `of`."""
@@ -106,9 +108,6 @@ def _sum(first: Score, other: Score) -> Score:
 def _sums(shares: Mapping[str, Share], others: Mapping[str, Share]) -> dict[str, Share]:
     pairs = {name: (shares.get(name, Share(0, 0)), others.get(name, Share(0, 0))) for name in {**shares, **others}}
     return {name: Share(share.n + other.n, share.of + other.of) for name, (share, other) in pairs.items()}
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 
+Order = Literal["file", "arrival", "shuffle"]
+
 
 class EveryUserTurn:
     """Returns each turn of a person unchanged, split into parts that fit a statement. For comparison only."""
@@ -50,9 +52,6 @@ class EveryUserTurn:
 def _candidate(turn: Turn, part: str) -> Candidate:
     value, evidence = part[: LONGEST["value"]], [Citation(turn=turn.number, quote=part)]
     return Candidate(kind=Kind.ENTITY, subject="user", attribute="said", value=value, statement=part, evidence=evidence)
-
-
-Order = Literal["file", "arrival", "shuffle"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,19 @@ from afterword.recall.tokens import token_count
 
 MOST_LINES = 20_000
 
+SHARE_OF_FACTS = 0.3
+MOST_SHARE_OF_FACTS = 0.5
+"""The share of facts if there are at least half as many facts as turns. Then facts contain most of what was said."""
+SHARE_OF_FORMER = 0.1
+SHARE_OF_FORMER_ASKED = 0.35
+"""The share of former facts if the question is about the past."""
+SHARE_OF_FINDINGS = 0.1
+"""The share of what agents found, which comes after everything that a person said."""
+SHARE_OF_TURNS = 0.4
+"""The share that facts leave to turns if all facts are told: much of what is asked is in no fact."""
+MOST_TURNS_BESIDE_ALL = 12
+"""The largest number of turns that are told if all facts are told."""
+
 
 class LineCache:
     """The lines of entries that do not change: those of one view."""
@@ -81,20 +94,6 @@ def frame_tokens(label: str, *, is_for_question: bool, has_preface: bool) -> int
 def missing_tokens(count: int) -> int:
     """Return the tokens of the line that says how many flagged facts had no room."""
     return token_count(missing_line(count))
-
-
-SHARE_OF_FACTS = 0.3
-MOST_SHARE_OF_FACTS = 0.5
-"""The share of facts if there are at least half as many facts as turns. Then facts contain most of what was said."""
-SHARE_OF_FORMER = 0.1
-SHARE_OF_FORMER_ASKED = 0.35
-"""The share of former facts if the question is about the past."""
-SHARE_OF_FINDINGS = 0.1
-"""The share of what agents found, which comes after everything that a person said."""
-SHARE_OF_TURNS = 0.4
-"""The share that facts leave to turns if all facts are told: much of what is asked is in no fact."""
-MOST_TURNS_BESIDE_ALL = 12
-"""The largest number of turns that are told if all facts are told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ MOST_OF = 0.7
 
 Words = frozenset[str]
 
+# A few plain words. Nothing that closes a note, opens another, quotes somebody, looks like a secret or gives an order.
+_SHORT_VALUE = re.compile(r"[^\W_][\w .,'’&+/%°€$£-]{0,39}")
+
 
 class NamedValues:
     """Values, by their words. Forms of a word, letter case and accents make no difference."""
@@ -43,10 +46,6 @@ class NamedValues:
             for word in words & self._by_word.keys()
             for value in self._by_word[word]
         )
-
-
-# A few plain words. Nothing that closes a note, opens another, quotes somebody, looks like a secret or gives an order.
-_SHORT_VALUE = re.compile(r"[^\W_][\w .,'’&+/%°€$£-]{0,39}")
 
 
 def former_value(fact: Fact, superseded: Iterable[Fact]) -> str | None:

@@ -23,10 +23,23 @@ from afterword.recall.unit_table import UnitTable
 _LEFT_OUT = "[…]"
 _FILLED = re.compile(f"{FILLER}+")
 
-
 CHECKS = "1:"
 """The version of what decides, which a stored verdict begins with. Verdicts of another version are not used."""
 _WHOLE, _CHANGED = "=", "+"
+
+MOST_CANDIDATES = 80
+LEAST_COVERAGE = 0.1
+"""A turn bears on a question if it holds so much of the weight of the question's rarest words."""
+RAREST = 8
+ANSWER = 0.8
+"""The share of its score that a turn in which somebody asks gives to the answer of another person."""
+SHORT = 8
+"""A turn of at most so many words may need the turn before it."""
+_POINTS_BACK = re.compile(
+    r"^\W*(?:yes|yeah|yep|no|nope|ok|okay|sure|right|exactly|agreed|deal|that|this|it|those|these|the (?:first|second|"
+    r"last|latter|former)|same|ja|nein|genau|si|sí|no|oui|non|exact|sim|nee)\b",
+    re.IGNORECASE,
+)
 
 
 def stored_verdict(speaker: str, text: str) -> str:
@@ -50,22 +63,6 @@ def served_turn(turn: SourceTurn) -> SourceTurn | None:
     if verdict == _WHOLE:
         return turn
     return replace(turn, text=verdict[len(_CHANGED) :], shown=None) if verdict else None
-
-
-MOST_CANDIDATES = 80
-LEAST_COVERAGE = 0.1
-"""A turn bears on a question if it holds so much of the weight of the question's rarest words."""
-RAREST = 8
-ANSWER = 0.8
-"""The share of its score that a turn in which somebody asks gives to the answer of another person."""
-SHORT = 8
-"""A turn of at most so many words may need the turn before it."""
-
-_POINTS_BACK = re.compile(
-    r"^\W*(?:yes|yeah|yep|no|nope|ok|okay|sure|right|exactly|agreed|deal|that|this|it|those|these|the (?:first|second|"
-    r"last|latter|former)|same|ja|nein|genau|si|sí|no|oui|non|exact|sim|nee)\b",
-    re.IGNORECASE,
-)
 
 
 class SaidIndex:

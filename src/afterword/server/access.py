@@ -19,16 +19,24 @@ from afterword import Afterword, ApiKey, RunEffect, Scope, ScopeMemory
 from afterword.errors import AfterwordError, NotFound, ScopeInvalid
 from afterword.server.problems import Refused, status_of
 
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+NO_SUCH_MEMORY = "this key opens no such memory"
+bearer = HTTPBearer(auto_error=False, description="A key that `afterword keys create` has made.")
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=255,
+        description="A text of your choice. The same request with the same key is done once, and answered again.",
+        examples=["4b6f2c1e"],
+    ),
+]
+Answer = dict[str, Any]
+
 
 def path_part(text: str) -> str:
     """Return an id as it was meant, from a part of `routable_path`."""
     return text.replace("%2F", "/").replace("%2f", "/").replace("%25", "%")
-
-
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-NO_SUCH_MEMORY = "this key opens no such memory"
-
-bearer = HTTPBearer(auto_error=False, description="A key that `afterword keys create` has made.")
 
 
 def number_in(text: str, *, most_digits: int) -> int | None:
@@ -132,19 +140,6 @@ async def _memory(request: Request) -> ScopeMemory:
 
 Memory = Annotated[ScopeMemory, Depends(_memory)]
 Admin = Annotated[KeyHolder, Depends(admin)]
-
-
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        min_length=1,
-        max_length=255,
-        description="A text of your choice. The same request with the same key is done once, and answered again.",
-        examples=["4b6f2c1e"],
-    ),
-]
-
-Answer = dict[str, Any]
 
 
 def effect_answer(effect: RunEffect) -> Answer:

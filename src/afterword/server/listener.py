@@ -21,6 +21,10 @@ from afterword.setting_sections import ServerOptions
 HEADER_S = 10.0
 """How long a client may take for the head of a request, from the connection or from its first byte."""
 
+MOST_CONNECTIONS = 1000
+KEEP_ALIVE_S = 30
+GRACE_S = 10
+
 
 class TimedConnection(H11Protocol):
     """One connection. It is closed if the head of a request takes longer than `HEADER_S`.
@@ -55,11 +59,6 @@ class TimedConnection(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-
-MOST_CONNECTIONS = 1000
-KEEP_ALIVE_S = 30
-GRACE_S = 10
 
 
 async def serve(

@@ -33,6 +33,9 @@ router = APIRouter()
 
 FactId = Annotated[str, Path(max_length=200, description="The id of a fact, or its first 6 digits or more.")]
 
+FindingId = Annotated[str, Path(max_length=100)]
+text_router = APIRouter(prefix="/v1/memory", tags=["remember and recall"], dependencies=[Depends(own_memory)])
+
 
 def with_etag(content: dict[str, Any], known: str | None) -> Response:
     """Return an answer with its ETag, or 304 if the caller has it already."""
@@ -143,9 +146,6 @@ async def context_for_agent(
     return JSONResponse(context_json(await memory.context(q, budget_tokens=budget_tokens, also=others)))
 
 
-FindingId = Annotated[str, Path(max_length=100)]
-
-
 @router.get("/findings")
 async def list_findings(
     memory: Memory,
@@ -176,9 +176,6 @@ async def decide_one_finding(
         return {name: decided[name] for name in ("id", "status", "review")}
 
     return await changing.carried_out(f"finding {decision}", work, {"finding": finding_id, "decision": decision})
-
-
-text_router = APIRouter(prefix="/v1/memory", tags=["remember and recall"], dependencies=[Depends(own_memory)])
 
 
 @text_router.post("/remember", response_model=Remembered)

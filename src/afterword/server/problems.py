@@ -53,6 +53,17 @@ STATUSES: tuple[tuple[type[AfterwordError], int], ...] = (
 )
 """The status of an error. Other errors of the request are 400, other errors 503."""
 
+_log = logging.getLogger(__name__)
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+"""Headers of every answer that does not set them itself."""
+
 
 class Refused(Exception):
     """A request that is answered with a problem. `title` names the problem in a few words."""
@@ -98,19 +109,6 @@ async def _answer_error(_: Request, error: Exception) -> JSONResponse:
             # The message of a fault of the store names its address.
             return problem(status, UNAVAILABLE if status == 503 else str(error), headers=headers)
     raise error
-
-
-_log = logging.getLogger(__name__)
-
-REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-SECURITY_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
-"""Headers of every answer that does not set them itself."""
 
 
 class _BodyTooLargeError(Exception):

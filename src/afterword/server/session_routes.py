@@ -48,6 +48,10 @@ QUEUED: dict[int | str, dict[str, Any]] = {
     202: {"description": "The session waits to be processed. `job` says where to ask for it."}
 }
 
+RunNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
+CONFIRMED_FOR_S = 600
+"""How long a confirmation may be used."""
+
 
 @router.get("/sessions")
 async def list_sessions_of_memory(
@@ -141,9 +145,6 @@ def processed_answer(processed: ProcessedSession) -> Answer:
     }
 
 
-RunNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
-
-
 @router.get("/runs")
 async def list_runs(memory: Memory, status: Names = None, limit: Limit = 50, after: Cursor = None) -> JSONResponse:
     """List runs, oldest first, each with its cost and the key that asked for it."""
@@ -223,8 +224,6 @@ FORMS = {
 EXPORTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {media_type: {} for _, media_type in FORMS.values()}}
 }
-CONFIRMED_FOR_S = 600
-"""How long a confirmation may be used."""
 
 
 @router.post("/forget/preview")

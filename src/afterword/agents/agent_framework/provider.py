@@ -46,6 +46,16 @@ from afterword.recall.vectors import Embedder
 
 TOOLS = (RememberTool, RecallTool, WithdrawTool)
 
+_log = telemetry.logs(__name__)
+SOURCE_ID = "afterword"
+IDLE_S = 5.0
+LONGEST_ANSWER_S = 120.0
+"""After this time without an answer a session is processed as it is: the model failed, or the stream was abandoned."""
+MOST_MEMORIES = 1_000
+MOST_TRANSCRIPTS = 10_000
+FindUser = Callable[[AgentSession], str | Scope]
+"""Returns the user, or the scope, that a session belongs to."""
+
 
 def run_tools(memory: FactMemory, said: Sequence[LLMMessage], extractor: Extractor | None) -> list[FunctionTool]:
     """Return the tools `remember`, `recall` and `withdraw` for a run in which this was said so far."""
@@ -81,19 +91,6 @@ def _function_tool(tool: MemoryTool[Any], memory: FactMemory, said: Sequence[LLM
         func=answer,
         input_model=tool.arguments,
     )
-
-
-_log = telemetry.logs(__name__)
-
-SOURCE_ID = "afterword"
-IDLE_S = 5.0
-LONGEST_ANSWER_S = 120.0
-"""After this time without an answer a session is processed as it is: the model failed, or the stream was abandoned."""
-MOST_MEMORIES = 1_000
-MOST_TRANSCRIPTS = 10_000
-
-FindUser = Callable[[AgentSession], str | Scope]
-"""Returns the user, or the scope, that a session belongs to."""
 
 
 @dataclass(slots=True)

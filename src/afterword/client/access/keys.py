@@ -31,6 +31,17 @@ from afterword.store.transfer.fact_formats import iso_instant
 LONGEST_KEY = 200
 """No key is longer; a longer text is refused before it is hashed."""
 
+HOLD_S = 5.0
+"""How long a request is held by the process that works on it. If that process has died, another may then repeat it.
+
+The process extends the hold while it works.
+"""
+RENEWALS = 3
+"""How often a hold is extended within its time."""
+LONGEST_IDEMPOTENCY_KEY = 255
+HOLDER = secrets.token_hex(8)
+"""Stands for this process."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
@@ -130,18 +141,6 @@ class Keys:
             key_id = key.id
             await self._resources.write(lambda transaction: keys.note_use(transaction, key_id, at), lasting=False)
         return key
-
-
-HOLD_S = 5.0
-"""How long a request is held by the process that works on it. If that process has died, another may then repeat it.
-
-The process extends the hold while it works.
-"""
-RENEWALS = 3
-"""How often a hold is extended within its time."""
-LONGEST_IDEMPOTENCY_KEY = 255
-HOLDER = secrets.token_hex(8)
-"""Stands for this process."""
 
 
 @dataclass(slots=True)

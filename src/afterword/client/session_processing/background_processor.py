@@ -19,6 +19,9 @@ from afterword.store.database.engine import Store
 
 _log = telemetry.logs(__name__)
 
+_of_stores: WeakKeyDictionary[Store, BackgroundProcessor] = WeakKeyDictionary()
+_of_urls: dict[str | None, BackgroundProcessor] = {}
+
 
 class BackgroundProcessor:
     """Processes recorded sessions one batch after the other, with the budget, the retries and the limits of a run.
@@ -112,10 +115,6 @@ def processor_of(resources: Resources, options: ProcessingOptions | None = None)
     if resources.processor is None:
         resources.processor = BackgroundProcessor(resources, options)
     return resources.processor
-
-
-_of_stores: WeakKeyDictionary[Store, BackgroundProcessor] = WeakKeyDictionary()
-_of_urls: dict[str | None, BackgroundProcessor] = {}
 
 
 def processor_of_store(reference: StoreReference | None) -> BackgroundProcessor:

@@ -35,6 +35,10 @@ from autogen_core.models import (
 
 from afterword.evaluation.scenarios.scenario import Message, Session
 
+LIST_MEMORY = "Relevant memory content (in chronological order):"
+"""The first line of a block of AutoGen's ListMemory."""
+ThreadMessage = BaseChatMessage | BaseAgentEvent
+
 
 @dataclass(slots=True)
 class SpeakerTurn:
@@ -89,12 +93,6 @@ def handoff_target(tool: str, speakers: Sequence[str]) -> str | None:
 def memory_entries(memory: str) -> list[str]:
     """Return the entries of a numbered memory text, or the whole text if it is not numbered."""
     return re.findall(r"^\d+\.\s+(.+)$", memory, re.MULTILINE) or [memory.strip()]
-
-
-LIST_MEMORY = "Relevant memory content (in chronological order):"
-"""The first line of a block of AutoGen's ListMemory."""
-
-ThreadMessage = BaseChatMessage | BaseAgentEvent
 
 
 @dataclass(slots=True)

@@ -31,6 +31,31 @@ After = Annotated[str | None, Field(description="`next` of the page before.")]
 Tags = Annotated[list[str] | None, Field(description="Only facts that have all of these tags.")]
 FactId = Annotated[str, Field(min_length=6, description="The id of a fact, or at least its first 6 digits.")]
 
+Statement = Annotated[
+    str, Field(min_length=1, max_length=400, description="One sentence, for example 'The user lives in Bergen.'")
+]
+About = Annotated[str, Field(max_length=100, description="Whom or what it is about; empty for the memory's owner.")]
+Attribute = Annotated[str, Field(max_length=60, description="What it is about in one or two words, such as 'home'.")]
+Value = Annotated[str, Field(max_length=200, description="The value alone, for example 'Bergen'.")]
+NewTags = Annotated[list[str] | None, Field(max_length=20, description="Words to find it by.")]
+FindingText = Annotated[
+    str, Field(min_length=1, max_length=LONGEST_STATEMENT, description="One sentence that is clear by itself.")
+]
+FindingTopic = Annotated[str, Field(min_length=1, max_length=LONGEST_TOPIC, description="What it is about.")]
+SavedStatus = Literal["done", "waits for review", "not kept"]
+Changed = Annotated[bool, Field(description="True if the fact held until now; false if it was wrong from the start.")]
+_SAVED: Mapping[SavingOutcome, tuple[SavedStatus, str]] = {
+    SavingOutcome.SAVED: ("done", "It is saved for later conversations, as found by an agent."),
+    SavingOutcome.WAITING: ("waits for review", "Later conversations see it once a person approves it."),
+    SavingOutcome.KNOWN: ("done", "It is known already."),
+    SavingOutcome.NOT_KEPT: (
+        "not kept",
+        "This memory keeps no findings of {agent} now. A person can allow it with `afterword agents`.",
+    ),
+    SavingOutcome.SECRET: ("not kept", "It contains a secret. Say it without the secret, or not at all."),
+    SavingOutcome.FORGOTTEN: ("not kept", "It was asked to be forgotten."),
+}
+
 
 async def recall_notes(
     query: Query, ctx: CallerContext, limit: Limit = 10, kind: Kinds | None = None, tags: Tags = None
@@ -149,21 +174,6 @@ def approval_of(answer: ElicitationResult[PersonAnswer]) -> bool | None:
             return answer.data.agree
         return answer.data.erase if isinstance(answer.data, ErasureForm) else None
     return False if isinstance(answer, DeclinedElicitation) else None
-
-
-Statement = Annotated[
-    str, Field(min_length=1, max_length=400, description="One sentence, for example 'The user lives in Bergen.'")
-]
-About = Annotated[str, Field(max_length=100, description="Whom or what it is about; empty for the memory's owner.")]
-Attribute = Annotated[str, Field(max_length=60, description="What it is about in one or two words, such as 'home'.")]
-Value = Annotated[str, Field(max_length=200, description="The value alone, for example 'Bergen'.")]
-NewTags = Annotated[list[str] | None, Field(max_length=20, description="Words to find it by.")]
-FindingText = Annotated[
-    str, Field(min_length=1, max_length=LONGEST_STATEMENT, description="One sentence that is clear by itself.")
-]
-FindingTopic = Annotated[str, Field(min_length=1, max_length=LONGEST_TOPIC, description="What it is about.")]
-SavedStatus = Literal["done", "waits for review", "not kept"]
-Changed = Annotated[bool, Field(description="True if the fact held until now; false if it was wrong from the start.")]
 
 
 async def ask_to_remember(
@@ -304,19 +314,6 @@ async def propose_finding(statement: FindingText, topic: FindingTopic, ctx: Call
         saved = await caller.memory.save_finding(statement, agent=caller.agent, topic=topic)
     status, message = _SAVED[saved.outcome]
     return RequestAnswer(status=status, message=message.format(agent=caller.agent))
-
-
-_SAVED: Mapping[SavingOutcome, tuple[SavedStatus, str]] = {
-    SavingOutcome.SAVED: ("done", "It is saved for later conversations, as found by an agent."),
-    SavingOutcome.WAITING: ("waits for review", "Later conversations see it once a person approves it."),
-    SavingOutcome.KNOWN: ("done", "It is known already."),
-    SavingOutcome.NOT_KEPT: (
-        "not kept",
-        "This memory keeps no findings of {agent} now. A person can allow it with `afterword agents`.",
-    ),
-    SavingOutcome.SECRET: ("not kept", "It contains a secret. Say it without the secret, or not at all."),
-    SavingOutcome.FORGOTTEN: ("not kept", "It was asked to be forgotten."),
-}
 
 
 ASKING_TOOLS: Mapping[str, Callable[..., Awaitable[BaseModel]]] = {

@@ -23,6 +23,8 @@ TURNS_AROUND = 2
 MOST_SESSIONS = 5
 MOST_TURNS = 100
 
+FACT, SESSION = f"{SCOPE}/facts/{{fact_id}}", f"{SCOPE}/sessions/{{session_id}}"
+
 
 @dataclass(frozen=True, slots=True)
 class MarkedStretch:
@@ -212,7 +214,6 @@ async def try_session_again(visit: Visit) -> Response:
     return visit.redirect(visit.path_to("sessions", quote(session_id, safe="")), done="retry")
 
 
-FACT, SESSION = f"{SCOPE}/facts/{{fact_id}}", f"{SCOPE}/sessions/{{session_id}}"
 ROUTES: list[BaseRoute] = [
     page_route(f"{SCOPE}/facts", save_remembered, is_change=True),
     page_route(FACT, show_fact_page),

@@ -46,6 +46,8 @@ from afterword.server.problems import Refused
 
 YEAR_S = 365 * 24 * 3600
 
+PAGES = (operations_page, memory_pages, fact_pages, run_pages)
+
 
 async def show_sign_in(request: Request) -> Response:
     """Show the form that takes a key."""
@@ -144,9 +146,6 @@ ROUTES: list[BaseRoute] = [
     page_route("/sign-out", sign_out, is_change=True),
     page_route("/", show_first),
 ]
-
-
-PAGES = (operations_page, memory_pages, fact_pages, run_pages)
 
 
 def add_pages(service: FastAPI, app: Afterword) -> None:

@@ -25,6 +25,28 @@ from afterword.server.problems import Refused
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 DEFAULT_LANGUAGE = "en"
 
+LANGUAGE_COOKIE, ZONE_COOKIE, KEYS_COOKIE = "afterword_language", "afterword_zone", "afterword_keys"
+LONGEST_ZONE_NAME = 64
+MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "txt": "text/plain"}
+STYLES = ("pico.min.css", "pages.css")
+"""The parts of `styles.css`, which a page loads with one request."""
+YEAR_S = 365 * 24 * 3600
+PREFIX = "/pages"
+HEADERS = {
+    # Images as data are the icons of the style sheet.
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Frame-Options": "DENY",
+    # With "no-referrer" a browser would send no Origin with a form either.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+LONGEST_SHOWN = 400
+"""How many characters of a text a list shows; the page of the fact or session shows all of it."""
+
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
@@ -50,10 +72,6 @@ def preferred_language(accepted: str) -> str:
         except ValueError:
             continue
     return next((name for _, _, name in sorted(weighted) if name in LANGUAGES), DEFAULT_LANGUAGE)
-
-
-LANGUAGE_COOKIE, ZONE_COOKIE, KEYS_COOKIE = "afterword_language", "afterword_zone", "afterword_keys"
-LONGEST_ZONE_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +121,6 @@ def zone_by_name(name: str) -> tzinfo | None:
         return None
 
 
-MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "txt": "text/plain"}
-STYLES = ("pico.min.css", "pages.css")
-"""The parts of `styles.css`, which a page loads with one request."""
-YEAR_S = 365 * 24 * 3600
-
-
 @dataclass(frozen=True, slots=True)
 class _StaticFile:
     content: bytes
@@ -151,23 +163,6 @@ async def send_static(request: Request) -> Response:
     encoding = {"Content-Encoding": "gzip"} if is_compressed else {}
     content = file.compressed if is_compressed else file.content
     return Response(content, media_type=file.media_type, headers={**headers, **encoding})
-
-
-PREFIX = "/pages"
-HEADERS = {
-    # Images as data are the icons of the style sheet.
-    "Content-Security-Policy": (
-        "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
-        "frame-ancestors 'none'"
-    ),
-    "X-Frame-Options": "DENY",
-    # With "no-referrer" a browser would send no Origin with a form either.
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-LONGEST_SHOWN = 400
-"""How many characters of a text a list shows; the page of the fact or session shows all of it."""
 
 
 @cache

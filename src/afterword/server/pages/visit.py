@@ -33,6 +33,13 @@ MOST_OF_ONE_KEY = 20
 LOCAL_KEY_ID = "inspect"
 """Stands for `afterword inspect` in the audit, where no key is used."""
 
+SESSION_COOKIE = "afterword_session"
+MOST_FIELDS = 100
+SCOPE = "/{tenant}/{scope_kind}/{scope_id}"
+PER_PAGE = 50
+SHOWN_STATUSES = ("current", "contested", "pending", "superseded", "retracted", "expired")
+"""The statuses of facts in the order in which pages name them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
@@ -120,11 +127,6 @@ class BrowserSessions:
         now = self.clock()
         for session in [session for session in self._sessions.values() if session.expires <= now]:
             del self._sessions[session.id]
-
-
-SESSION_COOKIE = "afterword_session"
-MOST_FIELDS = 100
-SCOPE = "/{tenant}/{scope_kind}/{scope_id}"
 
 
 @dataclass(slots=True)
@@ -279,11 +281,6 @@ async def show_error(request: Request, error: Exception) -> Response:
     title = reader.text_or(f"error.{status}", reader.text("error.500"))
     values = {"title": title, "detail": "" if status == 404 else detail, "status": status}
     return render_template(request, reader, "error.html", values, status=status)
-
-
-PER_PAGE = 50
-SHOWN_STATUSES = ("current", "contested", "pending", "superseded", "retracted", "expired")
-"""The statuses of facts in the order in which pages name them."""
 
 
 @dataclass(frozen=True, slots=True)
