@@ -18,8 +18,8 @@ from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store, open_store
-from afterword.store.limits import StoreLimits
 from afterword.store.database.urls import shown_url
+from afterword.store.limits import StoreLimits
 
 STORE_VARIABLE = "AFTERWORD_STORE__URL"
 _MASK = "***"
