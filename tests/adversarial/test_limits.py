@@ -12,7 +12,7 @@ import pytest
 from afterword.extractors import conversation
 from afterword.extractors.extractor import Extraction, Window
 from afterword.extractors.rules import RulesExtractor, RulesJudge
-from afterword.facts import statement_index
+from afterword.facts import similarity
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.pipeline.batch import Failure, run_batch
@@ -144,7 +144,7 @@ async def _growth(work: Work, size: int) -> float:
 async def test_four_times_the_input_takes_about_four_times_the_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # With a shorter reach a small input already shows how the work grows beyond it.
     for reach in ("SLOT_REACH", "WORD_REACH", "CLEARING_REACH"):
-        monkeypatch.setattr(statement_index, reach, 4)
+        monkeypatch.setattr(similarity, reach, 4)
     monkeypatch.setattr(conversation, "LETTERS_AROUND", 50)
     growths = []
     for _ in range(TRIES):
