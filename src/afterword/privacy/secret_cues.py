@@ -8,22 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-def _alternatives(*tables: Mapping[str, str]) -> str:
-    return "|".join(dict.fromkeys(words for table in tables for words in table.values()))
+def _any_of(words_by_language: Mapping[str, str]) -> str:
+    return f"(?:{'|'.join(dict.fromkeys(words_by_language.values()))})"
 
 
 _NETWORK = r"(?:wi-?fi|wlan|wpa2?|network|netzwerk|hotspot|router|internet|red|réseau|rete|rede|box|netwerk)"
 
-_PASSWORD_WORDS = {
-    "en": rf"pass[ -]?(?:word|code|phrase)|passwd|pwd|pw|{_NETWORK}[ -]?(?:key|code|pass)|(?:secret|code) ?word|master[ -]?key",
-    "de": rf"(?:[a-zäöü]{{1,20}}-?)?(?:passwort|kennwort|passphrase)|(?:codewort|geheimwort|losungswort)|{_NETWORK}[ -]?(?:schlüssel|schluessel)",
-    "es": rf"contrase[ñn]a|clave (?:de acceso|(?:de(?: la|l)? )?{_NETWORK})|palabra clave",
-    "fr": rf"mots? de passe|mdp|cl(?:é|ef|e) (?:du |de la |de |d')?{_NETWORK}|code (?:du |de la |de )?wi-?fi",
-    "it": rf"parola (?:d'ordine|chiave)|chiave (?:del |della |di |d')?(?:{_NETWORK}|accesso)",
-    "pt": rf"senha|palavra[- ](?:passe|chave)|chave (?:do |da |de )?(?:{_NETWORK}|acesso)",
-    "nl": rf"(?:[a-z]{{1,20}}-?)?wachtwoord|{_NETWORK}[ -]?sleutel|toegangscode",
-}
-PASSWORD = f"(?:{_alternatives(_PASSWORD_WORDS)})"
+PASSWORD = _any_of(
+    {
+        "en": rf"pass[ -]?(?:word|code|phrase)|passwd|pwd|pw|{_NETWORK}[ -]?(?:key|code|pass)|(?:secret|code) ?word|master[ -]?key",
+        "de": rf"(?:[a-zäöü]{{1,20}}-?)?(?:passwort|kennwort|passphrase)|(?:codewort|geheimwort|losungswort)|{_NETWORK}[ -]?(?:schlüssel|schluessel)",
+        "es": rf"contrase[ñn]a|clave (?:de acceso|(?:de(?: la|l)? )?{_NETWORK})|palabra clave",
+        "fr": rf"mots? de passe|mdp|cl(?:é|ef|e) (?:du |de la |de |d')?{_NETWORK}|code (?:du |de la |de )?wi-?fi",
+        "it": rf"parola (?:d'ordine|chiave)|chiave (?:del |della |di |d')?(?:{_NETWORK}|accesso)",
+        "pt": rf"senha|palavra[- ](?:passe|chave)|chave (?:do |da |de )?(?:{_NETWORK}|acesso)",
+        "nl": rf"(?:[a-z]{{1,20}}-?)?wachtwoord|{_NETWORK}[ -]?sleutel|toegangscode",
+    }
+)
 """Words that mean a password and little else."""
 
 WEAK_PASSWORD = r"(?:clave|ww|log-?in|creds?|credentials?|zugangsdaten|identifiants|credenciales|credenciais|credenziali|inloggegevens|geheimwort|chiave|chave)"
@@ -102,7 +103,7 @@ _ADVERBS = (
     r"todavía|ahora|maintenant|désormais|toujours|encore|ora|adesso|ancora|agora|ainda|nu|nog|voortaan|probably|maybe|"
     r"again|wieder|also|auch"
 )
-IS = rf"(?:{_alternatives(_COPULAS)})(?:\s(?:{_ADVERBS})(?=[\s:])){{0,3}}"
+IS = rf"{_any_of(_COPULAS)}(?:\s(?:{_ADVERBS})(?=[\s:])){{0,3}}"
 """Links a word for a secret with its value."""
 
 ASSIGNS = r"[\"'`*_\])\\]{0,4}\s{0,3}(?:=>|:=|==?|->|→|➜|:|–|—)\s{0,3}"
@@ -127,51 +128,55 @@ USE = (
 )
 """Verbs that put a value to use: "use X as the password"."""
 
-_KEY_WORDS = {
-    "en": r"(?:api|access|secret|auth|private|client|encryption|signing|service|storage|account|subscription|licen[cs]e|bot|deploy|product|activation|master|session|webhook)[ _-]?(?:access[ _-]?)?(?:key|token|secret)|token|secret|api[ _-]?key|bearer",
-    "de": r"(?:api|zugangs|zugriffs|lizenz|dienst|geheim|produkt)[ -]?(?:schlüssel|token|key)|geheimnis",
-    "es": r"(?:clave|llave|token) (?:de |del |de la )?(?:api|acceso|licencia|servicio)|clave secreta",
-    "fr": r"cl(?:é|ef) (?:d'|de |de l'|du )?(?:api|accès|licence|service)|cl(?:é|ef) (?:api|secrète)|jeton",
-    "it": r"chiave (?:api|d'accesso|segreta|di licenza|dell'api)",
-    "pt": r"chave (?:d[ae] )?(?:api|acesso|licença|serviço)|chave secreta",
-    "nl": r"(?:api|toegangs|licentie|geheime)[ -]?sleutel",
-}
-KEY = rf"(?:{_alternatives(_KEY_WORDS)})"
+KEY = _any_of(
+    {
+        "en": r"(?:api|access|secret|auth|private|client|encryption|signing|service|storage|account|subscription|licen[cs]e|bot|deploy|product|activation|master|session|webhook)[ _-]?(?:access[ _-]?)?(?:key|token|secret)|token|secret|api[ _-]?key|bearer",
+        "de": r"(?:api|zugangs|zugriffs|lizenz|dienst|geheim|produkt)[ -]?(?:schlüssel|token|key)|geheimnis",
+        "es": r"(?:clave|llave|token) (?:de |del |de la )?(?:api|acceso|licencia|servicio)|clave secreta",
+        "fr": r"cl(?:é|ef) (?:d'|de |de l'|du )?(?:api|accès|licence|service)|cl(?:é|ef) (?:api|secrète)|jeton",
+        "it": r"chiave (?:api|d'accesso|segreta|di licenza|dell'api)",
+        "pt": r"chave (?:d[ae] )?(?:api|acesso|licença|serviço)|chave secreta",
+        "nl": r"(?:api|toegangs|licentie|geheime)[ -]?sleutel",
+    }
+)
 NO_SECRET_KEY = r"public key|primary key|foreign key|cache key|sort key|partition key|idempotency key|fingerprint|clave pública|clé publique|öffentliche\w* schlüssel|checksum|commit|sha-?\d{0,3}sum"
 """Words of a sentence whose long numbers are no secret."""
 
-_PIN_WORDS = {
-    "en": r"pin(?:[ -]?(?:code|number))?|passcode|(?:unlock|screen|bank|card|phone) code",
-    "de": r"pin(?:[ -]?(?:code|nummer))?|geheimzahl|geheimnummer|entsperrcode|puk",
-    "es": r"pin|c[óo]digo (?:pin|secreto|de desbloqueo)|n[úu]mero secreto",
-    "fr": r"(?:code )?pin|code (?:secret|confidentiel|de (?:ma|la|sa) carte|de déverrouillage)",
-    "it": r"(?:codice )?pin|codice (?:segreto|di sblocco)",
-    "pt": r"(?:código )?pin|código (?:secreto|de desbloqueio)",
-    "nl": r"pin(?:[ -]?code)?|ontgrendelcode|geheime code",
-}
-PIN = rf"(?:{_alternatives(_PIN_WORDS)})"
+PIN = _any_of(
+    {
+        "en": r"pin(?:[ -]?(?:code|number))?|passcode|(?:unlock|screen|bank|card|phone) code",
+        "de": r"pin(?:[ -]?(?:code|nummer))?|geheimzahl|geheimnummer|entsperrcode|puk",
+        "es": r"pin|c[óo]digo (?:pin|secreto|de desbloqueo)|n[úu]mero secreto",
+        "fr": r"(?:code )?pin|code (?:secret|confidentiel|de (?:ma|la|sa) carte|de déverrouillage)",
+        "it": r"(?:codice )?pin|codice (?:segreto|di sblocco)",
+        "pt": r"(?:código )?pin|código (?:secreto|de desbloqueio)",
+        "nl": r"pin(?:[ -]?code)?|ontgrendelcode|geheime code",
+    }
+)
 
-_ONE_TIME_WORDS = {
-    "en": r"otp|one[- ]time (?:code|password|passcode|pin)|(?:verification|security|2fa|mfa|two-factor|login|log-in|sign-in|sms|authentication|authenticator|confirmation|reset|backup|recovery|access)[- ]code|passcode",
-    "de": r"m?tan|(?:bestätigungs|sicherheits|verifizierungs|einmal|freischalt|anmelde|sms-?|zugangs)-?(?:code|passwort|pin)",
-    "es": r"c[óo]digo de (?:verificaci[óo]n|seguridad|confirmaci[óo]n|acceso)",
-    "fr": r"code (?:de vérification|de sécurité|de confirmation|d'accès|sms)",
-    "it": r"codice di (?:verifica|sicurezza|conferma|accesso)",
-    "pt": r"c[óo]digo de (?:verificação|segurança|confirmação|acesso)",
-    "nl": r"(?:verificatie|beveiligings|bevestigings|inlog|sms-?|toegangs)-?code",
-}
-ONE_TIME = rf"(?:{_alternatives(_ONE_TIME_WORDS)})"
+ONE_TIME = _any_of(
+    {
+        "en": r"otp|one[- ]time (?:code|password|passcode|pin)|(?:verification|security|2fa|mfa|two-factor|login|log-in|sign-in|sms|authentication|authenticator|confirmation|reset|backup|recovery|access)[- ]code|passcode",
+        "de": r"m?tan|(?:bestätigungs|sicherheits|verifizierungs|einmal|freischalt|anmelde|sms-?|zugangs)-?(?:code|passwort|pin)",
+        "es": r"c[óo]digo de (?:verificaci[óo]n|seguridad|confirmaci[óo]n|acceso)",
+        "fr": r"code (?:de vérification|de sécurité|de confirmation|d'accès|sms)",
+        "it": r"codice di (?:verifica|sicurezza|conferma|accesso)",
+        "pt": r"c[óo]digo de (?:verificação|segurança|confirmação|acesso)",
+        "nl": r"(?:verificatie|beveiligings|bevestigings|inlog|sms-?|toegangs)-?code",
+    }
+)
 
-_PLACE_WORDS = {
-    "en": r"(?:front |back |side )?door|alarm|gate|garage|entry|entrance|lock ?box|key ?box|key ?safe|safe|vault|keypad|building|intercom|padlock|locker|suitcase|elevator|stairwell|lobby",
-    "de": r"(?:haus|wohnungs|garagen|hinter|ein[gn]angs)?tür|alarm(?:anlage)?|tor|garage|schlüssel(?:box|safe|kasten)|tresor|briefkasten|safe|zahlenschloss|fahrradschloss|eingang|haus|spind|koffer|schloss",
-    "es": r"puerta|alarma|portal|garaje|caja fuerte|entrada|edificio|candado|portón|maleta",
-    "fr": r"porte|alarme|portail|immeuble|coffre(?:-fort)?|garage|entrée|digicode|cadenas|interphone|boîte à clés",
-    "it": r"porta|allarme|cancello|portone|cassaforte|garage|ingresso|palazzo|lucchetto|citofono",
-    "pt": r"porta|alarme|portão|cofre|garagem|entrada|prédio|cadeado|portaria",
-    "nl": r"(?:voor|achter|garage)?deur|alarm|poort|kluis|garage|sleutelkast|sleutelkluis|ingang|gebouw|hangslot|fietsslot",
-}
-PLACE = rf"(?:{_alternatives(_PLACE_WORDS)})"
+PLACE = _any_of(
+    {
+        "en": r"(?:front |back |side )?door|alarm|gate|garage|entry|entrance|lock ?box|key ?box|key ?safe|safe|vault|keypad|building|intercom|padlock|locker|suitcase|elevator|stairwell|lobby",
+        "de": r"(?:haus|wohnungs|garagen|hinter|ein[gn]angs)?tür|alarm(?:anlage)?|tor|garage|schlüssel(?:box|safe|kasten)|tresor|briefkasten|safe|zahlenschloss|fahrradschloss|eingang|haus|spind|koffer|schloss",
+        "es": r"puerta|alarma|portal|garaje|caja fuerte|entrada|edificio|candado|portón|maleta",
+        "fr": r"porte|alarme|portail|immeuble|coffre(?:-fort)?|garage|entrée|digicode|cadenas|interphone|boîte à clés",
+        "it": r"porta|allarme|cancello|portone|cassaforte|garage|ingresso|palazzo|lucchetto|citofono",
+        "pt": r"porta|alarme|portão|cofre|garagem|entrada|prédio|cadeado|portaria",
+        "nl": r"(?:voor|achter|garage)?deur|alarm|poort|kluis|garage|sleutelkast|sleutelkluis|ingang|gebouw|hangslot|fietsslot",
+    }
+)
 NO_SECRET_CODE = (
     r"(?:error|status|exit|zip|area|post|postal|promo|source|country|fault|discount|return|response|dress|product|coupon|"
     r"voucher|colou?r|order|building|fehler|gutschein|rabatt)[ -]?codes?\b|\bqr[ -]code|barcode|vorwahl|postleitzahl"
