@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from afterword.extractors.readers.memory_marks import Piece, is_system_memory, split_injected_memory
 from afterword.extractors.readers.utterances import People, ReadingLog, SavedConversation, Utterance
@@ -29,7 +28,7 @@ def build_transcript(conversation: SavedConversation, log: ReadingLog, people: P
     turns: list[Turn] = []
     masking = privacy.new_masking()
     speakers = {
-        name: _Speaker.of(name, conversation, log, people)
+        name: _speaker(name, conversation, log, people)
         for name in {utterance.source for utterance in conversation.utterances}
     }
     for utterance in conversation.utterances:
@@ -41,26 +40,21 @@ def build_transcript(conversation: SavedConversation, log: ReadingLog, people: P
     if not humans and any(turn.role is Role.AGENT for turn in turns):
         log.skip("no human recognised")
     basis = TimeBasis.TURNS if any(turn.said_at for turn in turns) else None
-    assumed = {speaker.name for speaker in speakers.values() if speaker.is_assumed}
-    assumed -= {speaker.name for speaker in speakers.values() if not speaker.is_assumed}
+    assumed = {name for name, _, is_assumed in speakers.values() if is_assumed}
+    assumed -= {name for name, _, is_assumed in speakers.values() if not is_assumed}
     assumed_humans = tuple(name for name in humans if name in assumed)
     shown = hide_off_record(turns, privacy.markers)
     return with_privacy_counts(Transcript(shown, conversation.layout, humans, dict(log.skipped), basis, assumed_humans))
 
 
-class _Speaker(NamedTuple):
-    """A speaker's name as it is stored, whether it is a person or an agent, and whether that is only assumed."""
+def _speaker(source: str, conversation: SavedConversation, log: ReadingLog, people: People) -> tuple[str, Role, bool]:
+    """Return a speaker's name as it is stored, whether it is a person or an agent, and whether that is only assumed.
 
-    name: str
-    role: Role
-    is_assumed: bool
-
-    @classmethod
-    def of(cls, source: str, conversation: SavedConversation, log: ReadingLog, people: People) -> _Speaker:
-        """Decide whether a speaker is a person: first by the caller's list, then by the state, then by the name."""
-        is_known = people.is_listed(source) or (people.has(source) and source not in conversation.agents)
-        is_assumed = not is_known and source in conversation.outsiders
-        return cls(_storable(source, log), Role.HUMAN if is_known or is_assumed else Role.AGENT, is_assumed)
+    It is decided first by the caller's list, then by the state, then by the name.
+    """
+    is_known = people.is_listed(source) or (people.has(source) and source not in conversation.agents)
+    is_assumed = not is_known and source in conversation.outsiders
+    return _storable(source, log), Role.HUMAN if is_known or is_assumed else Role.AGENT, is_assumed
 
 
 def _parts(utterance: Utterance, role: Role, log: ReadingLog, masking: Masking) -> Iterable[tuple[Role, str]]:
