@@ -470,7 +470,7 @@ async def test_a_session_is_shown_as_a_conversation_and_read_again(visitor: Visi
 
 async def test_a_person_takes_everything_along_and_pauses(visitor: Visitor) -> None:
     await visitor.sign_in()
-    for name, start in (("memory.md", "#"), ("memory.json", "["), ("memory.jsonl", "{")):
+    for name, start in (("memory.md", "#"), ("memory.json", "[")):
         answer = await visitor.http.get(f"{MIRA}/mine/export/{name}")
         assert answer.text.startswith(start)
         assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
@@ -480,6 +480,17 @@ async def test_a_person_takes_everything_along_and_pauses(visitor: Visitor) -> N
     assert await visitor.app.user("mira").paused()
     await visitor.send(page, "/resume")
     assert await visitor.app.user("mira").paused() is None
+
+
+@pytest.mark.parametrize("is_admin", [False, True])
+async def test_only_an_administrator_takes_the_key_of_the_tombstones_along(visitor: Visitor, is_admin: bool) -> None:
+    await visitor.app.user("mira").forget(session="friday")
+    await visitor.sign_in(admin=is_admin)
+    answer = await visitor.http.get(f"{MIRA}/mine/export/memory.jsonl")
+    assert answer.status_code == (200 if is_admin else 403)
+    assert ('"row":"key"' in answer.text) is is_admin
+    page = await visitor.http.get(f"{MIRA}/mine")
+    assert ("memory.jsonl" in page.text) is is_admin
 
 
 async def test_the_search_shows_scores_and_their_parts(visitor: Visitor) -> None:

@@ -94,3 +94,27 @@ def test_a_symbolic_link_is_no_folder_of_a_user(tmp_path: Path) -> None:
     (tmp_path / "saved/mira").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(SourceInvalid, match=r"mira is a symbolic link"):
         find_sessions([tmp_path / "saved"])
+
+
+@pytest.mark.parametrize("scope", [None, MIRA])
+def test_a_symbolic_link_that_leads_out_of_its_folder_is_no_session(tmp_path: Path, scope: Scope | None) -> None:
+    others = state(tmp_path / "noor/1.json")
+    folder = tmp_path / "mira"
+    state(folder / "2.json")
+    (folder / "linked.json").symlink_to(folder / "2.json")
+    root = tmp_path if scope is None else folder
+    assert find_sessions([root], scope=scope)
+    (folder / "stolen.jsonl").symlink_to(others)
+    with pytest.raises(SourceInvalid, match=r"stolen.jsonl is a symbolic link that leads out"):
+        find_sessions([root], scope=scope)
+
+
+def test_where_folders_stand_for_users_a_manifest_names_its_own_user(tmp_path: Path) -> None:
+    state(tmp_path / "noor/1.json")
+    state(tmp_path / "mira/2.json")
+    manifest(tmp_path / "mira", path="2.json", session_id="planted", user_id="noor")
+    with pytest.raises(SourceInvalid, match="is of default/user/noor, and only default/user/mira"):
+        find_sessions([tmp_path])
+    assert len(find_sessions([tmp_path], trust_manifest=True)) == 2
+    manifest(tmp_path / "mira", path="2.json", user_id=None)
+    assert {saved.scope for saved in find_sessions([tmp_path])} == {MIRA, Scope.user("noor")}

@@ -123,9 +123,10 @@ async def merge_scopes(
     """Move everything that is known of a scope into another one, and return the run with the facts that changed there.
 
     The statements of both are compared by a judge that costs nothing; pairs that need a call are left to consolidation.
-    What was forgotten in either stays forgotten. Undoing the run moves everything back. With `is_rename` nothing may be
-    stored for the other scope yet. Raises `NotFound` if nothing was ever stored for the scope, and `StateConflict` if
-    the two are one or of different tenants, or if there is something where nothing may be.
+    What was forgotten in either stays forgotten, and a pause of either holds for both. A renamed scope keeps its
+    settings. Undoing the run moves everything back. With `is_rename` nothing may be stored for the other scope yet.
+    Raises `NotFound` if nothing was ever stored for the scope, and `StateConflict` if the two are one or of different
+    tenants, or if there is something where nothing may be.
     """
 
     def work(transaction: Session) -> RunEffect:
@@ -151,6 +152,7 @@ async def merge_scopes(
         )
         run_id = ledger.propose_and_apply(transaction, proposal)
         moves.record_move(transaction, run_id, scope, into, moved)
+        moves.take_settings(transaction, scope, into, is_rename=is_rename)
         return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, into, at=at))
 
     return await store.write(work)

@@ -17,7 +17,7 @@ from sqlmodel import Session, col, select
 from afterword.facts.fact import FactChange, fact_changes
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
-from afterword.store.merging.moves import MERGE, RENAME, has_sources, move_everything, record_move
+from afterword.store.merging.moves import MERGE, RENAME, has_sources, move_everything, record_move, take_settings
 from afterword.store.proposals import Proposal
 from afterword.store.scope_rows import (
     DERIVATION,
@@ -105,16 +105,4 @@ def _merge(scope: Scope, transaction: Session) -> None:
         counts={"sources": len(moved)},
     )
     record_move(transaction, ledger.propose_and_apply(transaction, proposal), scope, into, moved)
-    _take_settings(transaction, scope, into, is_rename=is_rename)
-
-
-def _take_settings(transaction: Session, scope: Scope, into: Scope, *, is_rename: bool) -> None:
-    """Give a new scope the settings of the former one. A pause of either holds for both."""
-    former, row = scope_row(transaction, scope), scope_row(transaction, into)
-    if former is None or row is None:
-        return
-    if is_rename:
-        row.policy, row.zone = former.policy, former.zone
-    if row.paused_at is None:
-        row.paused_at, row.sessions_not_kept = former.paused_at, former.sessions_not_kept
-    transaction.flush()
+    take_settings(transaction, scope, into, is_rename=is_rename)

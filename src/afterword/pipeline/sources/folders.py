@@ -61,7 +61,8 @@ def find_sessions(
     which need `scope`. `scope` overrides the users of a manifest or a database.
 
     A manifest may name files below its own folder only, which no symbolic link leaves, and with `scope` no other scope
-    than that, unless the caller trusts it (`trust_manifest`). A symbolic link is no user's folder.
+    than that, unless the caller trusts it (`trust_manifest`). Where folders stand for users, a manifest in one of them
+    names that user alone. A symbolic link is no user's folder, and no session if it leads out of its folder.
 
     Raises `SourceInvalid` if a path is missing, a manifest is broken or may not name what it names, no scope is known,
     or two files are the same session.
@@ -113,35 +114,45 @@ def _by_layout(folder: Path, scope: Scope | None, trust_manifest: bool) -> Itera
     loose = _states(folder)
     if scope is not None:
         yield from (_undated(path, scope) for path in loose)
-    for below in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        yield from _in_subfolder(below, scope, trust_manifest)
+    subfolders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    are_users = scope is None and any(not (below / MANIFEST).is_file() and _states(below) for below in subfolders)
+    for below in subfolders:
+        yield from _in_subfolder(below, scope, trust_manifest, is_user=are_users)
     if scope is None and loose:
         raise SourceInvalid(
             f"{loose[0]} lies in no user's folder: say whose with --user, or use {folder}/<user>/<session>.json"
         )
 
 
-def _in_subfolder(folder: Path, scope: Scope | None, trust_manifest: bool) -> Iterator[Saved]:
-    """Yield the sessions of a subfolder by its manifest, or without a `scope` as those of a user."""
+def _in_subfolder(folder: Path, scope: Scope | None, trust_manifest: bool, *, is_user: bool) -> Iterator[Saved]:
+    """Yield the sessions of a subfolder by its manifest, or without a `scope` as those of a user.
+
+    With `is_user` it stands for a user in any case, and its manifest names no other one.
+    """
     has_manifest = (folder / MANIFEST).is_file()
     if scope is not None and not has_manifest:
         return
     if folder.is_symlink():
         raise SourceInvalid(f"{folder} is a symbolic link, which is no user's folder; move the folder here, or name it")
+    user = Scope.user(_name(folder.name))
     if has_manifest:
-        yield from _by_manifest(folder / MANIFEST, scope, trust_manifest)
+        yield from _by_manifest(folder / MANIFEST, user if is_user and not trust_manifest else scope, trust_manifest)
     else:
-        yield from (_undated(path, Scope.user(_name(folder.name))) for path in _states(folder))
+        yield from (_undated(path, user) for path in _states(folder))
 
 
 def _states(folder: Path) -> list[Path]:
+    """Return the files of sessions in a folder. Raises `SourceInvalid` if a symbolic link leads out of it."""
     files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
+    files = [path for path in files if path.suffix in (HISTORY, ".json")]
+    inside = folder.resolve()
+    for path in files:
+        if path.is_symlink() and not path.resolve().is_relative_to(inside):
+            raise SourceInvalid(
+                f"{path} is a symbolic link that leads out of its folder; copy the file here, or name it"
+            )
     histories = {path.stem for path in files if path.suffix == HISTORY}
-    return sorted(
-        path
-        for path in files
-        if path.suffix == HISTORY or (path.suffix == ".json" and not (path.stem in histories and _is_empty(path)))
-    )
+    return sorted(path for path in files if path.suffix == HISTORY or not (path.stem in histories and _is_empty(path)))
 
 
 def _is_empty(path: Path) -> bool:

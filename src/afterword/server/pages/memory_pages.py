@@ -32,6 +32,9 @@ FORMATS = {
     "memory.json": "application/json",
     "memory.jsonl": "application/jsonl",
 }
+FOR_ADMINISTRATORS = "memory.jsonl"
+"""The file that `afterword import` takes. It holds the key of the store's tombstones, with which guesses at what was
+forgotten can be checked."""
 MOST_ENTRIES, MOST_SUBJECTS = 50, 20
 MOST_SHOWN = 50
 
@@ -119,25 +122,31 @@ async def show_own_data(visit: Visit) -> Response:
         zone=await visit.memory.zone(),
         costs=await visit.memory.spent(),
         entries=(await visit.app.audit(scope=visit.memory.scope, limit=MOST_ENTRIES)).entries,
-        formats=FORMATS,
+        formats=[name for name in FORMATS if _may_take(visit, name)],
     )
 
 
 async def send_export(visit: Visit) -> Response:
-    """Send the memory as a file: for people, for programs, or for `afterword import`."""
+    """Send the memory as a file: for people, for programs, or to an administrator for `afterword import`."""
     name = visit.path_value("name")
     if name not in FORMATS:
         raise Refused(404, "there is no such file")
+    if not _may_take(visit, name):
+        raise Refused(403, "this file needs an admin key; the others do not")
     with tempfile.TemporaryDirectory(prefix="afterword-export-") as folder:
         path = Path(folder) / name
         async with visit.recorded("export"):
             try:
-                await visit.memory.export(path, readable=name != "memory.jsonl", even_asked=True)
+                await visit.memory.export(path, readable=name != FOR_ADMINISTRATORS, even_asked=True)
             except NotFound:
                 return visit.redirect(visit.path_to("mine"), done="empty")
         content = await asyncio.to_thread(path.read_bytes)
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=FORMATS[name], headers=headers)
+
+
+def _may_take(visit: Visit, name: str) -> bool:
+    return name != FOR_ADMINISTRATORS or visit.visitor.key.is_admin
 
 
 async def save_pause(visit: Visit, action: str) -> Response:

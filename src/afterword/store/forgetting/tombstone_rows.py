@@ -128,9 +128,10 @@ def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tomb
 
 
 def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
-    """Return the keys and the tombstones of these scopes as lines of JSON."""
+    """Return the keys and the tombstones of these scopes, and of those that they have taken over, as lines of JSON."""
     lines = [{"row": "key", "id": key.id, "key": key.secret.hex()} for key in read_tombstone_keys(transaction)]
-    for scope in scopes:
+    taken_over = (merged_scopes(transaction, scope_key(transaction, scope)) for scope in scopes)
+    for scope in dict.fromkeys((*scopes, *(former for formers in taken_over for former in formers))):
         ids = [scope_key(transaction, form) for form in (scope, *scope.other_forms)]
         rows = transaction.exec(
             select(TombstoneRow).where(col(TombstoneRow.scope_id).in_(ids)).order_by(TombstoneRow.id)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from afterword.facts.scopes import Scope
+from afterword.store.database.statements import chunks
 from afterword.store.scope_rows import scope_of_row
 from afterword.store.tables import MovedSourceRow, RunRow, ScopeRow, SessionRow
 
@@ -63,13 +64,37 @@ def former_sessions(
 ) -> dict[str, list[tuple[Scope, str]]]:
     """Return, of each of these sessions, the scopes and ids under which it was known elsewhere.
 
-    A session that is not stored here may have been forgotten in a scope that was taken over, under the same id.
+    A session that was not stored here when a scope was taken over may have been forgotten there, under the same id.
     """
     names = names_elsewhere(transaction, scope_id)
     merged = merged_scopes(transaction, scope_id)
-    if merged:
-        stored = set(transaction.exec(select(SessionRow.session_id).where(SessionRow.scope_id == scope_id)))
-        for session_id in session_ids:
-            if session_id not in names and session_id not in stored:
-                names[session_id] = [(scope, session_id) for scope in merged]
-    return names
+    if not merged:
+        return names
+    moved = {name for elsewhere in names.values() for name in elsewhere}
+    stored_since = _stored_since(transaction, scope_id, session_ids)
+    return names | {
+        session_id: [
+            *names.get(session_id, ()),
+            *(
+                (scope, session_id)
+                for scope, merged_at in merged.items()
+                if (scope, session_id) not in moved
+                and (session_id not in stored_since or stored_since[session_id] > merged_at)
+            ),
+        ]
+        for session_id in session_ids
+    }
+
+
+def _stored_since(transaction: Session, scope_id: int, session_ids: Sequence[str]) -> dict[str, datetime]:
+    """Return since when these sessions of a scope are stored: since their first run, or without one their last save."""
+    first_run = select(func.min(RunRow.started_at)).where(
+        RunRow.scope_id == scope_id, RunRow.source == SESSION + col(SessionRow.session_id)
+    )
+    query = select(SessionRow.session_id, SessionRow.updated_at, first_run.scalar_subquery())
+    query = query.where(SessionRow.scope_id == scope_id)
+    return {
+        session_id: first_run_at or updated_at
+        for chunk in chunks(session_ids)
+        for session_id, updated_at, first_run_at in transaction.exec(query.where(col(SessionRow.session_id).in_(chunk)))
+    }

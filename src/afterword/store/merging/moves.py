@@ -86,6 +86,20 @@ def record_move(transaction: Session, run_id: int, scope: Scope, into: Scope, mo
     insert_rows(transaction, MovedSourceRow, rows)
 
 
+def take_settings(transaction: Session, scope: Scope, into: Scope, *, is_rename: bool) -> None:
+    """Give a renamed scope the settings of the former one. A pause of either holds for both."""
+    former, row = scope_rows.scope_row(transaction, scope), scope_rows.scope_row(transaction, into)
+    if former is None or row is None:
+        return
+    if is_rename:
+        row.policy, row.zone = former.policy, former.zone
+        row.findings, row.other_people = former.findings, former.other_people
+    if row.paused_at is None:
+        row.paused_at, row.sessions_not_kept = former.paused_at, former.sessions_not_kept
+    transaction.add(row)
+    transaction.flush()
+
+
 def move_back(transaction: Session, into: Scope, run_id: int) -> None:
     """Move the sources that a run took over back to their former scope, with everything that was stored for them since.
 
@@ -101,10 +115,10 @@ def move_again(transaction: Session, into: Scope, run_id: int) -> None:
 
 
 def _repeat(transaction: Session, into: Scope, run_id: int, *, is_back: bool) -> None:
+    _check_made_here(transaction, run_id)
     rows = list(transaction.exec(select(MovedSourceRow).where(MovedSourceRow.run_id == run_id)))
     if not rows:
-        _check_made_here(transaction, run_id)
-        return
+        return  # made by an older version, which did not record the scope itself, and all sources were forgotten since
     former = transaction.get_one(ScopeRow, rows[0].former_scope_id)
     scope = scope_rows.scope_of_row(former)
     scope_id, into_id = _lock(transaction, scope, into)
@@ -123,14 +137,14 @@ def _repeat(transaction: Session, into: Scope, run_id: int, *, is_back: bool) ->
         _write(transaction, MovedSourceRow, is_row, names)
     _move_rows(transaction, origin_id, target_id, moved)
     (move_keys_back if is_back else move_keys)(transaction, run_id, scope, into)
-    _derive_again(transaction, *((into, scope) if is_back else (scope, into)))
+    origin, target = (into, scope) if is_back else (scope, into)
+    _derive_again(transaction, origin, target)
+    is_rename = transaction.get_one(RunRow, run_id).purpose == RENAME
+    take_settings(transaction, origin, target, is_rename=is_rename)
 
 
 def _check_made_here(transaction: Session, run_id: int) -> None:
-    """Raise `StateConflict` if a run is a copy of one that moved something in another store.
-
-    A run of an older version, which did not record the scope itself, has no sources here once all were forgotten.
-    """
+    """Raise `StateConflict` if a run is a copy of one that moved something in another store."""
     is_copy = select(ImportedRunRow.run_id).where(ImportedRunRow.run_id == run_id).limit(1)
     if transaction.exec(is_copy).first() is not None:
         raise StateConflict(f"run {run_id} was made in another store, and only there it can be undone and redone")

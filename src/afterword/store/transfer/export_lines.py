@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 from sqlmodel import SQLModel
 
 from afterword.errors import FileInvalid
@@ -100,6 +100,7 @@ class _ScopeShape(LineShape):
     zone: str | None = None
     findings: dict[str, Any] | None = None
     other_people: bool | None = None
+    paused_at: AwareDatetime | None = Field(default=None, strict=False)
 
 
 class _SessionShape(LineShape):
@@ -124,6 +125,7 @@ class _RunShape(LineShape):
     session_id: str | None = None
     windows: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
     verdicts: list[str]
+    moved: list[Annotated[list[str], Field(min_length=3, max_length=3)]] = Field(default_factory=list)
 
 
 _TABLES: dict[str, type[SQLModel]] = {
@@ -182,6 +184,9 @@ def _check_parts(kind: str, parsed: Line) -> None:
     if kind == "session" and parsed["state"] is not None:
         parsed["state"] = parse_columns(StateRow, parsed["state"])
         check_state(parsed["state"]["content"])
+    if kind == "run":
+        for former, _, _ in parsed["moved"]:
+            Scope.parse(former)
     if kind == "run" and parsed["columns"]["transcript"] is not None:
         unpack_transcript(parsed["columns"]["transcript"])
 

@@ -26,10 +26,11 @@ from afterword.store.findings.finding_rows import FindingRow
 from afterword.store.forgetting import erasure
 from afterword.store.forgetting.tombstone_rows import ensure_store_key, tombstone_lines
 from afterword.store.json_lines import Line
-from afterword.store.scope_rows import read_scopes, scope_row
+from afterword.store.scope_rows import read_scopes, scope_of_row, scope_row
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
+    MovedSourceRow,
     RejectionRow,
     RunRow,
     RunVerdictRow,
@@ -95,6 +96,7 @@ def _lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[ScopeRo
     yield from tombstone_lines(transaction, scopes)
     for scope, row in zip(scopes, rows, strict=True):
         settings = {"zone": row.zone, "findings": row.findings, "other_people": row.other_people}
+        settings |= {"paused_at": row.paused_at}
         set_here = {name: value for name, value in settings.items() if value is not None}
         yield {"row": "scope", "scope": str(scope), "policy": row.policy, **set_here}
         for lines in (_session_lines, _assertion_lines, _window_lines, _verdict_lines, _run_lines):
@@ -179,6 +181,7 @@ def _run_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
             col(SessionRow.id).in_([row.session_pk for row in rows if row.session_pk])
         )
         session_ids = dict(transaction.exec(names).all())
+        moved = _moved_sources(transaction, keys)
         for row in rows:
             yield {
                 "row": "run",
@@ -186,7 +189,19 @@ def _run_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
                 "session_id": session_ids.get(row.session_pk),
                 "windows": windows[row.id],
                 "verdicts": [tie.verdict_key for tie in verdicts[row.id]],
+                **({"moved": moved[row.id]} if row.id in moved else {}),
             }
+
+
+def _moved_sources(transaction: Session, run_ids: list[Any]) -> dict[int, list[tuple[str, str, str]]]:
+    """Return what runs have moved: the former scope, and the name of the source there and here."""
+    query = select(MovedSourceRow, ScopeRow).where(
+        col(MovedSourceRow.run_id).in_(run_ids), col(ScopeRow.id) == col(MovedSourceRow.former_scope_id)
+    )
+    moved: dict[int, list[tuple[str, str, str]]] = defaultdict(list)
+    for row, former in transaction.exec(query.order_by(col(MovedSourceRow.source))).all():
+        moved[row.run_id].append((str(scope_of_row(former)), row.former_source, row.source))
+    return moved
 
 
 def _values(row: SQLModel, *left_out: str) -> Line:

@@ -18,6 +18,7 @@ from afterword.store.json_lines import Line
 from afterword.store.rows import pack_transcript, unpack_transcript
 from afterword.store.tables import (
     ImportedRunRow,
+    MovedSourceRow,
     RunRow,
     RunVerdictRow,
     RunWindowRow,
@@ -80,7 +81,22 @@ class RunImport:
         insert_rows(transaction, RunWindowRow, windows)
         insert_rows(transaction, RunVerdictRow, verdicts)
         insert_rows(transaction, ImportedRunRow, imported)
+        self._insert_moved(transaction, run_ids, lines)
         scope_rows.raise_revision(transaction, self.scope_id, by=len(applied) + 1)
+
+    def _insert_moved(self, transaction: Session, run_ids: Sequence[int], lines: Sequence[Line]) -> None:
+        """Record which scopes the runs took over, under whose names the tombstones of this scope may be."""
+        rows = [
+            {
+                "run_id": run_id,
+                "source": source,
+                "former_source": former_source,
+                "former_scope_id": scope_rows.ensure_scope(transaction, Scope.parse(former)),
+            }
+            for run_id, line in zip(run_ids, lines, strict=True)
+            for former, former_source, source in line["moved"]
+        ]
+        insert_rows(transaction, MovedSourceRow, rows)
 
     def _run(self, transaction: Session, line: Line, revisions: Mapping[int, int]) -> Line:
         row = {name: value for name, value in line["columns"].items() if name != "id"}

@@ -157,6 +157,7 @@ class _Import:
         if row is not None and not row.revision:
             row.policy, row.zone = line["policy"], line["zone"]
             row.findings, row.other_people = line["findings"], line["other_people"]
+            row.paused_at = row.paused_at or line["paused_at"]
 
     def _write_sessions(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id, names = scope_rows.lock_scope(transaction, self._scope), [line["session_id"] for line in lines]
