@@ -95,8 +95,8 @@ def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> 
 def _lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[ScopeRow]) -> Iterator[Line]:
     yield from tombstone_lines(transaction, scopes)
     for scope, row in zip(scopes, rows, strict=True):
-        settings = {"zone": row.zone, "findings": row.findings, "other_people": row.other_people}
-        settings |= {"paused_at": row.paused_at}
+        settings: Line = {"zone": row.zone, "findings": row.findings, "other_people": row.other_people}
+        settings["paused_at"] = row.paused_at
         set_here = {name: value for name, value in settings.items() if value is not None}
         yield {"row": "scope", "scope": str(scope), "policy": row.policy, **set_here}
         for lines in (_session_lines, _assertion_lines, _window_lines, _verdict_lines, _run_lines):
