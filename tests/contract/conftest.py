@@ -13,6 +13,21 @@ import pytest
 from afterword.store.database.engine import Store
 from leaks import Resources
 
+IN_MEMORY_TOO = frozenset(
+    "test_cancelling test_forgetting test_ledger test_live_memory test_meanwhile test_migrations test_processing "
+    "test_read_model test_transfer".split()
+)
+"""A store in memory is SQLite as in a file. Of the other tests, those on it belong to the soak."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most tests on a store in memory to the soak."""
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        is_here = item.path.parent == Path(__file__).parent
+        if is_here and parameters.get("store") == "memory" and item.path.stem not in IN_MEMORY_TOO:
+            item.add_marker(pytest.mark.soak)
+
 
 @pytest.fixture
 async def _no_task_left() -> AsyncIterator[None]:

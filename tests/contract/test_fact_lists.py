@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 import afterword
 from afterword import ScopeMemory
@@ -37,6 +38,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Any) -> str:
     return f"sqlite:///{tmp_path}/afterword.db"
 
 
+def each_seed_on_a_database(count: int) -> list[ParameterSet]:
+    """Return seeds with databases. Each seed is on one database, half of them on each; the rest belongs to the soak."""
+    pairs = product(range(count), ["file", "postgres"])
+    is_first = {(seed, "file" if seed < count / 2 else "postgres") for seed in range(count)}
+    return [pytest.param(*pair, marks=() if pair in is_first else pytest.mark.soak) for pair in pairs]
+
+
 def some_lists(chance: random.Random) -> list[tuple[dict[str, Any], FactOrder]]:
     """Return a third of all filters with their orders. The tests ask often enough for each of them to occur."""
     lists = list(product(FILTERS, FactOrder))
@@ -63,7 +71,7 @@ async def check_pages(memory: ScopeMemory, chance: random.Random) -> None:
             assert (await memory.facts(**arguments, after=gone, limit=limit)).facts == following.facts[:limit]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("seed", "url"), each_seed_on_a_database(4), indirect=["url"])
 async def test_a_page_is_a_part_of_all_facts(seed: int, url: str) -> None:
     """The lists of a view take over those of the view before, unless something was renamed."""
     chance, is_renamed = random.Random(seed), seed % 2 == 0
@@ -80,7 +88,7 @@ async def test_a_page_is_a_part_of_all_facts(seed: int, url: str) -> None:
             await check_pages(mira, chance)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "url"), each_seed_on_a_database(3), indirect=["url"])
 async def test_a_page_of_a_memory_that_is_not_loaded_is_the_same(seed: int, url: str) -> None:
     chance, pages = random.Random(seed), 0
     async with afterword.open(url, settings=Settings()) as app:

@@ -41,7 +41,7 @@ from histories import (
 )
 
 share = pytest.mark.parametrize(
-    "share", [pytest.param(1, id="ci"), pytest.param(25, id="soak", marks=pytest.mark.soak)]
+    "share", [pytest.param(1, id="ci"), pytest.param(50, id="soak", marks=pytest.mark.soak)]
 )
 
 
@@ -151,7 +151,7 @@ def test_the_store_keeps_what_the_book_says(empty: Path, share: int) -> None:
         shorter = replace(history, moves=history.moves[:14])
         in_a_store(empty, lambda store: kept_as_in_the_book(store, shorter))
 
-    holds_for(30 * share, histories(), check)
+    holds_for(15 * share, histories(), check)
 
 
 class Weighed:
@@ -224,7 +224,7 @@ def test_a_session_processed_as_it_grows_is_as_if_processed_once(empty: Path, sh
         in_a_store(empty, lambda store: keep(store, wholes))
         assert found[0] == found[1]
 
-    holds_for(10 * share, histories(CoherentJudge, least=4, is_trusted=True), check)
+    holds_for(5 * share, histories(CoherentJudge, least=4, is_trusted=True), check)
 
 
 @share
@@ -242,7 +242,7 @@ def test_a_session_gives_the_same_in_a_process_that_knows_nothing_yet(empty: Pat
         in_a_store(empty, *(partial(keep, lengths=[session]) for session in wholes))
         assert dumps[0] == dumps[-1]
 
-    holds_for(10 * share, histories(CoherentJudge, least=4, is_trusted=True), check)
+    holds_for(5 * share, histories(CoherentJudge, least=4, is_trusted=True), check)
 
 
 @share
@@ -269,7 +269,7 @@ def test_an_undone_session_is_as_if_it_had_never_been_processed(empty: Path, sha
         in_a_store(empty, never)
         assert found[0] == found[1]
 
-    holds_for(4 * share, histories(CoherentJudge, least=6, is_trusted=True), check)
+    holds_for(2 * share, histories(CoherentJudge, least=6, is_trusted=True), check)
 
 
 @share
@@ -303,7 +303,7 @@ def test_a_redone_session_is_as_if_it_had_never_been_undone(empty: Path, share: 
         in_a_store(empty, never)
         assert dumps[0] == dumps[1]
 
-    holds_for(4 * share, histories(CoherentJudge, least=6, is_trusted=True), check)
+    holds_for(2 * share, histories(CoherentJudge, least=6, is_trusted=True), check)
 
 
 async def run_of(store: Store, session_id: str) -> int:

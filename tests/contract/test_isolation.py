@@ -128,7 +128,8 @@ async def test_look_alikes_read_nothing_of_each_other(store: Store) -> None:
 
 
 @settings(
-    max_examples=4, suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
+    max_examples=settings().max_examples // 25,  # two, and in the soak forty
+    suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture],
 )
 @given(names=st.lists(NAMES, min_size=2, max_size=3, unique=True))
 async def test_any_names_read_nothing_of_each_other(store: Store, names: list[str]) -> None:
