@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -245,15 +247,24 @@ def inspect_command(
     def begin(link: str) -> None:
         typer.echo(f"open {link}\nstop with Ctrl-C")
         if browser:
-            import webbrowser
-
-            webbrowser.open(link)
+            _open_privately(link, folder)
 
     async def work(store: Afterword) -> None:
         options = store.settings.server.model_copy(update={"host": "127.0.0.1", "port": port})
         await serve(store, options, on_begin=begin, opening=opening)
 
-    call_store(work)
+    with TemporaryDirectory(prefix="afterword-inspect-") as folder:
+        call_store(work)
+
+
+def _open_privately(link: str, folder: str) -> None:
+    """Open a link in the browser by a page in a private folder: every user can read the arguments of a process."""
+    import webbrowser
+
+    page = Path(folder) / "open.html"
+    page.touch(mode=0o600)
+    page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={link}">')
+    webbrowser.open(page.as_uri())
 
 
 @app.command(name="mcp")
