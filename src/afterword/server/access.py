@@ -171,7 +171,8 @@ async def change(
         except AfterwordError as error:
             request.result = status_of(error)
             raise
-        request.answer = answer
+        # The reason of a failure may repeat words of the session, which are stored with the session alone.
+        request.answer = {name: part for name, part in answer.items() if name != "reason"}
     return JSONResponse(answer, status)
 
 
