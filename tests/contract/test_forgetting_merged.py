@@ -21,7 +21,7 @@ from afterword.pipeline.session import process_session
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, erase_in_scope
-from afterword.store.merging.moved_sources import WHOLE_SCOPE
+from afterword.store.merging.moves import WHOLE_SCOPE
 from afterword.store.tables import MovedSourceRow
 from deciding_words import find
 

@@ -7,10 +7,10 @@ decides which facts come first if not all fit. A person can set and remove it.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from afterword.facts.assertions import Assertion, Kind
+from afterword.facts.words import without_accents
 
 _HEALTH = (
     # the same stem in several languages
@@ -67,12 +67,12 @@ _STANDING_INSTRUCTION = _any_word(*_INSTRUCTION)
 
 def concerns_health_or_safety(text: str) -> bool:
     """Return whether a text names a matter of health, of an allergy or of safety."""
-    return bool(_HEALTH_OR_SAFETY.search(_plain(text)))
+    return bool(_HEALTH_OR_SAFETY.search(without_accents(text)))
 
 
 def is_standing_instruction(kind: Kind, text: str) -> bool:
     """Return whether a fact tells an assistant how to behave from now on. It is a preference or a decision."""
-    return kind is not Kind.ENTITY and bool(_STANDING_INSTRUCTION.search(_plain(text)))
+    return kind is not Kind.ENTITY and bool(_STANDING_INSTRUCTION.search(without_accents(text)))
 
 
 def must_never_be_missed(kind: Kind, statement: str, attribute: str = "", value: str = "") -> bool:
@@ -95,10 +95,3 @@ def is_flagged(flags: Sequence[tuple[bool, bool]]) -> bool:
     """
     by_people = [flag for is_entered_by_person, flag in flags if is_entered_by_person]
     return by_people[-1] if by_people else any(flag for _, flag in flags)
-
-
-def _plain(text: str) -> str:
-    if text.isascii():
-        return text.lower()
-    letters = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(letter for letter in letters if not unicodedata.combining(letter))

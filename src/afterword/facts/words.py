@@ -40,7 +40,7 @@ def plain_words(text: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """Return the words of a text for comparison: English stems without case and accents, stop words left out."""
-    plain = _without_accents(text)
+    plain = without_accents(text)
     words = plain_words(plain)
     parts = words if plain.isascii() else [part for word in words for part in _split_unspaced(word)]
     return list(filter(None, map(_term, parts)))
@@ -48,7 +48,7 @@ def terms(text: str) -> list[str]:
 
 def content_words(text: str) -> str:
     """Return the words of a text without case and accents, not stemmed, stop words left out."""
-    return " ".join(word for word in plain_words(_without_accents(text)) if word not in STOP_WORDS)
+    return " ".join(word for word in plain_words(without_accents(text)) if word not in STOP_WORDS)
 
 
 @text_cache(10_000)
@@ -72,7 +72,8 @@ def phrase_pattern(*phrases: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE)
 
 
-def _without_accents(text: str) -> str:
+def without_accents(text: str) -> str:
+    """Return a text in lower case without accents."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())

@@ -203,9 +203,6 @@ def period_of(span: Values) -> ValidityPeriod:
     return ValidityPeriod(datetime.fromisoformat(span["start"]), end, _STATUSES[span["ending"]], span["by"])
 
 
-_STATUSES = {str(status): status for status in Status}
-
-
 def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Mapping[str, Assertion]) -> FactHistory:
     """Return the fact of a row through all time; `assertions` are those of its members by id."""
     return FactHistory(
@@ -294,20 +291,16 @@ def unpack_transcript(content: bytes) -> Transcript:
     """Return the transcript that `pack_transcript` packed."""
     values = unpack_state(content)
     try:
-        return _transcript_of(values)
+        return Transcript(
+            turns=tuple(_unpacked_turn(turn) for turn in values["turns"]),
+            layout=values["layout"],
+            humans=tuple(values["humans"]),
+            skipped=values["skipped"],
+            time_basis=TimeBasis(values["time_basis"]) if values["time_basis"] else None,
+            assumed=tuple(values["assumed"]),
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileInvalid(f"the transcript of a dry run cannot be read ({type(error).__name__})") from None
-
-
-def _transcript_of(values: Values) -> Transcript:
-    return Transcript(
-        turns=tuple(_unpacked_turn(turn) for turn in values["turns"]),
-        layout=values["layout"],
-        humans=tuple(values["humans"]),
-        skipped=values["skipped"],
-        time_basis=TimeBasis(values["time_basis"]) if values["time_basis"] else None,
-        assumed=tuple(values["assumed"]),
-    )
 
 
 def _unpacked_turn(values: Values) -> Turn:

@@ -30,7 +30,6 @@ from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import FINDING, FindingRow, rows_of_scope
 from afterword.store.forgetting import forgotten_statements
 from afterword.store.forgetting.forgotten_statements import EraseRequest, read_erase_requests
-from afterword.store.forgetting.new_tombstones import NewTombstones
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
 from afterword.store.forgetting.served_copies import (
     ErasedWords,
@@ -39,7 +38,12 @@ from afterword.store.forgetting.served_copies import (
     sweep_session,
 )
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
-from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key, read_tombstone_keys
+from afterword.store.forgetting.tombstone_rows import (
+    NewTombstones,
+    add_tombstones,
+    ensure_store_key,
+    read_tombstone_keys,
+)
 from afterword.store.tables import (
     AssertionRow,
     RunRow,

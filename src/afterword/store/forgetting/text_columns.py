@@ -24,7 +24,7 @@ from afterword.store.access.tables import (
 from afterword.store.access.webhooks import session_key_prefix
 from afterword.store.findings.finding_rows import FindingRow, findings_source
 from afterword.store.ledger import RunStatus, session_source
-from afterword.store.merging.moved_sources import WHOLE_SCOPE
+from afterword.store.merging.moves import WHOLE_SCOPE
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,

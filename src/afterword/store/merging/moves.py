@@ -1,16 +1,18 @@
-"""Moving what is stored of one scope into another: merging and renaming scopes, each as a run that can be undone.
+"""Moving what is stored of one scope into another, and where the sessions of a scope were before.
 
-Nothing is copied: sessions, runs and assertions change their scope and keep their ids.
+Scopes are merged and renamed, each time by a run that can be undone. Nothing is copied: sessions, runs and assertions
+change their scope and keep their ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import and_, delete, update
-from sqlmodel import Session, SQLModel, col, select
+from sqlmodel import Session, SQLModel, col, func, select
 
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
@@ -19,7 +21,7 @@ from afterword.store.access.keys import move_keys, move_keys_back
 from afterword.store.database.statements import chunks, insert_rows
 from afterword.store.findings.finding_rows import FindingRow, findings_source
 from afterword.store.ledger import session_source
-from afterword.store.merging.moved_sources import WHOLE_SCOPE
+from afterword.store.scope_rows import scope_of_row
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -35,10 +37,95 @@ from afterword.store.tables import (
     WindowRow,
 )
 
+_SESSION, _FINDINGS = session_source(""), findings_source("")
+WHOLE_SCOPE = ""
+"""Stands for the scope itself among what a run has moved, so that the scope is known where nothing else is left."""
+
+
+def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
+    """Return the scopes that a scope has taken over, each with when that was last done."""
+    query = (
+        select(MovedSourceRow.former_scope_id, RunRow.applied_at, RunRow.redone_at)
+        .join(RunRow, col(RunRow.id) == col(MovedSourceRow.run_id))
+        .where(RunRow.scope_id == scope_id, RunRow.status == "applied")
+    )
+    merged: dict[Scope, datetime] = {}
+    for former_id, applied_at, redone_at in transaction.exec(query.distinct()).all():
+        scope, merged_at = scope_of_row(transaction.get_one(ScopeRow, former_id)), redone_at or applied_at
+        if merged_at is not None:
+            merged[scope] = max(merged_at, merged.get(scope, merged_at))
+    return merged
+
+
+def names_elsewhere(transaction: Session, scope_id: int) -> dict[str, list[tuple[Scope, str]]]:
+    """Return the scopes and ids under which sessions of a scope were known elsewhere, by their ids in this scope.
+
+    That was before this scope took over theirs, or while another one had taken over this one.
+    """
+    moved = select(MovedSourceRow, ScopeRow, RunRow.scope_id).where(col(RunRow.id) == col(MovedSourceRow.run_id))
+    taken_over = moved.where(
+        RunRow.scope_id == scope_id, RunRow.status == "applied", col(ScopeRow.id) == col(MovedSourceRow.former_scope_id)
+    )
+    given_away = moved.where(
+        MovedSourceRow.former_scope_id == scope_id,
+        col(RunRow.status).in_(("applied", "undone")),
+        col(ScopeRow.id) == col(RunRow.scope_id),
+    )
+    names: dict[str, list[tuple[Scope, str]]] = {}
+    for query in (taken_over, given_away):
+        for source, other_scope, owner_id in transaction.exec(query).all():
+            here, there = source.source, source.former_source
+            if owner_id != scope_id:
+                here, there = there, here
+            if here.startswith(_SESSION):
+                name = scope_of_row(other_scope), there.removeprefix(_SESSION)
+                names.setdefault(here.removeprefix(_SESSION), []).append(name)
+    return names
+
+
+def former_sessions(
+    transaction: Session, scope_id: int, session_ids: Sequence[str]
+) -> dict[str, list[tuple[Scope, str]]]:
+    """Return, of each of these sessions, the scopes and ids under which it was known elsewhere.
+
+    A session that was not stored here when a scope was taken over may have been forgotten there, under the same id.
+    """
+    names = names_elsewhere(transaction, scope_id)
+    merged = merged_scopes(transaction, scope_id)
+    if not merged:
+        return names
+    moved = {name for elsewhere in names.values() for name in elsewhere}
+    stored_since = _stored_since(transaction, scope_id, session_ids)
+    return names | {
+        session_id: [
+            *names.get(session_id, ()),
+            *(
+                (scope, session_id)
+                for scope, merged_at in merged.items()
+                if (scope, session_id) not in moved
+                and (session_id not in stored_since or stored_since[session_id] > merged_at)
+            ),
+        ]
+        for session_id in session_ids
+    }
+
+
+def _stored_since(transaction: Session, scope_id: int, session_ids: Sequence[str]) -> dict[str, datetime]:
+    """Return since when these sessions of a scope are stored: since their first run, or without one their last save."""
+    first_run = select(func.min(RunRow.started_at)).where(
+        RunRow.scope_id == scope_id, RunRow.source == _SESSION + col(SessionRow.session_id)
+    )
+    query = select(SessionRow.session_id, SessionRow.updated_at, first_run.scalar_subquery())
+    query = query.where(SessionRow.scope_id == scope_id)
+    return {
+        session_id: first_run_at or updated_at
+        for chunk in chunks(session_ids)
+        for session_id, updated_at, first_run_at in transaction.exec(query.where(col(SessionRow.session_id).in_(chunk)))
+    }
+
+
 MERGE, RENAME = "merge", "rename"
 """The purposes of the runs that move a scope."""
-
-_SESSION, _FINDINGS = session_source(""), findings_source("")
 
 
 @dataclass(frozen=True, slots=True)
