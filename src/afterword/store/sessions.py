@@ -250,20 +250,17 @@ def save_transcript(
     row.updated_at = at
     if is_done:
         row.progress, row.failure, row.attempts, row.next_try_at = Progress.DONE, None, 0, None
-    stored = {turn.number: turn for turn in _turns(transaction, row.id)} if row.id else {}
+    # Instants that differ by their offset alone are equal.
+    before = _turns(transaction, row.id) if row.id else []
+    stored = {turn.number: (turn, offset_seconds(turn.said_at)) for turn in before}
     key = _store_row(transaction, row)
-    changed = [turn for turn in transcript.turns if not _is_same(stored.get(turn.number), turn)]
+    changed = [turn for turn in transcript.turns if stored.get(turn.number) != (turn, offset_seconds(turn.said_at))]
     unchanged = {turn.number for turn in transcript.turns} - {turn.number for turn in changed}
     for numbers in chunks(sorted(stored.keys() - unchanged)):
         is_outdated = (col(TurnRow.session_pk) == key) & col(TurnRow.number).in_(numbers)
         transaction.exec(delete(TurnRow).where(is_outdated))
     insert_rows(transaction, TurnRow, [turn_values(turn, key) for turn in changed])
     return key
-
-
-def _is_same(stored: Turn | None, turn: Turn) -> bool:
-    """Return whether a turn is stored as it is. Instants that differ by their offset alone are equal."""
-    return stored == turn and stored is not None and offset_seconds(stored.said_at) == offset_seconds(turn.said_at)
 
 
 def mark_failed(
