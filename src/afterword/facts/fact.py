@@ -12,6 +12,8 @@ from afterword.facts.assertions import OWNER, Evidence, Kind
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 
+_KINDS = {kind: number for number, kind in enumerate(Kind)}
+
 
 class Status(StrEnum):
     """The status of a fact at an instant."""
@@ -99,9 +101,6 @@ def fact_changes(before: Sequence[Fact], after: Sequence[Fact]) -> tuple[FactCha
     continued = {old.id for old, _ in pairs if old is not None}
     changes = (FactChange(old, fact) for old, fact in pairs if old != fact)
     return (*changes, *(FactChange(fact, None) for fact in before if fact.id not in continued))
-
-
-_KINDS = {kind: number for number, kind in enumerate(Kind)}
 
 
 class FactOrder(StrEnum):

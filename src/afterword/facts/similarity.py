@@ -30,6 +30,17 @@ _GENERIC_STEMS = frozenset(terms("want prefer like need take use get go make say
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
+_SUBJECT, _VAGUE_RETRACTION, _CLEARING, _SAME_WEIGHT, _SAME_SPEAKER, _VALUE_WORD = range(1, 7)
+SLOT_REACH, WORD_REACH, CLEARING_REACH = 32, 64, 8
+"""How many places apart two statements of one index key may be, in the order of saying, to be compared.
+
+The first is for a slot. The second is for a word, a subject, and the vague retractions of a subject. The third is for
+statements that take everything back. Without a limit the number of pairs would grow with the square of the statements.
+"""
+Ordered = list[tuple[Order, str]]
+"""The statements of an index key in the order of saying."""
+
+
 @dataclass(frozen=True, slots=True)
 class StatementStems:
     """The stems of an assertion: of its subject, its attribute, its value, and of all its words."""
@@ -90,18 +101,6 @@ def _overlap(stems: frozenset[str], others: frozenset[str]) -> float:
 @text_cache(10_000)
 def _stems(text: str) -> frozenset[str]:
     return frozenset(filter(is_compared, terms(text)))
-
-
-_SUBJECT, _VAGUE_RETRACTION, _CLEARING, _SAME_WEIGHT, _SAME_SPEAKER, _VALUE_WORD = range(1, 7)
-SLOT_REACH, WORD_REACH, CLEARING_REACH = 32, 64, 8
-"""How many places apart two statements of one index key may be, in the order of saying, to be compared.
-
-The first is for a slot. The second is for a word, a subject, and the vague retractions of a subject. The third is for
-statements that take everything back. Without a limit the number of pairs would grow with the square of the statements.
-"""
-
-Ordered = list[tuple[Order, str]]
-"""The statements of an index key in the order of saying."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,16 @@ LEAST_COMMON_WORDS, LEAST_COMMON_SHARE = 2, 0.2
 """How many words two sentences need in common to be about one thing, and what share of the shorter one."""
 
 
+_FORMER_STATUSES = (Status.SUPERSEDED, Status.EXPIRED)
+_QUALIFIERS = (
+    "Old New Upper Lower Great Little North South East West Saint St San Santa Mount Alt Alte Neu Neue".split()
+)
+"""Words that make another name of the name after them."""
+_NO_LONGER_BEFORE = r"(?<![\w-])" + "".join(rf"(?<!\b(?-i:{word}) )" for word in _QUALIFIERS)
+_NO_LONGER_AFTER = r"(?!\w|-\w| & | (?-i:[A-ZÀ-ÖØ-Þ]))"
+"""What may not follow a name. A name is not replaced in a longer one: "Max" is not "Max Weber"."""
+
+
 def joined_labels(verdict: Verdict, by_id: Mapping[str, Assertion]) -> LabelPair | None:
     """Return the two labels that a verdict makes one subject in the whole scope, or None where it does not."""
     if not verdict.joins_subjects or verdict.relation is Relation.BESIDE:
@@ -195,18 +205,6 @@ def _is_full_name(spelling: str) -> bool:
     return 2 <= len(words) <= 3 and all(
         word[0].isupper() and len(word) > 1 and word.replace("-", "").replace("'", "").isalpha() for word in words
     )
-
-
-_FORMER_STATUSES = (Status.SUPERSEDED, Status.EXPIRED)
-
-
-_QUALIFIERS = (
-    "Old New Upper Lower Great Little North South East West Saint St San Santa Mount Alt Alte Neu Neue".split()
-)
-"""Words that make another name of the name after them."""
-_NO_LONGER_BEFORE = r"(?<![\w-])" + "".join(rf"(?<!\b(?-i:{word}) )" for word in _QUALIFIERS)
-_NO_LONGER_AFTER = r"(?!\w|-\w| & | (?-i:[A-ZÀ-ÖØ-Þ]))"
-"""What may not follow a name. A name is not replaced in a longer one: "Max" is not "Max Weber"."""
 
 
 @dataclass(frozen=True, slots=True)

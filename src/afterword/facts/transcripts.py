@@ -11,6 +11,20 @@ from enum import StrEnum
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.words import folded
 
+LARGEST_STATE_BYTES = 64 * 1024 * 1024
+"""The largest saved state that is read, as UTF-8."""
+TurnPlace = tuple[str, int]
+"""Session id and number of a turn."""
+HUMAN_NAMES = frozenset({"user", "human", "user_proxy", "userproxy"})
+"""Speaker names that say "a person" but not who. All of them in one session are the same person."""
+_SHORTEST_PART = 2
+PERSONAL_WORDS = frozenset(
+    "i i'm i've i'll i'd me my mine myself we we're our ours us user user's he he's him his she she's her hers they "
+    "they're their them ich mir mich mein meine meinen meiner meinem wir uns unser unsere er sie sein seine ihr ihre "
+    "nutzer nutzerin".split()
+)
+"""Words by which a text speaks of somebody."""
+
 
 class Role(StrEnum):
     """Who speaks in a turn, or in a stretch of one. Only a human's words are evidence by themselves.
@@ -25,10 +39,6 @@ class Role(StrEnum):
     SYSTEM = "system"
     THOUGHT = "thought"
     PASTED = "pasted"
-
-
-LARGEST_STATE_BYTES = 64 * 1024 * 1024
-"""The largest saved state that is read, as UTF-8."""
 
 
 class TimeBasis(StrEnum):
@@ -92,10 +102,6 @@ class Transcript:
         return max((turn.said_at for turn in self.turns if turn.said_at), default=None)
 
 
-TurnPlace = tuple[str, int]
-"""Session id and number of a turn."""
-
-
 @dataclass(frozen=True, slots=True)
 class SourceTurn:
     """A person's turn that is evidence of a fact. `in_company` says that several people speak in its session.
@@ -115,12 +121,6 @@ class SourceTurn:
     def place(self) -> TurnPlace:
         """The session id and number."""
         return self.session_id, self.number
-
-
-HUMAN_NAMES = frozenset({"user", "human", "user_proxy", "userproxy"})
-"""Speaker names that say "a person" but not who. All of them in one session are the same person."""
-
-_SHORTEST_PART = 2
 
 
 def is_generic(name: str) -> bool:
@@ -159,14 +159,6 @@ def _named_by(scope_id: str, people: set[str]) -> set[str]:
     words = {person: set(filter(None, re.split(r"[\W_]+", person))) or {person} for person in people}
     fitting = {person for person in people if person in parts or words[person] <= parts}
     return fitting if len(fitting) == 1 else set()
-
-
-PERSONAL_WORDS = frozenset(
-    "i i'm i've i'll i'd me my mine myself we we're our ours us user user's he he's him his she she's her hers they "
-    "they're their them ich mir mich mein meine meinen meiner meinem wir uns unser unsere er sie sein seine ihr ihre "
-    "nutzer nutzerin".split()
-)
-"""Words by which a text speaks of somebody."""
 
 
 def is_about_somebody(text: str, owner: str) -> bool:

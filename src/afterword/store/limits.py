@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+GROWTH = 4
+
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
@@ -17,9 +19,6 @@ class StoreLimits:
     pool_size: int = 10
     statement_timeout_s: float = 60.0
     cache_bytes: int | None = None
-
-
-GROWTH = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ from afterword.store.tables import (
     WindowRow,
 )
 
+_MOMENT = timedelta(microseconds=1)
+
 
 @dataclass(frozen=True, slots=True)
 class WindowReading:
@@ -205,9 +207,6 @@ def _reading_of(transaction: Session, scope: Scope, window: WindowRow) -> Window
         tuple((row.reason, row.statement, row.detail) for row in transaction.exec(refused)),
         tuple(read_windows_findings(transaction, scope, [window.id or 0])),
     )
-
-
-_MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)

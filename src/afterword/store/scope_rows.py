@@ -38,6 +38,10 @@ _RAISED_REVISION = (
 )
 
 
+CHANGES_KEPT = 200
+"""How many changes of a scope are kept. A reader of an older state reads the whole scope again."""
+
+
 class Policy(StrEnum):
     """Which runs wait for a person's approval before they count."""
 
@@ -174,10 +178,6 @@ def set_policy(transaction: Session, scope: Scope, policy: Policy) -> None:
     """Set the policy of a scope for its future runs."""
     transaction.get_one(ScopeRow, ensure_scope(transaction, scope)).policy = policy
     transaction.flush()
-
-
-CHANGES_KEPT = 200
-"""How many changes of a scope are kept. A reader of an older state reads the whole scope again."""
 
 
 def record_changed_facts(

@@ -26,6 +26,16 @@ _ACTING = RETIRING | {Relation.EXCEPTS}
 _UNDOING = frozenset({Relation.RETRACTS, Relation.CORRECTS})
 
 
+REPLACEMENTS = 8
+"""After this many replacements a retired statement is no longer compared with new statements.
+
+One replacement would suffice. The others allow for some of them being undone or corrected.
+"""
+LAST_REPLACEMENTS = 5
+"""After an undo, and in a consolidation, a statement is compared with further ones only if fewer replacements than this
+are left."""
+
+
 class JudgedStatements(Protocol):
     """Statements by id, and the verdicts on each of them."""
 
@@ -153,17 +163,6 @@ def _binds(verdict: Verdict) -> bool:
     # A person's edit keeps the exceptions of what it replaces.
     is_edit = verdict.relation is Relation.CHANGES and verdict.judge == PERSON
     return verdict.relation in _BINDING or is_edit
-
-
-REPLACEMENTS = 8
-"""After this many replacements a retired statement is no longer compared with new statements.
-
-One replacement would suffice. The others allow for some of them being undone or corrected.
-"""
-
-LAST_REPLACEMENTS = 5
-"""After an undo, and in a consolidation, a statement is compared with further ones only if fewer replacements than this
-are left."""
 
 
 def replacement_starts(

@@ -24,6 +24,16 @@ from sqlmodel import Session, SQLModel
 T = TypeVar("T")
 
 
+CHUNK = 500
+"""How many values one statement lists. Databases limit the parameters of a statement; this is below every limit."""
+Values = Mapping[str, Any]
+cached_insert: Any = cache(insert)
+Plain = tuple[Any, ...]
+CAPACITY = 1000
+_shared: dict[tuple[object, ...], tuple[Dialect, LRUCache[Any, Any]]] = {}
+"""Dialects and the statements that were compiled for them, by server."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowRange:
     """Which rows of a list are read: at most `most` after the row with the number `after`, without the first `offset`.
@@ -41,10 +51,6 @@ class RowRange:
         if self.after:
             query = query.where(number < self.after if self.is_newest_first else number > self.after)
         return query.order_by(number.desc() if self.is_newest_first else number).limit(self.most).offset(self.offset)
-
-
-CHUNK = 500
-"""How many values one statement lists. Databases limit the parameters of a statement; this is below every limit."""
 
 
 def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -73,12 +79,6 @@ def select_columns(table: type[SQLModel]) -> Any:
 def _select_where_in(table: type[SQLModel], column: str) -> Any:
     selected = select_columns(table)
     return selected.where(selected.selected_columns[column].in_(bindparam("values", expanding=True)))
-
-
-Values = Mapping[str, Any]
-
-
-cached_insert: Any = cache(insert)
 
 
 def insert_rows(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> None:
@@ -111,9 +111,6 @@ def insert_if_missing(transaction: Session, table: type[SQLModel]) -> Any:
 def _insert_or_ignore(table: type[SQLModel], dialect_name: str) -> Any:
     dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
     return dialect.insert(table).on_conflict_do_nothing()
-
-
-Plain = tuple[Any, ...]
 
 
 class JsonRow(FunctionElement[str]):
@@ -166,13 +163,6 @@ def moment(value: Any) -> datetime:
     if instant.tzinfo is None:
         return instant.replace(tzinfo=UTC)
     return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
-
-
-CAPACITY = 1000
-
-
-_shared: dict[tuple[object, ...], tuple[Dialect, LRUCache[Any, Any]]] = {}
-"""Dialects and the statements that were compiled for them, by server."""
 
 
 def share_statements(engine: Engine) -> Engine:

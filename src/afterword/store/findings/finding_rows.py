@@ -18,6 +18,9 @@ from afterword.privacy.tombstones import Forgotten
 from afterword.store import tables  # noqa: F401 - its naming of constraints must be set first
 from afterword.store.database.statements import fetch_rows, fetch_where_in, insert_missing, select_columns
 
+FINDING = "agent finding"
+"""Stands for subject and attribute of a finding where a tombstone needs them."""
+
 
 class FindingRow(SQLModel, table=True):
     """A finding or advice of an agent in a window of a session. It is no assertion, and no fact rests on it.
@@ -41,10 +44,6 @@ class FindingRow(SQLModel, table=True):
     said_at: datetime
     expires_at: datetime
     recorded_at: datetime
-
-
-FINDING = "agent finding"
-"""Stands for subject and attribute of a finding where a tombstone needs them."""
 
 
 def is_finding_forgotten(forgotten: Forgotten, statement: str, said_at: datetime) -> bool:

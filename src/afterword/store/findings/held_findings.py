@@ -39,6 +39,10 @@ from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import Policy, record_changed_facts
 from afterword.store.tables import RunRow, RunWindowRow, ScopeRow
 
+SAVED = "finding"
+"""The purpose of the runs by which a tool saves a finding."""
+_log = telemetry.logs(__name__)
+
 
 def finding_policy_of(transaction: Session, scope: Scope, privacy: Privacy) -> FindingPolicy:
     """Return whose findings a scope keeps: as it was set, by default as the settings of the store say."""
@@ -127,12 +131,6 @@ def decide_finding(transaction: Session, scope: Scope, finding_id: str, review: 
     transaction.connection().execute(update(FindingRow).where(is_said).values(review=str(review)))
     note_change(transaction, scope)
     return read_finding(transaction, scope, finding.id)
-
-
-SAVED = "finding"
-"""The purpose of the runs by which a tool saves a finding."""
-
-_log = telemetry.logs(__name__)
 
 
 class SavingOutcome(StrEnum):

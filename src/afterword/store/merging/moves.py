@@ -42,6 +42,10 @@ WHOLE_SCOPE = ""
 """Stands for the scope itself among what a run has moved, so that the scope is known where nothing else is left."""
 
 
+MERGE, RENAME = "merge", "rename"
+"""The purposes of the runs that move a scope."""
+
+
 def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
     """Return the scopes that a scope has taken over, each with when that was last done."""
     query = (
@@ -122,10 +126,6 @@ def _stored_since(transaction: Session, scope_id: int, session_ids: Sequence[str
         for chunk in chunks(session_ids)
         for session_id, updated_at, first_run_at in transaction.exec(query.where(col(SessionRow.session_id).in_(chunk)))
     }
-
-
-MERGE, RENAME = "merge", "rename"
-"""The purposes of the runs that move a scope."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,24 @@ LETTERS_AT_ONCE = 2_000_000
 """The most text of a group of lines. The line of a session is long: it holds all turns and the state."""
 
 
+_VALUE: Any = Field(strict=False)
+"""A field that holds the value of a member of an enumeration."""
+_TABLES: dict[str, type[SQLModel]] = {
+    "session": SessionRow,
+    "assertion": AssertionRow,
+    "window": WindowRow,
+    "verdict": VerdictRow,
+    "run": RunRow,
+}
+_PARTS: dict[str, type[SQLModel]] = {
+    "turns": TurnRow,
+    "evidence": EvidenceRow,
+    "rejections": RejectionRow,
+    "findings": FindingRow,
+}
+_ASSERTION_TEXTS = ("value", "statement", "subject", "limited_to", "outcome", "former_name")
+
+
 def read_head(path: Path) -> Line:
     """Return the first line. Raises `FileInvalid` if the file is no export, or one of another version."""
     try:
@@ -90,10 +108,6 @@ def _lines_between(path: Path) -> Iterator[tuple[int, Line]]:
         raise FileInvalid(f"{path} is cut short after {count} lines; import the whole file, it goes on from there")
 
 
-_VALUE: Any = Field(strict=False)
-"""A field that holds the value of a member of an enumeration."""
-
-
 class _ScopeShape(LineShape):
     scope: str
     policy: Policy = _VALUE
@@ -128,25 +142,12 @@ class _RunShape(LineShape):
     moved: list[Annotated[list[str], Field(min_length=3, max_length=3)]] = Field(default_factory=list)
 
 
-_TABLES: dict[str, type[SQLModel]] = {
-    "session": SessionRow,
-    "assertion": AssertionRow,
-    "window": WindowRow,
-    "verdict": VerdictRow,
-    "run": RunRow,
-}
 _SHAPES: dict[str, type[LineShape]] = {
     "scope": _ScopeShape,
     "session": _SessionShape,
     "assertion": _AssertionShape,
     "window": _WindowShape,
     "run": _RunShape,
-}
-_PARTS: dict[str, type[SQLModel]] = {
-    "turns": TurnRow,
-    "evidence": EvidenceRow,
-    "rejections": RejectionRow,
-    "findings": FindingRow,
 }
 
 
@@ -196,9 +197,6 @@ def _check_finding_policy(stored: Line) -> None:
         FindingPolicy.from_json(stored)
     except (KeyError, TypeError, ValueError):
         raise FileInvalid("the settings for findings of agents cannot be read") from None
-
-
-_ASSERTION_TEXTS = ("value", "statement", "subject", "limited_to", "outcome", "former_name")
 
 
 def mask_line(kind: str, line: Line, privacy: Privacy) -> Line:

@@ -11,6 +11,12 @@ from afterword.facts.assertions import EvidenceKind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 
+_KINDS = {
+    EvidenceKind.APPLICATION: "entered by the application",
+    EvidenceKind.PERSON: "entered by a person",
+    EvidenceKind.IMPORT: "imported",
+}
+
 
 def iso_instant(instant: datetime | None) -> str | None:
     """Return an instant as ISO 8601 with its offset (Z for UTC), None for none."""
@@ -43,13 +49,6 @@ def fact_json(fact: Fact) -> dict[str, Any]:
             for evidence in fact.evidence
         ],
     }
-
-
-_KINDS = {
-    EvidenceKind.APPLICATION: "entered by the application",
-    EvidenceKind.PERSON: "entered by a person",
-    EvidenceKind.IMPORT: "imported",
-}
 
 
 def facts_as_markdown(scope: Scope, facts: Sequence[Fact]) -> str:
