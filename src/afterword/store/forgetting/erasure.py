@@ -28,7 +28,7 @@ from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import FINDING, FindingRow, rows_of_scope
-from afterword.store.forgetting import forgotten_statements
+from afterword.store.forgetting import forgotten_statements, tombstone_rows
 from afterword.store.forgetting.forgotten_statements import EraseRequest, read_erase_requests
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
 from afterword.store.forgetting.served_copies import (
@@ -38,12 +38,6 @@ from afterword.store.forgetting.served_copies import (
     sweep_session,
 )
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
-from afterword.store.forgetting.tombstone_rows import (
-    NewTombstones,
-    add_tombstones,
-    ensure_store_key,
-    read_tombstone_keys,
-)
 from afterword.store.tables import (
     AssertionRow,
     RunRow,
@@ -92,7 +86,7 @@ class Erasure:
         self.transaction, self.scope, self.scope_id, self.key, self.at = transaction, scope, scope_id, key, at
         self.erased: Counter[str] = Counter()
         self.blanked: Counter[str] = Counter()
-        self.tombstones = NewTombstones(transaction, scope, scope_id, key)
+        self.tombstones = tombstone_rows.NewTombstones(transaction, scope, scope_id, key)
         self.hidden_facts = set[str]()
         self._erased_words = ErasedWords()
 
@@ -121,7 +115,7 @@ class Erasure:
 
     def _is_forgotten(self, session_id: str) -> bool:
         of_session = TombstoneRow.kind == str(TombstoneKind.SESSION), TombstoneRow.scope_id == self.scope_id
-        places = [key.place(self.scope, session_id) for key in read_tombstone_keys(self.transaction)]
+        places = [key.place(self.scope, session_id) for key in tombstone_rows.read_tombstone_keys(self.transaction)]
         query = select(TombstoneRow.id).where(*of_session, col(TombstoneRow.place).in_(places)).limit(1)
         return self.transaction.exec(query).first() is not None
 
@@ -256,7 +250,7 @@ class Erasure:
         for owner, tombstones in sweep_blocks_in_other_scopes(
             self.transaction, self.scope, self.scope_id, self.key, self.at, self.blanked
         ):
-            add_tombstones(self.transaction, owner, tombstones)
+            tombstone_rows.add_tombstones(self.transaction, owner, tombstones)
 
     def sessions(self) -> list[SessionKeys]:
         """Return the sessions of the scope, including those that only a proposal has read."""
@@ -348,7 +342,7 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
         raise NotFound(f"nothing was ever kept for {scope}")
     check_not_ahead(transaction, at)
     scope_id = scope_rows.lock_scope(transaction, scope)
-    erasure = Erasure(transaction, scope, scope_id, ensure_store_key(transaction), at)
+    erasure = Erasure(transaction, scope, scope_id, tombstone_rows.ensure_store_key(transaction), at)
     before = forgotten_statements.fact_members(transaction, scope_id)
     erasure.erase_derived()
     work(erasure)
