@@ -76,7 +76,8 @@ async def test_a_session_asks_the_same_of_a_scope_of_ten_facts_and_of_a_thousand
             with statements() as found:
                 await say(store, number, thing)
             asked.append(found)
-            await say(store, number + 1, *(f"my other{number}{one} is large{number}{one}" for one in range(1000)))
+            if number == 1:
+                await say(store, 2, *(f"my other{place} is large{place}" for place in range(1000)))
     assert asked[0] == asked[1]
     assert len(asked[0]) <= MOST_STATEMENTS, asked[0]
 

@@ -95,38 +95,40 @@ async def items(store: Store) -> dict[str, tuple[int | None, str]]:
     return {fact.subject: (fact.evidence[0].turn, fact.evidence[0].quote) for fact in held}
 
 
+@pytest.mark.parametrize("turns", [200, pytest.param(400, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("limited", [cutting, refusing])
-async def test_a_session_of_400_turns_loses_nothing_to_a_model_that_is_too_small(
-    limited: Callable[[Json], Reply],
+async def test_a_long_session_loses_nothing_to_a_model_that_is_too_small(
+    limited: Callable[[Json], Reply], turns: int
 ) -> None:
     async with Store("sqlite://") as store:
         await store.migrate()
         with ScriptedEndpoint(limited) as endpoint:
-            first = await process(store, endpoint, many(400))
+            first = await process(store, endpoint, many(turns))
             calls = len(endpoint.requests)
             assert first.splits > 0
             assert first.usage.calls == calls
-            assert await items(store) == {f"thing{number}": (number, told(number)) for number in range(1, 401)}
+            assert await items(store) == {f"thing{number}": (number, told(number)) for number in range(1, turns + 1)}
             with store.reading() as db:
                 (run,) = runs.read_runs(db, MIRA)
             assert run.counts["splits"] == first.splits
 
-            again = await process(store, endpoint, many(400))
+            again = await process(store, endpoint, many(turns))
             assert (again.run_id, len(endpoint.requests)) == (None, calls)
 
-            grown = await process(store, endpoint, many(401))
+            grown = await process(store, endpoint, many(turns + 1))
             later = {turn for request in endpoint.requests[calls:] for turn, _ in read(request)}
             assert 0 < len(endpoint.requests) - calls < calls
-            assert later == set(range(min(later), 402))
-            assert min(later) > 200
+            assert later == set(range(min(later), turns + 2))
+            assert min(later) > turns // 2
             assert grown.applied
-            assert len(await items(store)) == 401
+            assert len(await items(store)) == turns + 1
 
 
-async def test_a_turn_of_240_kilobytes_is_split_inside_and_its_words_are_found_in_it() -> None:
+@pytest.mark.parametrize("count", [100, pytest.param(200, marks=pytest.mark.soak)])
+async def test_a_turn_of_120_kilobytes_is_split_inside_and_its_words_are_found_in_it(count: int) -> None:
     """Every word is shown once as new; what is found in any part stands in the one turn."""
-    long = " ".join(f"{told(number)} {'word ' * 235}." for number in range(1, 201))
-    assert len(long) > 235_000
+    long = " ".join(f"{told(number)} {'word ' * 235}." for number in range(1, count + 1))
+    assert len(long) > 1_175 * count
     said = ["Here are my notes.", long, told(999)]
     async with Store("sqlite://") as store:
         await store.migrate()
@@ -134,7 +136,7 @@ async def test_a_turn_of_240_kilobytes_is_split_inside_and_its_words_are_found_i
             outcome = await process(store, endpoint, said)
             assert outcome.splits > 0
             where = await items(store)
-            assert where == {f"thing{number}": (2, told(number)) for number in range(1, 201)} | {
+            assert where == {f"thing{number}": (2, told(number)) for number in range(1, count + 1)} | {
                 "thing999": (3, told(999))
             }
             with store.reading() as db:

@@ -132,7 +132,7 @@ async def test_background_work_comes_after_a_live_agent(tmp_path: Path, folder: 
 
 async def test_a_stop_is_passed_on_with_its_reason(tmp_path: Path, folder: Path) -> None:
     async with afterword.open(settings=settings(tmp_path, "stopped")) as app:
-        report = await run(app, folder, processes=2, stop=lambda: "enough")
+        report = await run(app, folder, own_process=True, processes=1, stop=lambda: "enough")
         reasons = {session.result.reason for session in report.sessions if isinstance(session.result, NotStarted)}
         assert reasons <= {"enough"}
         assert len(report.sessions) == 12

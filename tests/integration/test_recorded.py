@@ -92,9 +92,9 @@ class JudgeByPair:
         return [self._given[pair] for pair in ids if pair in self._given], Usage()
 
 
-@pytest.mark.parametrize("shuffles", [1, pytest.param(6, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("orders_each", [1, pytest.param(7, marks=pytest.mark.soak)])
 async def test_the_order_of_arrival_changes_nothing(
-    replay: Replay, shared: Path, tmp_path: Path, canonical: Canonical, shuffles: int
+    replay: Replay, shared: Path, tmp_path: Path, canonical: Canonical, orders_each: int
 ) -> None:
     """The same extractions and verdicts, however the sessions come in: in an order of arrival, or shuffled.
 
@@ -114,7 +114,7 @@ async def test_the_order_of_arrival_changes_nothing(
                 judge = JudgeByPair(ModelJudge(client).version, list(known.verdicts))
                 sessions = {one.session_id: one for one in find_sessions([replay.states / scenario["id"]])}
                 orders = [scenario["arrival"]] if scenario.get("arrival") else []
-                orders += [shuffled.sample(list(sessions), len(sessions)) for _ in range(shuffles)]
+                orders += [shuffled.sample(list(sessions), len(sessions)) for _ in range(orders_each - len(orders))]
                 for number, order in enumerate(orders):
                     async with Store(f"sqlite:///{tmp_path}/{scenario['id']}-{number}.db") as other:
                         await other.migrate()

@@ -44,7 +44,7 @@ from service_processes import served
 
 pytestmark = pytest.mark.begun_first
 
-KILLS, SOAK_KILLS = 5, 100
+KILLS, SOAK_KILLS = 3, 100
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 ALL = FactFilter(None, None, None, frozenset())
 
@@ -272,7 +272,7 @@ async def test_what_the_program_had_frozen_before_is_frozen_afterwards() -> None
 
 async def test_memory_is_flat_over_dropped_views(tmp_path: Path) -> None:
     """Facts of more memories than there is room for come and go between the collections that look at all objects."""
-    scopes = [Scope.user(f"user-{number}") for number in range(20)]
+    scopes = [Scope.user(f"user-{number}") for number in range(8)]
     async with await open_store(f"sqlite:///{tmp_path}/afterword.db") as store:
         for scope in scopes:
             for number in range(10):

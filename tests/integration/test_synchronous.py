@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +23,9 @@ from afterword.client.synchronous import wrappers
 from afterword.errors import NotFound
 from afterword.pipeline.background.halt import Halt
 from afterword.settings import Settings
+from batches import wait_until
+from nursery import Child
+from programs import run_text
 from synchronous_stub import SYNC_NAMES, WRAPPED, stub_text
 
 PORTO = {
@@ -110,6 +112,13 @@ def test_several_threads_share_a_connection(app: SyncAfterword) -> None:
     assert sum(app.scope(scope).facts().total for scope in app.scopes().scopes) == 24
 
 
+def forked(text: str, folder: Path) -> Child:
+    """Run a program in a process that need not load the library anew."""
+    environment = {**os.environ, "AFTERWORD_STORE__URL": f"sqlite:///{folder}/afterword.db"}
+    files = folder / "program.txt", folder / "program.errors"
+    return Child([dedent(text)], environment, files[0], program=run_text, errors=files[1])
+
+
 def program(text: str, folder: Path) -> subprocess.Popen[str]:
     environment = {**os.environ, "AFTERWORD_STORE__URL": f"sqlite:///{folder}/afterword.db"}
     return subprocess.Popen(
@@ -122,8 +131,12 @@ def program(text: str, folder: Path) -> subprocess.Popen[str]:
     )
 
 
+def errors_of(process: Child) -> str:
+    return process.log.with_suffix(".errors").read_text()
+
+
 def test_ctrl_c_ends_the_call_and_leaves_the_connection_usable(tmp_path: Path) -> None:
-    running = program(
+    running = forked(
         """
         import afterword
         with afterword.connect() as app:
@@ -135,11 +148,9 @@ def test_ctrl_c_ends_the_call_and_leaves_the_connection_usable(tmp_path: Path) -
         """,
         tmp_path,
     )
-    assert running.stdout is not None
-    assert running.stdout.readline() == "begun\n"
-    running.send_signal(signal.SIGINT)
-    output, errors = running.communicate(timeout=30)
-    assert (output, errors, running.returncode) == ("interrupted 1\n", "", 0)
+    wait_until(lambda: running.printed() == "begun\n" or running.poll() is not None)
+    running.interrupt()
+    assert (running.wait(), running.printed(), errors_of(running)) == (0, "begun\ninterrupted 1\n", "")
 
 
 def test_a_program_that_does_not_close_ends_all_the_same(tmp_path: Path) -> None:
@@ -169,7 +180,7 @@ def test_a_schedule_is_stopped_from_another_thread(app: SyncAfterword) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 def test_a_forked_process_is_told_to_connect_itself(tmp_path: Path) -> None:
-    running = program(
+    running = forked(
         """
         import os, warnings
         import afterword
@@ -189,10 +200,9 @@ def test_a_forked_process_is_told_to_connect_itself(tmp_path: Path) -> None:
         """,
         tmp_path,
     )
-    output, errors = running.communicate(timeout=30)
-    assert errors == ""
-    assert output.splitlines()[0] == "1"
-    assert "call `afterword.connect` in each process" in output
+    assert (running.wait(), errors_of(running)) == (0, "")
+    assert running.printed().splitlines()[0] == "1"
+    assert "call `afterword.connect` in each process" in running.printed()
 
 
 def test_a_callback_may_not_wait_for_its_own_thread(app: SyncAfterword) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import forkserver
@@ -68,6 +69,11 @@ class Child:
     def kill(self) -> None:
         """Send SIGKILL."""
         self._process.kill()
+
+    def interrupt(self) -> None:
+        """Send SIGINT."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, signal.SIGINT)
 
     def terminate(self) -> None:
         """Send SIGTERM."""

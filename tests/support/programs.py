@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,6 +48,12 @@ def run_command(arguments: Arguments) -> None:
     """Run `afterword` with these arguments."""
     sys.argv = ["afterword", *arguments]
     cli_main()
+
+
+def run_text(arguments: Arguments) -> None:
+    """Run the program whose text is the first argument. A warning is an error."""
+    warnings.simplefilter("error")
+    exec(compile(arguments[0], "program", "exec"), {"__name__": "__main__"})
 
 
 def serve_impatiently(arguments: Arguments) -> None:

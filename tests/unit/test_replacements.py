@@ -103,9 +103,10 @@ def _at_home(said: Assertion) -> Assertion:
 CHANGING = histories(CoherentJudge, is_trusted=True).map(in_one_slot)
 
 
-def test_pairs_that_are_not_required_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("examples", [60, pytest.param(1200, marks=pytest.mark.soak)])
+def test_pairs_that_are_not_required_change_nothing(examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolution, "REPLACEMENTS", 1)
-    holds_for(120, CHANGING, what_is_left_out_changes_nothing)
+    holds_for(examples, CHANGING, what_is_left_out_changes_nothing)
 
 
 def test_days_set_apart_from_a_replaced_value_stay_apart_when_it_is_said_again(monkeypatch: pytest.MonkeyPatch) -> None:
