@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -308,3 +309,27 @@ def first_bytes(address: str, request: bytes) -> bytes:
     with socket.create_connection((host, int(port)), timeout=20) as connection:
         connection.sendall(request)
         return connection.recv(2000)
+
+
+@pytest.mark.parametrize("is_page", [False, True])
+async def test_a_merge_is_redone_and_undone_by_an_administrator_alone(call: ServiceClient, is_page: bool) -> None:
+    merged = await call.app.merge("default/user/noor", into="default/user/mira")
+    admin = (await call.app.keys.create(user="mira", admin=True)).secret
+
+    async def switch(action: str, secret: str) -> int:
+        if not is_page:
+            headers = {"Authorization": f"Bearer {secret}"}
+            return (await call.http.post(f"/v1/me/runs/{merged.run.id}/{action}", headers=headers)).status_code
+        await call.http.post("/pages/sign-in", data={"key": secret})
+        path = f"/pages/default/user/mira/runs/{merged.run.id}"
+        csrf = re.search(r'name="csrf" value="([^"]+)"', (await call.http.get(path)).text)
+        assert csrf
+        return (await call.http.post(f"{path}/{action}", data={"csrf": csrf.group(1)})).status_code
+
+    mira = await call.secret("mira")
+    assert await switch("undo", mira) == 403
+    assert await switch("undo", admin) == 200
+    assert await switch("redo", mira) == 403
+    assert "Quito" not in (await call("GET", "/v1/me/facts?status=all")).text
+    assert await switch("redo", admin) == 200
+    assert "Quito" in (await call("GET", "/v1/me/facts?status=all")).text

@@ -24,10 +24,10 @@ from afterword.store import ledger, lookup, reviews, runs
 from afterword.store.database.engine import Store
 from afterword.store.merging import moves
 from afterword.store.proposals import Proposal, RunEffect, effect_between, read_proposal, read_verdicts
-from afterword.store.runs import Run
+from afterword.store.runs import MERGE, RENAME, Run
 from afterword.store.scope_rows import scope_key
 
-MOVES = (moves.MERGE, moves.RENAME)
+MOVES = (MERGE, RENAME)
 
 
 async def undo_run(
@@ -137,7 +137,7 @@ async def merge_scopes(
         moved = moves.move_everything(transaction, scope, into)
         known = lookup.read_knowledge(transaction, into)
         verdicts = missing_verdicts(transaction, known, known.assertions, into, judge) if facts_before else ()
-        purpose = moves.RENAME if is_rename else moves.MERGE
+        purpose = RENAME if is_rename else MERGE
         proposal = Proposal(
             scope=into,
             source=f"{purpose}:{uuid4().hex}",

@@ -15,7 +15,7 @@ from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
-from afterword import Afterword, ApiKey, RunEffect, Scope, ScopeMemory
+from afterword import Afterword, ApiKey, Run, RunEffect, Scope, ScopeMemory
 from afterword.errors import AfterwordError, NotFound, ScopeInvalid
 from afterword.server.problems import Refused, status_of
 
@@ -82,6 +82,12 @@ class KeyHolder:
         if not self.key.opens(scope):
             raise Refused(404, NO_SUCH_MEMORY)
         return self.app.scope(scope)
+
+
+def check_may_switch(key: ApiKey, run: Run) -> None:
+    """Raise `Refused` unless a key may undo and redo a run. What moves a memory changes another one, and its keys."""
+    if run.moves_scope and not key.is_admin:
+        raise Refused(403, "this run moved a memory; undoing and redoing it needs an admin key")
 
 
 async def verified_key(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:

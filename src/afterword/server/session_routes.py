@@ -8,6 +8,7 @@ import json
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from enum import StrEnum
 from functools import partial
 from pathlib import Path as FilePath
@@ -28,7 +29,18 @@ from afterword.client.json_forms import (
     spending_json,
 )
 from afterword.client.values import check_depth
-from afterword.server.access import Answer, AnyCaller, Changing, KeyHolder, Memory, change, number_in, path_part
+from afterword.errors import NotFound
+from afterword.server.access import (
+    Answer,
+    AnyCaller,
+    Changing,
+    KeyHolder,
+    Memory,
+    change,
+    check_may_switch,
+    number_in,
+    path_part,
+)
 from afterword.server.contents import (
     Change,
     ConfirmedForgetBody,
@@ -157,13 +169,22 @@ async def list_runs(memory: Memory, status: Names = None, limit: Limit = 50, aft
 @router.post("/runs/{run_id}/undo", response_model=Change)
 async def undo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Undo an applied run with everything that it caused."""
+    await _check_may_switch(changing, run_id)
     return await changing.run("undo", lambda: changing.memory.undo(run_id), {"run": run_id})
 
 
 @router.post("/runs/{run_id}/redo", response_model=Change)
 async def redo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Let an undone run count again."""
+    await _check_may_switch(changing, run_id)
     return await changing.run("redo", lambda: changing.memory.redo(run_id), {"run": run_id})
+
+
+async def _check_may_switch(changing: Changing, run_id: int) -> None:
+    with suppress(NotFound):  # the change itself says that there is no such run
+        run = await changing.who.app.run(run_id)
+        if run.scope == changing.memory.scope:
+            check_may_switch(changing.who.key, run)
 
 
 @router.post("/runs/{run_id}/apply", response_model=Change)

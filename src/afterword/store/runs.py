@@ -23,6 +23,10 @@ _IS_WANTED: Any = [getattr(RunRow, name) == bindparam(name) for name in ("scope_
 _FIRST_RUN = CompiledQuery(select(RunRow.id).where(*_IS_WANTED).limit(1))
 
 
+MERGE, RENAME = "merge", "rename"
+"""The purposes of the runs that move a scope."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A stored run."""
@@ -42,6 +46,11 @@ class Run:
     prompt_tokens: int
     completion_tokens: int
     counts: Mapping[str, int]
+
+    @property
+    def moves_scope(self) -> bool:
+        """Whether it moves one memory into another, with the keys that open it."""
+        return self.purpose in (MERGE, RENAME)
 
 
 def read_runs(transaction: Session, scope: Scope, *, statuses: Sequence[str] = ()) -> list[Run]:

@@ -17,8 +17,9 @@ from sqlmodel import Session, col, select
 from afterword.facts.fact import FactChange, fact_changes
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
-from afterword.store.merging.moves import MERGE, RENAME, has_sources, move_everything, record_move, take_settings
+from afterword.store.merging.moves import has_sources, move_everything, record_move, take_settings
 from afterword.store.proposals import Proposal
+from afterword.store.runs import MERGE, RENAME
 from afterword.store.scope_rows import (
     DERIVATION,
     lock_scope,

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute
 
 from afterword import Review, Run, RunEffect
 from afterword.errors import ArgumentInvalid, NotFound
-from afterword.server.access import number_in
+from afterword.server.access import check_may_switch, number_in
 from afterword.server.pages.visit import PER_PAGE, SCOPE, Visit, page_or_last, page_route
 
 MOST_FACTS_AT_ONCE = 1000
@@ -42,6 +42,7 @@ async def show_run_changes(visit: Visit) -> Response:
 async def switch_run(visit: Visit, action: str) -> Response:
     """Undo, redo or apply a run, as `action` says, and show what that changed."""
     run = await _run(visit)
+    check_may_switch(visit.visitor.key, run)
     effect = await visit.change(action, lambda: getattr(visit.memory, action)(run.id))
     return visit.render("run.html", run=effect.run, changes=effect.changes, effect=action)
 

@@ -21,6 +21,7 @@ from afterword.store.access.keys import move_keys, move_keys_back
 from afterword.store.database.statements import chunks, insert_rows
 from afterword.store.findings.finding_rows import FindingRow, findings_source
 from afterword.store.ledger import session_source
+from afterword.store.runs import RENAME
 from afterword.store.scope_rows import scope_of_row
 from afterword.store.tables import (
     AssertionRow,
@@ -40,10 +41,6 @@ from afterword.store.tables import (
 _SESSION, _FINDINGS = session_source(""), findings_source("")
 WHOLE_SCOPE = ""
 """Stands for the scope itself among what a run has moved, so that the scope is known where nothing else is left."""
-
-
-MERGE, RENAME = "merge", "rename"
-"""The purposes of the runs that move a scope."""
 
 
 def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
