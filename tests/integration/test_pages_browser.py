@@ -90,15 +90,29 @@ def filled_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Keys]:
 
 
 @pytest.fixture
-def keys(filled_store: tuple[Path, Keys], tmp_path: Path) -> Keys:
-    folder, keys = filled_store
-    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    return keys
+def keys(filled_store: tuple[Path, Keys]) -> Keys:
+    return filled_store[1]
 
 
 @pytest.fixture
-def address(keys: Keys, tmp_path: Path) -> Iterator[str]:
-    with served(store_url(tmp_path), tmp_path) as (_, serving):
+def own_store(filled_store: tuple[Path, Keys], tmp_path: Path) -> str:
+    """The address of a copy of the store that a test may change."""
+    shutil.copytree(filled_store[0], tmp_path, dirs_exist_ok=True)
+    return store_url(tmp_path)
+
+
+@pytest.fixture
+def address(own_store: str, tmp_path: Path) -> Iterator[str]:
+    with served(own_store, tmp_path) as (_, serving):
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def shared_address(filled_store: tuple[Path, Keys], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The service of the tests that change nothing."""
+    folder = tmp_path_factory.mktemp("shared")
+    shutil.copytree(filled_store[0], folder, dirs_exist_ok=True)
+    with served(store_url(folder), folder) as (_, serving):
         yield serving
 
 
@@ -141,36 +155,44 @@ def tab(context: BrowserContext, address: str) -> Iterator[Tab]:
         yield made
 
 
+@pytest.fixture
+def reading_tab(context: BrowserContext, shared_address: str) -> Iterator[Tab]:
+    """A tab of a test that changes nothing."""
+    context.clear_cookies()
+    with watched(context.new_page(), shared_address) as made:
+        yield made
+
+
 def text_of(page: Page) -> str:
     return page.locator("main").inner_text()
 
 
-def test_sign_in_search_and_sign_out(tab: Tab, keys: Keys) -> None:
-    tab.open("/pages/")
-    tab.write("#key", keys.mira)
-    with tab.page.expect_navigation():
-        tab.page.keyboard.press("Enter")
-    assert "What is remembered about mira" in text_of(tab.page)
-    assert "Decisions that wait" in text_of(tab.page)
-    tab.page.keyboard.press("/")
-    tab.page.keyboard.type("Which seat do I prefer?")
-    tab.page.keyboard.press("Enter")
-    expect(tab.page.locator("#results h2").first).to_contain_text("Matches")
-    assert "aisle seats" in text_of(tab.page)
-    assert "score" in text_of(tab.page)
-    assert "q=Which" in tab.page.url, "a search has an address of its own"
-    tab.press("button.link")
-    assert "Sign in" in text_of(tab.page)
-    tab.open(f"{MIRA}/memory")
-    assert "Sign in" in text_of(tab.page)
+def test_sign_in_search_and_sign_out(reading_tab: Tab, keys: Keys) -> None:
+    reading_tab.open("/pages/")
+    reading_tab.write("#key", keys.mira)
+    with reading_tab.page.expect_navigation():
+        reading_tab.page.keyboard.press("Enter")
+    assert "What is remembered about mira" in text_of(reading_tab.page)
+    assert "Decisions that wait" in text_of(reading_tab.page)
+    reading_tab.page.keyboard.press("/")
+    reading_tab.page.keyboard.type("Which seat do I prefer?")
+    reading_tab.page.keyboard.press("Enter")
+    expect(reading_tab.page.locator("#results h2").first).to_contain_text("Matches")
+    assert "aisle seats" in text_of(reading_tab.page)
+    assert "score" in text_of(reading_tab.page)
+    assert "q=Which" in reading_tab.page.url, "a search has an address of its own"
+    reading_tab.press("button.link")
+    assert "Sign in" in text_of(reading_tab.page)
+    reading_tab.open(f"{MIRA}/memory")
+    assert "Sign in" in text_of(reading_tab.page)
 
 
-def test_any_former_day(tab: Tab, keys: Keys) -> None:
-    tab.sign_in(keys.mira)
-    assert "lives in Porto" not in tab.page.locator(".group").all_inner_texts().__str__()
-    tab.open(f"{MIRA}/memory?as_of=2026-03-03")
-    assert "The user lives in Porto." in text_of(tab.page)
-    assert "Oslo" not in text_of(tab.page)
+def test_any_former_day(reading_tab: Tab, keys: Keys) -> None:
+    reading_tab.sign_in(keys.mira)
+    assert "lives in Porto" not in reading_tab.page.locator(".group").all_inner_texts().__str__()
+    reading_tab.open(f"{MIRA}/memory?as_of=2026-03-03")
+    assert "The user lives in Porto." in text_of(reading_tab.page)
+    assert "Oslo" not in text_of(reading_tab.page)
 
 
 def test_correct_and_take_back(tab: Tab, keys: Keys) -> None:
@@ -203,19 +225,19 @@ def test_confirm_and_withdraw_with_single_keys(tab: Tab, keys: Keys) -> None:
         assert text in text_of(tab.page)
 
 
-def test_shortcuts_can_be_turned_off(tab: Tab, keys: Keys) -> None:
-    tab.sign_in(keys.mira)
-    tab.reach("footer summary")
-    tab.page.keyboard.press("Enter")
-    tab.reach("input[name=keys]")
-    tab.page.keyboard.press("Space")
-    tab.press("footer button")
-    tab.press(".facts a:first-child")
-    at = tab.page.url
-    tab.page.keyboard.press("c")
-    tab.page.wait_for_timeout(200)
-    assert tab.page.url == at
-    assert not tab.page.locator("kbd").first.is_visible()
+def test_shortcuts_can_be_turned_off(reading_tab: Tab, keys: Keys) -> None:
+    reading_tab.sign_in(keys.mira)
+    reading_tab.reach("footer summary")
+    reading_tab.page.keyboard.press("Enter")
+    reading_tab.reach("input[name=keys]")
+    reading_tab.page.keyboard.press("Space")
+    reading_tab.press("footer button")
+    reading_tab.press(".facts a:first-child")
+    at = reading_tab.page.url
+    reading_tab.page.keyboard.press("c")
+    reading_tab.page.wait_for_timeout(200)
+    assert reading_tab.page.url == at
+    assert not reading_tab.page.locator("kbd").first.is_visible()
 
 
 def test_forget_after_a_preview(tab: Tab, keys: Keys) -> None:
@@ -241,14 +263,14 @@ def test_a_session_and_reading_it_again(tab: Tab, keys: Keys) -> None:
     assert "Read again: the difference" in text_of(tab.page)
 
 
-def test_what_an_agent_is_told(tab: Tab, keys: Keys) -> None:
-    tab.sign_in(keys.reader)
-    tab.press("header a[href$='/context']")
-    tab.write("input[name=q]", "Which seat?")
-    tab.write("input[name=budget]", "90")
-    tab.press("main form button")
-    assert re.search(r"\d+ of 90 tokens", text_of(tab.page))
-    assert "no room in the budget" in text_of(tab.page)
+def test_what_an_agent_is_told(reading_tab: Tab, keys: Keys) -> None:
+    reading_tab.sign_in(keys.reader)
+    reading_tab.press("header a[href$='/context']")
+    reading_tab.write("input[name=q]", "Which seat?")
+    reading_tab.write("input[name=budget]", "90")
+    reading_tab.press("main form button")
+    assert re.search(r"\d+ of 90 tokens", text_of(reading_tab.page))
+    assert "no room in the budget" in text_of(reading_tab.page)
 
 
 def test_the_review_is_worked_off_with_single_keys(tab: Tab, keys: Keys) -> None:
@@ -297,13 +319,13 @@ def test_everything_about_me(tab: Tab, keys: Keys) -> None:
     assert "Sign in" in text_of(tab.page)
 
 
-def test_operations(tab: Tab, keys: Keys) -> None:
-    tab.sign_in(keys.admin)
-    tab.press("header a[href$='/operations']")
+def test_operations(reading_tab: Tab, keys: Keys) -> None:
+    reading_tab.sign_in(keys.admin)
+    reading_tab.press("header a[href$='/operations']")
     for text in ("default/user/noor", "No session failed.", "Costs by day and memory", "Who did what"):
-        assert text in text_of(tab.page)
-    tab.press("main a[href$='/noor/memory']")
-    assert "Rome" in text_of(tab.page)
+        assert text in text_of(reading_tab.page)
+    reading_tab.press("main a[href$='/noor/memory']")
+    assert "Rome" in text_of(reading_tab.page)
 
 
 def test_everything_changes_without_javascript(browser: Browser, address: str, keys: Keys) -> None:
@@ -322,9 +344,9 @@ def test_everything_changes_without_javascript(browser: Browser, address: str, k
         assert "Forgotten" in text_of(page)
 
 
-def test_a_link_opens_the_pages_without_a_key(browser: Browser, keys: Keys, tmp_path: Path) -> None:
+def test_a_link_opens_the_pages_without_a_key(browser: Browser, own_store: str, tmp_path: Path) -> None:
     options = ("--no-browser", "--user", "mira")
-    with served(store_url(tmp_path), tmp_path, "inspect", *options) as (_, link):
+    with served(own_store, tmp_path, "inspect", *options) as (_, link):
         address = link.split("/pages")[0]
         with opened(browser, address) as tab:
             tab.page.goto(link)
@@ -373,13 +395,13 @@ def hindrances(page: Page, *, with_colours: bool) -> list[str]:
 
 
 @pytest.mark.parametrize("language", ["en-GB", "de-DE"])
-def test_no_page_hinders_anybody_or_is_heavy(browser: Browser, address: str, keys: Keys, language: str) -> None:
+def test_no_page_hinders_anybody_or_is_heavy(browser: Browser, shared_address: str, keys: Keys, language: str) -> None:
     """Every page in each language. A language changes no colour: the colours of each scheme are checked in one of them.
 
     The scheme is changed on the opened page and without delay. `watched` fails where a page asks another host.
     """
     with_colours = language == "en-GB"
-    with opened(browser, address, locale=language, reduced_motion="reduce") as tab:
+    with opened(browser, shared_address, locale=language, reduced_motion="reduce") as tab:
         tab.page.context.add_init_script(path=AXE)
         tab.open("/pages/")
         by_path = {"/pages/sign-in": hindrances(tab.page, with_colours=with_colours)}
