@@ -1,7 +1,9 @@
 """What the offline rules make of sentences and pairs that were written before them.
 
-`tests/golden/rules/` holds 353 sentences with the facts that an honest reader keeps, and 226 pairs of statements with
-what the second does to the first. The grammar was written with the half `open` at hand; `unseen` was only measured.
+`tests/golden/rules/` holds 473 sentences with the facts that an honest reader keeps, and 256 pairs of statements with
+what the second does to the first. The first grammar was written with the part `open` at hand; `unseen` was only
+measured. The part `spoken` (120 sentences, 30 pairs) was written before the grammar of `rules-4`, by the author of that
+change, who knew the rules and had read turns of LoCoMo; that grammar was written with it at hand.
 """
 
 from __future__ import annotations
@@ -30,12 +32,12 @@ from afterword.pipeline.resolution import required_pairs
 GOLDEN = Path(__file__).parents[1] / "golden" / "rules"
 DENIAL = re.compile(r"\b(?:not|no|never|cannot|hates?|dislikes?|against|hardly)\b")
 RETIRING = {Relation.CHANGES, Relation.RETRACTS, Relation.CORRECTS}
-halves = pytest.mark.parametrize("half", ["open", "unseen"])
+parts = pytest.mark.parametrize("part", ["open", "unseen", "spoken"])
 
 
-def golden(name: str, half: str) -> list[dict[str, Any]]:
+def golden(name: str, part: str) -> list[dict[str, Any]]:
     lines = (GOLDEN / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [entry for line in lines if (entry := json.loads(line))["half"] == half]
+    return [entry for line in lines if (entry := json.loads(line))["half"] == part]
 
 
 def assertions(text: str, session_id: str, day: int) -> tuple[Assertion, ...]:
@@ -57,10 +59,10 @@ def is_right(candidate: Assertion, fact: dict[str, Any]) -> bool:
     return set(terms(" ".join(fact["words"]))) <= words and is_denied == fact["negative"]
 
 
-@halves
-def test_what_is_kept_is_right_and_most_plain_sentences_are_read(half: str) -> None:
+@parts
+def test_what_is_kept_is_right_and_most_plain_sentences_are_read(part: str) -> None:
     right = kept = wanted = found = 0
-    for sentence in golden("sentences", half):
+    for sentence in golden("sentences", part):
         candidates = [one for one in assertions(sentence["text"], "s", 9) if one.attribute != "relation"]
         named = [one for one in assertions(sentence["text"], "s", 9) if one.attribute == "relation"]
         kept += len(candidates)
@@ -73,16 +75,16 @@ def test_what_is_kept_is_right_and_most_plain_sentences_are_read(half: str) -> N
     assert found / wanted >= 0.65
 
 
-@halves
-def test_nothing_is_kept_of_questions_jokes_reports_and_quotations(half: str) -> None:
-    silent = [sentence["text"] for sentence in golden("sentences", half) if not sentence["facts"]]
+@parts
+def test_nothing_is_kept_of_questions_jokes_reports_and_quotations(part: str) -> None:
+    silent = [sentence["text"] for sentence in golden("sentences", part) if not sentence["facts"]]
     assert [text for text in silent if assertions(text, "s", 9)] == []
 
 
-@halves
-def test_a_statement_retires_what_it_ends_and_nothing_beside_it(half: str) -> None:
+@parts
+def test_a_statement_retires_what_it_ends_and_nothing_beside_it(part: str) -> None:
     outcomes: Counter[tuple[str, str]] = Counter()
-    for pair in golden("pairs", half):
+    for pair in golden("pairs", part):
         first, second = assertions(pair["first"], "s1", 1), assertions(pair["second"], "s2", 5)
         decided = [
             verdict[0]

@@ -11,12 +11,11 @@ from calendar import monthrange
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from afterword.extractors.rules.vocabulary import MONTHS
+
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
-_MONTH = (
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
-    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-)
+_MONTH = rf"(?P<month>{MONTHS})"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _DATES = tuple(
     re.compile(rf"(?i)(?:the )?{form}")
@@ -24,17 +23,21 @@ _DATES = tuple(
         rf"{_DAY} (?:of )?{_MONTH}(?:,? (?P<year>20\d\d))?",
         rf"(?:end of |beginning of )?{_MONTH}(?: (?:the )?{_DAY})?(?:,? (?P<year>20\d\d))?",
         r"(?P<year>20\d\d)-(?P<number>\d\d)-(?P<day>\d\d)",
-        r"(?P<tomorrow>tomorrow)|(?P<next>next )?(?P<weekday>mon|tues|wednes|thurs|fri|satur|sun)day",
+        r"(?P<tomorrow>tomorrow)|next (?P<unit>week|month|year)|(?P<next>next )?(?P<weekday>mon|tues|wednes|thurs|fri|"
+        r"satur|sun)day",
     )
 )
 _TAIL = re.compile(
     r"(?i)(?P<main>.+),? (?:(?P<until>until|till|to|through) |(?P<since>since )|(?P<within>on|in) "
     r"|(?:from|as of|starting(?: on)?) "
-    r"|(?<!until )(?<!till )(?<!from )(?<!of )(?<!on )(?<!starting )(?=tomorrow$))(?P<day>.+)"
+    r"|(?<!until )(?<!till )(?<!from )(?<!of )(?<!on )(?<!in )(?<!starting )(?=(?:tomorrow|next (?:week|month|year))$))"
+    r"(?P<day>.+)"
 )
 _LASTING = re.compile(
     r"(?i)\b(?:stays?|(?<!\bwill )(?:live|work|study|studie)s?)\b|"
-    r"(?:\b(?:am|are|is)|'(?:m|re|s)) (?:in|at|away|off|closed)\b"
+    r"(?:\b(?:am|are|is)|'(?:m|re|s)) (?:in|at|away|off|closed)\b|"
+    r"^have an? |\bam (?!moving|starting|switching|migrating|joining|leaving|changing|working|beginning|"
+    r"going to )\w+ing\b"
 )
 """A clause that tells what is so, and not what begins: "in May" is then the whole of May.
 
@@ -61,7 +64,13 @@ def split_days(clause: str, said_on: date, *, is_past: bool = False) -> tuple[st
         days = _resolve(tail["day"], said_on, is_past=is_past or bool(tail["since"])) if tail else None
         if not tail or not days:
             break
-        clause, is_lasting = tail["main"], bool(tail["within"] and _LASTING.search(tail["main"]))
+        clause, is_lasting = (
+            tail["main"],
+            bool(
+                (tail["within"] or re.fullmatch(r"(?i)next (?:week|month|year)", tail["day"]))
+                and _LASTING.search(tail["main"])
+            ),
+        )
         if (tail["until"] or is_lasting) and not is_past:
             days = _ahead(tail["day"], days, said_on)
         first = first if tail["until"] else days[0]
@@ -97,6 +106,8 @@ def _month_days(parts: dict[str, str], said_on: date, *, is_past: bool) -> tuple
 
 
 def _weekday_or_tomorrow(parts: dict[str, str], said_on: date, *, is_past: bool) -> tuple[date, date] | None:
+    if "unit" in parts:
+        return _next_period(parts["unit"], said_on)
     if "weekday" not in parts:
         return (said_on + timedelta(days=1), said_on + timedelta(days=1)) if "tomorrow" in parts else None
     ahead = (_WEEKDAYS.index(parts["weekday"][:3]) - said_on.weekday()) % 7 or 7
@@ -104,3 +115,14 @@ def _weekday_or_tomorrow(parts: dict[str, str], said_on: date, *, is_past: bool)
         return None  # "next Friday", said on a Monday, is this week's to some and next week's to others
     day = said_on + timedelta(days=ahead % 7 - 7 if is_past else ahead)
     return day, day
+
+
+def _next_period(unit: str, said_on: date) -> tuple[date, date]:
+    """Return the first and last day of the week, month or year after that of a day."""
+    if unit == "week":
+        monday = said_on + timedelta(days=7 - said_on.weekday())
+        return monday, monday + timedelta(days=6)
+    if unit == "year":
+        return date(said_on.year + 1, 1, 1), date(said_on.year + 1, 12, 31)
+    first = date(said_on.year + said_on.month // 12, said_on.month % 12 + 1, 1)
+    return first, first.replace(day=monthrange(first.year, first.month)[1])

@@ -1,6 +1,6 @@
-"""The offline extractor and judge. The extractor is a small grammar over whole plain sentences of people.
+"""The offline extractor and judge. The extractor is a small grammar over plain clauses of people.
 
-It uses no model, no network and no clock. A sentence that is not wholly understood gives nothing.
+It uses no model, no network and no clock. A clause that is not wholly understood gives nothing.
 """
 
 from __future__ import annotations
@@ -12,32 +12,31 @@ from dataclasses import dataclass, replace
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction, Rejection, Usage, Window
 from afterword.extractors.judge import Pair
+from afterword.extractors.rules import phrases, withdrawals
 from afterword.extractors.rules.dates import ALWAYS, Validity, split_days
-from afterword.extractors.rules.grammar import ClauseClaim, WithdrawnClaim, find_withdrawal, read_clause
-from afterword.extractors.rules.phrases import (
-    Clause,
-    clauses,
-    is_thing,
-    own_words,
-    sentences,
-    with_subject,
-    without_lead,
-    without_tails,
-)
-from afterword.extractors.rules.vocabulary import slug
+from afterword.extractors.rules.grammar import ClauseClaim, read_clause
+from afterword.extractors.rules.phrases import Clause, is_thing, subject_of, with_subject, without_lead, without_tails
+from afterword.extractors.rules.vocabulary import MONTHS, SHARED_VERB, slug
 from afterword.extractors.slot_relation import RELATION_VERSION, relation
 from afterword.facts.assertions import Cue, Kind, SpeechAct, Verdict
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.foreign.stretches import foreign_turns
 
 _JOKING = re.compile(r"[;:]-?[)DP](?!\w)|[\U0001F300-\U0001FAFF]|(?i:\b(?:haha\w*|lol|xd|just kidding|jk)\b)|/s$")
+_TAKEN_AS_JOKE = re.compile(
+    r"(?i)\b(?:just kidding|I'm (?:just |only )?(?:kidding|joking)|(?:only|just) joking|not really)\b"
+)
+_CONTINUES = re.compile(rf"(?i)(?:(?:also|now|always|never|usually|don't|can't) )?{SHARED_VERB} ")
+_HAPPENED = re.compile(r"(?:have )?(?!need)(?:\w+ed|bought|sold|won|went|ran|took|got|had|built|flew|been|was)\b")
+_AT_AN_HOUR = re.compile(r"(?i) at \d{1,2}(?:[:.]\d\d)?(?: ?[ap]m)?$")
+_MONTH_OR_NUMBER = re.compile(rf"(?i)\d|\b{MONTHS}\b")
 _ADDS_NOTHING = re.compile(r"(?i)that's (?:over|all)|thanks|thank you|(?:I|we) (?:have|need) to [\w' ]+")
 
 
 class RulesExtractor:
     """Proposes facts by English rules. It finds less than a model does, and seldom proposes what was not said."""
 
-    version = "rules-3"
+    version = "rules-4"
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the rules find in people's turns. It reads English only and costs nothing."""
@@ -81,7 +80,8 @@ def find_candidates(window: Window) -> list[Candidate]:
         name = turn.speaker[:1].upper() + turn.speaker[1:]
         is_owner = turn.speaker in window.owners
         speech = _Speech(turn, "", *(("the user", "the user") if is_owner else (name, "the team")))
-        for sentence in sentences(own_words(turn.text, stretches)):
+        words = phrases.own_words(turn.text, stretches)
+        for sentence in () if _TAKEN_AS_JOKE.search(words) else phrases.sentences(words):
             candidates += _read_sentence(sentence.removeprefix(f"{name}: "), speech)
     slots = [(candidate.subject, candidate.attribute) for candidate in candidates]
     last_corrections = {
@@ -98,22 +98,29 @@ def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
         return []  # every form of the grammar has several words
     lead = without_lead(sentence)
     if "?" in sentence:
-        asked = find_withdrawal(lead.predicate.rstrip("? "))
+        asked = withdrawals.find_withdrawal(lead.predicate.rstrip("? "))
         if asked is None or asked.act is not SpeechAct.ERASE:
             return []
     candidates: list[Candidate] = []
-    for quote in () if _JOKING.search(sentence) else clauses(sentence.rstrip("? ")):
+    subject, is_unread = None, False
+    for place, quote in enumerate(() if _JOKING.search(sentence) else phrases.clauses(sentence.rstrip("? "))):
         clause = without_lead(quote, lead.cue, is_greeted=lead.is_greeted and not candidates)
-        if clause.predicate:
-            read = _read_clause(clause, replace(speech, quote=quote))
-            if not read and not (candidates and _ADDS_NOTHING.fullmatch(clause.predicate)):
-                return []
-            candidates += read
+        if subject and _CONTINUES.match(clause.predicate):
+            clause = replace(clause, predicate=f"{subject} {clause.predicate}")
+        read = _read_clause(clause, replace(speech, quote=quote)) if clause.predicate else []
+        is_needed = clause.predicate and not read and not (candidates and _ADDS_NOTHING.fullmatch(clause.predicate))
+        if (is_needed and not phrases.may_be_left_out(quote, is_first=not place)) or (
+            is_unread and re.match(r"(?i)and (?:I|we)\b", quote)
+        ):
+            return []
+        is_unread = bool(is_needed)
+        subject = subject_of(clause.predicate) if read else None
+        candidates += read
     return candidates
 
 
 def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
-    withdrawal = find_withdrawal(without_tails(clause.predicate))
+    withdrawal = withdrawals.find_withdrawal(without_tails(clause.predicate))
     if withdrawal is None:
         return _read_statement(clause, speech)
     stated = _read_statement(Clause(withdrawal.claim), speech)
@@ -125,7 +132,7 @@ def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
     return [_withdrawn(candidate, withdrawal, speech) for candidate in stated]
 
 
-def _withdrawn(stated: Candidate, withdrawal: WithdrawnClaim, speech: _Speech) -> Candidate:
+def _withdrawn(stated: Candidate, withdrawal: withdrawals.WithdrawnClaim, speech: _Speech) -> Candidate:
     """Return the withdrawal of a statement. A request to erase does not repeat the value."""
     owner_name = speech.who if stated.subject in ("user", "team") else stated.subject
     claim = re.sub(r"^The (?=user|team)", "the ", stated.statement)
@@ -144,24 +151,36 @@ def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
         statement = f"{clause.who} is {{who}}'s {clause.relation}"
         claim = ClauseClaim(Kind.ENTITY, "relation", clause.relation, statement, about=clause.who)
         candidates.append(_candidate(claim, replace(clause, who=None), speech))
+    if clause.age and clause.who:
+        aged = ClauseClaim(Kind.ENTITY, "age", clause.age, f"{{who}} is {clause.age} years old")
+        candidates.append(_candidate(aged, clause, speech))
     predicate, validity, claims = clause.predicate, ALWAYS, read_clause(clause)
     if not claims and speech.turn.said_at:
-        is_past = re.match(r"(?:have )?(?:moved|started)\b", predicate) is not None
-        predicate, validity = split_days(predicate, speech.turn.said_at.date(), is_past=is_past)
-        claims = [] if validity == ALWAYS else read_clause(replace(clause, predicate=predicate))
+        is_past = _HAPPENED.match(predicate) is not None
+        predicate, validity = split_days(_AT_AN_HOUR.sub("", predicate), speech.turn.said_at.date(), is_past=is_past)
+        claims = [] if validity == ALWAYS else read_clause(replace(clause, predicate=predicate), is_dated=True)
     for claim in claims:
         dated = _with_days(claim, clause.predicate[len(predicate) :].strip(" ,"), validity)
-        candidates.append(_candidate(dated, clause, speech, validity))
+        if claim.attribute.endswith("_date") and dated.statement == claim.statement:
+            continue  # "the launch is next week" names no day
+        candidates.append(_candidate(dated, clause, speech, ALWAYS if claim.attribute == "event" else validity))
     return candidates if claims or not clause.predicate else []
 
 
 def _with_days(claim: ClauseClaim, days: str, validity: Validity) -> ClauseClaim:
     """Return a plan with its days. Without a known first day it is an entry of its own, which replaces nothing."""
-    if not claim.is_plan:
+    if not claim.is_plan and claim.attribute != "event":
         return claim
+    if not _MONTH_OR_NUMBER.search(days):
+        day = validity.valid_from if claim.is_plan and not days.startswith("next ") else None
+        days = f"on {day.day} {day:%B %Y}" if day else ""
     dated = claim._replace(statement=f"{claim.statement} {days}".strip())
     plan = re.sub(r"^\{who\} (?:will |is (?:going to )?|plans to )?", "", dated.statement)
-    return dated if validity.valid_from else dated._replace(kind=Kind.DECISION, attribute="plan", value=plan)
+    return (
+        dated
+        if validity.valid_from or not claim.is_plan
+        else dated._replace(kind=Kind.DECISION, attribute="plan", value=plan)
+    )
 
 
 def _candidate(claim: ClauseClaim, clause: Clause, speech: _Speech, validity: Validity = ALWAYS) -> Candidate:

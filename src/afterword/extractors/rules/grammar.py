@@ -1,64 +1,49 @@
-"""The grammar: what a plain clause says, asks for or plans, and what it withdraws, denies or says is over. Pure."""
+"""The grammar: what a plain clause says, asks for or plans. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from afterword.extractors.rules import phrases
 from afterword.extractors.rules import vocabulary as words
 from afterword.extractors.rules.phrases import Clause
 from afterword.extractors.rules.vocabulary import named_slot, slug
+from afterword.extractors.slot_relation import SINGLE_VALUED
 from afterword.facts.assertions import Cue, Kind, SpeechAct
+from afterword.facts.words import word_set
 
 _E, _P, _D = Kind.ENTITY, Kind.PREFERENCE, Kind.DECISION
 _FAMILY = f"{words.RELATIONS}|{words.PETS}"
 _NOT = r"(?:don't|do not|never|can't|cannot|hardly ever|rarely)"
-_DISLIKE = r"(?:hate|dislike|can't stand|cannot stand|can't bear|don't like|do not like|am not a (?:big )?fan of)"
-_LANGUAGES = rf"(?:{words.LANGUAGES})(?:(?:, | and )(?:{words.LANGUAGES}))*"
-_FOR_GOOD = r"(?:from now on|in (?:the )?future|as a rule|at all times|always)"
+_LANGUAGES = rf"(?:{words.LANGUAGES})(?:(?:, (?:and )?| and )(?:a (?:little|bit of) |some )?(?:{words.LANGUAGES}))*"
+_OFTEN = r"(?:always|usually|normally|typically|often|only|mostly)"
+_GOT = r"(?:have )?(?:just )?"
+_FOR_GOOD = r"(?:from now on|in (?:the )?future|going forward|as a rule|at all times|always)"
 _OCCASION = re.compile(r"(?i)(?P<main>.+?) (?:for|on|in|at|during|while|after|before|with) (?P<occasion>.+)")
 _PURPOSE = re.compile(r"(?i)(?P<main>.+?) (?:for|as) (?P<occasion>(?:the|our|my|all) .+|\w+)")
-_OTHERS_ATTRIBUTES = frozenset("home country employer job origin age allergy condition diet language".split())
+_OF_OTHERS = word_set("responsibility plan home country employer job origin age allergy condition diet language")
+_OF_RELATIVES = _OF_OTHERS | {"event", "studies", "business"}
 _DECIDED = re.compile(
-    r"(?i)(?:have )?(?:(?:decided|agreed|opted|chosen) (?:(?P<against>not to |against )|to )(?P<act>.+)|(?:(?:decided|"
-    r"agreed|settled|opted) (?:on|for)|chose|chosen|(?:will )?go with|am going with) (?P<thing>.+?)(?: over .+)?)"
+    r"(?i)(?:have )?(?:(?:decided|agreed|opted|chosen) (?:(?P<against>not to |against )|to (?!go with))(?P<act>.+)|"
+    r"(?:(?:decided|"
+    r"agreed|settled|opted) (?:on|for|to go with)|chose(?! to)|chosen(?! to)|picked(?! up)|(?:will |let )?go with|"
+    r"(?:went|"
+    r"gone) with|am going (?:to go )?with) (?P<thing>.+?)(?: over .+)?)"
 )
-_SWITCHED = re.compile(r"(?i)(?:have )?(?:switched|migrated) (?:from (?P<old>.+?) )?to (?P<new>.+)")
+_SWITCHED = re.compile(r"(?i)(?:have )?(?:switched|migrated|changed) (?:over )?(?:from (?P<old>.+?) )?to (?P<new>.+)")
+_DROPPED = re.compile(r"(?i)(?:have )?(?:dropped|ditched|abandoned|scrapped|got(?:ten)? rid of|cancell?ed) (?P<old>.+)")
 _REQUEST = re.compile(
-    rf"(?i)(?:(?P<first>{_FOR_GOOD}),? )?(?:please )?(?:I(?: want|'d like| would like) you to )?(?:please )?"
+    rf"(?i)(?:(?P<first>{_FOR_GOOD}),? )?(?:please )?(?:(?:I(?: want|'d like| would like| need) you|make sure|be sure|"
+    rf"remember|"
+    rf"you (?:should|must|need)|take care) (?:to )?)?(?:please )?"
     rf"(?:(?P<mark>always|never|don't ever|don't|do not|stop) )?(?P<verb>{words.INSTRUCTION}|\w+ing) (?P<order>.+?)"
     rf"(?:,? (?:please,? )?(?P<last>{_FOR_GOOD}))?"
 )
-_STANDING = re.compile(r"(?i)(?:your |my |all )?(?:answers|replies|responses|summaries|messages|explanations)\b")
-_ASK = r"(?:(?:can|could|will) you (?:please )?|(?:I|we)(?:'d| would)? (?:like|want) you to )?(?:please )?(?:just )?"
-_SHARED = r"I(?:'ve| have)? (?:just )?(?:told|said|mentioned|wrote|shared)(?: to)?(?: you)?"
-_TOPIC = re.compile(
-    rf"(?i){_ASK}(?:forget|delete|erase) (?:(?:everything |all )?(?:what|that)? ?{_SHARED} about (?P<about>[\w' -]+)|"
-    rf"(?:that|the|this|my|our) (?P<topic>[\w' -]+?) (?:thing|story|business|{_SHARED})(?: {_SHARED})?)"
-)
-_OWN = r"(?:I|I'm|I've|we|we're|we've|my|our)\b.+"
-_FORGET = re.compile(
-    rf"(?i){_ASK}(?:(?:forget|(?:don't|do not) remember) (?P<own>{_OWN})|(?:forget|erase|delete|stop remembering|"
-    r"(?:don't|do not|never) (?:remember|store|save|keep|note|record))(?: the fact)? that (?P<claim>.+))"
-)
-_DENIED = re.compile(
-    r"(?i)(?:(?:that's wrong, )?it(?:(?:'s| is) (?:not (?:true|the case)|untrue|false|wrong)| isn't true),? that|I"
-    rf"(?: have|'ve)? never (?:said|told you)(?: that)?|I (?:didn't|did not) say(?: that)?) (?P<claim>{_OWN})"
-)
-_ENDED = re.compile(
-    r"(?i)(?P<head>.{1,40}?)(?: (?:no longer|no more) (?P<over>.+)| not (?P<not>.+?),? any ?(?:more|longer)|"
-    r" (?:don't|do not) (?P<dont>.+?),? any ?(?:more|longer))"
-)
-_STOPPED = re.compile(
-    r"(?i)(?P<head>I|we)(?:'ve| have)?(?: just)? (?:stopped|quit|given up) (?:(?P<gerund>\w+ing)(?P<others> .+)?|"
-    r"my job (?P<job>at .+))"
-)
-_NOT_SO = re.compile(
-    r"(?i)(?P<head>I|we)(?:(?P<be>'m| am|'re| are) not| don't| do not) (?P<claim>(?:allergic to|live in|"
-    r"work (?:at|for)|vegan|vegetarian|an? (?!fan|big fan))\b.*)|my name (?:is not|isn't) (?P<name>.+)|"
-    r"don't (?P<called>call me .+)"
+_CONDITION = re.compile(r"(?:,? especially)? when(?:ever)? (?:I ask (?:you )?(?:about|for)|(?:you )?\w+ing) [\w ,'-]+$")
+_STANDING = re.compile(
+    r"(?i)(?:your |my |all |the )?(?:answers|replies|responses|summaries|messages|explanations|emails|reports)\b"
 )
 
 
@@ -76,6 +61,8 @@ class ClauseClaim(NamedTuple):
     is_plan: bool = False
 
 
+_Row = tuple[re.Pattern[str], Kind, str]
+
 # What the words of a group must be, by its name.
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "place": phrases.is_proper_name,
@@ -83,40 +70,76 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "thing": phrases.is_thing,
     "kind": phrases.is_own_thing,
     "action": lambda phrase: phrases.is_thing(phrase) and phrase.split()[0].lower() not in words.VAGUE_VERBS,
+    "event": phrases.is_event,
+    "doing": lambda phrase: phrases.is_thing(phrase) and words.NO_ACTIVITY.isdisjoint(phrase.split()[:1]),
+    "persons": lambda phrase: all(phrases.is_person_name(part) for part in phrases.listed(phrase)),
     "each": lambda phrase: all(phrases.is_allergen(part) for part in phrases.listed(phrase)),
-    "named": lambda phrase: phrases.is_thing(phrase) and (phrase != phrase.lower() or named_slot(phrase) is not None),
+    "named": lambda phrase: (
+        phrases.is_thing(phrase) and (not re.fullmatch(r"[a-z -]+", phrase) or named_slot(phrase) is not None)
+    ),
 }
 
 # fmt: off
 _AFTER_I_OR_WE: tuple[tuple[str, Kind, str], ...] = (
     (r"am called (?P<person>.+)", _E, "name"),
-    (r"live in (?:an? (?:\w+ ){0,2}(?:flat|house|village|suburb) (?:in|of) )?(?P<place>.+)", _E, "home"),
-    (r"(?:am (?:based|living|at home) in|(?:have )?moved (?:back )?to) (?P<place>.+)", _E, "home"),
+    (r"live in (?:an? (?:\w+ ){0,2}(?:flat|house|village|suburb) (?:in|of) )?(?P<place>.+?)(?: with .+)?", _E, "home"),
+    (r"(?:am (?:based|living|at home) in|(?:have )?moved (?:back )?(?:from \w+ )?to) (?P<place>.+)", _E, "home"),
     (r"(?:am moving|move|will move|am going to move) to (?P<place>.+)", _E, "home?"),
     (r"(?:am from|was born in|grew up in) (?P<place>.+)", _E, "origin"),
     (r"(?:(?:work|am working) (?:at|for)|(?:have )?started (?:working )?at) (?P<place>.+)", _E, "employer"),
     (r"(?:will work|will start|start|am starting) at (?P<place>.+)", _E, "employer?"),
+    (r"(?:have |found |accepted |started )+an? (?:new )?(?:job|position) (?:at|with) (?P<place>.+)", _E, "employer"),
     (rf"(?:work as|am)(?: an?)? (?P<v>{words.JOBS})(?: by trade)?(?: (?:at|for) (?P<place>.+))?", _E, "job"),
+    (rf"(?:run|manage|own) (?P<v>an? (?P<thing>(?:[\w-]+ ){{0,3}}(?:{words.BUSINESSES})(?: .+)?))", _E, "business"),
+    (r"(?:teach|study|am studying|am majoring in) (?P<kind>[\w ]+?)(?: (?:at|in) .+)?", _E, "studies"),
+    (r"work (?P<v>from home|remotely|part[- ]time|full[- ]time|freelance|"
+     r"(?:night )?shifts)(?: on .+)?", _E, "work_mode"),
     (rf"am (?P<v>{words.NUMBERS})(?: years old)?", _E, "age"),
-    (rf"have (?P<v>{words.CONDITIONS})", _E, "condition"),
-    (rf"have (?P<v>(?:no|{words.NUMBERS}) (?P<noun>(?:{_FAMILY}|sibling)s|children))", _E, "number_of_*"),
-    (rf"(?:am (?:an? )?|have been |eat (?:only )?|follow an? )(?P<v>{words.DIETS})(?: diet| food)?", _P, "diet"),
+    (r"(?:get up|wake up|go to bed|(?:start|finish)(?: work)?|open|close) (?P<v>(?:at|"
+     r"around) \w+(?::\d\d)?)", _P, "hours"),
+    (r"(?:handle|lead|am in charge of|am responsible for) (?P<thing>.+)", _E, "responsibility"),
+    (rf"am (?:the|an?) (?P<v>(?:{words.JOBS}|maintainer|author|treasurer|chair) of (?P<thing>.+))", _E, "position"),
+    (r"am (?:on|running) (?P<place>.+?)(?: in production)?", _E, "uses_*"),
+    (r"am (?P<v>\d[\d.,]* ?(?:m|cm|met(?:er|re)s?|feet|ft)(?: \d{1,2})?)(?: tall)?", _E, "height"),
+    (r"weigh (?P<v>\d[\d.,]* ?(?:kg|kilos?|lbs?|pounds|stone))", _E, "weight"),
+    (rf"(?:have (?:an? )?|suffer from )(?P<v>{words.CONDITIONS})", _E, "condition"),
+    (rf"am (?P<v>{words.STATES})", _E, "condition"),
+    (r"am an? (?:single |proud |new )?(?P<v>(?:mother|father|mum|mom|dad|parent)(?: of \w+)?)", _E, "parent"),
+    (rf"have (?P<v>(?:no|{words.NUMBERS}) (?P<noun>(?:{_FAMILY}|sibling)s|children))(?:(?:,|"
+     rf" aged) \d[\w ,]*)?", _E, "number_of_*"),
+    (rf"(?:am (?:on )?(?:an? )?|have been |eat |follow an? )(?P<v>{words.DIETS})(?: diet|"
+     rf" food)?(?: for .+)?", _P, "diet"),
     (r"(?:am (?:very |severely |badly )?allergic|have an allergy) to (?P<each>.+)", _E, "allergy"),
     (r"have an? (?:severe |bad )?(?P<each>.+) allergy", _E, "allergy"),
     (r"am (?P<v>lactose|gluten|fructose)[- ]intolerant", _E, "intolerance"),
-    (r"(?:like|love|enjoy|adore|am an? (?:big )?fan of|am into) (?P<kind>.+)", _P, "*"),
-    (rf"{_DISLIKE} (?P<kind>.+)", _P, "not *"),
+    (rf"{words.LIKE} (?P<kind>.+)", _P, "*"),
+    (r"(?:like|love|enjoy) (?:my (?!odds|chances))?(?P<thing>(?:(?<=my )|to (?!see|know|hear|think|say)).+)", _P, "*"),
+    (rf"am an? (?P<kind>(?!(?:{words.NO_SORT_OF_PERSON}) )[\w -]+?) (?:fan|lover|enthusiast|person)", _P, "*"),
+    (rf"{words.DISLIKE} (?P<kind>.+)", _P, "not *"),
     (r"prefer (?P<thing>.+?)(?: to (?P<kind>.+))?", _P, "preferred_*"),
     (r"(?:would rather|(?:would )?prefer) not (?:to )?(?P<action>.+)", _P, "not *"),
     (r"(?:would (?:rather|prefer to)|prefer to) (?P<action>.+)", _P, "preferred_*"),
-    (rf"speak (?:fluent )?(?P<each>{_LANGUAGES})", _E, "language"),
+    (rf"(?:speak (?:fluent )?|am fluent in |am a native speaker of )(?P<each>{_LANGUAGES})", _E, "language"),
+    (rf"am (?P<v>(?:{words.ACTIVITIES}) ?(?P<event>.+))", _D, "activity"),
+    (rf"have been (?P<v>(?:{words.LONG_DONE})(?: (?P<event>.+))?)", _E, "activity"),
     (r"(?:always |usually )(?:take|book|choose) (?P<v>(?:the |an? )?(?:window|aisle)(?: seats?)?)", _P, "seat"),
-    (r"(?:only |mostly |always )?use (?P<thing>(?!the ).+)", _E, "uses_*"),
-    (rf"(?:{_NOT} |always |usually |only |mostly )(?P<verb>{words.HABITS})(?: (?P<thing>.+))?", _P, "not *"),
-    (rf"(?P<verb>{words.HABITS})(?: (?P<thing>[\w -]+?))?? {words.FREQUENCY}(?: (?:before|after) \w+)?", _P, "not *"),
-    (r"(?:(?:eat|drink|play|drive|own|ride|wear) (?P<thing>.+)|smoke|paint|swim|cook|bake|garden|knit)", _P, "not *"),
+    (rf"(?:{_OFTEN} )?(?:use|am using) (?P<thing>(?!the ).+)", _E, "uses_*"),
+    (rf"(?:{_NOT} (?P<verb>{words.HABITS})|{_OFTEN} (?:{words.OFTEN_DONE}))(?: (?P<thing>.+))?", _P, "not *"),
+    (rf"(?P<verb>{words.OFTEN_DONE})(?: (?P<thing>[\w -]+?))?? {words.FREQUENCY}(?: (?:before|"
+     rf"after) \w+)?", _P, "not *"),
+    (r"(?:(?:eat|drink|play(?! dumb| dead| safe| nice| hard| along| with)|drive|own|ride|wear) (?P<thing>.+)|smoke|"
+     r"paint|swim|cook|bake|garden|knit)", _P, "not *"),
     (r"am married to (?P<person>.+)", _E, "spouse"),
-    (rf"have an? (?P<noun>{_FAMILY}) (?:called|named) (?P<person>.+)", _E, "relation"),
+    (rf"have (?:an? (?:\w+ )?|{words.NUMBERS} )(?P<noun>{_FAMILY})s?(?: called| named|,|"
+     rf":) (?P<persons>.+)", _E, "relation"),
+    (rf"{_GOT}(?:got|gotten) (?:engaged|married|divorced|promoted)(?: to (?P<person>.+))?", _E, "event"),
+    (r"(?:have )?(?:graduated|passed away|died|was born|got a promotion|had a baby(?: (?:boy|girl))?)", _E, "event"),
+    (rf"have (?P<v>an? (?:[\w-]+ ){{0,2}}(?P<noun>{_FAMILY}))", _E, "has_*"),
+    (r"(?:buy|order|get|source|rent) (?:my|our) (?P<thing>.+ (?:from|at|through) .+)", _E, "source_of_*"),
+    (r"(?:take|drink) (?:my|our) (?P<thing>(?:coffee|tea) .+)", _P, "likes_*"),
+    (r"(?:would like|want|need) (?P<thing>(?=all \w+ in |.+ from now on$).+?)(?: from now on)?", _P, "wants_*"),
+    (r"(?:pay|spend|earn) (?P<thing>(?:about |around |up to )?[\d€$£].+)", _E, "amount"),
+    (rf"{_GOT}(?:{words.HAPPENED})(?: |(?<= ))(?P<event>.+)", _E, "event"),
     (r"(?:plan|am planning) to (?P<action>.+)", _D, "plan?"),
 )
 _WHOLE_SENTENCES: tuple[tuple[str, Kind, str], ...] = (
@@ -124,37 +147,73 @@ _WHOLE_SENTENCES: tuple[tuple[str, Kind, str], ...] = (
     (r"my home is in (?P<place>.+)", _E, "home"),
     (r"my (?:new )?employer is (?P<place>.+)", _E, "employer"),
     (rf"my job is (?P<v>{words.JOBS})", _E, "job"),
-    (r"(?:please )?call me (?P<person>.+)", _P, "called"),
+    (r"(?:(?:please|you can|just) |(?:everyone|everybody|people|my friends) )?calls? me (?P<person>.+)", _P, "called"),
+    (rf"(?:my|the) (?P<noun>{words.UNDERTAKINGS}|office) is (?:based )?in (?P<place>.+)", _E, "*_place"),
+    (rf"(?:my|the) (?P<noun>{words.UNDERTAKINGS}) is (?:called|named) (?P<place>.+)", _E, "*_name"),
+    (rf"(?:my|the) (?P<noun>{words.UNDERTAKINGS}) (?:{words.MADE_WITH}) (?P<named>.+)", _E, "*"),
+    (rf"(?:my|the) (?P<event>[\w-]+(?: [\w-]+)?) (?:is|starts|opens) {words.FREQUENCY}(?: at [\w:]+)?", _E, "*_time"),
     (r"my (?P<noun>favou?rite (?!part|exercise)[\w-]+) is (?P<thing>.+)", _P, "*"),
-    (rf"my (?:new )?(?P<noun>{words.PERSONS}) is (?P<person>.+)", _E, "*"),
-    (rf"my (?:new )?(?P<noun>{words.OWNED}) is (?:on (?=\d))?(?P<named>.+|an? .+|\d.*)", _E, "*"),
+    (rf"(?:my|the) (?:new )?(?P<noun>{words.PERSONS}|{words.JOBS}) is (?P<person>.+)", _E, "*"),
+    (rf"(?:my|the(?= deadline| budget)) (?:new )?(?P<noun>{words.OWNED}) is (?:on (?=\d))?(?P<named>.+)", _E, "*"),
+    (r"my favou?rite (?P<noun>(?!part|exercise)\w+?)s are (?P<thing>.+)", _P, "likes_*"),
+    (r"my (?:\w+ )?(?P<noun>goal|dream|plan|aim|target) is to (?P<action>.+)", _D, "aim"),
+)
+# Read only where a day was named: what is done on it, and what takes place.
+_ON_A_DAY: tuple[tuple[str, Kind, str], ...] = (
+    (r"(?:am|will be) (?P<doing>\w+ing(?: .+)?)", _D, "plan?"),
+    (r"(?:am going to|will) (?P<action>.+)", _D, "plan?"),
+    (r"am (?P<v>getting married(?: to .+)?)", _D, "plan?"),
+    (r"have (?P<event>an? .+)", _D, "plan?"),
+    (rf"turn (?P<v>{words.NUMBERS})", _D, "plan?"),
+    (r"am (?P<v>(?:on|in(?! trouble)|at|off|away)(?: (?P<event>.+))?)", _E, "whereabouts"),
+)
+_TAKES_PLACE: tuple[tuple[str, Kind, str], ...] = (
+    (r"(?:my|the) (?P<event>(?!next|last|first|only|same)[\w-]+(?: [\w-]+)?) (?:is|starts|begins|will be|takes place|"
+     r"is due|is scheduled(?: for)?|leaves|departs|arrives|ends|expires)", _E, "takes_place?"),
 )
 # fmt: on
-_OF_SUBJECT, _OF_SENTENCE = (
+_OF_SUBJECT, _OF_SENTENCE, _DATED_OF_SUBJECT, _DATED_OF_SENTENCE = (
     tuple((re.compile(pattern, re.IGNORECASE), kind, template) for pattern, kind, template in table)
-    for table in (_AFTER_I_OR_WE, _WHOLE_SENTENCES)
+    for table in (_AFTER_I_OR_WE, _WHOLE_SENTENCES, _AFTER_I_OR_WE + _ON_A_DAY, _WHOLE_SENTENCES + _TAKES_PLACE)
 )
 
 
-def read_clause(clause: Clause) -> list[ClauseClaim]:
-    """Return what a clause says if the grammar understands all of it. Of others than the speaker, plain facts only."""
+def read_clause(clause: Clause, *, is_dated: bool = False) -> list[ClauseClaim]:
+    """Return what a clause says if the grammar understands all of it. Of others than the speaker, plain facts only.
+
+    `is_dated` says that a day was named at the end of the clause.
+    """
     predicate = re.sub(r"(?i)^(?:my|our) ", "my ", clause.predicate)
     name = predicate.removeprefix("am ")
     if clause.is_greeted and clause.has_subject and phrases.is_person_name(name):
         return [ClauseClaim(_E, "name", name, f"{{who}}'s name is {name}")]
-    if row := _matching_row(predicate, has_subject=clause.has_subject):
+    tables = (_DATED_OF_SENTENCE, _DATED_OF_SUBJECT) if is_dated else (_OF_SENTENCE, _OF_SUBJECT)
+    if row := _matching_row(predicate, tables[clause.has_subject]):
         has_changed = re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate)
         cue = clause.cue or (Cue.CHANGE if has_changed else None)
         claims = [claim._replace(cue=cue) for claim in _row_claims(predicate, *row)]
-        return [claim for claim in claims if not clause.who or claim.attribute in _OTHERS_ATTRIBUTES]
+        if clause.is_several:
+            several = "{who} " + re.sub(r"^am\b", "are", predicate)
+            claims = [claim._replace(statement=several) for claim in claims[:1] if len(claims) == 1]
+        return [claim for claim in claims if not clause.who or _is_of_others(claim, clause)]
     if not clause.has_subject:
         return _read_request(predicate)
+    if not clause.who and (dropped := _DROPPED.fullmatch(predicate)) and _CHECKS["named"](dropped["old"]):
+        return _dropped(dropped["old"], "dropped")
     return [] if clause.who else [*_read_switch(predicate), *_read_decision(predicate)]
 
 
-def _matching_row(predicate: str, *, has_subject: bool) -> tuple[dict[str, str], Kind, str] | None:
+def _is_of_others(claim: ClauseClaim, clause: Clause) -> bool:
+    """Return whether a claim may be about somebody else than the speaker: all of relatives, plain facts of others."""
+    if clause.relation or "{who}" in (clause.who or ""):
+        return claim.attribute in _OF_RELATIVES or (claim.kind is _P and claim.attribute != "called")
+    is_liking = re.match(rf"{words.LIKE}|{words.DISLIKE}|prefer|don't (?:eat|drink)", clause.predicate) is not None
+    return claim.attribute in _OF_OTHERS or (claim.kind is _P and is_liking)
+
+
+def _matching_row(predicate: str, table: Iterable[_Row]) -> tuple[dict[str, str], Kind, str] | None:
     """Return the named groups, the kind and the template of the first row that understands all of a predicate."""
-    for pattern, kind, template in _OF_SUBJECT if has_subject else _OF_SENTENCE:
+    for pattern, kind, template in table:
         match = pattern.fullmatch(predicate)
         groups = {name: text for name, text in match.groupdict().items() if text} if match else {}
         if match and all(_CHECKS[name](text) for name, text in groups.items() if name in _CHECKS):
@@ -174,30 +233,39 @@ def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, template: st
         return
     if template == "job" and "place" in groups:
         yield ClauseClaim(_E, "employer", groups["place"], f"{{who}} works at {groups['place']}")
-    attribute, about = _attribute(groups, template, value, head), value if template == "relation" else None
-    value = {"not *": predicate.removeprefix("am "), "relation": groups.get("noun", "").lower()}.get(template, value)
+    attribute = _attribute(groups, template, value, head)
+    if template == "relation":
+        for name in phrases.listed(value):
+            relation = groups["noun"].lower()
+            yield ClauseClaim(_E, "relation", relation, f"{name} is {{who}}'s {relation}", about=name)
+        return
+    whole = {"not *": predicate.removeprefix("am "), "event": statement.removeprefix("{who} ")}
+    value = whole.get(template, whole["event"] if template == "plan" else value)
     for part in phrases.listed(value) if "each" in groups else [value]:
         sentence = statement.replace(value, part)
-        yield ClauseClaim(kind, attribute, part, sentence, limited_to=limited_to, about=about, is_plan=is_plan)
+        yield ClauseClaim(kind, attribute, part, sentence, limited_to=limited_to, is_plan=is_plan)
 
 
 def _statement(predicate: str, groups: dict[str, str], template: str, value: str) -> str:
-    if template == "relation":
-        return f"{value} is {{who}}'s {groups['noun'].lower()}"
     if template == "called":
         return f"{{who}} wants to be called {value}"
     if template == "job" and "place" in groups:
         return f"{{who}} is a {value}"
+    if predicate.lower().startswith("the "):
+        return predicate
     is_owned = predicate.startswith("my ")
     return "{who}'s" + predicate[2:] if is_owned else "{who} " + phrases.in_third_person(predicate)
 
 
 def _attribute(groups: dict[str, str], template: str, value: str, head: str) -> str:
     """Return the attribute of a value, of which `head` is the part without its article and occasion."""
-    if template == "not *":
-        return slug(groups.get("thing") or groups.get("kind") or groups.get("verb") or value)
+    if template in ("*", "not *") and "noun" not in groups:
+        topic = slug(groups.get("thing") or groups.get("kind") or groups.get("verb") or value)
+        return f"likes_{topic}" if topic in SINGLE_VALUED else topic
     if template == "preferred_*":
         return named_slot(head) or f"preferred_{slug(head)}"
+    if template == "takes_place":
+        return f"{slug(value)}_date"
     if template == "home" and value.casefold() in words.COUNTRIES:
         return "country"
     noun = groups.get("noun", slug(head)).lower().replace("favourite", "favorite").replace("colour", "color")
@@ -226,24 +294,28 @@ def _read_decision(predicate: str) -> list[ClauseClaim]:
     return [*_dropped(replaced), ClauseClaim(_D, slug(occasion or chosen), value, statement, limited_to=occasion)]
 
 
-def _dropped(tool: str | None) -> list[ClauseClaim]:
-    statement = f"{{who}} no longer uses {tool}"
+def _dropped(tool: str | None, verb: str = "no longer uses") -> list[ClauseClaim]:
+    statement = f"{{who}} {verb} {tool}"
     return [ClauseClaim(_D, slug(tool), tool, statement, SpeechAct.RETRACT, Cue.CHANGE)] if tool else []
 
 
 def _read_request(text: str) -> list[ClauseClaim]:
     """Return what the assistant is asked to do, or to stop doing, from now on."""
-    match = _REQUEST.fullmatch(text)
+    condition = _CONDITION.search(text)
+    match = _REQUEST.fullmatch(text[: condition.start()] if condition else text)
     if not match or not _is_for_good(match):
         return []
     mark, verb, order = (match["mark"] or "").lower(), match["verb"].lower(), match["order"]
     is_over, is_denied = mark == "stop", mark not in ("always", "stop", "")
+    order = re.sub(r"(?i)\b(?:me|us)\b", "them", order)
     wish = f"{'never' if is_denied else 'always'} {words.GERUNDS.get(verb, verb)} {order}"
     statement = f"{{who}} {'no longer ' if is_over else ''}wants the assistant to {wish.replace(' your ', ' its ')}"
     language = None if is_denied else re.fullmatch(rf"(?i)(?:to me )?in ({words.LANGUAGES})", order)
     attribute, value = ("answer_language", language[1]) if language else (slug(order), wish)
+    attribute = "answers" if attribute in SINGLE_VALUED - {"answer_language"} else attribute
     act, cue = (SpeechAct.RETRACT, Cue.CHANGE) if is_over else (SpeechAct.STATE, None)
-    return [ClauseClaim(_P, attribute, value, statement, act, cue)]
+    when = condition.group().replace(" I ", " they ") if condition else ""
+    return [ClauseClaim(_P, attribute, value, statement + when, act, cue, when.strip() or None)]
 
 
 def _is_for_good(request: re.Match[str]) -> bool:
@@ -253,40 +325,4 @@ def _is_for_good(request: re.Match[str]) -> bool:
         return False
     is_for_good = request["first"] or request["last"] or mark or _STANDING.match(order)
     is_at_hand = mark not in ("always", "never") and re.match(r"(?i)(?:the|an?) ", order)
-    return bool(is_for_good) and not is_at_hand and phrases.is_thing(re.sub(r"^your ", "", order))
-
-
-class WithdrawnClaim(NamedTuple):
-    """A claim or topic that its speaker asks to erase, or a claim that is denied (a correction) or over."""
-
-    act: SpeechAct
-    claim: str
-    cue: Cue | None = None
-    topic: str | None = None
-
-
-def find_withdrawal(clause: str) -> WithdrawnClaim | None:
-    """Return what a clause without lead asks to forget, denies, or says is over; None if there is nothing."""
-    if match := _TOPIC.fullmatch(clause):
-        return WithdrawnClaim(SpeechAct.ERASE, "", topic=match["about"] or match["topic"])
-    if match := _FORGET.fullmatch(clause):
-        claim = match["own"] or match["claim"]
-        topic = re.sub(r"^(?:I|we)(?:'m|'re|'ve| am| are| have)? ", "", claim)
-        return WithdrawnClaim(SpeechAct.ERASE, claim, topic=topic if topic != claim else None)
-    if match := _DENIED.fullmatch(clause):
-        return WithdrawnClaim(SpeechAct.RETRACT, match["claim"], Cue.CORRECTION)
-    ended = _ended_claim(clause)
-    return WithdrawnClaim(SpeechAct.RETRACT, ended, Cue.CHANGE) if ended else None
-
-
-def _ended_claim(clause: str) -> str | None:
-    """Return what a clause says is over, in the words of when it was true: "I no longer work" ends "I work"."""
-    if match := _ENDED.fullmatch(clause.replace(" isn't ", " is not ")):
-        return f"{match['head']} {match['over'] or match['not'] or match['dont']}"
-    if match := _STOPPED.fullmatch(clause):
-        verb = f"work {match['job']}" if match["job"] else words.GERUNDS.get(match["gerund"].lower(), "")
-        return f"{match['head']} {verb}{match['others'] or ''}"
-    match = _NOT_SO.fullmatch(clause)
-    if match and match["head"]:
-        return f"{match['head']}{match['be'] or ''} {match['claim']}"
-    return (match["called"] or f"my name is {match['name']}") if match else None
+    return bool(is_for_good) and not is_at_hand and phrases.is_thing(re.sub(r"(?i)\b(?:your|me|us|my|our) ", "", order))

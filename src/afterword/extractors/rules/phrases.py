@@ -10,42 +10,68 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from afterword.extractors.rules import vocabulary
-from afterword.extractors.rules.vocabulary import PERSONS, PETS, RELATIONS, singular
+from afterword.extractors.rules.vocabulary import singular
 from afterword.facts.assertions import Cue
-from afterword.facts.words import folded, plain_words, word_set
+from afterword.facts.words import folded, phrase_pattern, plain_words, word_set
 from afterword.privacy.foreign.stretches import FILLER, ForeignStretch, without_foreign
 from afterword.privacy.normalisation import remove_invisible
 
 _LEAD = re.compile(
-    r"(?i)(?:(?P<greeting>hi|hello|hey|good morning)(?: there)?|(?P<correction>actually|correction|sorry|no|I meant"
-    r"(?: to say)?(?: that)?)|thanks|thank you|well|so|and|but|also|ok|okay|oh|yes|plus|by the way|btw|fyi|as you know|"
-    r"just so you know|you forgot that|(?:please )?(?:remember|don't forget)(?: this)?(?: that)?|[-*•])"
-    r"(?:[\s,:!.]+(?=\S)|$)"
+    r"(?i)(?:(?P<greeting>hi|hello|hey|good morning)(?: there)?(?:,? (?-i:[A-Z])\w+(?=[,!]))?|(?P<correction>actually|"
+    r"correction|sorry|no|I meant(?: to say)?(?: that)?)|(?:thanks|thank you|yeah|yes|yep|yup)"
+    rf"(?:,? (?-i:[A-Z])\w+(?=[,!]))?|{vocabulary.LEADS}|[-*•])(?:[\s,:!.]+(?=\S)|$)"
 )
-_TAIL = re.compile(
-    r"(?i),? (?:please|thanks|thank you|by the way|btw|though|of course|these days|nowadays|recently|currently|again|"
-    r"then|yesterday|last (?:week|month|year|spring|summer|autumn|winter)|(?:a|two|three|\d+) (?:day|week|month)s? ago|"
-    r"for (?:a|my|the) (?:new )?(?:job|work|studies|family)|for (?:\w+ )?(?:years|months)|because .+)$"
+_TAIL = re.compile(rf"(?i),? (?:{vocabulary.TAILS})$")
+_FRONTED = re.compile(rf"(?i)(?P<time>{vocabulary.FRONTED_TIME}),? (?P<clause>(?:(?:I|we)(?:'\w+)?|my|our) .+)")
+_FROM_NOW_ON = re.compile(r"(?i)(?:from now on|going forward|as of now),? (?=(?:I|we)\b)")
+_INVERTED = re.compile(
+    rf"(?P<name>(?![Ii]t\b|[Tt]h|[Oo]ne\b)[\w' .&-]{{2,40}}?)(?: is|'s) (?P<role>(?:my|our|the) (?:new )?"
+    rf"(?:{vocabulary.PERSONS}|{vocabulary.RELATIONS}|{vocabulary.JOBS}|(?:(?:all-time|absolute) )?fav(?:e|"
+    rf"ou?rite) \w+))(?: of all time)?"
+)
+_SUBJECT = re.compile(
+    rf"(?i)(?:I|we)\b|(?:my|our) (?:{vocabulary.RELATIONS}|{vocabulary.PETS})(?: (?-i:[A-Z])\w+)?\b|"
+    rf"(?-i:[A-Z])\w+"
 )
 _NOW = re.compile(r"(?i)(?<!right )(?<!for )(?<!until )(?<!as of )(?:^|,? )now(?! on\b)(?=$| )")
 _SELF = re.compile(
     r"(?i)(?:I|let's|(?P<group>we|the team))(?:'(?P<short>m|re|ve|ll|d)| (?P<verb>am|are|have)\b)? "
-    r"(?:(?:currently|also|really|absolutely|strongly|much|still|definitely|just|recently|finally) )*(?P<predicate>.+)"
+    r"(?:(?:currently|also|really|absolutely|strongly|much|still|definitely|just|recently|finally|actually|totally|"
+    r"honestly|truly|simply|already) )*(?P<predicate>.+)"
 )
 _VERBS = {"m": "am", "re": "am", "are": "am", "ve": "have", "ll": "will", "d": "would"}
 _RELATED = re.compile(
-    rf"(?i)(?:my|our) (?:(?:older|younger|little|big) )?(?P<relation>{RELATIONS}|{PETS}|{PERSONS})"
+    rf"(?i)(?:my|our) (?:(?:older|younger|little|big|new|eldest|oldest|youngest) )?(?:(?P<age>\w+)[- ]year[- ]old )?"
+    rf"(?P<relation>{vocabulary.RELATIONS}|{vocabulary.PETS}|{vocabulary.PERSONS})"
     r"(?:(?: is (?:called|named)|'s name is) (?P<called>.+)|,? (?P<others>.+))"
 )
 _NAMED = re.compile(r"(?P<name>[^\W\d_a-z][\w'-]{1,30}(?: [^\W\d_a-z][\w'-]{1,30})?),? (?P<others>.+)")
-_OTHERS = re.compile(r"(is not|isn't|is|has|(live|work|speak|eat)s|moved|was born|grew up) (?P<others>.+)")
-_FIRST_PERSON = {"is": "am", "is not": "am not", "isn't": "am not", "has": "have"}
+_OTHERS = re.compile(
+    r"(is not|isn't|is|has|doesn't|does not|(live|work|speak|eat|like|love|enjoy|hate|prefer|drink|play|drive|own|run|"
+    r"handle|lead|"
+    r"teach(?=es)|wear|collect|smoke|start)e?s|moved|was born|grew up|got|had|started|joined|adopted|graduated|bought|"
+    r"won|can't|cannot) (?P<others>.+)"
+)
+_SEVERAL = re.compile(
+    rf"(?i)(?:my|our) (?P<relation>{vocabulary.SEVERAL_RELATIVES}) (?P<predicate>(?:are|live|work|have|speak|love|"
+    rf"like|hate|"
+    rf"moved|got) .+)"
+)
+_FIRST_PERSON = {
+    "is": "am",
+    "is not": "am not",
+    "isn't": "am not",
+    "has": "have",
+    "doesn't": "don't",
+    "does not": "don't",
+}
 _CONNECTING = word_set("de la le of the upon am der den del du da do dos y von zu")
-_PLAIN_WORD = re.compile(r"[\w'&.+/#:-]+,?$")
+_PLAIN_WORD = re.compile(r"[\w'&.+/#:€$£-]+(?:,\d+)*,?$")
 _LONGEST_NAME, _LONGEST_THING = 6, 9
-_BEFORE_VERB = word_set("always usually never only mostly rarely hardly ever")
+_BEFORE_VERB = word_set("always usually never only mostly rarely hardly ever normally typically often")
 _IRREGULAR = {"am": "is", "have": "has", "don't": "does not", "can't": "cannot", "go": "goes"} | {
-    verb: verb for verb in ("will", "would", "cannot", "moved", "was", "grew", "started")
+    verb: verb
+    for verb in "will would cannot was grew got went won bought sold ran took built broke learnt had flew".split()
 }
 _LONGEST_SENTENCE = 300
 _PLAYED = re.compile(r"(?i)\b(?:pretend|role-?play|imagine|let's say|I'll play|in (?:my|your) (?:role|story))\b")
@@ -55,8 +81,20 @@ _BORDER = re.compile(
     r"|\n[ \t]*(?=\n)|\n(?![ \t]?[a-zäöüß])"
 )
 _SPEAKER = r"(?:(?:I|we)(?:'\w+)?|my|our|please|that's)\b"
+_OTHER_SUBJECT = r"(?:he|she|they|it|there|this|that)(?:'\w+)?\b"
 _CLAUSE_BORDER = re.compile(
-    rf"(?i);|\s[-–—]{{1,2}}\s|,?\s(?=(?:and|but|so) (?:please )?(?:forget|{_SPEAKER}))|,\s(?={_SPEAKER})"
+    rf"(?i);|\s[-–—]{{1,2}}\s|,?\s(?=(?:and|but|so) (?:(?:please|now|then|also) )?(?:forget|{_SPEAKER}))|"
+    rf",\s(?={_SPEAKER})|,?\s(?=(?:and|so(?! you know)|since|as(?! you know)) (?:{_SPEAKER}|{_OTHER_SUBJECT}|the ))|"
+    rf",?\s(?=(?:'cause|because|although|though|but|which) )|(?<!wrong),\s(?=(?:so|as|where|who|{_OTHER_SUBJECT}) )|"
+    r",\s(?=and [\w']+ (?:\w+ )?(?:is|are|was|were|has|have|can|makes?) )|"
+    rf"(?<!,)\s(?=and (?:(?:also|now|always|never|usually|don't|can't) )?{vocabulary.SHARED_VERB} )"
+)
+_CHANGES_MEANING, _NARROWS = phrase_pattern(vocabulary.CHANGES_MEANING), phrase_pattern(vocabulary.NARROWS)
+_ONE_OF_TWO = re.compile(r"(?i)\s*(?:[\w ]{1,12}, )?my \w+(?: \w+)?")
+_TIME = re.compile(rf"(?i)\s*(?:(?:yeah|oh|and|so|well|hey),? )?{vocabulary.FRONTED_TIME}")
+_FIRST_UNREAD = re.compile(
+    r"(?i)(?:(?:yeah|yes|thanks|hey)[,!]? )?(?:(?:I|we)(?:'\w+)?|my|our|it(?:'s)?|that's|there's|a lot(?:'s| has)|"
+    r"so much has|lots) (?!like\b)"
 )
 
 
@@ -82,10 +120,24 @@ def sentences(text: str) -> Iterator[str]:
     yield text[start:].strip()
 
 
+def may_be_left_out(unread: str, *, is_first: bool) -> bool:
+    """Return whether the rest of a sentence holds without a clause that the grammar does not understand."""
+    if _CHANGES_MEANING.search(unread) or (is_first and not _FIRST_UNREAD.match(unread)):
+        return False
+    return not re.match(r"(?i)(?:but|though|although|as)\b", unread) or not _NARROWS.search(unread)
+
+
 def clauses(sentence: str) -> list[str]:
     """Return the clauses of a sentence; none of one that quotes or is too long to be plain."""
-    is_plain = FILLER not in sentence and len(sentence) <= _LONGEST_SENTENCE
-    return [clause.strip() for clause in _CLAUSE_BORDER.split(sentence)] if is_plain else []
+    if FILLER in sentence or len(sentence) > _LONGEST_SENTENCE:
+        return []
+    parts, start = [], 0
+    for border in _CLAUSE_BORDER.finditer(sentence):
+        is_pair = sentence.startswith("and I ", border.end()) and _ONE_OF_TWO.fullmatch(sentence, start, border.start())
+        if not is_pair and not _TIME.fullmatch(sentence, start, border.start()):
+            parts.append(sentence[start : border.start()].strip())
+            start = border.end()
+    return [*parts, sentence[start:].strip()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +145,8 @@ class Clause:
     """A clause without lead and subject, in the first person, and what its lead says about other statements.
 
     `who` is the subject if it is not the speaker `{who}`; `relation` is what that person or animal is to the speaker.
-    `is_joint` is true for "we". Without a known subject (`has_subject`) the predicate is the whole clause.
+    `age` is that of "my 7-year-old son". `is_joint` is true for "we", `is_several` for "my parents". Without a known
+    subject (`has_subject`) the predicate is the whole clause.
     """
 
     predicate: str
@@ -103,6 +156,8 @@ class Clause:
     is_joint: bool = False
     who: str | None = None
     relation: str | None = None
+    age: str | None = None
+    is_several: bool = False
 
 
 def without_lead(text: str, cue: Cue | None = None, *, is_greeted: bool = False) -> Clause:
@@ -125,36 +180,66 @@ def without_tails(text: str) -> str:
 
 def with_subject(clause: Clause) -> Clause:
     """Return a clause with its subject and the word "now" told apart from its predicate."""
-    text = without_tails(_NOW.sub("", clause.predicate, count=1).strip())
-    is_changed = without_tails(clause.predicate) != text
+    whole = without_tails(clause.predicate)
+    plain = _NOW.sub("", whole, count=1).strip()
+    is_changed = whole != plain or bool(_FROM_NOW_ON.match(whole))
+    text = without_tails(_plain_order(plain))
     clause = replace(clause, predicate=text, cue=clause.cue or (Cue.CHANGE if is_changed else None))
     if " you to " not in text and (own := _SELF.fullmatch(text)):
         verb = (own["short"] or own["verb"] or "").lower()
-        verb = "will" if text.lower().startswith("let") else _VERBS.get(verb, verb)
-        predicate = f"{verb} {own['predicate']}".strip()
+        verb = "let" if text.lower().startswith("let") else _VERBS.get(verb, verb)
+        predicate = re.sub(r"^(?:have got |got (?=an? ))", "have ", f"{verb} {own['predicate']}".strip())
         return replace(clause, predicate=predicate, has_subject=True, is_joint=bool(own["group"]))
+    if several := _SEVERAL.fullmatch(text):
+        who, predicate = f"{{who}}'s {several['relation'].lower()}", re.sub(r"^are\b", "am", several["predicate"])
+        return replace(clause, predicate=predicate, has_subject=True, who=who, is_several=True)
     return _with_other_subject(clause, _RELATED.fullmatch(text))
+
+
+def subject_of(clause: str) -> str | None:
+    """Return the words for the subject with which a clause begins, or None."""
+    subject = _SUBJECT.match(without_lead(clause).predicate)
+    return subject.group() if subject else None
+
+
+def _plain_order(text: str) -> str:
+    """Return a clause with its subject first: what stands before it behind it, and "Ana is my boss" turned round."""
+    text = re.sub(r"\bgonna\b", "going to", _FROM_NOW_ON.sub("", text))
+    text = re.sub(r"^[Mm]y \w+(?: \w+)? and I\b", "we", text)
+    if fronted := _FRONTED.fullmatch(text):
+        text = f"{fronted['clause']} {fronted['time']}"
+    inverted = _INVERTED.fullmatch(text)
+    return f"{inverted['role']} is {inverted['name']}" if inverted else text
 
 
 def _with_other_subject(clause: Clause, related: re.Match[str] | None) -> Clause:
     """Return a clause about somebody else with its subject told apart, or the clause as it is."""
     relation = related["relation"].lower() if related else None
-    if related and related["called"]:
-        return replace(clause, predicate="", has_subject=True, who=related["called"], relation=relation)
+    is_kin = bool(related and not re.fullmatch(vocabulary.PERSONS, related["relation"], re.IGNORECASE))
+    called = _called(related, is_kin=is_kin) if related else None
+    if called and related:
+        return replace(clause, predicate="", has_subject=True, who=called, relation=relation, age=related["age"])
     text = related["others"] if related else clause.predicate
     named = _NAMED.fullmatch(text)
     if named and is_person_name(named["name"]):
         predicate, who = _in_first_person(named["others"]), named["name"]
+        clause = replace(clause, age=related["age"] if related else None)
     else:
-        is_known = relation and not re.fullmatch(PERSONS, relation, re.IGNORECASE)
-        predicate, who = _in_first_person(text) if is_known else None, f"{{who}}'s {relation}"
+        predicate, who = _in_first_person(text) if is_kin else None, f"{{who}}'s {relation}"
         relation = None
     return replace(clause, predicate=predicate, has_subject=True, who=who, relation=relation) if predicate else clause
 
 
+def _called(related: re.Match[str], *, is_kin: bool) -> str | None:
+    """Return the name in "my wife is called Runa" or "my wife is Runa"."""
+    name = related["called"] or (related["others"] if is_kin and related["others"].startswith("is ") else "")
+    name = name.removeprefix("is ")
+    return name if is_person_name(name) else None
+
+
 def _in_first_person(predicate: str) -> str | None:
     """Return a predicate of the third person in the first, or None if the grammar does not know its verb."""
-    verb = _OTHERS.fullmatch(predicate)
+    verb = _OTHERS.fullmatch(re.sub(r"^(?:just|recently|also|really|still|currently|absolutely) ", "", predicate))
     return f"{_FIRST_PERSON.get(verb[1]) or verb[2] or verb[1]} {verb['others']}" if verb else None
 
 
@@ -163,7 +248,9 @@ def in_third_person(predicate: str) -> str:
     words = re.sub(r"\b(?:my|our)\b", "their", re.sub(r"^do not\b", "don't", predicate)).split(" ")
     place = next((index for index, word in enumerate(words) if word not in _BEFORE_VERB), 0)
     verb = words[place]
-    ending = "es" if verb.endswith(("s", "x", "ch", "sh", "z")) else "s"
+    if verb.endswith("ed") and verb != "need":
+        return " ".join(words)
+    ending = "es" if verb.endswith(("s", "x", "ch", "sh", "z", "o")) else "s"
     words[place] = _IRREGULAR.get(verb) or (verb[:-1] + "ies" if re.search(r"[^aeiou]y$", verb) else verb + ending)
     return " ".join(words)
 
@@ -195,6 +282,13 @@ def is_thing(phrase: str) -> bool:
 def is_own_thing(phrase: str) -> bool:
     """Return whether a phrase names a kind of thing, not a certain one ("the office", "a second")."""
     return is_thing(phrase) and folded(phrase).split()[0] not in ("the", "another", "to", "of")
+
+
+def is_event(phrase: str) -> bool:
+    """Return whether a phrase names what may have happened to somebody and is worth a note."""
+    words = folded(phrase).split()
+    is_rounded = vocabulary.NO_EVENT_EDGES.isdisjoint({*words[:1], *words[-1:]})
+    return is_rounded and is_thing(phrase) and vocabulary.NO_EVENT.isdisjoint(words)
 
 
 def is_allergen(phrase: str) -> bool:

@@ -1,0 +1,78 @@
+"""Find withdrawals: requests to forget, denials, and what is over. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from afterword.extractors.rules.vocabulary import GERUNDS
+from afterword.facts.assertions import Cue, SpeechAct
+
+_ASK = r"(?:(?:can|could|will) you (?:please )?|(?:I|we)(?:'d| would)? (?:like|want) you to )?(?:please )?(?:just )?"
+_SHARED = r"I(?:'ve| have)? (?:just )?(?:told|said|mentioned|wrote|shared)(?: to)?(?: you)?"
+_TOPIC = re.compile(
+    rf"(?i){_ASK}(?:forget|delete|erase) (?:(?:everything |all )?(?:what|that)? ?{_SHARED} about (?P<about>[\w' -]+)|"
+    rf"(?:that|the|this|my|our) (?P<topic>[\w' -]+?) (?:thing|story|business|{_SHARED})(?: {_SHARED})?)"
+)
+_OWN = r"(?:I|I'm|I've|we|we're|we've|my|our)\b.+"
+_FORGET = re.compile(
+    rf"(?i){_ASK}(?:(?:forget|(?:don't|do not) remember) (?P<own>{_OWN})|(?:forget|erase|delete|stop remembering|"
+    r"(?:don't|do not|never) (?:remember|store|save|keep|note|record))(?: the fact)? that (?P<claim>.+))"
+)
+_DENIED = re.compile(
+    r"(?i)(?:(?:that's wrong, )?it(?:(?:'s| is) (?:not (?:true|the case)|untrue|false|wrong)| isn't true),? that|I"
+    rf"(?: have|'ve)? never (?:said|told you)(?: that)?|I (?:didn't|did not) say(?: that)?) (?P<claim>{_OWN})"
+)
+_ENDED = re.compile(
+    r"(?i)(?P<head>.{1,40}?)(?: (?:no longer|no more) (?P<over>.+)| not (?P<not>.+?),? any ?(?:more|longer)|"
+    r" (?:don't|do not) (?P<dont>.+?),? any ?(?:more|longer))"
+)
+_STOPPED = re.compile(
+    r"(?i)(?P<head>I|we)(?:'ve| have)?(?: just)? (?:stopped|quit|given up|"
+    r"gave up) (?:(?P<gerund>\w+ing)(?P<others> .+)?|"
+    r"my job (?P<job>at .+))|(?P<leaver>I)(?:'ve| have)?(?: just)? (?:left my job at|resigned from) (?P<firm>.+)"
+)
+_NOT_SO = re.compile(
+    r"(?i)(?P<head>I|we|(?:my|our) \w+(?: (?-i:[A-Z])\w+)?|(?-i:[A-Z])\w+)(?:(?P<be>'m| am|'re| are| is) not| don't|"
+    r" do not) (?P<claim>(?:allergic to|live in|"
+    r"work (?:at|for)|vegan|vegetarian|an? (?!fan|big fan))\b.*)|my name (?:is not|isn't) (?P<name>.+)|"
+    r"don't (?P<called>call me .+)"
+)
+
+
+class WithdrawnClaim(NamedTuple):
+    """A claim or topic that its speaker asks to erase, or a claim that is denied (a correction) or over."""
+
+    act: SpeechAct
+    claim: str
+    cue: Cue | None = None
+    topic: str | None = None
+
+
+def find_withdrawal(clause: str) -> WithdrawnClaim | None:
+    """Return what a clause without lead asks to forget, denies, or says is over; None if there is nothing."""
+    if match := _TOPIC.fullmatch(clause):
+        return WithdrawnClaim(SpeechAct.ERASE, "", topic=match["about"] or match["topic"])
+    if match := _FORGET.fullmatch(clause):
+        claim = match["own"] or match["claim"]
+        topic = re.sub(r"^(?:I|we)(?:'m|'re|'ve| am| are| have)? ", "", claim)
+        return WithdrawnClaim(SpeechAct.ERASE, claim, topic=topic if topic != claim else None)
+    if match := _DENIED.fullmatch(clause):
+        return WithdrawnClaim(SpeechAct.RETRACT, match["claim"], Cue.CORRECTION)
+    ended = _ended_claim(clause)
+    return WithdrawnClaim(SpeechAct.RETRACT, ended, Cue.CHANGE) if ended else None
+
+
+def _ended_claim(clause: str) -> str | None:
+    """Return what a clause says is over, in the words of when it was true: "I no longer work" ends "I work"."""
+    if match := _ENDED.fullmatch(clause.replace(" isn't ", " is not ")):
+        return f"{match['head']} {match['over'] or match['not'] or match['dont']}"
+    if match := _STOPPED.fullmatch(clause):
+        if match["firm"]:
+            return f"I work at {match['firm']}"
+        verb = f"work {match['job']}" if match["job"] else GERUNDS.get(match["gerund"].lower(), "")
+        return f"{match['head']} {verb}{match['others'] or ''}"
+    match = _NOT_SO.fullmatch(clause.replace(" isn't ", " is not "))
+    if match and match["head"]:
+        return f"{match['head']}{match['be'] or ''} {match['claim']}"
+    return (match["called"] or f"my name is {match['name']}") if match else None
