@@ -144,6 +144,7 @@ def test_the_rest_of_a_sentence_is_left_out_where_it_cannot_change_the_meaning()
     assert [one.value for one in said("I'm so glad - we moved to Cork, and everybody is happy.")] == ["Cork"]
     assert said("I live in Oslo, or so they say.") == []
     assert said("I live in Oslo, but not for long.") == []
+    assert said("I'm allergic to nuts, properly allergic.") == []
     assert [one.statement for one in said("My wife and I love opera.")] == ["The user loves opera."]
     assert said("Nora from work and I love opera.") == []
 

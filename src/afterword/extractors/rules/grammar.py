@@ -73,7 +73,10 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "event": phrases.is_event,
     "doing": lambda phrase: phrases.is_thing(phrase) and words.NO_ACTIVITY.isdisjoint(phrase.split()[:1]),
     "persons": lambda phrase: all(phrases.is_person_name(part) for part in phrases.listed(phrase)),
-    "each": lambda phrase: all(phrases.is_allergen(part) for part in phrases.listed(phrase)),
+    # "nuts, properly allergic" is no list
+    "each": lambda phrase: (
+        ("," not in phrase or " and " in phrase) and all(phrases.is_allergen(part) for part in phrases.listed(phrase))
+    ),
     "named": lambda phrase: (
         phrases.is_thing(phrase) and (not re.fullmatch(r"[a-z -]+", phrase) or named_slot(phrase) is not None)
     ),
