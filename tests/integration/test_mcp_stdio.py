@@ -39,7 +39,7 @@ def process_of(arguments: list[str], environment: Mapping[str, str]) -> StdioSer
     return StdioServerParameters(command=sys.executable, args=["-m", "afterword", *arguments], env=variables)
 
 
-@pytest.mark.parametrize("mode", [MODES[0], *(pytest.param(mode, marks=pytest.mark.soak) for mode in MODES[1:])])
+@pytest.mark.parametrize("mode", MODES)
 async def test_a_client_starts_the_process_as_the_docs_say(repository: Path, store_url: str, mode: str) -> None:
     arguments, documented = arguments_of_the_docs(repository)
     process = process_of(arguments, {"AFTERWORD_STORE__URL": store_url})

@@ -44,7 +44,7 @@ from service_processes import served
 
 pytestmark = pytest.mark.begun_first
 
-KILLS, SOAK_KILLS = 3, 100
+KILLS, SOAK_KILLS = 5, 100
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 ALL = FactFilter(None, None, None, frozenset())
 
