@@ -196,6 +196,11 @@ def test_no_topic_no_erasure(text: str) -> None:
     assert said(text) == []
 
 
+def test_the_budget_of_a_trip_is_limited_to_it() -> None:
+    [found] = said("Our budget is at most 1500 NOK for the trip.")
+    assert (found.attribute, found.limited_to) == ("budget", "the trip")
+
+
 def test_a_switch_ends_what_it_names() -> None:
     found = said("We switched from PostgreSQL to MySQL.")
     assert [(one.act, one.value) for one in found] == [(SpeechAct.RETRACT, "PostgreSQL"), (SpeechAct.STATE, "MySQL")]

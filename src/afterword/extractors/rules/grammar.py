@@ -229,7 +229,8 @@ def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, template: st
     is_plan, template = template.endswith("?"), template.removesuffix("?")
     value = next((groups[name] for name in ("v", *_CHECKS) if name in groups), predicate)
     statement = _statement(predicate, groups, template, value)
-    limited = _OCCASION.fullmatch(value) if template in ("preferred_*", "uses_*") else None
+    may_be_limited = template in ("preferred_*", "uses_*") or groups.get("noun", "").lower() in ("budget", "limit")
+    limited = _OCCASION.fullmatch(value) if may_be_limited else None
     main, limited_to = limited.group("main", "occasion") if limited else (value, None)
     head = re.sub(r"^the ", "", main)
     if template == "preferred_*" and value.startswith("the ") and named_slot(head) is None:
