@@ -67,9 +67,10 @@ async def redo_run(
     """
 
     def reinstate(transaction: Session, run: Run, at: datetime) -> None:
-        if run.purpose in MOVES:
-            moves.move_again(transaction, run.scope, run.id)
-        reviews.check_undecided(transaction, run.scope, read_proposal(transaction, run)[0].verdicts)
+        if run.status is ledger.RunStatus.UNDONE:
+            if run.purpose in MOVES:
+                moves.move_again(transaction, run.scope, run.id)
+            reviews.check_undecided(transaction, run.scope, read_proposal(transaction, run)[0].verdicts)
         ledger.reinstate_run(transaction, run.scope, run.id, at)
         for closing in runs.runs_caused_by(transaction, run):
             ledger.revert_run(transaction, run.scope, closing.id, at)
