@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
@@ -295,6 +295,9 @@ async def test_a_change_reports_what_its_own_run_changed(app: Afterword, mira: S
 
 async def test_forgetting(app: Afterword, mira: ScopeMemory) -> None:
     seat = (await mira.facts(kind="preference")).facts[0]
+    for wrong in ({"fact": seat}, {"session": 1}, {"finding": 1}, {"everything": 0}):
+        with pytest.raises(ArgumentInvalid):
+            await mira.forget(**cast(Any, wrong))
     preview = await mira.preview_forget(fact=seat.id)
     assert preview is not None
     assert preview.is_clean is None

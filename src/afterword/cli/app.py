@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 import afterword
+from afterword.cli.tables import ResponsiveTable
 from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from afterword import Fact, Scope, Spending
-    from afterword.cli.tables import ResponsiveTable
     from afterword.client.values import RefreshResult
 
 PIPED_WIDTH = 160
@@ -114,8 +114,6 @@ def table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], styles: Sequence[str] | None = None
 ) -> ResponsiveTable:
     """Return a table, which becomes a list where the terminal is too narrow for it. Each row may have a style."""
-    from afterword.cli.tables import ResponsiveTable
-
     return ResponsiveTable(title, columns, rows, styles)
 
 

@@ -121,7 +121,7 @@ class _Source:
         if paths and STANDARD_INPUT in paths:
             if len(paths) > 1 or manifest is not None or session_id is None or scope is None:
                 raise ArgumentInvalid("- reads one state: name it with --session and say whose with --user or --scope")
-            self.content = sys.stdin.buffer.read()
+            self.content = sys.stdin.buffer.read() or None
         elif not paths and manifest is None and (scope is None) != (session_id is None):
             raise ArgumentInvalid("without a path, --session and --user (or --scope) name one session that is stored")
         self.scope = scope

@@ -1,14 +1,17 @@
-"""Tables that fit the terminal: texts wrap at words, and a narrow terminal gets a list instead."""
+"""Tables that fit the terminal: texts wrap at words, and a narrow terminal gets a list instead.
+
+rich is imported only when a table is printed, so that `--json` does not wait for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.table import Table
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.table import Table
+    from rich.text import Text
 
 SHORT = 30
 """A column whose cells are all at most this wide is never wrapped."""
@@ -41,6 +44,9 @@ class ResponsiveTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Yield the table, or the list; only the title if there are no rows."""
+        from rich.cells import cell_len
+        from rich.text import Text
+
         if not self._rows:
             yield Text(self._title, style="italic")
             return
@@ -56,6 +62,10 @@ class ResponsiveTable:
             yield from self._list(texts, console, options.max_width)
 
     def _table(self, texts: set[int]) -> Table:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+        from rich.text import Text
+
         plain = Table(title=self._title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
         for place, name in enumerate(self._columns):
             plain.add_column(name, overflow="fold", no_wrap=place not in texts)
@@ -64,6 +74,8 @@ class ResponsiveTable:
         return plain
 
     def _list(self, texts: set[int], console: Console, width: int) -> Iterator[RenderableType]:
+        from rich.text import Text
+
         yield Text(self._title, style="italic")
         for row, style in zip(self._rows, self._styles, strict=True):
             yield Text("")
@@ -79,5 +91,7 @@ class ResponsiveTable:
 
 def _wrapped(text: str, style: str, indent: int, console: Console, width: int) -> Iterator[Text]:
     """Yield the lines of a text, wrapped at words. The console itself wraps nothing, so that pipes get whole lines."""
+    from rich.text import Text
+
     for line in Text(text, style=style).wrap(console, width - indent, overflow="fold"):
         yield Text(" " * indent) + line

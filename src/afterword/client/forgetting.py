@@ -40,6 +40,8 @@ class ForgetTarget:
         named = (value for value in astuple(self) if value is not None and value is not False)
         if len(list(named)) != 1:
             raise ArgumentInvalid("name exactly one of fact, finding, session, before, everything and asked")
+        if not all(isinstance(value, str | None) for value in (self.fact, self.session, self.finding)):
+            raise ArgumentInvalid("a fact, a finding and a session are named by their ids, which are texts")
 
 
 async def forget(
@@ -101,17 +103,17 @@ async def _clean_up(resources: Resources, store: Store, receipts: Sequence[Recei
 
 async def _work(resources: Resources, store: Store, scope: Scope, target: ForgetTarget) -> ErasureWork:
     match target:
-        case ForgetTarget(session=str() as session_id):
+        case ForgetTarget(session=session_id) if session_id is not None:
             return lambda erasure: erasure.forget_session(session_id)
         case ForgetTarget(before=before) if before is not None:
             default = read_zone(resources.settings.zone)
             zone = await store.read(lambda transaction: scope_rows.zone_of(transaction, scope, default))
             moment = instant(before, day_time=time.min, zone=zone)
             return lambda erasure: erasure.forget_before(moment)
-        case ForgetTarget(finding=str() as name):
+        case ForgetTarget(finding=name) if name is not None:
             finding = await store.read(lambda transaction: read_finding(transaction, scope, name))
             return lambda erasure: erasure.forget_findings({finding.key})
-        case ForgetTarget(fact=str() as fact_id):
+        case ForgetTarget(fact=fact_id) if fact_id is not None:
             if len(fact_id) < SHORTEST_ID:
                 raise ArgumentInvalid(
                     f"{fact_id!r} is short for what is erased for good; give {SHORTEST_ID} digits of the id"
@@ -119,4 +121,6 @@ async def _work(resources: Resources, store: Store, scope: Scope, target: Forget
             read = partial(fact_ids.read_fact, scope=scope, fact_id=fact_id, at=resources.now())
             ids = (await store.read(read)).assertion_ids
             return lambda erasure: erasure.forget_statements(ids)
-    return Erasure.forget_everything
+        case ForgetTarget(everything=True):
+            return Erasure.forget_everything
+    raise ArgumentInvalid("everything is forgotten with everything=True alone")

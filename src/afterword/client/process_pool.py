@@ -232,7 +232,6 @@ async def run_in_processes(
 
 async def _started(job: SessionShare) -> Process:
     # A session of its own keeps Ctrl-C from it: it is told to stop by the end of its input.
-    # A session of its own keeps Ctrl-C from it: it is told to stop by the end of its input.
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", "afterword.client.process_pool", stdin=PIPE, stdout=PIPE, start_new_session=True
     )

@@ -225,7 +225,7 @@ def select(
         )
     if scope is None or (session_id is None and not paths):
         raise ArgumentInvalid("say what to process: a path, a state, or a recorded session by scope and session id")
-    return Selection([Saved(scope, session_id or str(paths[0]))], are_named=True)
+    return Selection([Saved(scope, str(paths[0]) if session_id is None else session_id)], are_named=True)
 
 
 async def reprocess(

@@ -38,6 +38,7 @@ async def store_status(resources: Resources) -> StoreStatus:
     async with resources.extractor_and_judge() as workers:
 
         def with_pairs(transaction: Session) -> Iterator[ScopeStatus]:
+            scope_rows.read_scopes(transaction)  # all by one query, which the transaction remembers
             for scope in status.scopes:
                 pairs = read_judging_coverage(transaction, scope.scope, workers.judge)
                 yield replace(scope, pairs=pairs.required, judged_pairs=pairs.judged)

@@ -67,7 +67,7 @@ async def redo_run(
     """
 
     def reinstate(transaction: Session, run: Run, at: datetime) -> None:
-        if run.status is ledger.RunStatus.UNDONE:
+        if run.status == ledger.RunStatus.UNDONE:
             if run.purpose in MOVES:
                 moves.move_again(transaction, run.scope, run.id)
             reviews.check_undecided(transaction, run.scope, read_proposal(transaction, run)[0].verdicts)

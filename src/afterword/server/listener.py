@@ -77,8 +77,7 @@ async def serve(
     if opening is not None and not is_loopback(options.host):
         raise ArgumentInvalid(f"{options.host} can be reached from other machines; only 127.0.0.1 opens without a key")
     await app.store()  # a store that cannot be opened is told before anything listens
-    has_key = any(key.revoked_at is None for key in await app.keys.list())
-    if not is_loopback(options.host) and not has_key:
+    if not is_loopback(options.host) and all(key.revoked_at is not None for key in await app.keys.list()):
         raise ArgumentInvalid(
             f"{options.host} can be reached from other machines, and there is no key; make one with `afterword keys "
             "create`, or serve 127.0.0.1"

@@ -53,7 +53,7 @@ STATUSES: tuple[tuple[type[AfterwordError], int], ...] = (
 )
 """The status of an error. Other errors of the request are 400, other errors 503."""
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("afterword.server")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
