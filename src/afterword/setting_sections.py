@@ -233,7 +233,8 @@ class PrivacyOptions(Options):
     on_record: list[str] = Field(default=list(ON), description="a turn that begins with one of these phrases ends it")
     erase: Literal["ask", "auto"] = Field(
         default="ask",
-        description='whether "forget that" is erased by `forget --asked` only ("ask"), or after a while ("auto")',
+        description='whether "forget that" is erased by `forget --asked` or with its session ("ask"), '
+        'or also after a while ("auto")',
     )
     erase_wait_h: float = Field(
         default=WAIT / timedelta(hours=1),

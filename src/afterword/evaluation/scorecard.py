@@ -143,7 +143,7 @@ def _origin(evaluation: Evaluation) -> list[str]:
     replies = f"; replies played back from {evaluation.recording}" if evaluation.recording else ""
     return [
         f"- {tested.name}: extracted by {tested.extractor.version}, judged by {tested.judge.version}{replies}.",
-        "- offline rules: a small grammar of plain sentences, for trying afterword out and for testing applications.",
+        "- offline rules: a small grammar of English clauses, for trying afterword out and for testing applications.",
     ]
 
 
