@@ -1,4 +1,4 @@
-"""Adapters for live AutoGen agents: memory, session recorder, tools, and the extractor as an agent.
+"""Adapters for live agents of AutoGen and Agent Framework: memory, session recorder, tools, the extractor as an agent.
 
-The command line, the demo and applications import it. It imports the store and, in part, the extractors.
+`agents.memory` imports neither the extractors nor the pipeline.
 """

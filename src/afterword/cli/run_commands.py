@@ -1,4 +1,8 @@
-"""Commands for runs: list them, apply, undo and redo them, and decide what waits for a person."""
+"""Commands for runs, for what waits for a person, and for one memory.
+
+They list, apply, undo and redo runs, take decisions, set the policy or the time zone of a memory, pause it, resume it,
+merge it and rename it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Commands for sessions: process them, list them, show what came of them, and try failed ones again."""
+"""Commands for sessions: process them, read them again, list them, show what came of them, and retry failed ones.
+
+Also the command that consolidates memories.
+"""
 
 from __future__ import annotations
 

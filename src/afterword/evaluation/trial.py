@@ -1,6 +1,7 @@
 """Process stories with the whole pipeline, and return the facts in the store and what they cost.
 
-This module never sees the gold: a `Story` has none.
+This module never sees the gold: a `Story` has none. `EveryUserTurn` is an extractor for comparison: it keeps every
+turn of a person unchanged.
 """
 
 from __future__ import annotations

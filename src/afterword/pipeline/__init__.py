@@ -1,4 +1,4 @@
-"""The pipeline: from saved sessions to facts. One session, a batch, consolidation, imports, budgets.
+"""The pipeline: from saved sessions to facts. One session, a batch, consolidation, imports, budgets, undo and redo.
 
-Clients, the command line and the evaluation import it. It imports the extractors and the store.
+It takes plain values, never settings.
 """

@@ -1,4 +1,7 @@
-"""What a key of an administrator sees of its tenant: scopes, the queue, failures, and the audit."""
+"""What a key of an administrator sees of its tenant: scopes, the queue, failures, the audit, and webhooks.
+
+With it failed sessions are tried again, and webhooks added, tested and removed.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The store: tables and migrations, and functions that read and write sessions, runs, facts, reviews, costs and jobs.
 
 The functions are synchronous and take the transaction that `database.engine.Store` opens in a thread of its own.
-It imports facts, privacy and recall alone; the pipeline, the agents and the client import it.
+It imports no other packages than facts, privacy and recall.
 """

@@ -1,4 +1,4 @@
-"""What a run proposes, windows with their assertions and verdicts, and how it is stored."""
+"""What a run proposes, windows with their assertions and verdicts, how it is stored, and what the run changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,1 @@
-"""What agents found, in the Python interface: the methods of a scope, and findings as JSON.
-
-Imported by `client` and by the command line.
-"""
+"""What agents found, in the Python interface: the methods of a scope, and findings as JSON."""

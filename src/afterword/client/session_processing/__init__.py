@@ -1,4 +1,4 @@
 """Processing sessions in the background when they end.
 
-The door imports it, and recorders of live agents call it through `afterword.agents.memory_settings`.
+`afterword.agents` must not import the client: recorders get the processor through `agents.memory_settings`.
 """

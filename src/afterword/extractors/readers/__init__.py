@@ -1,7 +1,7 @@
 """Readers: turn saved states of any known layout into transcripts. Pure except for `read_file`.
 
-The pipeline, the agents and the evaluation import the functions below; nothing else here is for other packages, except
-`memory_marks` (what is injected memory).
+Other packages use the functions below, and of the modules here `memory_marks` (what is injected memory),
+`agent_framework` (the messages of that library) and `limits` (how large and deep a saved state may be).
 """
 
 from __future__ import annotations

@@ -1,4 +1,1 @@
-"""Background work: periodic jobs under leases, their schedule, and workers that share a queue.
-
-The command line imports it. It imports the pipeline and the store.
-"""
+"""Background work: periodic jobs under leases, their schedule, webhooks, and workers that share a queue."""

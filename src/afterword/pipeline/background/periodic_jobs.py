@@ -1,4 +1,7 @@
-"""The periodic jobs: processing waiting sessions, retrying failed ones, consolidating scopes, making vectors."""
+"""The periodic jobs: processing waiting sessions, retrying failed ones, consolidating scopes, making vectors.
+
+Also erasing what people asked to be forgotten, forgetting what the retention does not keep, and sending webhooks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wishes that something said is not kept, in other words than "off the record": vocabularies and clauses.
+"""Wishes that something said is not kept, in other words than "off the record": clauses and phrases. Pure.
 
-Pure. Imported by `afterword.privacy`.
+The words of the clauses are in `words.toml`.
 """

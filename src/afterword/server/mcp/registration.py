@@ -1,4 +1,7 @@
-"""The tools, resources and the prompt of a server, with what clients are told about each."""
+"""The tools, resources and the prompt of a server, with what clients are told about each.
+
+`serve_stdio` answers one client over standard input and output.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may use a store from outside, and who did what: keys, audit entries, and requests that may be repeated.
+"""Who may use a store from outside, and who did what: keys, webhooks, audit entries, requests that may be repeated.
 
-No row here holds a user's words. The package is used by the store's ledger and by `afterword.client`.
+No row here holds a user's words.
 """

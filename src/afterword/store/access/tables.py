@@ -1,4 +1,7 @@
-"""The tables of keys, audit entries, and requests that may be repeated. None of them holds a user's words."""
+"""The tables of keys, keys that a merge moved, audit entries, requests that may be repeated, webhooks and their posts.
+
+None of them holds a user's words.
+"""
 
 from __future__ import annotations
 

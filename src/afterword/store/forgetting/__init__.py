@@ -1,4 +1,4 @@
 """Forgetting for good: rows are erased, words blanked, and tombstones keep them from coming back.
 
-The transfer of stores, the pipeline, the client and the command line import it.
+Also retention, which forgets what is old, and pauses, during which no session of a scope is stored.
 """

@@ -1,6 +1,7 @@
 """Which statements are forgotten: those that people asked to forget, and those that must go together with others.
 
-These are equal ones, withdrawals and confirmations. A request hides at once, and erases by itself after a while.
+These are equal ones, withdrawals and confirmations. A request hides at once. With `privacy.erase = "auto"`
+it also erases by itself after a while.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sources of two layers at one instant: facts that held before, and turns."""
+"""The sources of three layers at one instant: facts that held before, turns, and what agents found."""
 
 from __future__ import annotations
 

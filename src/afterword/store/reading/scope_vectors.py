@@ -1,6 +1,6 @@
-"""Storing and searching the vectors of a scope, by model and dimension. Vectors of two models are never compared.
+"""Making, storing, searching and counting the vectors of a scope, by model and dimension.
 
-No vector outlives the words that it was made of.
+Vectors of two models are never compared. No vector outlives the words that it was made of.
 """
 
 from __future__ import annotations
