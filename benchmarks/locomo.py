@@ -168,7 +168,12 @@ def _told_turns(recalled: Recall) -> set[tuple[str, int]]:
     layers = recalled.layers or Layers("")
     said = [turn for said in layers.said for turn in (said.turn, said.context) if turn is not None]
     facts = [*layers.facts, *(former.fact for former in layers.former)]
-    resting = [(citation.session_id, citation.turn) for fact in facts for citation in fact.evidence]
+    resting = [
+        (cited.session_id, cited.turn)
+        for fact in facts
+        for cited in fact.evidence
+        if cited.session_id is not None and cited.turn is not None
+    ]
     return {*((turn.session_id, turn.number) for turn in said), *resting}
 
 

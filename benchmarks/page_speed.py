@@ -33,7 +33,8 @@ from filled_memory import fill_memory
 from playwright.async_api import Browser, async_playwright
 
 import afterword
-from afterword.settings import EmbeddingOptions, Settings, StoreOptions
+from afterword.setting_sections import EmbeddingOptions, StoreOptions
+from afterword.settings import Settings
 
 MEMORY = "default/user/user-0"
 PAGES = {
@@ -113,14 +114,15 @@ async def visit(
     browser: Browser, address: str, secret: str | None, visits: Visits, path: str = f"{MEMORY}/memory"
 ) -> None:
     """Open a page in a browser that has loaded nothing before; without a key the page to sign in."""
-    context = await browser.new_context()
+    signed_in = None
     if secret is not None:
         signing_in = await browser.new_context()
         await signing_in.request.post(
             f"{address}/pages/sign-in", form={"key": secret}, headers={"Origin": address}, max_redirects=0
         )
-        await context.add_cookies(await signing_in.cookies())
+        signed_in = await signing_in.storage_state()
         await signing_in.close()
+    context = await browser.new_context(storage_state=signed_in)
     page = await context.new_page()
     await page.goto(f"{address}/pages/{path if secret is not None else 'sign-in'}", wait_until="load")
     measured = await page.evaluate(MEASURES)

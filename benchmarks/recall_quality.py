@@ -16,7 +16,7 @@ import asyncio
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -25,9 +25,10 @@ from typing import Any
 import recall_scenarios
 
 from afterword.facts.words import terms
-from afterword.recall.ranking import WEIGHTS, SearchIndex, Weights, repeats_last
+from afterword.recall.ranking import WEIGHTS, SearchIndex, Weights
+from afterword.recall.related_words import related_terms
 from afterword.recall.unit_table import UnitTable
-from afterword.recall.vectors import EmbeddingUnavailable, LocalEmbedder, Vectors, packed_vector
+from afterword.recall.vectors import EmbeddingUnavailable, LocalEmbedder, Nearness, Vectors, packed_vector
 
 SHARED = Path(os.environ.get("AFTERWORD_TEST_SHARED", Path(__file__).parent.parent.parent / "shared"))
 DATA = Path(os.environ.get("AFTERWORD_BENCH_DATA", SHARED / "data/benchmarks"))
@@ -150,12 +151,12 @@ def answers(one: Conversation, units: Sequence[SearchUnit], local: LocalEmbedder
     """Return the ranked units for each question of a conversation."""
     table = UnitTable().revised((), units)
     index, known = SearchIndex(table, table.is_alive), vectors(table, local)
-    near = asyncio.run(local.embed([asked.text for asked in one.asked])) if local else []
-    meant = [known.near(vector) for vector in near] if known else [None] * len(one.asked)
-    return [
-        index.ranked(asked.text, meaning=meaning, weights=weights)
-        for asked, meaning in zip(one.asked, meant, strict=True)
-    ]
+    texts = [asked.text for asked in one.asked]
+    meant: Sequence[Nearness | None] = [None] * len(texts)
+    if local and known:
+        near = map(known.near, asyncio.run(local.embed(texts)))
+        meant = [each and each._replace(related=related_terms(text)) for each, text in zip(near, texts, strict=True)]
+    return [index.ranked(text, meaning=meaning, weights=weights) for text, meaning in zip(texts, meant, strict=True)]
 
 
 def recall_at(ranked: Ranked, one: Conversation, limit: int) -> list[float]:
@@ -178,6 +179,20 @@ def recall_within(ranked: Ranked, one: Conversation, budget: int, cost: Callable
                 told.update(unit.sources or (unit.id,))
         shares.append(len(asked.evidence & told) / len(asked.evidence))
     return shares
+
+
+def repeats_last(ranked: Sequence[tuple[Any, float]]) -> list[tuple[Any, float]]:
+    """Return the ranked units, with each turn that supports a fact before it moved behind all others.
+
+    So a budget is spent first on what is not said twice.
+    """
+    supporting: set[Hashable] = set()
+    first: list[tuple[Any, float]] = []
+    repeated: list[tuple[Any, float]] = []
+    for unit, score in ranked:
+        (repeated if unit.id in supporting else first).append((unit, score))
+        supporting.update(unit.sources)
+    return first + repeated
 
 
 def quarter(text: str) -> float:
@@ -211,10 +226,11 @@ class Bench:
     def mixed(self, weights: Weights, local: LocalEmbedder | None) -> dict[int, list[float]]:
         """Return the evidence in mixed lists of facts and turns, by budget."""
         ranked = {one.name: answers(one, [*one.turns, *one.facts], local, weights) for one in self.locomo}
-        return {
-            budget: self.halves(lambda one, most=budget: recall_within(ranked[one.name], one, most, quarter))
-            for budget in BUDGETS
-        }
+
+        def within(budget: int) -> list[float]:
+            return self.halves(lambda one: recall_within(ranked[one.name], one, budget, quarter))
+
+        return {budget: within(budget) for budget in BUDGETS}
 
     def messages(self, weights: Weights, local: LocalEmbedder | None) -> list[float]:
         """Return the evidence among the first ten messages of the user: odd projects, even ones, all."""
@@ -263,8 +279,9 @@ WITHOUT = {
     "questions not lowered": replace(WEIGHTS, asking=0),
     "facts not raised": replace(WEIGHTS, fact=0),
     "facts without their turns": replace(WEIGHTS, sources=0),
+    "without related words": replace(WEIGHTS, related=0),
     "without vectors": replace(WEIGHTS, dense=0),
-    "words alone, nothing else": Weights(0, (), 0, 0, 0, 0, 0),
+    "words alone, nothing else": Weights(0, 0, (), 0, 0, 0, 0, 0),
 }
 
 

@@ -149,7 +149,7 @@ async def bare(
     from openai import AsyncOpenAI
 
     at_once = asyncio.Semaphore(concurrency)
-    async with AsyncOpenAI(base_url=url, api_key="none", mode="json_schema") as client:
+    async with AsyncOpenAI(base_url=url, api_key="none") as client:
         opened = instructor.from_openai(client, mode=instructor.Mode.JSON_SCHEMA)
 
         async def one(messages: Sequence[Message], shape: type[BaseModel]) -> None:

@@ -26,10 +26,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import psycopg
-from sqlmodel import SQLModel
+from sqlmodel import Session, SQLModel
 
 from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct, assertion_id
 from afterword.facts.scopes import Scope
@@ -92,27 +91,27 @@ def session(scope: Scope, number: int) -> tuple[str, list[Turn], list[Assertion]
 async def fill(store: Store, scope: Scope, facts: int) -> None:
     """Keep so many facts in one scope, by one run a session."""
 
-    async def work(db: Any) -> None:
-        key = await scope_rows.ensure_scope(db, scope)
+    def work(db: Session) -> None:
+        key = scope_rows.ensure_scope(db, scope)
         for start in range(0, facts // FACTS_A_SESSION, SESSIONS_AT_ONCE):
             numbers = range(start, min(start + SESSIONS_AT_ONCE, facts // FACTS_A_SESSION))
-            await keep(db, key, [(number, *session(scope, number)) for number in numbers])
-        row = await db.get(ScopeRow, key)
+            keep(db, key, [(number, *session(scope, number)) for number in numbers])
+        row = db.get_one(ScopeRow, key)
         row.revision = facts // FACTS_A_SESSION
         db.add(row)
-        await db.flush()
-        await ledger.derive_facts(db, scope)
+        db.flush()
+        ledger.derive_facts(db, scope)
 
     await store.write(work)
 
 
-async def keep(db: Any, scope_id: int, told: list[tuple[int, str, list[Turn], list[Assertion]]]) -> None:
+def keep(db: Session, scope_id: int, told: list[tuple[int, str, list[Turn], list[Assertion]]]) -> None:
     """Write the rows of some sessions, as processing them would."""
     of = {"scope_id": scope_id}
     kept = {"layout": "benchmark", "time_basis": "turns", "humans": ["user"], "progress": "done", "updated_at": START}
-    keys = await insert_numbered(db, SessionRow, [{**of, **kept, "session_id": name} for _, name, _, _ in told])
+    keys = insert_numbered(db, SessionRow, [{**of, **kept, "session_id": name} for _, name, _, _ in told])
     sources = [ledger.session_source(name) for _, name, _, _ in told]
-    windows = await insert_numbered(
+    windows = insert_numbered(
         db,
         WindowRow,
         [{**of, "source": source, "key": name} for source, (_, name, _, _) in zip(sources, told, strict=True)],
@@ -123,14 +122,14 @@ async def keep(db: Any, scope_id: int, told: list[tuple[int, str, list[Turn], li
         {**of, **done, "session_pk": key, "source": source, "applied_revision": number + 1}
         for key, source, (number, _, _, _) in zip(keys, sources, told, strict=True)
     ]
-    run_ids = await insert_numbered(db, RunRow, runs)
+    run_ids = insert_numbered(db, RunRow, runs)
     pairs = zip(run_ids, windows, strict=True)
-    await insert_rows(db, RunWindowRow, [{"run_id": run, "ordinal": 0, "window_id": window} for run, window in pairs])
+    insert_rows(db, RunWindowRow, [{"run_id": run, "ordinal": 0, "window_id": window} for run, window in pairs])
     for key, window, (_, _, turns, facts) in zip(keys, windows, told, strict=True):
-        await insert_rows(db, TurnRow, [turn_values(turn, key) for turn in turns])
-        await insert_rows(db, AssertionRow, [assertion_values(one, scope_id, START) for one in facts])
-        await insert_rows(db, EvidenceRow, [values for one in facts for values in evidence_values(one)])
-        await insert_rows(db, WindowAssertionRow, [{"window_id": window, "assertion_id": one.id} for one in facts])
+        insert_rows(db, TurnRow, [turn_values(turn, key) for turn in turns])
+        insert_rows(db, AssertionRow, [assertion_values(one, scope_id, START) for one in facts])
+        insert_rows(db, EvidenceRow, [values for one in facts for values in evidence_values(one)])
+        insert_rows(db, WindowAssertionRow, [{"window_id": window, "assertion_id": one.id} for one in facts])
 
 
 async def dump(store: Store, scopes: list[Scope]) -> str:

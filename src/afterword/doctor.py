@@ -68,7 +68,12 @@ async def _store(configured: Settings) -> list[Check]:
         store = Store(configured.store.url)
     except StoreError as error:
         return [Check("store", False, str(error), "set AFTERWORD_STORE__URL")]
-    if store.path is not None and not store.path.exists():
+    try:
+        is_new = store.is_missing()
+    except OSError as error:
+        finding = f"{store.shown_url} cannot be read: {error.strerror}"
+        return [Check("store", False, finding, "name another file with AFTERWORD_STORE__URL")]
+    if is_new:
         return [Check("store", True, f"{store.shown_url}: not there yet, the first run makes it")]
     try:
         async with store:
@@ -97,7 +102,8 @@ def _extractor(configured: Settings) -> Check:
     endpoint = model.base_url or os.environ.get("OPENAI_BASE_URL") or "api.openai.com"
     has_key = model.used_key() is not None
     finding = f"model {model.name} at {endpoint}, key {_presence(has_key)}, mode {model.mode}"
-    return Check("extractor", has_key, finding, "set OPENAI_API_KEY")
+    # Endpoints of one's own often want no key.
+    return Check("extractor", has_key or model.base_url is not None, finding, "set OPENAI_API_KEY")
 
 
 async def _embedding(configured: Settings, *, probe: bool) -> Check:

@@ -89,7 +89,7 @@ def malformed_value(
 def _json_value(text: str) -> object:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -6,12 +6,12 @@ import os
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from importlib.util import find_spec
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from afterword.facts.assertions import Kind
-from afterword.facts.findings import DAYS, FindingPolicy, WithTools
+from afterword.facts.findings import DAYS, MOST_DAYS, FindingPolicy, WithTools
 from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
@@ -27,7 +27,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 class Options(BaseModel):
     """The base of all sections: unknown settings are refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
 
 class StoreOptions(Options):
@@ -92,20 +92,23 @@ class ScheduleOptions(Options):
     defer: bool = Field(default=False, description="hand sessions to `afterword worker` instead of processing them")
 
 
+Days = Annotated[float, Field(gt=0, le=MOST_DAYS)]
+
+
 class RetentionOptions(Options):
     """How many days sessions and facts are kept; what is not set is kept for good.
 
-    Facts that only one session supports are erased with it.
+    At most 36,500 days, a century. Facts that only one session supports are erased with it.
     """
 
-    session_days: float | None = Field(default=None, gt=0, description="after the last turn of a session")
-    fact_days: float | None = Field(
-        default=None, gt=0, description="after a fact was last said, for the kinds without a number of their own"
+    session_days: Days | None = Field(default=None, description="after the last turn of a session")
+    fact_days: Days | None = Field(
+        default=None, description="after a fact was last said, for the kinds without a number of their own"
     )
-    preference_days: float | None = Field(default=None, gt=0, description="for preferences")
-    entity_days: float | None = Field(default=None, gt=0, description="for entities")
-    decision_days: float | None = Field(default=None, gt=0, description="for decisions")
-    finding_days: float | None = Field(default=None, gt=0, description="after a finding of an agent was last found")
+    preference_days: Days | None = Field(default=None, description="for preferences")
+    entity_days: Days | None = Field(default=None, description="for entities")
+    decision_days: Days | None = Field(default=None, description="for decisions")
+    finding_days: Days | None = Field(default=None, description="after a finding of an agent was last found")
 
     def policy(self) -> Retention:
         """Return how long the store keeps sessions and facts."""
@@ -295,7 +298,7 @@ class FindingsOptions(Options):
         description='a finding after tool output waits for a person ("review"), or counts at once ("keep")',
     )
     advice: bool = Field(default=False, description="keep also what these agents advised")
-    days: float = Field(default=DAYS, gt=0, description="a finding expires after so many days unless it is found again")
+    days: Days = Field(default=DAYS, description="a finding expires after so many days unless it is found again")
 
     def policy(self) -> FindingPolicy:
         """Return the policy that the store takes."""

@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import (
@@ -80,7 +80,9 @@ def _checked_zone(name: str) -> str:
 class Settings(BaseSettings):
     """All settings. Environment variables such as `AFTERWORD_STORE__URL` override the profile."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter=DELIMITER, extra="forbid")
+    model_config: ClassVar[SettingsConfigDict] = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter=DELIMITER, extra="forbid"
+    )
 
     store: StoreOptions = StoreOptions()
     zone: Annotated[str, AfterValidator(_checked_zone)] = Field(
@@ -126,7 +128,8 @@ class Settings(BaseSettings):
 
 def profile_path() -> Path | None:
     """Return the profile in use: `AFTERWORD_PROFILE`, else `afterword.toml` in the working folder, else None."""
-    named = os.environ.get(PROFILE_VARIABLE)
+    # Like that of every other variable, its case does not matter.
+    named = next((value for name, value in os.environ.items() if name.upper() == PROFILE_VARIABLE), None)
     if named:
         return Path(named)
     return PROFILE if PROFILE.is_file() else None
@@ -234,8 +237,12 @@ def _value(loaded: Settings, name: str) -> Any:
 
 def _variable(name: str, variables: Mapping[str, str]) -> str | None:
     """Return the environment variable that sets a setting: its own, that of its section, or one of a table."""
-    own, section = variable_of(name), variable_of(name.partition(".")[0])
-    names = (upper for upper in sorted(variables) if upper in (own, section) or upper.startswith(f"{own}{DELIMITER}"))
+    own, (section, _, key) = variable_of(name), name.partition(".")
+    if key and own not in variables:
+        # The variable of a whole section sets only the options that its JSON object names.
+        whole = variables.get(variable_of(section))
+        return whole if whole is not None and key in json.loads(os.environ[whole]) else None
+    names = (upper for upper in sorted(variables) if upper == own or upper.startswith(f"{own}{DELIMITER}"))
     return next((variables[upper] for upper in names), None)
 
 

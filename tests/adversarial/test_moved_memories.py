@@ -10,6 +10,7 @@ import pytest
 
 import afterword
 from afterword import Afterword, RunEffect
+from afterword.errors import StateConflict
 from afterword.setting_sections import EmbeddingOptions
 from afterword.settings import Settings
 from service import said
@@ -85,6 +86,32 @@ async def test_what_a_renamed_memory_forgets_stays_so_under_its_first_name(
             await app.undo(effect.run.id)
     await read(app, "a", "home", OSLO)
     assert "Oslo" not in await values(app, "a")
+
+
+@pytest.mark.parametrize("undone_first", [0, 1])
+async def test_a_key_opens_what_it_opened_in_whatever_order_renames_are_undone(
+    app: Afterword, undone_first: int
+) -> None:
+    await filled(app, "a")
+    made = await app.keys.create(user="a")
+    runs = [effect.run.id for effect in await renamed(app, "a", "b", "c")]
+    for switch in (app.undo, app.redo):
+        for number in (undone_first, 1 - undone_first):
+            await switch(runs[number])
+            opened = (await app.keys.get(made.key.id)).scope
+            assert opened is not None
+            assert await values(app, opened.id) == {"Oslo", "green tea"}
+
+
+async def test_a_memory_gets_no_name_that_the_key_of_somebody_else_opens(app: Afterword) -> None:
+    await filled(app, "a")
+    made = await app.keys.create(user="b")
+    with pytest.raises(StateConflict, match="key opens"):
+        await app.rename("default/user/a", "default/user/b")
+    assert await values(app, "b") == set()
+    await app.keys.revoke(made.key.id)
+    await app.rename("default/user/a", "default/user/b")
+    assert await values(app, "b") == {"Oslo", "green tea"}
 
 
 async def test_a_session_of_its_own_is_not_forgotten_with_one_of_the_same_id(app: Afterword) -> None:

@@ -101,6 +101,13 @@ async def test_a_cursor_that_was_tampered_with(call: ServiceClient, after: str) 
         assert "database" not in answer.text
 
 
+@pytest.mark.parametrize("before", ["0001-01-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+async def test_a_day_at_the_end_of_the_calendar_fails_no_service(call: ServiceClient, before: str) -> None:
+    answer = await call("POST", "/v1/me/forget/preview", json={"before": before})
+    assert answer.status_code in (200, 400), answer.text
+    assert (await call.app.user("mira").facts()).total == 1
+
+
 async def test_the_job_and_the_session_of_another_memory(call: ServiceClient) -> None:
     await call.app.user("noor").process(said("I live in Lima."), session_id="monday")
     for path in ("sessions/monday", "sessions/monday/job", "sessions/%2E%2E%2Fnoor%2Fmonday/job"):
@@ -163,7 +170,7 @@ async def test_an_administrator_of_one_tenant_has_no_power_over_another(call: Se
         assert (await call(method, path, headers=admin)).status_code == 404
     retried = await call("POST", "/v1/admin/retry", json={"scope": "acme/user/vera"}, headers=admin)
     assert retried.status_code == 404
-    for path in ("scopes", "scopes?prefix=vera", "queue", "failures", "webhooks", "audit?scope=acme/user/vera",
+    for path in ("scopes", "scopes?prefix=vera", "queue", "failures", "jobs", "webhooks", "audit?scope=acme/user/vera",
                  f"audit?key={owner.id}"):  # fmt: skip
         answer = await call("GET", f"/v1/admin/{path}", headers=admin)
         assert answer.status_code == 200
@@ -197,6 +204,47 @@ async def test_a_compressed_body_is_not_unpacked(call: ServiceClient) -> None:
     bomb = gzip.compress(b'{"content": "' + b"a" * 5_000_000 + b'"}')
     answer = await call("POST", "/v1/memory/remember", content=bomb, headers={**JSON, "Content-Encoding": "gzip"})
     assert answer.status_code in (400, 422)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/me/facts", "/v1/me/sessions", "/mcp", "/pages/sign-in", "/pages/reader", "/none"]
+)
+@pytest.mark.parametrize("key", [{}, {"Authorization": "Bearer aw_guessed"}, {"Cookie": "afterword_session=guessed"}])
+async def test_a_long_body_of_a_stranger_is_not_read(call: ServiceClient, path: str, key: dict[str, str]) -> None:
+    read = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal read
+        while True:
+            read += 10_000
+            yield b" " * 10_000
+
+    for length in ({}, {"Content-Length": "5000000"}):
+        answer = await call.http.post(path, content=endless(), headers={**JSON, **key, **length})
+        assert answer.status_code == 401
+        assert answer.headers["Connection"] == "close"
+    assert read <= 2 * 30_000
+
+
+async def test_one_key_cannot_fill_the_memory_with_bodies_that_do_not_end(call: ServiceClient) -> None:
+    async def slow() -> AsyncIterator[bytes]:
+        yield b" " * 30_000
+        await asyncio.sleep(60)
+
+    await call.secret("mira")
+    sending = [asyncio.create_task(call("POST", "/v1/me/facts", content=slow(), headers=JSON)) for _ in range(30)]
+    ended, waiting = set[asyncio.Task[httpx.Response]](), set(sending)
+    while len(waiting) > 8:  # these stay open for a minute
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        ended |= done
+    assert {task.result().status_code for task in ended} == {429}
+    body = b" " * 30_000 + b'{"content": "I like tea."}'
+    of_another = await call("POST", "/v1/memory/remember", content=body, headers=JSON, user="noor")
+    assert of_another.status_code == 200
+    for task in waiting:
+        task.cancel()
+    await asyncio.wait(waiting)
+    assert (await call("POST", "/v1/memory/remember", content=body, headers=JSON)).status_code == 200
 
 
 async def test_a_tag_is_one_line_and_no_separator_makes_two(call: ServiceClient) -> None:

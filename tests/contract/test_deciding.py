@@ -231,6 +231,16 @@ async def test_an_edit_outranks_extraction(store: Store, is_change: bool, valid_
     assert (await statuses(store))["Wels"] == "current", "a session said before the edit, delivered after it"
 
 
+async def test_a_correction_of_what_was_replaced_stays_in_the_past(store: Store) -> None:
+    await process(store, "a", 1, "home: Graz")
+    await process(store, "b", 5, "home: Oslo")
+    graz = (await held(store))["Graz"]
+    await reviews.edit_fact(store, LENA, graz.id, Wording("Lena lives in Wels.", "Wels"), is_change=False, at=day(20))
+    facts = await held(store)
+    assert await current_statements(store) == [facts["Oslo"].statement]
+    assert (facts["Wels"].valid_from, facts["Wels"].valid_to) == (graz.valid_from, graz.valid_to)
+
+
 async def test_a_confirmed_fact_is_not_retired_by_the_application(store: Store) -> None:
     await process(store, "a", 1, "home: Graz")
     fact = (await held(store))["Graz"]
@@ -354,3 +364,34 @@ async def test_a_proposal_of_a_session_that_was_read_further_is_refused(store: S
     with pytest.raises(ProposalOutdated):
         await apply_proposal(store, shown.run_id, judge=RulesJudge())
     assert await statuses(store) == {"Graz": "current", "vegan": "current"}
+
+
+async def current_statements(store: Store) -> list[str]:
+    with store.reading() as transaction:
+        facts = lookup.read_facts(transaction, LENA, at=day(28))
+    return [fact.statement for fact in facts if fact.status is Status.CURRENT]
+
+
+@pytest.mark.parametrize("is_change", [False, True])
+async def test_an_edit_that_is_repeated_makes_no_second_fact(store: Store, is_change: bool) -> None:
+    await process(store, "a", 1, "home: Graz")
+    graz = (await held(store))["Graz"].id
+    for on in (5, 6):
+        wording = Wording("The user lives in Linz.")
+        repeated = await reviews.edit_fact(store, LENA, graz, wording, is_change=is_change, at=day(on))
+    assert await current_statements(store) == ["The user lives in Linz."]
+    await undo_run(store, repeated.run.id, judge=RulesJudge())
+    assert await current_statements(store) == ["The user lives in Linz."]
+
+
+@pytest.mark.parametrize("is_change", [False, True])
+async def test_an_edit_can_be_edited_back(store: Store, is_change: bool) -> None:
+    await process(store, "a", 1, "home: Graz")
+    for on, old, new in ((5, "Graz", "Linz"), (6, "Linz", "Graz"), (7, "Graz", "Linz")):
+        with store.reading() as transaction:
+            facts = lookup.read_facts(transaction, LENA, at=day(on))
+        (fact,) = (fact for fact in facts if fact.status is Status.CURRENT)
+        assert old in fact.statement
+        wording = Wording(f"The user's home is {new}.", new)
+        await reviews.edit_fact(store, LENA, fact.id, wording, is_change=is_change, at=day(on))
+        assert await current_statements(store) == [f"The user's home is {new}."]

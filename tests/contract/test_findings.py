@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import afterword
+from afterword.errors import ArgumentInvalid
 from afterword.extractors.agent_findings import FindingCandidate
 from afterword.extractors.candidates import Citation
 from afterword.extractors.errors import EndpointUnavailable
@@ -380,6 +382,14 @@ async def test_no_finding_of_a_hostile_agent_changes_contests_supports_or_dates_
             recalled = await recall(store, LENA, "home", at=NOW, budget_tokens=2_000)
             known[-1].append((recalled.facts, recalled.former))
     assert _without_recording(known[0]) == _without_recording(known[1])
+
+
+@pytest.mark.parametrize("days", [0.0, -1.0, 3_000_000.0, float("inf"), float("nan")])
+async def test_days_that_no_calendar_has_are_refused_and_those_of_old_stores_are_bounded(days: float) -> None:
+    with pytest.raises(ArgumentInvalid, match="36,500"):
+        async with afterword.open("sqlite://") as app:
+            await app.user("lena").set_finding_policy("*", days=days)
+    assert FindingPolicy(("*",), days=days).expiry(NOW) == NOW + timedelta(days=36_500)
 
 
 def _without_recording(known: list[object]) -> str:

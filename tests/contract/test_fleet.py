@@ -13,13 +13,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import afterword
 from afterword.errors import StoreOutdated
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background import workers as fleet
 from afterword.store import runs, sessions
 from afterword.store.database.engine import Store
-from batches import faults, wait_until
+from batches import faults, state, wait_until
 from chaos import ran
+from commands import Commands
 from nursery import Child
 from programs import work
 from running_time import running_time
@@ -29,6 +31,8 @@ pytestmark = pytest.mark.begun_first
 USERS = ("mira", "jon", "lena")
 SESSIONS_EACH = 4
 CLEAN_STOP_S = 10.0
+DEAF_MODEL = {"BASE_URL": "http://127.0.0.1:9/v1", "API_KEY": "k", "MODE": "json_schema", "MAX_RETRIES": "0"}
+"""A model whose server does not run."""
 
 
 class Workers:
@@ -130,6 +134,36 @@ async def test_the_commands_hand_out_and_work_off_the_queue(workers: Workers, tm
         assert await faults(store) == []
         with store.reading() as transaction:
             assert {one.progress for one in sessions.read_sessions(transaction)} == {sessions.Progress.DONE}
+
+
+def test_a_worker_prints_json_and_ends_with_1_where_a_session_failed(
+    postgres_store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, reachable = Commands(tmp_path, monkeypatch, capsys), {"AFTERWORD_STORE__URL": postgres_store_url}
+    run.within(reachable, "migrate")
+    with afterword.connect(postgres_store_url) as app:
+        app.user("mira").queue(state("I like tea."), session_id="monday")
+    run.within(reachable, "run", "--defer")
+    done = json.loads(run.within(reachable, "worker", "--once", "--json"))
+    assert done == {"counts": {"sessions processed": 1}, "failures": {}}
+    assert "working on postgresql://" in run.errors  # where it does not spoil the JSON
+
+    with afterword.connect(postgres_store_url) as app:
+        app.webhooks.add("https://hooks.example/x", events=["job failed"])
+        app.user("mira").queue(state("I like coffee."), session_id="tuesday")
+    deaf = {f"AFTERWORD_MODEL__{name}": value for name, value in DEAF_MODEL.items()}
+    deaf |= reachable | {"AFTERWORD_EXTRACTOR": "model"}
+    run.within(deaf, "run", "--defer")
+    printed = run.within(deaf, "worker", "--once", "--json", expected=1)
+    failed, _ = json.JSONDecoder().raw_decode(printed)
+    assert failed["counts"] == {"sessions processed": 0}
+    ((reason, count),) = failed["failures"].items()
+    assert "no connection" in reason
+    assert count == 1
+    with afterword.connect(postgres_store_url) as app:
+        (hook,) = app.webhooks.list()
+        (post,) = app.webhooks.posts(hook.webhook.id)
+    assert post.content == {"job": "queued sessions", "failures": 1}
 
 
 async def test_a_worker_that_is_stopped_ends_its_session_or_leaves_it_waiting(workers: Workers) -> None:

@@ -12,9 +12,11 @@ from sqlmodel import SQLModel
 
 from afterword import record_session, resume
 from afterword.errors import NotFound
+from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.extractor import Window
 from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
-from afterword.facts.assertions import Relation, SpeechAct, Verdict
+from afterword.facts.assertions import Kind, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
@@ -25,6 +27,7 @@ from afterword.store import entries, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import erasure as forgetting
+from afterword.store.forgetting import forgotten_statements
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
 from deciding_words import find
 from kept import run, stated
@@ -175,7 +178,7 @@ async def test_what_was_asked_to_be_erased_goes_with_the_request(store: Store) -
     await process(store, "b", 2, "forget home: Gnarlsburg")
     assert set(await held(store)) == {"oolong"}, "hidden at once"
     with store.reading() as transaction:
-        assert len(forgetting.requested_ids(transaction, LENA)) == 2
+        assert len(forgotten_statements.requested_ids(transaction, LENA)) == 2
     receipt = await forgetting.forget_requested_statements(store, LENA, at=NOW)
     assert receipt is not None
     assert await store.compact()
@@ -185,6 +188,33 @@ async def test_what_was_asked_to_be_erased_goes_with_the_request(store: Store) -
     await process(store, "b", 2, "forget home: Gnarlsburg")
     assert set(await held(store)) == {"oolong"}
     assert "gnarlsburg" not in await everything(store)
+
+
+async def test_what_is_said_after_a_request_to_forget_keeps_its_words(store: Store) -> None:
+    await process(store, "a", 1, "supplier: Gnarlsburg", "drink: oolong")
+    await process(store, "b", 2, "forget supplier: Gnarlsburg")
+
+    def found(window: Window) -> list[Candidate]:
+        words = "Gnarlsburg brings butter on Fridays now"
+        delivery = Candidate(
+            kind=Kind.ENTITY,
+            subject="Gnarlsburg",
+            attribute="delivery",
+            value="butter on Fridays",
+            statement="Gnarlsburg brings butter on Fridays.",
+            evidence=[Citation(turn=1, quote=words)],
+        )
+        return [delivery]
+
+    later = state("Gnarlsburg brings butter on Fridays now.")
+    saved = Saved(LENA, "c", state=later, started_at=day(12), ended_at=day(12))
+    await process_session(store, saved, extractor=OracleExtractor(found))
+    await forgetting.forget_requested_statements(store, LENA, at=NOW)
+    fact = (await held(store))["butter on Fridays"]
+    assert (fact.subject, fact.statement) == ("Gnarlsburg", "Gnarlsburg brings butter on Fridays.")
+    assert fact.evidence[0].quote == "Gnarlsburg brings butter on Fridays now"
+    with store.reading() as transaction:
+        assert "gnarlsburg" not in str(sessions.read_turns(transaction, LENA, "a")).casefold()
 
 
 async def test_forgetting_the_session_of_a_request_carries_the_request_out(store: Store) -> None:

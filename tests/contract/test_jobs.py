@@ -16,13 +16,13 @@ from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.halt import Halt
-from afterword.pipeline.background.leases import Ending, Job, attempt_job
+from afterword.pipeline.background.leases import Ending, Job, JobResult, attempt_job
 from afterword.pipeline.background.periodic_jobs import ConsolidationRule, PeriodicJobs
 from afterword.pipeline.batch import queued_sessions
 from afterword.pipeline.budget import Budget, CostTracker
 from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting import erasure
+from afterword.store.forgetting import forgotten_statements
 from afterword.store.limits import Retries
 
 MIRA, JON = Scope.user("mira"), Scope.user("jon")
@@ -101,14 +101,30 @@ async def test_a_job_that_fails_is_tried_again_after_the_lease(store: Store) -> 
     clock, work = Still(), Recorder(fails)
     assert await tried(store, work, clock) is Ending.FAILED
     with store.reading() as transaction:
-        assert jobs.read_jobs(transaction)[0].failure == "EndpointUnavailable"
+        (one,) = jobs.read_jobs(transaction)
+    assert (one.failure, one.failures, one.counts) == ("EndpointUnavailable", 1, {})
+    assert (one.ended_at, one.last_success_at) == (DUE, None)
     clock.at += timedelta(seconds=59)
     assert await tried(store, work, clock) is Ending.NOT_DUE
     clock.at += timedelta(seconds=1)
     work.work = None
     assert await tried(store, work, clock) is Ending.DONE
+    with store.reading() as transaction:
+        (one,) = jobs.read_jobs(transaction)
+    assert (one.failure, one.failures, one.ended_at, one.last_success_at) == (None, 0, clock.at, clock.at)
     assert await tried(store, work, clock) is Ending.NOT_DUE
     assert work.count == 2
+
+
+async def test_a_job_that_is_done_in_part_keeps_its_counts(store: Store) -> None:
+    async def works() -> JobResult:
+        return JobResult({"sessions processed": 2}, {"the endpoint is down": 2, "the state is broken": 1})
+
+    await attempt_job(store, Job("job", Rhythm(every_s=60.0), works), clock=Still(), lease_s=60.0)
+    with store.reading() as transaction:
+        (one,) = jobs.read_jobs(transaction)
+    assert (one.ended_at, dict(one.counts), one.failures) == (DUE, {"sessions processed": 2}, 3)
+    assert one.failure == "2 × the endpoint is down; 1 × the state is broken"
 
 
 async def test_a_fault_frees_the_job_after_the_lease_and_is_raised(store: Store) -> None:
@@ -183,15 +199,27 @@ async def test_what_people_ask_to_be_forgotten_is_erased_where_the_settings_say_
     await record(store, MIRA, "b", "Please forget that I live in Graz.", clock.at)
     await chores(store, clock).pending()
     with store.reading() as transaction:
-        assert erasure.requested_ids(transaction, MIRA), "it waits for somebody's leave"
+        assert forgotten_statements.requested_ids(transaction, MIRA), "it waits for somebody's leave"
     await chores(store, clock, erases=True).pending()
     with store.reading() as transaction:
-        assert erasure.requested_ids(transaction, MIRA), "it waits for a day, so that somebody can stop it"
+        assert forgotten_statements.requested_ids(transaction, MIRA), "it waits for a day, so that somebody can stop it"
     clock.at += timedelta(days=1)
     await chores(store, clock, erases=True).pending()
     with store.reading() as transaction:
-        assert not erasure.requested_ids(transaction, MIRA)
+        assert not forgotten_statements.requested_ids(transaction, MIRA)
         assert "Graz" not in str([one.text for one in sessions.read_turns(transaction, MIRA, "a")])
+
+
+async def test_the_state_of_a_job_holds_no_words_of_a_session_that_failed(store: Store) -> None:
+    clock = Still()
+    with store.writing() as transaction:
+        sessions.save_state(transaction, MIRA, "Gnarlsburg", component="x", state={"nothing": 1}, at=clock.at)
+    job = Job("pending", Rhythm(every_s=60.0), chores(store, clock).pending)
+    report = await attempt_job(store, job, clock=clock, lease_s=60.0)
+    assert sum(report.failures.values()) == 1
+    with store.reading() as transaction:
+        (stored,) = jobs.read_jobs(transaction)
+    assert (stored.failures, stored.failure) == (1, "1 × LayoutUnknown")
 
 
 async def test_a_session_that_fails_is_queued_again_with_growing_pauses_and_then_set_aside(store: Store) -> None:

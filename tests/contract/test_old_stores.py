@@ -96,6 +96,15 @@ def test_every_table_of_the_version_has_rows(version: str, tmp_path: Path) -> No
     assert [name for name, count in asyncio.run(counted()).items() if not count] == []
 
 
+async def test_the_table_of_costs_comes_with_its_migration(made: Callable[[str], str]) -> None:
+    async with Store(made("0001")) as store:
+        with store.connecting(writing=False) as connection:
+            assert "spendings" not in inspect(connection).get_table_names()
+        assert await store.migrate() == ("0001", migrations.newest_version())
+        with store.connecting(writing=False) as connection:
+            assert "spendings" in inspect(connection).get_table_names()
+
+
 @pytest.mark.parametrize(("made", "version"), ON_EVERY_DATABASE, indirect=["made"])
 async def test_deriving_anew_changes_no_fact(version: str, made: Callable[[str], str]) -> None:
     async with Store(made(version)) as store:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from afterword.extractors.agent_findings import FindingsExtraction
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Usage, Window
@@ -106,7 +107,19 @@ async def test_a_session_read_at_turn_10_and_at_20_is_as_if_read_once_at_20(stor
     assert len(grown) == 2
 
 
-async def test_a_session_takes_three_transactions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+class HomesAndFindings(Homes):
+    """Homes, from an extractor that could also say what agents found, as a model can."""
+
+    findings_version = "findings"
+
+    async def extract_findings(self, window: Window, agents: Sequence[str], *, advice: bool) -> FindingsExtraction:
+        raise AssertionError("the scope keeps no findings")
+
+
+@pytest.mark.parametrize("extractor", [Homes(), HomesAndFindings()])
+async def test_a_session_takes_three_transactions(
+    store: Store, monkeypatch: pytest.MonkeyPatch, extractor: Homes
+) -> None:
     """One reads the session, one reads what its statements are compared with, and one writes the run."""
     await process_session(store, saved("a", 1, "I live in Graz."), extractor=Homes())
     transactions: list[str] = []
@@ -122,7 +135,7 @@ async def test_a_session_takes_three_transactions(store: Store, monkeypatch: pyt
 
     counted("read")
     counted("write")
-    await process_session(store, saved("b", 2, "I live in Linz."), extractor=Homes())
+    await process_session(store, saved("b", 2, "I live in Linz."), extractor=extractor)
     assert transactions == ["read", "read", "write"]
     assert await statuses(store) == {"Graz": Status.SUPERSEDED, "Linz": Status.CURRENT}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
@@ -16,7 +17,7 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.subjects import told_under_current_names
 from afterword.facts.validity.timeline import fact_histories, facts_at
 from afterword.pipeline.consolidation import consolidate_scope
-from afterword.store import ledger
+from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
 from afterword.store.entries import withdraw_everything
 from afterword.store.reading.recall import recall, search
@@ -64,6 +65,19 @@ async def test_facts_are_told_under_the_new_name_and_the_former_one_once(store: 
         ledger.revert_run(transaction, LENA, renaming, SAID_AT)
     assert await told(store) == [OFFICE.statement, JOB.statement]
     assert "Larkfield" not in await text(store, "office")
+
+
+async def test_a_name_that_is_announced_is_told_from_its_day(store: Store) -> None:
+    """ "From the 9th we are called Larkfield": until then the office is that of Harrow Street Holdings."""
+    day = SAID_AT + timedelta(days=8)
+    run(store, "session:a", (OFFICE, replace(RENAMED, valid_from=day)))
+    for at, name in ((day - timedelta(days=1), "Harrow Street Holdings"), (day + timedelta(days=1), "Larkfield")):
+        recalled = await recall(store, LENA, "office", at=at, budget_tokens=2000)
+        assert recalled.layers is not None
+        assert f"{name} has its office in Leith." in recalled.layers.text
+        with store.reading() as transaction:
+            listed = lookup.read_facts(transaction, LENA, at=at)
+        assert listed[0].statement == f"{name} has its office in Leith."
 
 
 async def test_both_names_find_what_is_known(store: Store) -> None:
@@ -172,8 +186,8 @@ def test_the_limit_of_a_fact_and_how_it_turned_out_are_told_under_the_new_name_t
     formal = stated(
         "Lena writes formally.", 1, limited_to="Harrow Street Holdings", outcome="Harrow Street Holdings likes it"
     )
-    facts = facts_at(fact_histories((formal, RENAMED), ()), SAID_AT + timedelta(days=5))
-    told_fact = told_under_current_names(facts)[0]
+    at = SAID_AT + timedelta(days=5)
+    told_fact = told_under_current_names(facts_at(fact_histories((formal, RENAMED), ()), at), at)[0]
     assert (told_fact.limited_to, told_fact.outcome) == ("Larkfield", "Larkfield likes it")
 
 
@@ -182,8 +196,9 @@ def test_a_name_is_not_replaced_where_it_is_a_common_word() -> None:
     metal = stated("Lena avoids fish with mercury.", 2, value="fish with mercury")
     agent = stated("Lena works on MERCURY.", 3, value="MERCURY")
     renamed = stated("Mercury is called Venus now.", 4, subject="Venus", former_name="Mercury")
-    facts = facts_at(fact_histories((project, metal, agent, renamed), ()), SAID_AT + timedelta(days=1))
-    assert [fact.statement for fact in told_under_current_names(facts)] == [
+    at = SAID_AT + timedelta(days=1)
+    facts = facts_at(fact_histories((project, metal, agent, renamed), ()), at)
+    assert [fact.statement for fact in told_under_current_names(facts, at)] == [
         "Venus ships in May.",
         metal.statement,
         "Lena works on Venus.",
@@ -202,12 +217,36 @@ def test_a_name_is_not_replaced_in_a_longer_one() -> None:
     )
     said = [stated(text, day, value=text) for day, text in enumerate(texts, 1)]
     renamed = stated("Harrow Street is called Elm Road now.", 9, subject="Elm Road", former_name="Harrow Street")
-    facts = facts_at(fact_histories((*said, renamed), ()), SAID_AT + timedelta(days=1))
-    assert [fact.statement for fact in told_under_current_names(facts)] == [
+    at = SAID_AT + timedelta(days=1)
+    facts = facts_at(fact_histories((*said, renamed), ()), at)
+    assert [fact.statement for fact in told_under_current_names(facts, at)] == [
         *texts[:4],
         "Lena likes Elm Road's trees.",
         "Lena lives in Elm Road, in the attic.",
         renamed.statement,
+    ]
+
+
+def test_a_sentence_that_has_both_names_keeps_both() -> None:
+    texts = (
+        "The Tideline repositories keep the old name Kelpie until June.",
+        'Until 30 April it is written "Tideline (formerly Kelpie)".',
+        "The mirror, formerly Kelpie, is read-only.",
+        "The docs are at kelpie.example.org and on @kelpie.",
+        "Kelpie has one database.",
+    )
+    said = [stated(text, day, value=text) for day, text in enumerate(texts, 1)]
+    renamed = stated("The service is called Tideline.", 9, subject="Tideline", former_name="Kelpie")
+    credits_ = stated("Older credits stay with Beck Rowley, new ones say Tanaka.", 10)
+    married = stated("Beck Rowley is called Beck Tanaka.", 11, subject="Beck Tanaka", former_name="Beck Rowley")
+    later = SAID_AT + timedelta(days=20)
+    facts = facts_at(fact_histories((*said, renamed, credits_, married), ()), later)
+    assert [fact.statement for fact in told_under_current_names(facts, later)] == [
+        *texts[:4],
+        "Tideline has one database.",
+        "The service is called Tideline (formerly Kelpie).",
+        credits_.statement,
+        married.statement,
     ]
 
 

@@ -8,8 +8,6 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
-from alembic import command
-from sqlalchemy import Connection, inspect
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.metering import ModelRequest
@@ -17,9 +15,8 @@ from afterword.extractors.model.prices import Price
 from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account, Budget, CostTracker
 from afterword.pipeline.errors import BudgetReached, PriceUnknown
-from afterword.store import costs, migrations
+from afterword.store import costs
 from afterword.store.database.engine import Store
-from old_stores import alembic_config
 from servers import Server
 
 LENA, JON = Scope.user("lena"), Scope.user("jon")
@@ -144,16 +141,3 @@ async def test_dollars_cannot_be_limited_without_a_price(store: Store) -> None:
         await ask(Account(tracker(Budget(usd_per_run=Decimal(1))), store, LENA, "session:a"), unknown)
     await ask(Account(tracker(Budget(tokens_per_run=5_000)), store, LENA, "session:a"), unknown)
     assert ((await total(store)).usd, (await total(store)).unpriced_calls) == (None, 1)
-
-
-async def test_the_table_comes_and_goes_with_its_migration(store: Store) -> None:
-    def tables(connection: Connection) -> set[str]:
-        return set(inspect(connection).get_table_names())
-
-    with store.connecting(writing=True) as connection:
-        command.downgrade(alembic_config(connection), "0001")
-        assert "spendings" not in tables(connection)
-    before, after = await store.migrate()
-    assert (before, after) == ("0001", migrations.newest_version())
-    with store.connecting(writing=False) as connection:
-        assert "spendings" in tables(connection)

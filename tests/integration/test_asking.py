@@ -11,7 +11,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.errors import ArgumentInvalid
 from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_pages
-from afterword.evaluation.scenarios.scenario import Scenario, read_scenarios
+from afterword.evaluation.scenarios.scenario import Question, Scenario, read_scenarios
 from afterword.evaluation.trial import System, run_trial, story_scopes
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.store.database.engine import Store
@@ -45,3 +45,15 @@ async def test_every_system_is_asked_and_replies_play_back(shared: Path, tmp_pat
     assert "memory:" not in pages
     key = json.loads((tmp_path / "asked" / "key.json").read_text(encoding="utf-8"))
     assert all(sorted(letters.values()) == ["history", "memory", "nothing"] for letters in key.values())
+
+
+async def test_a_question_without_content_words_finds_no_turns(shared: Path, tmp_path: Path) -> None:
+    scenario = await processed(shared, tmp_path)
+    gold = scenario.gold.model_copy(update={"questions": [Question(question="What should you do?", answer="nothing")]})
+    asked = scenario.model_copy(update={"gold": gold})
+    replies = RecordedReplies(tmp_path / "replies.jsonl", ReplayChatCompletionClient(["I do not know."] * 2))
+    async with Store(f"sqlite:///{tmp_path / 'afterword.db'}") as store:
+        turns, nothing = await ask_scenarios(
+            [asked], story_scopes([asked]), store, replies, systems=["turns", "nothing"]
+        )
+    assert turns.tokens_told == nothing.tokens_told

@@ -16,8 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from afterword.cli.outcomes import showing_progress
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
-from afterword.pipeline.batch import AHEAD
+from afterword.facts.scopes import Scope
+from afterword.pipeline.batch import AHEAD, Failure
+from afterword.store.costs import Spending
 from batches import state, wait_until
 from commands import Commands
 
@@ -174,6 +177,14 @@ def test_a_pipe_gets_lines(afterword: Commands, saved: Path) -> None:
     lines = afterword.errors.splitlines()
     assert lines[-1].startswith(f"{SESSIONS} of {SESSIONS} sessions, ")
     assert len(lines) == SESSIONS  # one at each tenth of the way, and none twice
+
+
+def test_a_slow_run_is_counted_by_the_hour(capsys: pytest.CaptureFixture[str]) -> None:
+    with showing_progress(is_quiet=False) as progress:
+        progress.begin(10)
+        progress._since -= 120
+        progress.advance(Failure(Scope.user("mira"), "monday", "no answer"), Spending())
+    assert "1 of 10 sessions, 30 an hour, " in capsys.readouterr().err
 
 
 def test_a_terminal_shows_a_bar(afterword: Commands, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
-"""The wheel: complete, with the metadata of the project."""
+"""The wheel: complete, with the metadata of the project, and enough by itself in an empty environment."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -69,3 +70,104 @@ def test_its_metadata_is_that_of_the_project(repository: Path, built: Path) -> N
     assert metadata.get_payload() == (repository / "README.md").read_text(encoding="utf-8")
     assert "afterword = afterword.cli:main" in commands
     assert f"## {project['version']}" in (repository / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+EXTRAS = "agent-framework,langgraph,server,workers"
+"""What some modules import, and take their types from. No module imports what `local` brings when it is loaded."""
+
+NEEDS_EXTRAS = (
+    "afterword.agents.agent_framework",
+    "afterword.langgraph",
+    "afterword.pipeline.background.workers",
+    "afterword.server",
+)
+
+IMPORT_ALL = """
+import importlib, pkgutil
+import afterword
+
+print(afterword.__file__, *[getattr(afterword, name) for name in afterword.__all__])
+for module in pkgutil.walk_packages(afterword.__path__, "afterword.", onerror=lambda name: None):
+    # These two are run, by Python and by Alembic.
+    if module.name in {"afterword.__main__", "afterword.store.migrations.env"}:
+        continue
+    try:
+        importlib.import_module(module.name)
+        print("imported", module.name)
+    except ModuleNotFoundError as error:
+        print("missing", module.name, error)
+"""
+
+
+class Installed:
+    """A virtual environment in which nothing but the wheel was installed, and an empty folder to work in."""
+
+    def __init__(self, folder: Path, wheel: Path, repository: Path) -> None:
+        self.folder, self.bin, self._wheel = folder / "work", folder / "environment/bin", wheel
+        self.folder.mkdir()
+        # The versions of the development environment, so that a new release elsewhere cannot change the outcome.
+        pinned = (repository / "constraints.txt").read_text(encoding="utf-8").splitlines()
+        self._pins = folder / "pins.txt"
+        versions = "\n".join(line.rstrip(" \\") for line in pinned if "--hash" not in line)
+        self._pins.write_text(versions, encoding="utf-8")
+        subprocess.run([sys.executable, "-m", "venv", self.bin.parent], check=True, timeout=120)
+        self.install("")
+
+    def install(self, extras: str) -> None:
+        wheel = f"{self._wheel}{extras}"
+        self.run("python", "-m", "pip", "install", "--quiet", "--no-compile", "--constraint", str(self._pins), wheel)
+
+    def run(self, program: str, *arguments: str, program_folder: Path | None = None) -> str:
+        """Return what a program of this environment prints, run as if the checkout did not exist."""
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("AFTERWORD_", "PYTHON"))}
+        path = f"{self.bin}{os.pathsep}{os.environ['PATH']}"
+        command = [str((program_folder or self.bin) / program), *arguments]
+        ended = subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**own, "PATH": path},
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert ended.returncode == 0, f"{program} ended with {ended.returncode}: {ended.stdout}{ended.stderr}"
+        return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(repository: Path, built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return Installed(tmp_path_factory.mktemp("installed"), wheel_of(built), repository)
+
+
+@pytest.mark.installs
+def test_it_works_where_nothing_else_is_installed(repository: Path, installed: Installed) -> None:
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert installed.run("afterword", "--version").strip() == f"afterword {project['version']}"
+    assert "<afterword:memory" in installed.run("afterword", "demo")
+    first, *modules = installed.run("python", "-c", IMPORT_ALL).splitlines()
+    assert first.startswith(str(installed.bin.parent))
+    assert sum(line.startswith("imported ") for line in modules) > 250
+    missing = [line.split(" ", 2)[1:] for line in modules if line.startswith("missing ")]
+    assert [(module, error) for module, error in missing if not module.startswith(NEEDS_EXTRAS)] == []
+
+
+@pytest.mark.installs
+def test_with_its_extras_every_module_can_be_imported(installed: Installed) -> None:
+    installed.install(f"[{EXTRAS}]")
+    modules = installed.run("python", "-c", IMPORT_ALL).splitlines()
+    assert len(modules) > 300
+    assert [line for line in modules if line.startswith("missing ")] == []
+
+
+@pytest.mark.installs
+def test_the_types_of_everything_that_can_be_imported_are_known(installed: Installed) -> None:
+    installed.install(f"[{EXTRAS}]")
+    checker = Path(sys.executable).parent
+    arguments = "--verifytypes", "afterword", "--ignoreexternal", "--outputjson"
+    report = json.loads(installed.run("basedpyright", *arguments, program_folder=checker))["typeCompleteness"]
+    unknown = {symbol["name"] for symbol in report["symbols"] if symbol["isTypeAmbiguous"] or not symbol["isTypeKnown"]}
+    assert report["pyTypedPath"].startswith(str(installed.bin.parent))
+    assert len(report["symbols"]) > 1000
+    assert unknown == set()
+    assert report["completenessScore"] == 1

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,24 @@ def test_the_comparison_shows_figures_of_the_benchmarks(repository: Path, headin
     figures = set(re.findall(r"(?<![\d.,])\d+\.\d+(?![\d.])", section))
     assert len(figures) >= 4
     assert [figure for figure in figures if figure not in measured] == []
+
+
+def test_the_matrix_shows_both_ends_of_what_the_project_allows(repository: Path) -> None:
+    page = (repository / "benchmarks" / "version_matrix.md").read_text(encoding="utf-8")
+    header, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in re.findall(r"^\|.*", page, re.M)]
+    table = [dict(zip(header, row, strict=True)) for row in rows]
+    assert all(re.match(r"\d+ passed in|the lowest version is the highest", row["tests"]) for row in table)
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pythons = {text.rpartition(" ")[2] for text in project["classifiers"] if re.search(r":: 3\.\d+$", text)}
+    ends = {(row["Python"], row["at the lowest version"]) for row in table if row["part"] == "agents"}
+    assert {(python, end) for python in pythons for end in ("all", "-")} <= ends
+    extras = project["optional-dependencies"]["agent-framework"]
+    declared = "\n".join([*project["dependencies"], *extras])
+    lowest = dict(re.findall(r"^([\w-]+)(?:\[\w+\])?>=([\d.]+)", declared, re.M))
+    for column, name in {"autogen": "autogen-agentchat", "agent-framework": "agent-framework-core"}.items():
+        lowest[column] = lowest[name]
+    for row in table:
+        if row["part"] == "agents" and row["Python"] == min(pythons) and row["at the lowest version"] not in ("-", ""):
+            chosen = header[3:9] if row["at the lowest version"] == "all" else [row["at the lowest version"]]
+            for name in chosen:
+                assert row[name].startswith(lowest[name]), f"{name}: make matrix was not run since its range changed"

@@ -164,3 +164,27 @@ def test_what_is_older_than_the_settings_allow_is_shown_and_goes(
     assert (shown["done"], values(afterword)) == (False, {WORD})
     (done,) = json.loads(afterword.within(settings, "forget", "--retention", "--user", "mira", "--yes", "--json"))
     assert (done["done"], values(afterword)) == (True, set())
+
+
+@pytest.mark.parametrize("other", [("--tombstones", "stones.jsonl"), ("--clean",), ("--replay", "stones.jsonl")])
+def test_what_is_to_be_erased_is_never_passed_over(
+    afterword: Commands, told: Callable[..., None], tmp_path: Path, other: tuple[str, ...]
+) -> None:
+    """`--session` beside `--tombstones` wrote the file, forgot nothing and ended with 0."""
+    told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.")
+    refused = afterword("forget", "--user", "mira", "--session", "a", "--yes", *other, expected=2)
+    assert "name one of" in refused
+    assert not (tmp_path / "stones.jsonl").exists()
+    if other[0] != "--tombstones":
+        assert "concern the whole store" in afterword("forget", "--user", "mira", *other, expected=2)
+
+
+def test_a_replay_that_erases_nothing_says_so(afterword: Commands, told: Callable[..., None]) -> None:
+    told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.", "I am allergic to peanuts.")
+    home = next(one["id"] for one in json.loads(afterword("facts", "--user", "mira", "--json")) if one["value"] == WORD)
+    receipt = afterword("forget", "--user", "mira", "--fact", home, "--yes")
+    assert receipt.startswith("default/user/mira: forgotten: 1 fact; also removed: ")
+    assert "_" not in receipt, "no name of a table"
+    afterword("forget", "--tombstones", "stones.jsonl")
+    assert "erased: nothing" in afterword("forget", "--replay", "stones.jsonl")
+    assert "nothing changed" in afterword.errors

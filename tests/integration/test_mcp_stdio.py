@@ -87,7 +87,7 @@ def arguments_of_the_docs(repository: Path) -> tuple[list[str], set[str]]:
 
 def test_an_autogen_agent_uses_the_memory(repository: Path, store_url: str, tmp_path: Path) -> None:
     """The example runs with the former library, the server that it starts with the present one."""
-    if not FORMER_LIBRARY.is_dir():
+    if not FORMER_LIBRARY.is_dir() and "CI" not in os.environ:
         pytest.skip("AutoGen's client needs version 1 of the library mcp: run `make mcp1`")
     source = Path(afterword.__file__).parent.parent
     command = tmp_path / "bin" / "afterword"

@@ -15,9 +15,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import afterword
-from afterword import Afterword, VerdictEffect
-from afterword.server.pages.mount import own_path
-from afterword.server.pages.rendering import LANGUAGES, address, catalogue, preferred_language, scope_path
+from afterword import Afterword, Spending, VerdictEffect
+from afterword.extractors.grounding import DETAILS
+from afterword.facts.removals import UNNAMED, UNNAMED_HEALTH, held_reason
+from afterword.server.pages.rendering import (
+    LANGUAGES,
+    Reader,
+    address,
+    catalogue,
+    own_path,
+    preferred_language,
+    refusal_cause,
+    scope_path,
+)
 from afterword.server.pages.visit import LINK_S, MOST_OF_ONE_KEY, SIGNED_IN_S, BrowserSessions
 from afterword.server.pages.visit import Visitor as SignedInVisitor
 from afterword.settings import Settings
@@ -26,6 +36,7 @@ from service import said
 
 MIRA, NOOR = "/pages/default/user/mira", "/pages/default/user/noor"
 MONDAY, FRIDAY = "2026-03-02T10:00:00Z", "2026-03-06T10:00:00Z"
+HELD: list[dict[str, int]] = [{"quarantined": 1}, {UNNAMED: 2}, {UNNAMED: 2, UNNAMED_HEALTH: 1}]
 PAGES = Path(afterword.__file__).parent / "server" / "pages"
 
 
@@ -239,6 +250,30 @@ async def test_a_change_needs_the_token_of_the_form_and_the_own_site(visitor: Vi
 
 
 @pytest.mark.parametrize("path", CHANGES)
+async def test_nobody_changes_the_memory_of_somebody_else(visitor: Visitor, path: str) -> None:
+    """Neither at its own address, nor with its ids at the address of another memory."""
+    noor, mira = visitor.app.user("noor"), visitor.app.user("mira")
+    fact, run = (await noor.facts()).facts[0].id, (await noor.runs()).runs[0].run.id
+    await visitor.sign_in()
+    token = (await visitor.open(f"{MIRA}/mine")).form("/sign-out").fields["csrf"]
+    fields = {
+        "csrf": token,
+        "fact": fact,
+        "statement": "I live in Bonn.",
+        "item": f"name:{fact}",
+        "decision": "withdraw",
+    }
+    before = [(await memory.facts(status="all"), await memory.runs()) for memory in (noor, mira)]
+    own = path.format(fact=fact, run=run)
+    assert (await visitor.post(f"{NOOR}{own}", {**fields, "policy": "hold-all"})).status_code == 404
+    assert (await noor.paused(), await mira.policy()) == (None, await noor.policy())
+    if own != path or path in ("/forget", "/review"):
+        answer = await visitor.post(f"{MIRA}{own}", fields)
+        assert answer.status_code == 404 or "nothing of that kind" in answer.text, answer.text
+    assert before == [(await memory.facts(status="all"), await memory.runs()) for memory in (noor, mira)]
+
+
+@pytest.mark.parametrize("path", CHANGES)
 async def test_a_read_only_key_changes_nothing(visitor: Visitor, path: str) -> None:
     mira = visitor.app.user("mira")
     fact, run = (await mira.facts()).facts[0].id, (await mira.runs()).runs[0].run.id
@@ -344,6 +379,126 @@ async def test_a_reader_chooses_language_and_zone(visitor: Visitor) -> None:
         assert (await visitor.http.get(f"{MIRA}/sessions")).status_code == 200
 
 
+async def test_a_choice_of_language_leads_back_to_the_same_page(visitor: Visitor) -> None:
+    """Also on the answer to a form, which has an address that nobody can open."""
+    await visitor.sign_in()
+    search = await visitor.open(f"{MIRA}/memory?q=seat&kind=preference")
+    answer = await visitor.send(search, "/reader", language="de")
+    assert answer.headers["location"] == f"{MIRA}/memory?q=seat&kind=preference"
+    run = (await visitor.app.user("mira").runs()).runs[0].run.id
+    page = await visitor.open(f"{MIRA}/runs/{run}")
+    for path, fields in (
+        (f"{MIRA}/runs/{run}/undo", {}),
+        (f"{MIRA}/sessions/friday/again", {}),
+        (f"{MIRA}/facts", {"statement": " "}),
+        (f"{MIRA}/forget", {"session": "friday"}),
+    ):
+        answer = await visitor.post(path, {"csrf": page.form("/sign-out").fields["csrf"], **fields})
+        chosen = await visitor.send(PageContent(answer.text), "/reader", language="en")
+        await visitor.open(chosen.headers["location"])
+
+
+async def test_signing_in_leads_to_the_address_that_was_asked_for(visitor: Visitor) -> None:
+    answer = await visitor.http.get(f"{MIRA}/memory?q=seat", follow_redirects=True)
+    key = (await visitor.app.keys.create(user="mira")).secret
+    signed_in = await visitor.send(PageContent(answer.text), "/sign-in", key=key)
+    assert signed_in.headers["location"] == f"{MIRA}/memory?q=seat"
+    assert (await visitor.http.get(MIRA)).headers["location"] == f"{MIRA}/memory"
+
+
+async def test_an_error_leads_back_to_the_page_before_it(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    fact = (await visitor.app.user("mira").facts()).facts[0].id
+    before = f"{MIRA}/facts/{fact}"
+    page = await visitor.open(before)
+    for referer, is_own in ((f"{ORIGIN}{before}", True), ("https://evil.example/pages/x", False), ("", False)):
+        form = page.form("/edit")
+        answer = await visitor.post(form.action, form.fields, Referer=referer)
+        assert answer.status_code == 400
+        links = [values.get("href") for tag, values in PageContent(answer.text).tags if tag == "a"]
+        assert (before in links) is is_own
+        assert f"{MIRA}/mine" in links, "the other pages stay in reach"
+        assert "evil" not in answer.text
+    gone = {**page.form("/confirm").fields, "item": "name:gone", "decision": "withdraw"}
+    answer = await visitor.post(f"{MIRA}/review", gone)
+    assert (answer.status_code, "changed in the meantime" in answer.text) == (404, True)
+
+
+def test_numbers_are_written_as_the_reader_does() -> None:
+    english, german = (Reader(language, "UTC", has_shortcuts=True) for language in ("en", "de"))
+    assert (english.number(1234567), german.number(1234567)) == ("1,234,567", "1.234.567")
+    assert (english.number(0.5, 2), german.number(0.5, 2)) == ("0.50", "0,50")
+    assert german.dollars(Spending(calls=1, micro_usd=1_234_500)) == "$1,2345"
+
+
+def sentences_of(*names: str) -> set[str]:
+    """Return the sentences of the code that pages show: reasons of verdicts, and details of what is refused."""
+    source = "".join((Path(afterword.__file__).parent / name).read_text(encoding="utf-8") for name in names)
+    found = re.findall(r'(?:Relation\.\w+|Refused\(\d+), (f?)"([^"]+)"', source)
+    found += re.findall(r'(f?)"([\w ,]* by a person)"', source)
+    return {re.sub(r"\{[^}]*\}", "x", text) if is_filled else text for is_filled, text in found}
+
+
+def test_what_the_memory_says_itself_is_said_in_the_language_of_the_reader() -> None:
+    """Reasons of code, and what the pages refuse; the reasons of a model are its own words."""
+    german, pages = Reader("de", "UTC", has_shortcuts=True), ("visit", "memory_pages")
+    shown = sentences_of(
+        *("extractors/slot_relation.py", "store/reviews.py", "store/requests.py", "store/entries.py"),
+        *(f"server/pages/{name}.py" for name in pages),
+    )
+    shown |= {reason for counts in HELD if (reason := held_reason(counts))}
+    unseen = {"there is no such file"}  # a page of status 404 shows no detail
+    assert len(shown) > 20
+    assert {sentence for sentence in shown - unseen if german.sentence(sentence) == sentence} == set()
+    assert german.sentence("home has one value at a time") == "home hat immer nur einen Wert"
+    for other in ("Ida said so.", "the same words" * 10_000):
+        assert german.sentence(other) == other
+
+
+def test_a_refusal_names_its_reason_once() -> None:
+    for reason, detail in DETAILS.items():
+        assert catalogue("en")[f"refused.{reason}"] == detail
+        assert refusal_cause(reason, detail) == ""
+        assert refusal_cause(reason, f"my dog: {detail}") == "my dog"
+
+
+async def test_a_history_says_once_what_a_person_stands_for(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    mira = visitor.app.user("mira")
+    (oslo,) = [fact for fact in (await mira.facts()).facts if fact.value == "Oslo"]
+    await mira.confirm(oslo.id)
+    await mira.flag(oslo.id, flagged=True)
+    page = (await visitor.open(f"{MIRA}/facts/{oslo.id}")).text
+    assert "Confirmed by a person" in page
+    assert "Flagged by a person" in page
+    assert "Entered by hand" not in page
+    assert "Said again" not in page
+    assert "said or confirmed 3 times" in page
+    await mira.withdraw(oslo.id)
+    assert (await visitor.open(f"{MIRA}/facts/{oslo.id}")).text.count("withdrawn by a person") == 1
+    visitor.http.cookies.set("afterword_language", "de")
+    page = (await visitor.open(f"{MIRA}/facts/{oslo.id}")).text
+    assert "Von einem Menschen bestätigt" in page
+    assert "home hat immer nur einen Wert" in page
+
+
+async def test_words_are_numbered_where_a_turn_has_several_facts(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    page = (await visitor.open(f"{MIRA}/sessions/mon%2Fday")).text
+    assert "I live in Porto.1 I prefer window seats.2" in page
+    assert re.search(r"1\s*The user lives in Porto\.", page)
+    assert not re.search(r"1\s*The user moved to Oslo\.", (await visitor.open(f"{MIRA}/sessions/friday")).text)
+
+
+async def test_operations_say_when_each_job_ended_and_what_it_did(visitor: Visitor) -> None:
+    await visitor.app.run_due_jobs()
+    await visitor.sign_in(admin=True)
+    page = re.sub(r"\s+", " ", (await visitor.open("/pages/operations")).text)
+    assert "sessions that wait" in page
+    assert "sessions read: 0" in page
+    assert "Ended" in page
+
+
 async def test_a_fact_is_corrected_confirmed_and_undone(visitor: Visitor) -> None:
     await visitor.sign_in()
     mira = visitor.app.user("mira")
@@ -443,12 +598,36 @@ async def test_what_waits_is_decided_one_after_the_other(visitor: Visitor) -> No
     assert "Nothing waits" in page.text
 
 
+async def test_a_change_that_waits_leads_to_its_decision(visitor: Visitor) -> None:
+    mira = visitor.app.user("mira")
+    await visitor.sign_in()
+    addresses = [values.get("href") for _, values in (await visitor.open(f"{MIRA}/runs")).tags]
+    assert addresses.count(f"{MIRA}/review") == 1, "in the navigation"
+    await mira.set_policy("hold-all")
+    await mira.process(said("I like tea."), session_id="tea", started_at=FRIDAY)
+    addresses = [values.get("href") for _, values in (await visitor.open(f"{MIRA}/runs")).tags]
+    assert addresses.count(f"{MIRA}/review") == 2
+
+
+async def test_the_preview_names_the_session_or_the_memory_that_goes(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    for target, what, name in (
+        ("session=mon%2Fday", "The whole session goes", "mon/day"),
+        ("everything=yes", "The whole memory goes", "mira"),
+    ):
+        page = await visitor.open(f"{MIRA}/forget?{target}")
+        assert re.search(rf"{what}:\s*{name}", page.text), target
+
+
 async def test_a_run_shows_what_it_changed_and_is_undone_and_redone(visitor: Visitor) -> None:
     await visitor.sign_in()
     run = (await visitor.app.user("mira").runs()).runs[1].run
     page = await visitor.open(f"{MIRA}/runs/{run.id}")
     assert "Oslo" in page.text
     assert "Porto" in page.text
+    assert "made by the built-in rules" in page.text
+    entered = await visitor.app.user("mira").remember("I live in Rome.")
+    assert "made by an application" in " ".join((await visitor.open(f"{MIRA}/runs/{entered.run.id}")).text.split())
     undone = PageContent((await visitor.send(page, "/undo")).text)
     assert "What undoing it changed" in undone.text
     redone = PageContent((await visitor.send(undone, "/redo")).text)
@@ -498,6 +677,11 @@ async def test_the_search_shows_scores_and_their_parts(visitor: Visitor) -> None
     page = await visitor.open(f"{MIRA}/memory?q=window+seats")
     assert "window seats" in page.text
     assert re.search(r"score\s*\d\.\d\d", page.text)
+    unused = "does not use the fields Status and About"
+    assert unused not in page.text
+    for field in ("status=current", "about=Ana"):
+        assert unused in (await visitor.open(f"{MIRA}/memory?q=window+seats&{field}")).text
+    assert unused in (await visitor.open(f"{MIRA}/memory?q=where+do+I+live")).text, "a hit that held before"
     page = await visitor.open(f"{MIRA}/memory?as_of=2026-03-03")
     assert "Porto" in page.text
     block = await visitor.open(f"{MIRA}/context?q=seats&budget=1")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Request, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Request, Route, expect, sync_playwright
 
 from page_store import CHROMIUM, MIRA, Keys, filled, store_url
 from service_processes import served
@@ -187,10 +187,61 @@ def test_sign_in_search_and_sign_out(reading_tab: Tab, keys: Keys) -> None:
     assert "Sign in" in text_of(reading_tab.page)
 
 
+def test_a_search_shows_that_it_runs_and_why_it_fails(reading_tab: Tab, keys: Keys) -> None:
+    reading_tab.sign_in(keys.mira)
+    page, results, waiting = reading_tab.page, reading_tab.page.locator("#results"), list[Route]()
+    page.wait_for_function("window.htmx")
+    page.route("**/memory?*", lambda route: waiting.append(route))
+    reading_tab.write("input[name=q]", "seat")
+    page.keyboard.press("Enter")
+    expect(results).to_have_css("opacity", "0.5")
+    waiting[0].continue_()
+    expect(results).to_have_css("opacity", "1")
+    assert len(waiting) == 1, "one search asks once"
+    page.unroute("**/memory?*")
+    with page.expect_response("**/memory?*kind=preference*"):
+        page.select_option("select[name=kind]", "preference")
+    page.route("**/memory?*", lambda route: route.fulfill(status=503, body="It does not answer now."))
+    reading_tab.write("input[name=q]", "window")
+    page.keyboard.press("Enter")
+    expect(page.locator("body")).to_have_text("It does not answer now.")
+    page.unroute("**/memory?*")
+    assert all("503" in fault for fault in reading_tab.faults)
+    reading_tab.faults.clear()
+    reading_tab.open(f"{MIRA}/memory").wait_for_function("window.htmx")
+    page.context.clear_cookies(name="afterword_session")
+    reading_tab.write("input[name=q]", "aisle")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert "Sign in" in text_of(page)
+
+
+def test_what_comes_later_and_fails_keeps_its_link(reading_tab: Tab, keys: Keys) -> None:
+    """A large memory counts its decisions after the page is shown."""
+    reading_tab.sign_in(keys.mira)
+    page, part = reading_tab.page, f'<section hx-get="{MIRA}/waiting" hx-trigger="load" hx-swap="outerHTML" '
+
+    def answer(route: Route) -> None:
+        got = route.fetch()
+        route.fulfill(response=got, body=got.text().replace("<section ", part, 1))
+
+    page.route(f"**{MIRA}/memory", answer)
+    page.route("**/waiting", lambda route: route.fulfill(status=503, body="<main>It does not answer now.</main>"))
+    with page.expect_response("**/waiting"):
+        reading_tab.open(f"{MIRA}/memory")
+    expect(page.locator("main")).to_have_count(1)
+    assert "Decisions that wait" in text_of(page)
+    assert all("503" in fault for fault in reading_tab.faults)
+    reading_tab.faults.clear()
+
+
 def test_any_former_day(reading_tab: Tab, keys: Keys) -> None:
     reading_tab.sign_in(keys.mira)
     assert "lives in Porto" not in reading_tab.page.locator(".group").all_inner_texts().__str__()
-    reading_tab.open(f"{MIRA}/memory?as_of=2026-03-03")
+    reading_tab.write("input[name=as_of]", "03032026")
+    reading_tab.page.keyboard.press("Enter")
+    reading_tab.page.wait_for_url("**as_of=2026-03-03*")
+    expect(reading_tab.page.locator("#results")).not_to_contain_text("Oslo")
     assert "The user lives in Porto." in text_of(reading_tab.page)
     assert "Oslo" not in text_of(reading_tab.page)
 
@@ -357,17 +408,23 @@ def test_a_link_opens_the_pages_without_a_key(browser: Browser, own_store: str, 
             assert other.page.request.get(link).status == 403
 
 
+NOT_THERE = f"{MIRA}/facts/nothing"
 ALL_PAGES: tuple[str, ...] = (
     *("memory", "memory?q=seat", "memory?status=all", "review", "sessions", "sessions/trip", "context?q=seat"),
     *("runs", "runs/2", "mine", "forget?everything=yes", "forget?session=trip"),
 )
+EMPTY = ("memory", "review", "sessions", "context", "runs")
 
 
 def paths(tab: Tab) -> list[str]:
     """Return the address of every page."""
     fact = tab.open(f"{MIRA}/memory").locator(".facts a").first.get_attribute("href") or ""
     old = tab.open(f"{MIRA}/memory?status=superseded").locator(".facts a").first.get_attribute("href") or ""
-    return ["/pages/operations", fact, old, *(f"{MIRA}/{name}" for name in ALL_PAGES)]
+    of_review = tab.open(f"{MIRA}/review").locator("details a").all()
+    decisions = [link.get_attribute("href") or "" for link in of_review]
+    empty = MIRA.replace("mira", "nobody")
+    own, theirs = ([f"{base}/{name}" for name in names] for base, names in ((MIRA, ALL_PAGES), (empty, EMPTY)))
+    return ["/pages/operations", fact, old, *decisions, *own, *theirs, NOT_THERE]
 
 
 COLOUR_RULES = ("color-contrast", "link-in-text-block")
@@ -411,4 +468,8 @@ def test_no_page_hinders_anybody_or_is_heavy(browser: Browser, shared_address: s
             assert 0 < tab.page.evaluate(WEIGH) < MOST_BYTES, path
             tab.page.evaluate("document.querySelectorAll('details').forEach(element => element.open = true)")
             by_path[path] = hindrances(tab.page, with_colours=with_colours)
+        tab.open(f"{MIRA}/sessions/trip").click("form[action$='/again'] button")
+        by_path["proposal"] = hindrances(tab.page, with_colours=with_colours)
+        assert all("404" in fault for fault in tab.faults), "the page of an error is one"
+        tab.faults.clear()
         assert {path: hindering for path, hindering in by_path.items() if hindering} == {}

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from sqlmodel import SQLModel
 
 import afterword
+from afterword.agents import agent_framework
+from afterword.client.access.keys import KeyedRequests, Keys
+from afterword.client.access.webhooks import Webhooks
+from afterword.client.agent_access import AgentAccess
+from afterword.client.session_processing.background_processor import BackgroundProcessor
+from afterword.errors import AfterwordError
+from afterword.extractors import testing
+from afterword.langgraph import FactStore
 from afterword.recall.block import (
     CLOSING,
     FINDINGS_HEADING,
@@ -28,6 +41,7 @@ from afterword.settings import Settings
 from generator.command_pages import commands_and_options
 from generator.reference import PARTS, with_part, write_pages
 from generator.service_pages import openapi_document
+from pages import all_pages
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +91,77 @@ def test_every_public_name_and_method_has_a_signature_and_a_text(written: Path) 
         signature = re.match(rf"\s*```python\n.*\b{name.rpartition('.')[2]}\b", sections[name])
         assert signature, f"{name} has no signature"
         assert re.search(r"```\n\n\w", sections[name]), f"{name} has no docstring"
+
+
+def test_errors_and_whatever_a_public_method_takes_or_returns_are_in_the_reference(written: Path) -> None:
+    page = (written / "reference" / "api.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^## `(\S+)`", page, re.MULTILINE))
+    waiting: list[type] = [AfterwordError]
+    for error in waiting:
+        waiting += error.__subclasses__()
+    assert {error.__name__ for error in waiting if error.__module__.startswith("afterword.")} <= documented
+    assert {"ScriptedEndpoint", "OracleExtractor", "facts_reply", "FactMemoryProvider", "FactStore"} <= documented
+    assert {"Extractor", "Judge"} <= documented
+    ours = _our_classes()
+    exported = [getattr(module, name) for module in (afterword, testing, agent_framework) for name in _exported(module)]
+    kinds = {kind for kind in exported if inspect.isclass(kind)}
+    kinds |= {AgentAccess, Keys, Webhooks, KeyedRequests, BackgroundProcessor, FactStore}
+    assert len(kinds) > 80
+    for kind in kinds:
+        for name in _own_methods(kind):
+            method = getattr(kind, name)
+            words = set(re.findall(r"\b[A-Z]\w+", " ".join(map(str, inspect.get_annotations(method).values()))))
+            words -= _foreign_names(method)
+            named = set(re.findall(r"`([A-Z]\w+)`", inspect.getdoc(method) or ""))  # among them what it raises
+            assert (words | named) & ours <= documented, f"{kind.__name__}.{name}"
+
+
+def test_whatever_the_pages_import_is_in_the_reference(written: Path, repository: Path) -> None:
+    page = (written / "reference" / "api.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^## `(\S+)`", page, re.MULTILINE))
+    imports = re.compile(r"^ *from (afterword[\w.]*) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
+    imported: set[str] = set()
+    for path in all_pages(repository):
+        for _, several, one in imports.findall(path.read_text(encoding="utf-8")):
+            imported |= {name.split(" as ")[0].strip() for name in (several or one).split(",") if name.strip()}
+    assert len(imported) > 20
+    assert imported <= documented
+
+
+def test_an_error_says_which_error_it_is_a_kind_of(written: Path) -> None:
+    """Who catches `StoreError` wants to know what is caught."""
+    page = (written / "reference" / "api.md").read_text(encoding="utf-8")
+    assert "## `StoreMissing`\n\n```python\nclass StoreMissing(StoreError)\n```" in page
+
+
+def test_a_class_without_a_signature_shows_its_fields(written: Path) -> None:
+    page = (written / "reference" / "api.md").read_text(encoding="utf-8")
+    assert "class Citation:\n    turn: int\n    quote: str\n```" in page
+    assert "class Failure:\n    scope: Scope\n    session_id: str\n    reason: str\n```" in page
+    assert "model_config" not in page
+
+
+def _exported(module: ModuleType) -> list[str]:
+    """Return what a module exports, else the classes and functions that it defines."""
+    own = (name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__)
+    return [name for name in getattr(module, "__all__", own) if name[0] != "_"]
+
+
+def _our_classes() -> set[str]:
+    """Return the names of all public classes of the package, whatever other tests have loaded."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(afterword.__path__[0]).rglob("*.py")]
+    classes = (node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    return {name for name in classes if name[0] != "_"}
+
+
+def _foreign_names(method: Callable[..., object]) -> set[str]:
+    """Return the names that the module of a method takes from elsewhere: a class of ours may have the same name."""
+    names = vars(sys.modules[inspect.unwrap(method).__module__])
+    return {name for name, value in names.items() if not _is_ours(value)}
+
+
+def _is_ours(value: object) -> bool:
+    return isinstance(value, type) and value.__module__.startswith("afterword.") and not value.__name__.startswith("_")
 
 
 def _own_methods(kind: type) -> set[str]:

@@ -66,9 +66,20 @@ def test_no_table_is_wider_than_the_terminal(width: int) -> None:
     assert all(len(line) <= width for line in lines if line.startswith("    "))
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_list_gives_each_sentence_a_line_of_its_own(width: int) -> None:
+    """Short statements stood between ids and dates in one line that ran on."""
+    lines = (GOLDEN / f"{width}.txt").read_text(encoding="utf-8").splitlines()
+    label = re.compile(r"\b(statement|quotes|text|earlier|later|reason):? ")
+    beginnings = [line for line in lines if ("The user lives" in line or "home has one" in line) and label.search(line)]
+    assert all(re.match(r"    \w+: ", line) for line in beginnings)
+    assert bool(beginnings) == (width < 120)
+
+
 def test_colours_can_be_switched_off(demonstrated: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = {"AFTERWORD_STORE__URL": "sqlite:///demo/afterword.db", "FORCE_COLOR": "1"}
     assert "\x1b[" in demonstrated.within(environment, "facts", "--user", "mira")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    without = demonstrated.within(environment, "--no-color", "facts", "--user", "mira")
-    assert "\x1b[3" not in without.replace("\x1b[3m", "")
+    for words in (("--no-color", "facts", "--user", "mira"), ("facts", "--user", "mira", "--no-color")):
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        without = demonstrated.within(environment, *words)
+        assert "\x1b[3" not in without.replace("\x1b[3m", "")

@@ -37,10 +37,9 @@ from afterword.store.reading.view_cache import ViewCache
 from afterword.store.reading.views import View
 from batches import ended, start, wait_until
 from nursery import Child
-from programs import IMPATIENT_HEADER_S, serve_impatiently
 from running_time import running_time
 from service import said
-from service_processes import served
+from service_processes import IMPATIENT_HEADER_S, serve_impatiently, served
 
 pytestmark = pytest.mark.begun_first
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from afterword.extractors.model.client import ModelSettings
 from afterword.extractors.testing import ScriptedEndpoint, facts_reply
 from afterword.setting_names import malformed_value, section_options, setting_fields, variable_of
+from afterword.setting_sections import ModelOptions
 from afterword.settings import Settings, commented_profile
 from commands import Commands
 from saved import write_manifest
@@ -97,6 +100,35 @@ def test_every_setting_is_shown_with_its_source(afterword: Commands) -> None:
     assert "recall.budget_tokens" in afterword.within(environment, "config")
 
 
+def test_the_variable_of_a_section_is_the_source_of_what_it_names_alone(afterword: Commands) -> None:
+    environment = {
+        "AFTERWORD_STORE": '{"pool_size": 7}',
+        "AFTERWORD_STORE__URL": "sqlite:///other.db",
+    }
+    shown = {setting["name"]: setting for setting in json.loads(afterword.within(environment, "config", "--json"))}
+    assert (shown["store.pool_size"]["value"], shown["store.pool_size"]["source"]) == ("7", "AFTERWORD_STORE")
+    assert (shown["store.url"]["value"], shown["store.url"]["source"]) == ("sqlite:///other.db", "AFTERWORD_STORE__URL")
+    assert {shown[name]["source"] for name in NAMES if name.startswith("store.")} == {
+        "AFTERWORD_STORE",
+        "AFTERWORD_STORE__URL",
+        "default",
+    }
+
+
+def test_the_variable_of_the_profile_may_be_written_small(afterword: Commands) -> None:
+    (afterword.folder / "mine.toml").write_text("concurrency = 3\n")
+    shown = json.loads(afterword.within({"afterword_profile": "mine.toml"}, "config", "--json"))
+    assert {setting["value"] for setting in shown if setting["name"] == "concurrency"} == {"3"}
+    assert "does not exist" in afterword.within({"afterword_profile": "none.toml"}, "config", expected=2)
+
+
+@pytest.mark.parametrize("days", ["inf", "nan", "3000000", "0", "-1"])
+@pytest.mark.parametrize("setting", ["FINDINGS__DAYS", "RETENTION__SESSION_DAYS", "RETENTION__FACT_DAYS"])
+def test_days_that_no_calendar_has_are_refused(afterword: Commands, setting: str, days: str) -> None:
+    printed = afterword.within({f"AFTERWORD_{setting}": days}, "config", expected=2)
+    assert setting.lower().replace("__", ".") in printed.lower().replace("__", ".")
+
+
 def test_the_written_profile_changes_nothing_and_names_every_setting(afterword: Commands) -> None:
     before = json.loads(afterword("config", "--json"))
     assert "afterword.toml written" in afterword("init")
@@ -125,6 +157,14 @@ def _is_setting(line: str) -> bool:
     return bool(equals) and any(name.rpartition(".")[2] == key for name in NAMES)
 
 
+def test_a_model_client_has_the_defaults_of_the_settings() -> None:
+    """Whoever makes a client in a program gets what the same settings give on the command line."""
+    configured = ModelOptions()
+    shared = {field.name: field.default for field in fields(ModelSettings) if field.name in ModelOptions.model_fields}
+    assert shared.keys() >= {"base_url", "api_key", "timeout_s", "max_retries", "mode", "max_completion_tokens"}
+    assert shared == {name: getattr(configured, name) for name in shared}
+
+
 def test_every_variable_is_a_setting() -> None:
     assert variable_of("store.url") == "AFTERWORD_STORE__URL"
     assert len(set(map(variable_of, NAMES))) == len(NAMES)
@@ -147,3 +187,17 @@ def test_the_key_of_the_environment_is_sent_where_the_doctor_says_so(afterword: 
         afterword.within(environment, "run", "saved")
     assert "key set" in check["found"]
     assert endpoint.authorizations == ["Bearer of-the-environment"]
+
+
+def test_an_endpoint_of_ones_own_needs_no_key(afterword: Commands) -> None:
+    environment = {"AFTERWORD_EXTRACTOR": "model", "AFTERWORD_MODEL__BASE_URL": "http://127.0.0.1:9/v1"}
+    checks = {each["check"]: each for each in json.loads(afterword.within(environment, "doctor", "--json"))}
+    assert checks["extractor"]["ok"]
+    assert "key missing" in checks["extractor"]["found"]
+
+
+def test_a_store_whose_name_is_too_long_is_a_finding_of_the_doctor(afterword: Commands) -> None:
+    environment = {"AFTERWORD_STORE__URL": f"sqlite:///{'a' * 300}.db"}
+    checks = {each["check"]: each for each in json.loads(afterword.within(environment, "doctor", "--json", expected=1))}
+    assert not checks["store"]["ok"]
+    assert "File name too long" in checks["store"]["found"]

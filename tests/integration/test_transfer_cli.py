@@ -47,6 +47,54 @@ def test_a_users_own_data_can_be_read(afterword: Commands, tmp_path: Path) -> No
     afterword("export", "tom.md", "--readable", "--user", "tom", expected=1)
 
 
+SEVERAL = [
+    (
+        "mem0",
+        {"results": [{"memory": "Likes tea", "user_id": "mira"}, {"memory": "Lives in Quito", "user_id": "noor"}]},
+    ),
+    (
+        "mem0",
+        [{"memory": "Likes tea", "metadata": {"user_id": "mira"}}, {"memory": "x", "metadata": {"user_id": "noor"}}],
+    ),
+    (
+        "langmem",
+        [{"namespace": ["memories", user], "key": "1", "value": {"content": "Likes tea"}} for user in ("mira", "noor")],
+    ),
+    ("langmem", [{"prefix": f"memories.{user}", "key": "1", "value": "Likes tea"} for user in ("mira", "noor")]),
+    ("listmemory", [{"content": "Likes tea", "metadata": {"user": user}} for user in ("mira", "noor")]),
+    (
+        "chromadb",
+        {"ids": ["1", "2"], "documents": ["a", "b"], "metadatas": [{"user_id": "mira"}, {"user_id": "noor"}]},
+    ),
+    ("graphiti", [{"uuid": user, "fact": "Likes tea", "group_id": user} for user in ("mira", "noor")]),
+    ("zep", [{"uuid": user, "fact": "Likes tea", "graph_uuid": user} for user in ("mira", "noor")]),
+]
+
+
+@pytest.mark.parametrize(("kind", "exported"), SEVERAL)
+def test_the_memories_of_several_people_are_nobodys(
+    afterword: Commands, tmp_path: Path, kind: str, exported: object
+) -> None:
+    (tmp_path / "all.json").write_text(json.dumps(exported))
+    told = afterword("import", "all.json", "--from", kind, "--user", "mira", expected=2)
+    assert "export each" in told
+    assert "Quito" not in afterword("facts", "--user", "mira")
+
+
+@pytest.mark.parametrize("written", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1e400", 1e300])
+def test_an_impossible_date_costs_its_memory_the_date_alone(
+    afterword: Commands, tmp_path: Path, written: object
+) -> None:
+    exported = [{"id": "1", "memory": "Has two cats", "created_at": written}, {"id": "2", "memory": "Has a dog"}]
+    (tmp_path / "mem0.json").write_text(json.dumps(exported))
+    assert json.loads(afterword("import", "mem0.json", "--from", "mem0", "--user", "mira", "--json"))["memories"] == 2
+
+
+def test_an_export_that_is_nested_too_deep_is_named(afterword: Commands, tmp_path: Path) -> None:
+    (tmp_path / "mem0.json").write_text("[" * 100_000)
+    assert "no JSON" in afterword("import", "mem0.json", "--from", "mem0", "--user", "mira", expected=2)
+
+
 def test_a_backup_is_a_store_of_its_own(afterword: Commands, tmp_path: Path) -> None:
     facts = afterword("facts", "--user", "mira", "--json")
     afterword("backup", "copy.db")

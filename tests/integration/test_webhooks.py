@@ -14,13 +14,22 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_ext.models.replay import ReplayChatCompletionClient
 
 import afterword
-from afterword import Afterword
+from afterword import Afterword, ProcessingOptions
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.pipeline.background import webhook_sending
 from afterword.pipeline.background.webhook_sending import AddressRefused, AddressRules, WebhookUrl
-from afterword.setting_sections import EmbeddingOptions, RetryOptions, ScheduleOptions, StoreOptions, WebhookOptions
+from afterword.setting_sections import (
+    EmbeddingOptions,
+    ModelOptions,
+    RetryOptions,
+    ScheduleOptions,
+    StoreOptions,
+    WebhookOptions,
+)
 from afterword.settings import Settings
 from commands import Commands
 from receiving import Receiver, receiving
@@ -324,6 +333,97 @@ async def test_the_schedule_sends(app: Afterword, receiver: Receiver) -> None:
     (report,) = (report for report in await app.run_due_jobs() if report.name == "webhooks")
     assert (str(report.ending), report.counts) == ("done", {"posts sent": 1})
     assert len(receiver.requests) == 1
+
+
+async def test_a_job_that_failed_is_told_by_the_webhook_and_the_probe(app: Afterword, receiver: Receiver) -> None:
+    """The pending job is done, and yet it failed: the model does not answer."""
+    dead = ModelOptions(base_url="http://127.0.0.1:9/v1", api_key="none", max_retries=0)
+    settings = app.settings.model_copy(update={"extractor": "model", "model": dead})
+    await app.webhooks.add(receiver.url, events=["job failed"])
+    async with afterword.open(settings=settings) as deaf, serving(deaf) as call:
+        assert (await call.http.get("/readyz")).json() == {"status": "ok", "failed_jobs": []}
+        agent = AssistantAgent("assistant", ReplayChatCompletionClient(["Noted."]))
+        async with deaf.user("noor").record(agent, session_id="monday"):
+            await agent.run(task=f"I live in {WORDS}.")
+        await deaf.run_due_jobs()
+        assert (await call.http.get("/readyz")).json() == {"status": "ok", "failed_jobs": ["pending"]}
+        (pending,) = (job for job in await deaf.jobs() if job.name == "pending")
+        root = {"Authorization": f"Bearer {await call.secret('root', admin=True)}"}
+        listed = {job["job"]: job for job in (await call.http.get("/v1/admin/jobs", headers=root)).json()["jobs"]}
+        assert (await call("GET", "/v1/admin/jobs")).status_code == 403
+    assert (pending.failure or "").startswith("1 × ")
+    assert (listed["pending"]["counts"], listed["pending"]["failures"]) == ({"sessions processed": 0}, 1)
+    assert (listed["retries"]["counts"], listed["retries"]["failures"]) == ({"sessions queued again": 0}, 0)
+    assert all(job["ended_at"] for job in listed.values())
+    assert "failure" not in listed["pending"], "a reason may name an address"
+    await app.webhooks.send()
+    (post,) = receiver.requests
+    content = json.loads(post.body)
+    assert (content["event"], content["job"], content["failures"]) == ("job failed", "pending", 1)
+    assert WORDS not in post.body.decode()
+    assert "127.0.0.1" not in post.body.decode()
+
+
+async def test_a_queued_session_that_fails_in_the_service_is_told_once_a_day(
+    app: Afterword, receiver: Receiver, clock: MovableClock
+) -> None:
+    await app.webhooks.add(receiver.url, events=["job failed"])
+    await app.webhooks.add(receiver.url, events=["job failed"], tenant="acme")
+    async with serving(app) as call:
+        for name in ("one", "two"):
+            queued = {"session_id": name, "state": {"no": WORDS}, "queue": True}
+            await call("POST", "/v1/me/sessions", json=queued)
+            await until_failed(app, name)
+        await until_posts(app, 1)
+        clock.now += timedelta(days=1)
+        await call("POST", "/v1/me/sessions", json={**queued, "session_id": "three"})
+        await until_posts(app, 2)
+    await app.webhooks.send()
+    contents = [json.loads(post.body) for post in receiver.requests]
+    told = [(content["event"], content["tenant"], content["job"], content["failures"]) for content in contents]
+    assert told == [("job failed", "default", "queued sessions", 1)] * 2
+    assert not [post for post in receiver.requests if WORDS in post.body.decode()]
+
+
+async def until_failed(app: Afterword, name: str) -> None:
+    for _ in range(1200):
+        if [
+            session
+            for session in (await app.sessions(state=("failed", "set aside"))).sessions
+            if session.session_id == name
+        ]:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(name)
+
+
+async def until_posts(app: Afterword, count: int) -> None:
+    for _ in range(1200):
+        if sum(sum(hook.posts.values()) for hook in await app.webhooks.list()) == count:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(await app.webhooks.list())
+
+
+async def test_a_session_that_fails_beside_a_program_is_told(
+    app: Afterword, receiver: Receiver, clock: MovableClock
+) -> None:
+    """Also where nothing could be processed at all, since no request can be made with the settings."""
+    await app.webhooks.add(receiver.url, events=["job failed"])
+    unusable = ModelOptions(base_url="localhost:9", api_key="none")
+    settings = app.settings.model_copy(update={"extractor": "model", "model": unusable})
+    async with afterword.open(settings=settings) as program:
+        processor = program.processor(ProcessingOptions())
+        agent = AssistantAgent("assistant", ReplayChatCompletionClient(["Noted."]))
+        async with program.user("noor").record(agent, session_id="monday"):
+            await agent.run(task=f"I live in {WORDS}.")
+        processor.start(program.user("noor").scope, "monday")
+        await processor.finish()
+    clock.now += timedelta(minutes=1)
+    await app.webhooks.send()
+    (post,) = receiver.requests
+    content = json.loads(post.body)
+    assert (content["event"], content["job"], content["failures"]) == ("job failed", "queued sessions", 1)
 
 
 @pytest.fixture

@@ -137,6 +137,88 @@ LATER_CODES = (
     "Dial {v} at the entrance", "Die PIN für die neue Karte: {v}", "Der Code vom Tresor ist {v}", "Le code de l'immeuble, c'est {v}", "El pin del móvil es {v}", "the sms says {v} is my verification code",
 )  # fmt: skip
 
+ATTACKS = (
+    ('my netflix login is mia.k / Bluebird77', 'Bluebird77'),
+    ('the alarm at home turns off with 4471', '4471'),
+    ('to get into the building, type 9021#', '9021'),
+    ('just use Kestrel!2024 when it asks for a password', 'Kestrel!2024'),
+    ('Password for the router: hunter2hunter', 'hunter2hunter'),
+    ("here's the token: ghp_16C7e42F292c6912E7710c838347Ae178B4a", 'ghp_16C7e42F292c6912E7710c838347Ae178B4a'),
+    ('my card number is 4111 1111 1111 1111 exp 09/28 cvv 123', '4111 1111 1111 1111'),
+    ('the cvv on the back is 932', '932'),
+    ('Mein WLAN heißt Fritz und das Kennwort lautet Sonne-Mond-77', 'Sonne-Mond-77'),
+    ('la contraseña del banco es Perro.Gato9', 'Perro.Gato9'),
+    ("le mot de passe c'est Soleil#1999", 'Soleil#1999'),
+    ('la password del wifi è gatto-nero-42', 'gatto-nero-42'),
+    ('a senha do meu email é Lua2020cheia', 'Lua2020cheia'),
+    ('het wachtwoord van de server is Tulp!2211', 'Tulp!2211'),
+    ('PGPASSWORD=s3cr3tpg psql -h db', 's3cr3tpg'),
+    ('curl -u admin:Zx9pQ2 https://api.example.com', 'Zx9pQ2'),
+    ('my SSN is 078-05-1120', '078-05-1120'),
+    ('safe combination is 24-8-31', '24-8-31'),
+    ('log in as root with toor1234', 'toor1234'),
+    ('I changed my passcode to 998811', '998811'),
+    ('export AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY', 'wJalrXUtnFEMI'),
+    ("the gate code's 2580", '2580'),
+    ('IBAN DE89 3704 0044 0532 0130 00', '3704 0044'),
+    ('my recovery codes are 1a2b-3c4d, 5e6f-7g8h', '1a2b-3c4d'),
+    ('postgres://admin:S3cretPw@db.internal/prod', 'S3cretPw'),
+    ('"pass": "Qwerty!77"', 'Qwerty!77'),
+    ('unlock the phone with 1379', '1379'),
+    ('the key to the vault server is abX93kLmQ2zz81', 'abX93kLmQ2zz81'),
+    ('Meine TAN ist 883 192', '883 192'),
+    ("I wrote down the admin pw, it's Fjord-91-Elk", 'Fjord-91-Elk'),
+    ('sudo pw: letmein99', 'letmein99'),
+    ('My Apple ID password used to be Mango88 and is now Papaya99', 'Papaya99'),
+    ('2FA code 552 901', '552 901'),
+    ('Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghijklmnop', 'eyJhbGciOiJIUzI1NiJ9'),
+    ('my tax id is 12 345 678 901', '345 678'),
+    ('the locker opens with 3-14-15', '3-14-15'),
+    ('I use Dragon!Fly7 for all my accounts', 'Dragon!Fly7'),
+    ('the bike lock is set to 7349', '7349'),
+    ('the wifi is HomeNet, pass is cocoa-beans-5', 'cocoa-beans-5'),
+    ('OTP: 662190', '662190'),
+)  # fmt: skip
+"""Sentences of somebody who looked for what is missed, each with its secret. The patterns were then changed for these."""
+UNTUNED = (
+    ('for Spotify I log in with Tango_45x', 'Tango_45x'),
+    ('The NAS wants admin and then Pebble*Creek3', 'Pebble*Creek3'),
+    ('my unlock pattern code is 2589', '2589'),
+    ('His PIN? 6620.', '6620'),
+    ('the key safe by the door takes 5512', '5512'),
+    ('Note down: Steam - mia99 - Rocket&Moon4', 'Rocket&Moon4'),
+    ('ssh into the box, the passphrase on that key is "tall blue giraffe soup"', 'tall blue giraffe soup'),
+    ('my debit card ends in... actually the full number is 5500-0000-0000-0004', '5500-0000-0000-0004'),
+    ('API secret = 9f8e7d6c5b4a39281706', '9f8e7d6c5b4a39281706'),
+    ('Use this webhook: https://hooks.slack.com/services/T00000000/B00000000/XXXXq1w2e3r4t5y6u7i8o9p0', 'XXXXq1w2e3r4t5y6u7i8o9p0'),
+    ('the alarm code got changed from 1212 to 8934', '8934'),
+    ('tell the plumber to punch in 7781 at the gate', '7781'),
+    ('Passwort fürs Tablet: Regen.Bogen12', 'Regen.Bogen12'),
+    ('Zum Entsperren vom Handy gibst du 4826 ein', '4826'),
+    ('la clave de la caja fuerte es 7-21-43', '7-21-43'),
+    ('mi usuario es pepe y la clave Sol_y_Luna8', 'Sol_y_Luna8'),
+    ("pour ouvrir le portail c'est 4590B", '4590B'),
+    ("l'identifiant est marie75 et le mdp Chaton!75", 'Chaton!75'),
+    ('per entrare nel conto uso Vento&Mare21', 'Vento&Mare21'),
+    ('il pin del bancomat è 60714', '60714'),
+    ('a chave do wifi é Cafe_com_leite7', 'Cafe_com_leite7'),
+    ('o código do portão é 3391', '3391'),
+    ('de code van de schuur is 8120', '8120'),
+    ('mijn wachtwoord voor DigiD is Koe_Gras_55', 'Koe_Gras_55'),
+    ('my passport number is X4820193', 'X4820193'),
+    ('driving licence MORGA753116SM9IJ', 'MORGA753116SM9IJ'),
+    ('my NHS login: mia@x.org, Copper-Kettle-9', 'Copper-Kettle-9'),
+    ('MONGO_URI=mongodb+srv://app:Vx7!kk2@cluster0.mongodb.net', 'Vx7!kk2'),
+    ('docker login -u mia -p Harbor#2025', 'Harbor#2025'),
+    ('the answer to the security question is Mrs Wiggins', 'Wiggins'),
+    ('kubectl create secret generic db --from-literal=password=Blue$ky9', 'Blue$ky9'),
+    ("it's Dune!Sea88 again, same as for the bank", 'Dune!Sea88'),
+    ('My bank sent 773 104 as the confirmation number to log in', '773 104'),
+    ('the garage remote pairing code: 10-44-92', '10-44-92'),
+)  # fmt: skip
+"""More of them, with unusual forms on purpose, written after that change. At first 17 were missed. Then words were masked
+whose form alone shows a password, and the number after a question for a PIN."""
+
 
 def later_secret_cases() -> Iterator[SecretCase]:
     """Yield each of the later sentences with values of several shapes."""
@@ -145,6 +227,8 @@ def later_secret_cases() -> Iterator[SecretCase]:
         for template in templates:
             for make in PASSWORD_VALUES:
                 yield _case("later sentence, password", language, (template,), make(chance))
+    for category, sentences in (("attack", ATTACKS), ("unforeseen attack", UNTUNED)):
+        yield from (SecretCase(category, "any", (("user", text),), secret) for text, secret in sentences)
     for template in LATER_CODES:
         for make in (_digits(4, 4), _digits(5, 6)):
             yield _case("later sentence, code", "any", (template,), make(chance))

@@ -111,6 +111,9 @@ def statement(number: int, session_id: str, turn: int, on: int, *, guessed: bool
     cue = digits.pick((None, None, None, Cue.CHANGE, Cue.CORRECTION))
     if act is not SpeechAct.STATE:
         value = digits.pick((value, ""))
+    first_day = None if since is None else day(on + since)
+    last_day = None if until is None else day(on + max(until, since or 0))
+    named_days = "".join(f", {name} {at.day}" for name, at in (("from", first_day), ("until", last_day)) if at)
     return Assertion(
         id=f"{session_id}.{turn}.{number}",
         scope=LENA,
@@ -120,14 +123,14 @@ def statement(number: int, session_id: str, turn: int, on: int, *, guessed: bool
         subject=subject,
         attribute=attribute,
         value=value,
-        statement=f"The {attribute} of {subject}: {value}.",
+        statement=f"The {attribute} of {subject}: {value}{named_days}.",
         speaker=speaker,
         authority=authority,
         said_at=day(on),
         evidence=(Evidence(EvidenceKind.TURN, value or "no more", session_id, turn, speaker),),
         time_is_guess=guessed,
-        valid_from=None if since is None else day(on + since),
-        valid_to=None if until is None else day(on + max(until, since or 0)),
+        valid_from=first_day,
+        valid_to=last_day,
         cue=cue,
         limited_to=limited_to,
     )
@@ -376,6 +379,33 @@ class History:
                     lengths[told.id] = digits.pick(range(least, len(told.whole) + 1))
                     book.read(told, lengths[told.id])
             seen()
+
+
+@st.composite
+def moved_plans(draw: st.DrawFn) -> tuple[list[Assertion], list[Verdict]]:
+    """Draw three statements of the owner that name days, and verdicts by which each changes a part of those before."""
+    days = draw(st.lists(st.tuples(st.integers(0, 9), st.integers(-3, 9), st.integers(0, 9)), min_size=3, max_size=3))
+    said = [
+        replace(
+            statement(0, f"s{number}", 1, on),
+            value=VALUES[number],
+            statement=f"The home of user: {VALUES[number]}, {day(on + since).day} to {day(on + since + length).day}.",
+            valid_from=draw(st.sampled_from((day(on + since), None))),
+            valid_to=draw(st.sampled_from((day(on + since + length), None))),
+        )
+        for number, (on, since, length) in enumerate(sorted(days))
+    ]
+    relations, extents = st.sampled_from((Relation.CHANGES, Relation.CORRECTS)), st.sampled_from((None, *Extent))
+    remainders = st.sampled_from(("The home of user.", None))
+    pairs = [(earlier, later) for place, later in enumerate(said) for earlier in said[:place]]
+    return said, [
+        Verdict(
+            *(earlier.id, later.id, draw(relations), "as drawn", "drawn-1"),
+            extent=draw(extents),
+            remainder=draw(remainders),
+        )
+        for earlier, later in pairs
+    ]
 
 
 @st.composite

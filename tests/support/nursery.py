@@ -96,6 +96,8 @@ def _live(
     errors: str,
 ) -> None:
     """Become the process."""
+    # A shell has the programs that it runs in the background ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for descriptor, path in ((1, log), (2, errors)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), descriptor)
     os.environ.clear()

@@ -21,7 +21,7 @@ from afterword.store.database.urls import store_url
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "stores"
 MADE_BY = {"0001": "0001", "0002": "0002", "0003": "0004", "0004": "0004", "0005": "0006", "0006": "0006"}
-"""Of which program each version's rows are: no program had 0003 or 0005 as its newest, so the next one's are used."""
+"""Which program described the rows of each version: none had 0003 or 0005 as its newest, so the next one did."""
 
 
 def maker() -> Any:
@@ -43,12 +43,7 @@ def answers(version: str) -> dict[str, Any]:
 def sqlite_at(version: str, path: Path) -> str:
     """Make a SQLite store of a version, and return its address."""
     with closing(sqlite3.connect(path)) as db:
-        db.executescript((GOLDEN / f"{MADE_BY[version]}.sql").read_text(encoding="utf-8"))
-    if MADE_BY[version] != version:
-        engine = _engine(f"sqlite:///{path}")
-        with engine.begin() as connection:
-            command.downgrade(alembic_config(connection), version)
-        engine.dispose()
+        db.executescript((GOLDEN / f"{version}.sql").read_text(encoding="utf-8"))
     return f"sqlite:///{path}"
 
 

@@ -32,7 +32,6 @@ from afterword.pipeline.background.schedule import Schedule
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.budget import Budget, CostTracker
 from afterword.pipeline.sources.folders import find_sessions
-from afterword.server import listener
 from afterword.store import sessions
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.private_files import opened_private
@@ -40,7 +39,6 @@ from afterword.store.limits import Retries
 from afterword.store.transfer import export_lines, imports
 
 Arguments = Sequence[str]
-IMPATIENT_HEADER_S = 2.0
 CHANGES = ("CREATE", "ALTER", "INSERT", "UPDATE", "DROP")
 
 
@@ -54,12 +52,6 @@ def run_text(arguments: Arguments) -> None:
     """Run the program whose text is the first argument. A warning is an error."""
     warnings.simplefilter("error")
     exec(compile(arguments[0], "program", "exec"), {"__name__": "__main__"})
-
-
-def serve_impatiently(arguments: Arguments) -> None:
-    """Run a command; a server waits only `IMPATIENT_HEADER_S` seconds for the headers of a request."""
-    listener.HEADER_S = IMPATIENT_HEADER_S
-    run_command(arguments)
 
 
 def run_backwards(arguments: Arguments) -> None:

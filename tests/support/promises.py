@@ -136,9 +136,14 @@ def time_is_cut_as_said(history: History) -> None:
     book = history.at_once()
     joining = (Relation.SAME, Relation.CONTINUES)
     verdicts = [one for one in book.verdicts if one.relation not in joining and not one.joins_subjects]
-    plain = _Plain(book.assertions, verdicts)
-    courses = {course.id: course for course in timeline.fact_histories(book.assertions, verdicts)}
-    for one in book.assertions:
+    is_cut_as_defined(book.assertions, verdicts)
+
+
+def is_cut_as_defined(assertions: Sequence[Assertion], verdicts: Sequence[Verdict]) -> None:
+    """Check the spans and words of each statement against the plain definition; nothing is repeated or joined."""
+    plain = _Plain(assertions, verdicts)
+    courses = {course.id: course for course in timeline.fact_histories(assertions, verdicts)}
+    for one in assertions:
         assert (one.id in courses) == (one.act is SpeechAct.STATE and one.id not in plain.erased), one.id
         for number in range(-10, LAST_DAY) if one.id in courses else ():
             at = day(number) + timedelta(hours=12)
@@ -190,12 +195,30 @@ class _Plain:
         return self.wrong[name]
 
     def claim(self, one: Assertion) -> tuple[datetime, datetime | None]:
-        """Return the interval that it is about; a correction begins where what it corrects began."""
+        """Return the interval that it is about, on other days where only these have changed."""
+        start, end = self.claim_as_said(one)
+        for taker in self.takers_of_parts(one):
+            how = self.takes[one.id, taker.id]
+            if how is Relation.CORRECTS or self.takes_whole(one, taker, (start, end), self.claim_as_said(taker)):
+                is_ahead = start.date() >= taker.said_at.date()
+                first = taker.valid_from if one.valid_from and taker.valid_from and is_ahead else start
+                last = taker.valid_to if one.valid_to and taker.valid_to else end
+                if last is None or first <= last:
+                    start, end = first, last
+        return start, end
+
+    def claim_as_said(self, one: Assertion) -> tuple[datetime, datetime | None]:
+        """Return the interval that its words name; a correction begins where what it corrects began."""
         starts = [one.valid_from or one.said_at]
         if one.valid_from is None and one.act is SpeechAct.STATE:
             corrected = [old for (old, new), how in self.takes.items() if new == one.id and how is Relation.CORRECTS]
-            starts += [self.claim(self.said[old])[0] for old in corrected if self.was_wrong(old)]
-        return min(starts), one.valid_to
+            starts += [self.claim_as_said(self.said[old])[0] for old in corrected if self.was_wrong(old)]
+        return min([*starts, *filter(None, [one.valid_to])]), one.valid_to
+
+    def takers_of_parts(self, one: Assertion) -> list[Assertion]:
+        """Return what changes or corrects only a part of its words, in the order of saying."""
+        takers = [self.said[new] for old, new in self.takes if old == one.id and (old, new) in self.remainders]
+        return sorted((taker for taker in takers if not self.was_wrong(taker.id)), key=lambda taker: taker.order)
 
     def holds(self, one: Assertion, at: datetime) -> bool:
         """Whether it holds at an instant that is no boundary."""
@@ -224,13 +247,19 @@ class _Plain:
                 return self.remainders[one.id, taker.id]
         return one.statement
 
-    def takes_whole(self, one: Assertion, taker: Assertion) -> bool:
+    def takes_whole(
+        self,
+        one: Assertion,
+        taker: Assertion,
+        claim: tuple[datetime, datetime | None] | None = None,
+        takers_claim: tuple[datetime, datetime | None] | None = None,
+    ) -> bool:
         """Whether a change leaves no other days of an earlier statement: as the judge says, or else by the dates."""
         if self.takes.get((one.id, taker.id)) is not Relation.CHANGES:
             return False
         if (one.id, taker.id) in self.extents:
             return self.extents[one.id, taker.id] is Extent.WHOLE
-        (start, end), (former_start, former_end) = self.claim(taker), self.claim(one)
+        (start, end), (former_start, former_end) = takers_claim or self.claim(taker), claim or self.claim(one)
         if one.valid_from is None and former_end is None:
             is_a_day = end is not None and end - start <= timedelta(days=1)
             return taker.valid_from is not None and start > taker.said_at and is_a_day
@@ -240,13 +269,18 @@ class _Plain:
         return is_same_start or former_start.date() >= taker.said_at.date()
 
     def taken(self, one: Assertion, taker: Assertion) -> tuple[datetime, datetime | None]:
-        """Return the interval that it takes: what is replaced as a whole ends at the latest when that is said."""
+        """Return the interval that it takes: what is replaced as a whole ends at the latest when that is said.
+
+        What is told more exactly never holds again after the exact statement has begun.
+        """
         start, end = self.claim(taker)
-        if not self.takes_whole(one, taker):
+        is_whole = self.takes_whole(one, taker)
+        if not is_whole and self.takes[one.id, taker.id] is not Relation.NARROWS:
             return start, end
         former_start = self.claim(one)[0]
         is_ahead = former_start.date() >= taker.said_at.date()
-        return min(start, taker.said_at, *([former_start] if is_ahead else [])), None
+        starts = [start, *([taker.said_at] if is_whole else []), *([former_start] if is_ahead else [])]
+        return min(starts), None
 
     def was_replaced_before_it_began(self, name: str) -> bool:
         """Whether it is a plan in whose place another one was put."""

@@ -21,7 +21,7 @@ Case = tuple[tuple[tuple[Role, str], ...], tuple[tuple[int, str], ...], str, str
 
 
 def one(text: str, quote: str, value: str, statement: str) -> Case:
-    """Return the case of one turn of a person with one quote."""
+    """Return a case in which a person says one turn, and one quote of it is cited."""
     return ((P, text),), ((1, quote),), value, statement
 
 

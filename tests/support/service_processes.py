@@ -6,9 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from afterword.server import listener
 from batches import start, wait_until
 from nursery import Child
 from programs import run_command
+
+IMPATIENT_HEADER_S = 2.0
+
+
+def serve_impatiently(arguments: Sequence[str]) -> None:
+    """Run a command; a server waits only `IMPATIENT_HEADER_S` seconds for the headers of a request."""
+    listener.HEADER_S = IMPATIENT_HEADER_S
+    run_command(arguments)
 
 
 @contextmanager

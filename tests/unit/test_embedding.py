@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 from afterword.recall import vectors
+from afterword.recall.related_words import related_terms
 from afterword.recall.vectors import EmbeddingUnavailable, LocalEmbedder, Nearness, Vectors, packed_vector, vector_key
 
 TEA, COFFEE, ROCKET = [1.0, 0.1, 0.0], [0.9, 0.2, 0.0], [0.0, 0.1, 1.0]
@@ -59,6 +60,14 @@ async def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pyt
     monkeypatch.setattr(vectors, "_loaded_wordllama", vectors._loaded_wordllama.__wrapped__)
     with pytest.raises(EmbeddingUnavailable, match=r"afterword\[local\]"):
         await LocalEmbedder().embed(["tea"])
+
+
+def test_related_words_are_those_of_like_meaning_and_only_of_words_that_are_known_whole() -> None:
+    pytest.importorskip("wordllama")
+    related = related_terms("In which currency do they pay? Qwyzzl!")
+    assert {"dollar", "euro", "money"} <= related["currenc"].keys()
+    assert "qwyzzl" not in related
+    assert all(term not in words for term, words in related.items())
 
 
 async def test_local_vectors_tell_like_from_unlike_and_leave_logging_alone() -> None:

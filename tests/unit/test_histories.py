@@ -6,7 +6,18 @@ import pytest
 
 import promises
 from afterword.facts.assertions import Assertion, Relation
-from histories import Book, CoherentJudge, CorrectingJudge, History, Told, histories, holds_for, pairs_of, statement
+from histories import (
+    Book,
+    CoherentJudge,
+    CorrectingJudge,
+    History,
+    Told,
+    histories,
+    holds_for,
+    moved_plans,
+    pairs_of,
+    statement,
+)
 
 # Sixty examples are enough to find each of the planted bugs: see test_planted_bugs.py.
 by_share = pytest.mark.parametrize(
@@ -57,6 +68,11 @@ def test_standing_beside_means_nothing(share: int) -> None:
 @by_share
 def test_time_is_cut_as_it_was_said(share: int) -> None:
     holds_for(60 * share, histories(), promises.time_is_cut_as_said)
+
+
+@by_share
+def test_what_is_left_of_a_sentence_holds_on_the_days_to_which_it_is_moved(share: int) -> None:
+    holds_for(120 * share, moved_plans(), lambda plans: promises.is_cut_as_defined(*plans))
 
 
 @by_share

@@ -89,6 +89,18 @@ OFF = said("no late", (4, 1), "The late Wednesdays are over.", act=SpeechAct.RET
 TRIAL = said("trial", (1, 1), "On Wednesdays Ada teaches until 8.", until=(3, 31))
 FOR_GOOD = said("for good", (3, 10), "The Wednesday evenings stay for good.")
 TO_JUNE = said("June", (3, 10), "The trial is extended until June.", since=(4, 1), until=(6, 30))
+TRIP = said("trip", (1, 1), "Ada skis in Jaca at Whitsun, half board.", since=(5, 27), until=(5, 31))
+TRIP_MOVED = said("moved", (2, 10), "The trip moves to June.", since=(6, 3), until=(6, 8))
+JACA = "Ada skis in Jaca, half board."
+
+WEDDING = said("wedding", (5, 1), "Ada marries Bo on 12 September in town.", since=(9, 12), until=(9, 12))
+MOVED_WEDDING = said("later", (7, 5), "Ada marries on 19 September.", since=(9, 19), until=(9, 19))
+MOVED_AGAIN = said("again", (7, 9), "Ada marries on 26 September.", since=(9, 26), until=(9, 26))
+MARRIES = "Ada marries Bo in town."
+AU_PAIR = said(
+    "September", (5, 18), "Itziar is Ada's au pair from 1 September until 10 December.", since=(9, 1), until=(12, 10)
+)
+CHAPTER = said("goes", (1, 22), "Chapter 3 goes to Lee on 16 February.", until=(2, 16))
 
 CASES = [
     Case(
@@ -138,6 +150,55 @@ CASES = [
             (7, 1): {POTTER.statement, WORKSHOP.statement},
             (8, 5): {SHOP, WORKSHOP.statement},
             (9, 5): {POTTER.statement},
+        },
+    ),
+    Case(
+        "the days of a plan change",
+        (WEDDING, MOVED_WEDDING),
+        (judged("wedding", "later", CHANGES, MARRIES, Extent.WHOLE),),
+        {(9, 19): {MARRIES, MOVED_WEDDING.statement}, (9, 20): set()},
+    ),
+    Case(
+        "the days of a plan were wrong",
+        (WEDDING, MOVED_WEDDING),
+        (judged("wedding", "later", CORRECTS, MARRIES),),
+        {(9, 19): {MARRIES, MOVED_WEDDING.statement}, (9, 20): set()},
+    ),
+    Case(
+        "the days of a plan change twice",
+        (WEDDING, MOVED_WEDDING, MOVED_AGAIN),
+        (
+            judged("wedding", "later", CHANGES, MARRIES, Extent.WHOLE),
+            judged("wedding", "again", CHANGES, MARRIES, Extent.WHOLE),
+            judged("later", "again", CHANGES, None, Extent.WHOLE),
+        ),
+        {(9, 26): {MARRIES, MOVED_AGAIN.statement}, (9, 27): set()},
+    ),
+    Case(
+        "the last day of what has begun changes",
+        (said("January", (1, 2), "Prof. Lee expects chapter 3 by 31 January.", until=(1, 31)), CHAPTER),
+        (judged("January", "goes", CHANGES, "Prof. Lee expects chapter 3.", Extent.WHOLE),),
+        {
+            (1, 10): {"Prof. Lee expects chapter 3 by 31 January."},
+            (2, 10): {"Prof. Lee expects chapter 3.", CHAPTER.statement},
+            (2, 20): set(),
+        },
+    ),
+    Case(
+        "a part changes that is not the days",
+        (said("both", (1, 2), "Ada tries Zot and Cit until 31 January.", until=(1, 31)), CHAPTER),
+        (judged("both", "goes", CHANGES, "Ada tries Zot until 31 January.", Extent.WHOLE),),
+        {(1, 25): {"Ada tries Zot until 31 January.", CHAPTER.statement}, (2, 10): {CHAPTER.statement}},
+    ),
+    Case(
+        "a plan moves to other days, and what is left of its sentence moves with it",
+        (TRIP, TRIP_MOVED),
+        (judged("trip", "moved", CHANGES, JACA, Extent.WHOLE),),
+        {
+            (3, 1): {JACA, TRIP_MOVED.statement},
+            (5, 28): {JACA, TRIP_MOVED.statement},
+            (6, 5): {JACA, TRIP_MOVED.statement},
+            (6, 9): set(),
         },
     ),
     Case(
@@ -220,6 +281,13 @@ CASES = [
 ]
 
 
+def test_a_plan_whose_first_day_changes_begins_on_the_new_one() -> None:
+    sooner = said("24 August", (7, 6), "Itziar comes on 24 August 2026.", since=(8, 24))
+    verdict = judged("September", "24 August", CHANGES, "Itziar is Ada's au pair until 10 December.", Extent.WHOLE)
+    facts = timeline((AU_PAIR, sooner), (verdict,), midnight((8, 1)))
+    assert {fact.valid_from for fact in facts} == {midnight((8, 24))}
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_is_told_on_a_day_in_whatever_order_it_is_handed_over(case: Case) -> None:
     for statements in itertools.permutations(case.statements):
@@ -227,6 +295,12 @@ def test_what_is_told_on_a_day_in_whatever_order_it_is_handed_over(case: Case) -
             for day, expected in case.told.items():
                 facts = timeline(statements, verdicts, midnight(day) + timedelta(hours=23))
                 assert {told(fact) for fact in facts if fact.is_served} == expected, day
+
+
+def test_what_is_left_of_a_moved_plan_is_told_with_its_new_days() -> None:
+    verdict = judged("trip", "moved", CHANGES, JACA, Extent.WHOLE)
+    trip = next(each for each in timeline((TRIP, TRIP_MOVED), [verdict], midnight((3, 1))) if each.id == "trip")
+    assert (trip.statement, trip.valid_from, trip.valid_to) == (JACA, TRIP_MOVED.valid_from, TRIP_MOVED.valid_to)
 
 
 def test_a_continued_statement_is_told_with_its_new_end() -> None:

@@ -80,6 +80,7 @@ VALENCIA, GUADALAJARA = said("Valencia", (3, 1), (9, 1)), said("Guadalajara", (4
 ROME = said("Rome", (4, 1), (7, 1))
 ROME_IN_JULY = said("Rome", (4, 1), (7, 1), (7, 31))
 OPEN, CLOSED = said("open", (1, 1)), said("closed", (6, 1), (8, 1), (8, 14))
+SUMMER = said("summer", (4, 1), (6, 1), (8, 31))
 OPEN_AGAIN = said("open again", (7, 1))
 EDITED = replace(said("open longer", (7, 1)), evidence=(Evidence(EvidenceKind.PERSON, "open longer"),))
 CALLED_OFF = said("no Rome", (5, 20), act=SpeechAct.RETRACT)
@@ -265,6 +266,30 @@ CASES = [
         (OPEN, CLOSED, said("open again", (7, 1), (8, 1), (8, 31))),
         [("open", "closed"), ("open", "open again", SAME)],
         {(7, 20): "open", (8, 10): "open", (8, 20): "open"},
+    ),
+    Case(
+        "a general statement with days of its own is repeated with them",
+        (SUMMER, CLOSED, replace(SUMMER, id="again", value="again", said_at=midnight((7, 1)))),
+        [("summer", "closed", DAYS), ("summer", "again", SAME)],
+        {(7, 20): "summer", (8, 10): "closed", (8, 20): "summer"},
+    ),
+    Case(
+        "a general statement is repeated with its last day, and judged to change its exception",
+        (SUMMER, CLOSED, said("again", (7, 1), until=(8, 31))),
+        [("summer", "closed", DAYS), ("summer", "again", SAME), ("closed", "again", WHOLE)],
+        {(7, 20): "summer", (8, 10): "closed", (8, 20): "summer"},
+    ),
+    Case(
+        "a general statement is repeated with its days from which a case was set apart",
+        (SUMMER, CLOSED, said("again", (7, 1), (6, 1), (8, 31))),
+        [("summer", "closed", Relation.EXCEPTS), ("summer", "again", SAME), ("closed", "again")],
+        {(7, 20): "summer", (8, 10): "closed, summer", (8, 20): "summer"},
+    ),
+    Case(
+        "a general statement is repeated with another last day",
+        (SUMMER, CLOSED, said("again", (7, 1), (6, 1), (8, 10))),
+        [("summer", "closed", DAYS), ("summer", "again", SAME)],
+        {(7, 20): "summer", (8, 5): "summer", (8, 20): "summer"},
     ),
     Case(
         "a plan is replaced twice",

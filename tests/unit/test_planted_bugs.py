@@ -17,7 +17,7 @@ from afterword.facts.assertions import RETIRING, Assertion, Relation, SpeechAct
 from afterword.facts.fact import Status
 from afterword.facts.validity import judged_pairs, periods, stated_intervals, timeline
 from afterword.facts.validity.periods import ValidityPeriod
-from histories import History, Pair, every_pair, histories, holds_for
+from histories import History, Pair, every_pair, histories, holds_for, moved_plans
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 Check = Callable[[History], None]
@@ -140,6 +140,13 @@ def test_a_planted_bug_is_found(plant: Plant, check: Check, monkeypatch: pytest.
     plant(monkeypatch)
     with pytest.raises((AssertionError, ValueError)):
         holds_for(EXAMPLES, histories(), check, is_fixed=True)
+
+
+def test_a_rest_that_keeps_its_days_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the days of a sentence change, the rest of it would hold on the former ones."""
+    monkeypatch.setattr(stated_intervals, "leaves_day_out", lambda *_: False)
+    with pytest.raises(AssertionError):
+        holds_for(EXAMPLES, moved_plans(), lambda plans: promises.is_cut_as_defined(*plans), is_fixed=True)
 
 
 def only_what_stands(new: Sequence[Assertion], known: Sequence[Assertion]) -> list[Pair]:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from afterword.facts.words import content_words, terms
 from afterword.recall import bm25
 from afterword.recall.bm25 import K1, B, Postings, WordScores
-from afterword.recall.ranking import repeats_last
 from afterword.recall.unit_table import UnitTable
 from afterword.recall.vectors import Nearness, Vectors
 from text_units import TextUnit, index_of, search_index, table_of
@@ -100,12 +99,6 @@ def test_a_fact_is_found_by_the_turn_it_rests_on() -> None:
     assert set(ids("quasar", [said, fact])) == {said.id, "fact"}
 
 
-def test_a_turn_comes_last_where_a_fact_before_it_says_it() -> None:
-    said, other, fact = turn(1, "a"), turn(2, "b"), TextUnit("fact", "c", sources=("one-1",))
-    ordered = [unit.id for unit, _ in repeats_last([(fact, 3.0), (said, 2.0), (other, 1.0)])]
-    assert ordered == ["fact", "one-2", "one-1"]
-
-
 def test_meaning_finds_what_shares_no_word_and_adds_to_what_does() -> None:
     table = table_of(UNITS)
     index = index_of(table)
@@ -115,6 +108,15 @@ def test_meaning_finds_what_shares_no_word_and_adds_to_what_does() -> None:
         dict(index.ranked("peanut", meaning=meaning_of(table, {"allergy": 1.0}))),
     )
     assert near[UNITS[0]] > plain[UNITS[0]]
+
+
+def test_a_related_word_finds_what_shares_no_word_and_counts_less_than_the_word_itself() -> None:
+    units = [TextUnit("prices", "prices in dollars"), TextUnit("rate", "the currency rate"), TextUnit("cat", "a cat")]
+    table = table_of(units)
+    meaning = meaning_of(table, {})._replace(related={"currenc": {"dollar": 0.5, "rate": 0.4}})
+    ranked = index_of(table).ranked("Which currency?", meaning=meaning)
+    assert [unit.id for unit, _ in ranked] == ["rate", "prices"]
+    assert dict(index_of(table).ranked("Which currency?"))[units[1]] == ranked[0][1], "the word is not counted twice"
 
 
 WORDS = st.lists(st.sampled_from("tea jam moon lamp quasar Graz".split()), min_size=1, max_size=5).map(" ".join)
@@ -195,6 +197,7 @@ def test_the_parts_of_a_score_add_up_to_it(units: list[TextUnit], query: str, is
     table = table_of(units)
     index = index_of(table)
     meaning = meaning_of(table, {units[0].id: 1.0, units[2].id: 0.7}) if is_near and len(units) > 2 else None
+    meaning = meaning and meaning._replace(related={"tea": {"jam": 0.8}, "moon": {"lamp": 0.3, "quasar": 0.5}})
     ranked = index.ranked(query, meaning=meaning)
     parts = index.parts(query, [unit.id for unit, _ in ranked], meaning=meaning)
     for unit, score in ranked:

@@ -28,6 +28,7 @@ from afterword.extractors.readers import parse_state, read_file, read_state
         (b'{"NaN": "NaN", "b": NaN}', "position 20"),
         (b"[-Infinity]", "position 1"),
         (b"[" + b"9" * 5000 + b"]", "digits"),
+        (b'{"at": 1e999}', "too large"),
         (b"{} {}", "line 1 column 4"),
     ],
 )

@@ -39,6 +39,15 @@ THURSDAY = date(2025, 11, 6)
         ("on Saturday", date(2025, 11, 8), date(2025, 11, 8)),
         ("from December to February", date(2025, 12, 1), date(2026, 2, 28)),
         ("from 13 January to 10 February", date(2026, 1, 13), date(2026, 2, 10)),
+        ("since 2019", date(2019, 1, 1), None),
+        ("since May 1998", date(1998, 5, 1), None),
+        ("until 2027", None, date(2027, 12, 31)),
+        ("next week", date(2025, 11, 10), date(2025, 11, 16)),
+        ("from next week", date(2025, 11, 10), None),
+        ("starting next week", date(2025, 11, 10), None),
+        ("as of next month", date(2025, 12, 1), None),
+        ("from next year", date(2026, 1, 1), None),
+        ("until next week", None, date(2025, 11, 16)),
     ],
 )
 def test_the_days_are_split_off_and_resolved(days: str, valid_from: date | None, valid_to: date | None) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from afterword.facts.transcripts import SourceTurn
 from afterword.facts.words import terms
 from afterword.recall.block import SaidTurn
+from afterword.recall.bm25 import NO_RELATED, Related
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
 
@@ -50,13 +51,15 @@ class Unit:
         return (self.number,)
 
 
-def told(question: str, *, hidden: int = 0) -> list[SaidTurn]:
+def told(question: str, *, hidden: int = 0, related: Related = NO_RELATED) -> list[SaidTurn]:
     units = [
         Unit(number, speaker, SourceTurn("talk", number, speaker, NOON, text))
         for number, (speaker, text) in enumerate(TALK, 1)
     ]
     index = SaidIndex(UnitTable().revised((), units), {})
-    return list(index.bearing_on(question, at=NOON, is_hidden=lambda turn, words: turn.number == hidden))
+    return list(
+        index.bearing_on(question, at=NOON, is_hidden=lambda turn, words: turn.number == hidden, related=related)
+    )
 
 
 def found(question: str) -> list[int]:
@@ -81,3 +84,9 @@ def test_what_somebody_says_comes_before_what_is_said_to_them() -> None:
 
 def test_what_has_no_word_of_the_question_is_not_found() -> None:
     assert found("How do submarines float?") == []
+
+
+def test_a_related_word_finds_what_has_no_word_of_the_question() -> None:
+    related = {"tent": {"camp": 0.6}}
+    assert next(said.turn.number for said in told("Any tents?", related=related)) == 4
+    assert told("Any tents?", hidden=4, related=related) == []

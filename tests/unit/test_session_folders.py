@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from afterword.extractors.errors import ReadError
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import SourceInvalid
+from afterword.pipeline.intake import prepare_session
 from afterword.pipeline.sources.folders import find_sessions
+from afterword.store.database.engine import open_store
+from service import said
 
 MIRA = Scope.user("mira")
 
@@ -118,3 +124,56 @@ def test_where_folders_stand_for_users_a_manifest_names_its_own_user(tmp_path: P
     assert len(find_sessions([tmp_path], trust_manifest=True)) == 2
     manifest(tmp_path / "mira", path="2.json", user_id=None)
     assert {saved.scope for saved in find_sessions([tmp_path])} == {MIRA, Scope.user("noor")}
+
+
+@pytest.mark.parametrize(
+    ("swapped", "is_listed"),
+    [
+        *(("1.json", True), ("deep/1.json", True), ("deep", True), (".", True), ("1.jsonl", True)),
+        *(("1.json", False), (".", False), ("1.jsonl", False)),
+    ],
+)
+async def test_a_link_that_appears_after_the_files_were_listed_is_not_followed(
+    tmp_path: Path, swapped: str, is_listed: bool
+) -> None:
+    mine, others = tmp_path / "saved" / "mira", tmp_path / "noor"
+    name = {"deep": "deep/1.json", ".": "1.json"}.get(swapped, swapped)
+    for folder in (mine, others):
+        state(folder / name).write_text(json.dumps(said("I live in Oslo." if folder is mine else "I live in Quito.")))
+    if is_listed:
+        manifest(mine, path=name, started_at="2026-03-01T10:00:00Z")
+    (found,) = find_sessions([tmp_path / "saved"])
+    async with await open_store("sqlite://") as store:
+        assert "Oslo" in str((await prepare_session(store, found, "1")).transcript.turns)
+        (mine / swapped).rename(tmp_path / "before")
+        (mine / swapped).symlink_to(others / swapped)
+        with pytest.raises(ReadError):
+            await prepare_session(store, found, "1")
+
+
+async def test_a_link_within_the_folder_is_followed_when_it_is_read(tmp_path: Path) -> None:
+    state(tmp_path / "saved/mira/.kept/1.json").write_text(json.dumps(said("I live in Oslo.")))
+    (tmp_path / "saved/mira/1.json").symlink_to(".kept/1.json")
+    (tmp_path / "link").symlink_to(tmp_path / "saved")
+    (found,) = find_sessions([tmp_path / "link"])
+    async with await open_store("sqlite://") as store:
+        assert "Oslo" in str((await prepare_session(store, found, "1")).transcript.turns)
+
+
+@pytest.mark.parametrize("written", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_time_that_no_calendar_has_in_utc_is_named_in_a_manifest(tmp_path: Path, written: str) -> None:
+    state(tmp_path / "1.json")
+    for field in ("started_at", "ended_at"):
+        with pytest.raises(SourceInvalid, match=f"{field}.*no instant"):
+            find_sessions([manifest(tmp_path, path="1.json", **{field: written})])
+
+
+@pytest.mark.parametrize("written", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "soon", 12345, None])
+def test_a_time_that_cannot_be_read_costs_no_session_of_a_database(tmp_path: Path, written: object) -> None:
+    with closing(sqlite3.connect(tmp_path / "sdk.db")) as database, database:
+        database.execute("CREATE TABLE agent_sessions (session_id)")
+        database.execute("CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id, message_data, created_at)")
+        insert = "INSERT INTO agent_messages (session_id, message_data, created_at) VALUES (?, '{}', ?)"
+        database.executemany(insert, [("monday", "2026-03-02"), ("tuesday", written), (None, None), (b"x", None)])
+    found = find_sessions([tmp_path / "sdk.db"], scope=MIRA)
+    assert {saved.session_id for saved in found} == {"monday", "tuesday"}

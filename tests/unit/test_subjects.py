@@ -19,9 +19,9 @@ from afterword.facts.assertions import (
     Verdict,
 )
 from afterword.facts.fact import Fact, Status
-from afterword.facts.scopes import Scope
+from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.validity.timeline import timeline
-from afterword.recall.block import render_block
+from afterword.recall.block import in_block_order, render_part
 
 LENA = Scope.user("lena")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -127,12 +127,34 @@ def test_a_verdict_alone_gives_the_owner_no_other_name() -> None:
         assert held[bank.id].status is Status.CONTESTED
 
 
+def test_what_the_owner_looked_for_ends_the_search_under_another_name() -> None:
+    sought = replace(about("user", "looking for a drummer", 1), statement="Hollow Pines are looking for a drummer.")
+    found = replace(about("Mirembe", "drummer", 5), statement="Mirembe is the band's drummer; the search is over.")
+    held = facts([sought, found], judged(sought, found, Relation.CHANGES, joins=True))
+    assert (held[sought.id].status, held[found.id].status) == (Status.SUPERSEDED, Status.CURRENT)
+    bassist = replace(found, value="bassist")
+    held = facts([sought, bassist], judged(sought, bassist, Relation.CHANGES, joins=True))
+    assert held[sought.id].status is Status.CONTESTED
+    held = facts([sought, found], judged(sought, found, Relation.CHANGES))
+    assert held[sought.id].status is Status.CONTESTED
+
+
 def test_two_people_of_one_name_are_parted_and_neither_is_guessed() -> None:
     adult, child = about("Ines", "tech lead", 1), about("Ines", "seven years old", 5)
     assert {fact.status for fact in facts([adult, child]).values()} == {Status.CURRENT}
     parted = judged(adult, child, Relation.BESIDE, parts=True)
     assert {fact.status for fact in facts([adult, child], parted).values()} == {Status.PENDING}
     assert facts([adult, child], parted)[adult.id].may_be == ("Ines", "Ines")
+
+
+def test_the_project_whose_memory_it_is_is_never_two() -> None:
+    """A judge found two of one name in two facts beside each other: the project's code freeze was told to nobody."""
+    project = Scope("default", ScopeKind.PROJECT, "Kestrel")
+    freeze, beta = (
+        replace(about("kestrel", value, on), scope=project) for value, on in (("code freeze", 1), ("beta", 5))
+    )
+    held = facts([freeze, beta], judged(freeze, beta, Relation.BESIDE, parts=True))
+    assert {fact.status for fact in held.values()} == {Status.CURRENT}
 
 
 def test_a_person_who_says_who_is_meant_settles_it() -> None:
@@ -155,7 +177,7 @@ def test_two_subjects_that_do_not_name_each_other_stay_contested_and_both_are_to
     other = replace(about("Ben Ito", "the firm", 2, attribute="owns"), statement="Ben Ito bought the firm.")
     both = facts([owned, other], judged(owned, other, Relation.CHANGES))
     assert {fact.status for fact in both.values()} == {Status.CONTESTED}
-    block = render_block(both.values(), label="user-1")
+    block = render_part(in_block_order(both.values()), label="user-1")
     assert owned.statement in block
     assert other.statement in block
     assert block.count("contested") == 2

@@ -155,6 +155,34 @@ def test_restating_the_broader_never_retires_the_narrower(repeats: str) -> None:
     assert statuses(9, three, *verdicts) == {"quick": "superseded", "25 minutes": "current"}
 
 
+def test_the_broader_does_not_come_back_when_the_narrower_is_over() -> None:
+    """ "I work at the mill", then "I work at the mill until the 8th": on the 9th nobody works there."""
+    pair, verdict = [said("mill", 1), said("mill until 8", 4, until=8)], judged("mill", "mill until 8", NARROWS)
+    assert statuses(6, pair, verdict) == {"mill": "superseded", "mill until 8": "current"}
+    assert statuses(9, pair, verdict) == {"mill": "superseded", "mill until 8": "expired"}
+
+
+@pytest.mark.parametrize("on", [3, 12, 16, 25])
+def test_a_vague_plan_is_not_told_beside_its_exact_day(on: int) -> None:
+    """ "We move in the second half", then "we move on the 15th": the other days are no days of a move."""
+    pair = [said("some day", 1, since=10, until=20), said("the 15th", 2, since=15, until=15)]
+    assert statuses(on, pair, judged("some day", "the 15th", NARROWS))["some day"] == "superseded"
+
+
+def test_a_broader_statement_holds_until_the_narrower_begins() -> None:
+    pair = [said("mill", 1), said("mill, mornings", 4, since=8)]
+    facts = at(6, pair, judged("mill", "mill, mornings", NARROWS))
+    assert (facts["mill"].status, facts["mill"].valid_to) == (Status.CURRENT, day(8))
+
+
+def test_what_is_repeated_less_exactly_ends_with_the_narrower() -> None:
+    three = [said("mill", 1), said("mill until 8", 4, until=8), said("mill again", 6)]
+    verdicts = [judged("mill", "mill until 8", NARROWS), judged("mill", "mill again", SAME)]
+    assert statuses(9, three, *verdicts) == {"mill": "superseded", "mill until 8": "expired"}
+    later = [*three[:2], said("mill again", 9)]
+    assert statuses(9, later, *verdicts)["mill"] == "current", "said after the end, it is new"
+
+
 def test_a_retraction_ends_and_shows_nothing_of_its_own() -> None:
     pair = [said("diet", 1), said("no diet", 4, act=SpeechAct.RETRACT)]
     assert statuses(9, pair, judged("diet", "no diet", RETRACTS)) == {"diet": "retracted"}

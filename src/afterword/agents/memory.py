@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, time
 from functools import cached_property, partial
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from autogen_core import CancellationToken, Component
+from autogen_core import CancellationToken, Component, ComponentType
 from autogen_core.memory import Memory, MemoryContent, MemoryQueryResult, UpdateContextResult
 from autogen_core.model_context import ChatCompletionContext
 
@@ -77,9 +77,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     scope of another tenant, and `StoreError` for an unsupported URL.
     """
 
-    component_type = "memory"
+    component_type: ClassVar[ComponentType] = "memory"
     component_config_schema = FactMemoryConfig
-    component_provider_override = "afterword.FactMemory"
+    component_provider_override: ClassVar[str] = "afterword.FactMemory"
     component_version = 1
 
     def __init__(

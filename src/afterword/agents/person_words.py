@@ -35,7 +35,7 @@ class LiveConversation:
 
     def __init__(self, said: Sequence[Turn], privacy: Privacy) -> None:
         self._said, self._privacy = tuple(said), privacy
-        self.turns = privacy.mask_turns(said)
+        self.turns: tuple[Turn, ...] = privacy.mask_turns(said)
 
     @classmethod
     def of(

@@ -161,7 +161,8 @@ class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
 class RememberTool(MemoryTool[RememberArguments]):
     """Stores a statement if an extractor finds it in the person's last message; otherwise it waits for review."""
 
-    arguments, tool_name = RememberArguments, "remember"
+    arguments: type[RememberArguments] = RememberArguments
+    tool_name: str = "remember"
     purpose = (
         "Keep something the user has just said about themselves, for later conversations. It is your note for this "
         "conversation. In later ones it counts if the user's own words say it, or once a person has reviewed it."
@@ -197,7 +198,8 @@ class RememberTool(MemoryTool[RememberArguments]):
 class RecallTool(MemoryTool[RecallArguments]):
     """Finds notes, what held before and what was said, and shows the words that notes rest on."""
 
-    arguments, tool_name = RecallArguments, "recall"
+    arguments: type[RecallArguments] = RecallArguments
+    tool_name: str = "recall"
     purpose = (
         "Look up notes from earlier conversations with the user, with the words they rest on, what held before, and "
         "what was said. "
@@ -253,7 +255,8 @@ class RecallTool(MemoryTool[RecallArguments]):
 class WithdrawTool(MemoryTool[WithdrawArguments]):
     """Withdraws a note if an extractor finds that in the person's last message; otherwise it waits for review."""
 
-    arguments, tool_name = WithdrawArguments, "withdraw"
+    arguments: type[WithdrawArguments] = WithdrawArguments
+    tool_name: str = "withdraw"
     purpose = (
         "Take back a note that the user has just said is no longer true or is to be forgotten. It is your note for "
         "this conversation. It counts if the user's own words say it, or once a person has reviewed it."

@@ -31,6 +31,8 @@ __all__ = [
     "transfer_commands",
 ]
 
+NO_COLOR = "--no-color"
+
 
 def main() -> None:
     """Run the command line.
@@ -38,13 +40,19 @@ def main() -> None:
     Exit with 0 (done), 1 (something failed and was shown), 2 (usage), 3 (the budget is reached) or 130 (interrupted).
     """
     try:
-        _command()()
+        _command()(_arguments())
     except AfterwordError as error:
         typer.secho(f"afterword: {error}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
         sys.exit(USAGE if error.is_usage else FAILED)
 
 
+def _arguments() -> list[str]:
+    """Return the arguments with `--no-color` in front, wherever it stands: many programs take it after the command."""
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    return [*sorted(sys.argv[1:end], key=lambda option: option != NO_COLOR), *sys.argv[end:]]
+
+
 @cache
-def _command() -> Callable[[], None]:
+def _command() -> Callable[[list[str]], None]:
     """Return the command line with all its commands, which take longer to make than most of them to run."""
     return typer.main.get_command(app)

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from afterword import Afterword, ApiKey
 
 
-keys_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke keys of the service.")
+keys_app: typer.Typer = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke keys of the service."
+)
 app.add_typer(keys_app, name="keys")
 
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The id of a key; see `afterword keys list`.")]
@@ -98,7 +100,7 @@ def revoke_key_command(key_id: KeyId, as_json: Json = False) -> None:
     print_result(key_json(key), f"key {key.id} is revoked", as_json=as_json)
 
 
-webhooks_app = typer.Typer(
+webhooks_app: typer.Typer = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Tell other programs when something needs a person."
 )
 app.add_typer(webhooks_app, name="webhooks")
@@ -111,7 +113,9 @@ def add_webhook_command(
     url: Annotated[str, typer.Argument(metavar="URL", help="Where posts go; it begins with https://.")],
     events: Annotated[
         list[str] | None,
-        typer.Option("--event", help="session set aside, budget reached or review waits; several times; default all."),
+        typer.Option(
+            "--event", help="session set aside, budget reached, review waits or job failed; several times; default all."
+        ),
     ] = None,
     tenant: Annotated[str, typer.Option("--tenant", help="The tenant whose memories are meant.")] = "default",
     as_json: Json = False,

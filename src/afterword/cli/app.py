@@ -30,11 +30,12 @@ PIPED_WIDTH = 160
 STYLES = {"current": "green", "contested": "yellow", "pending": "yellow"}
 NO_PRICE = "no price known"
 NO_PERSON = "no human recognised"
+MAY_BE_PERSON = "may be a person's"
 """The reason that a reader gives where it takes nobody for a person."""
 NAME_PEOPLE = "name the people with `humans` in a manifest, in `process` or in `record_session`"
 
 FAILED, USAGE, OUT_OF_BUDGET, INTERRUPTED = 1, 2, 3, 130
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="afterword",
     help="Turn saved AutoGen sessions into dated facts with their evidence, for the next session.",
     no_args_is_help=True,
@@ -147,6 +148,8 @@ def skipped_text(reason: str, count: int) -> str:
         return f"{count} secret{'s' if count > 1 else ''} masked"
     if reason == NO_PERSON:
         return f"no speaker was taken for a person, so nothing was learned: {NAME_PEOPLE}"
+    if reason == MAY_BE_PERSON:
+        return f"{count} turn{'s' if count > 1 else ''} of a team's member, taken for an agent, {reason}: {NAME_PEOPLE}"
     if reason == "off the record":
         return f"{count} turn{'s' if count > 1 else ''} off the record"
     return f"skipped: {reason}: {count}"
@@ -154,7 +157,8 @@ def skipped_text(reason: str, count: int) -> str:
 
 def counts_text(counts: dict[str, int]) -> str:
     """Return counts in one line, by name."""
-    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    names = {name: name.removesuffix("s") if count == 1 else name for name, count in counts.items()}
+    return ", ".join(f"{counts[name]} {shown}" for name, shown in sorted(names.items()))
 
 
 def money(spent: Spending) -> str:

@@ -97,7 +97,7 @@ def history_command(fact_id: FactId, user: User = None, scope: ScopeName = None,
         origin_json(origin),
         f"{fact.statement} ({status_text(fact)}, {fact.kind} {fact.subject}/{fact.attribute}{tags})",
         table("statements", ("said at", "session", "statement", "quotes"), said),
-        table("comparisons", ("result", "earlier", "later", "reason", "judge", "effect"), judged),
+        table("comparisons", ("result", "earlier", "later", "reason", "judge", "effect"), judged) if judged else None,
         *(f"{held.id} waits for a person: {held.reason or 'its comparisons do not count yet'}" for held in origin.held),
         as_json=as_json,
     )
@@ -332,7 +332,7 @@ def agents_command(
     owner = required_scope(user, scope)
     if none and agents:
         raise ArgumentInvalid("give names of agents or --none, not both")
-    if agents or none or with_tools or advice is not None or days is not None:
+    if any((agents, none, with_tools, advice is not None, days is not None)):
         names = None if not agents and not none else tuple(agents or ())
         policy = call_memory(
             owner,

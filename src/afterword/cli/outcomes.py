@@ -29,6 +29,7 @@ from afterword import (
 from afterword.cli.app import (
     FAILED,
     INTERRUPTED,
+    MAY_BE_PERSON,
     NO_PERSON,
     OUT_OF_BUDGET,
     call_store,
@@ -72,13 +73,16 @@ class RunProgress:
     """Counts the sessions that have ended, in a bar, and with `has_lines` in a line at each tenth of the way."""
 
     def __init__(self, bar: Progress, *, has_lines: bool) -> None:
-        self.total = self.done = self.failed = 0
+        self.total: int = 0
+        self.done: int = 0
+        self.failed: int = 0
         self._bar, self._has_lines, self._since = bar, has_lines, time.monotonic()
         self._task = bar.add_task("sessions", total=None, state="")
 
     def begin(self, total: int) -> None:
         """Take note of how many sessions are processed."""
-        self.total, self._since = total, time.monotonic()
+        self.total = total
+        self._since = time.monotonic()
         self._bar.update(self._task, total=total)
 
     def advance(self, result: SessionOutcome | Failure, spent: Spending) -> None:
@@ -87,7 +91,8 @@ class RunProgress:
         self.failed += isinstance(result, Failure)
         minutes = (time.monotonic() - self._since) / 60
         rate = self.done / minutes if minutes else 0.0
-        state = f"{rate:.0f} a minute, {money(spent)}, {self.failed} failed"
+        pace = f"{rate:.0f} a minute" if rate >= 1 or not rate else f"{60 * rate:.0f} an hour"
+        state = f"{pace}, {money(spent)}, {self.failed} failed"
         self._bar.update(self._task, advance=1, state=state)
         if self._has_lines and self.done * LINES // self.total != (self.done - 1) * LINES // self.total:
             self._bar.console.print(f"{self.done} of {self.total} sessions, {state}")
@@ -139,16 +144,14 @@ def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) ->
     results = [processed.result for processed in report.sessions]
     left = [result for result in results if isinstance(result, NotStarted)]
     shown = [session for session in report.sessions if isinstance(session.result, SessionOutcome | Failure)]
-    waiting = [result for result in results if isinstance(result, NotDue)]
     retried = f"tried again now: {counted(report.retried, 'session')} that had failed"
     print_result(
         [processed_json(processed) for processed in report.sessions],
         retried if report.retried else None,
         *(outcome_lines(shown, is_proposal=is_proposal) if shown or not report.sessions else ()),
-        *(f"waiting: {result.session_id} of {result.scope}: {result.reason}" for result in waiting),
-        "`afterword run --retry` tries them now (give the same path again)" if waiting else None,
+        *_waiting_lines([result for result in results if isinstance(result, NotDue)]),
         f"cost: {spending_text(report.spent)}" if report.sessions or report.spent.calls else None,
-        _stop_line(report.budget_reached or (left[0].reason if left else None), len(left)),
+        _stop_line(report.budget_reached, left),
         as_json=as_json,
     )
     if left and not report.budget_reached:
@@ -158,8 +161,15 @@ def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) ->
         sys.exit(FAILED)
 
 
-def _stop_line(reason: str | None, sessions_left: int) -> str | None:
-    return reason and f"stopped: {reason}; {counted(sessions_left, 'session')} left, run it again to go on"
+def _waiting_lines(waiting: Sequence[NotDue]) -> Iterator[str]:
+    yield from (f"waiting: {result.session_id} of {result.scope}: {result.reason}" for result in waiting)
+    if waiting:
+        yield "`afterword run --retry` tries them now (give the same path again)"
+
+
+def _stop_line(budget_reached: str | None, left: Sequence[NotStarted]) -> str | None:
+    reason = budget_reached or (left[0].reason if left else None)
+    return reason and f"stopped: {reason}; {counted(len(left), 'session')} left, run it again to go on"
 
 
 def exit_by_budget(budget_reached: str | None) -> None:
@@ -186,8 +196,8 @@ def outcome_lines(processed: Sequence[ProcessedSession], *, is_proposal: bool) -
             yield f"failed: {result.session_id} of {result.scope}: {result.reason}"
     if undated:
         yield (
-            f"{undated} of {len(rows)} sessions carry no times, so the times of their files are used. Such guessed "
-            "times end no fact. Give the times as started_at in a manifest."
+            f"without times: {undated} of {len(rows)} sessions. The times of their files are used. Such guessed times "
+            "end no fact. Give the times as started_at in a manifest."
         )
 
 
@@ -211,13 +221,13 @@ def _change_lines(changes: Changes) -> Iterator[str]:
         yield f"  - {old.statement} ({status_text(old)}{f': {new.statement}' if new else ''})"
     for fact in changes.contested:
         yield f"  ? {fact.statement} (contested)"
+    for fact in changes.unclear:
+        yield f"  ? {fact.statement} (told to no agent until `afterword review` says which {fact.subject} is meant)"
     if changes.hidden:
         yield f"  x {counted(changes.hidden, 'fact')} hidden: somebody asked for this to be forgotten"
 
 
 def _remarks(outcome: SessionOutcome) -> Iterator[str]:
-    if NO_PERSON in outcome.transcript.skipped:
-        yield f"  ! {skipped_text(NO_PERSON, 1)}"
     if outcome.held:
         reason = outcome.held_reason
         yield f"  ! held for `afterword review`{f': {reason}' if reason else ' by the policy of this memory'}"
@@ -231,7 +241,7 @@ def _remarks(outcome: SessionOutcome) -> Iterator[str]:
     if surplus := outcome.rejected.get(TOO_MANY):
         yield f"  ! {surplus} facts are left out: the session says more than the setting facts_per_session allows"
     for reason, count in sorted(outcome.transcript.skipped.items()):
-        yield f"  . {skipped_text(reason, count)}"
+        yield f"  {'!' if reason in (NO_PERSON, MAY_BE_PERSON) else '.'} {skipped_text(reason, count)}"
 
 
 def finish_consolidation(report: ConsolidationReport, *, as_json: bool) -> None:
@@ -249,7 +259,7 @@ def finish_consolidation(report: ConsolidationReport, *, as_json: bool) -> None:
         lines.append(f"{result.scope}: {state}{held}; {result.judged} pairs compared, {result.unjudged} left")
         lines += _change_lines(result.changes)
     cost = f"cost: {spending_text(report.spent)}" if report.spent.calls else None
-    print_result(listed, *lines, cost, _stop_line(report.budget_reached, 0), as_json=as_json)
+    print_result(listed, *lines, cost, _stop_line(report.budget_reached, []), as_json=as_json)
     exit_by_budget(report.budget_reached)
 
 

@@ -24,6 +24,7 @@ from afterword.cli.app import (
     counts_text,
     day,
     money,
+    print_lines,
     print_result,
     required_scope,
     spending_text,
@@ -31,10 +32,10 @@ from afterword.cli.app import (
     table,
 )
 from afterword.client.json_forms import iso_instant, review_json, run_json, run_record_json
-from afterword.errors import ArgumentInvalid
+from afterword.errors import ArgumentInvalid, NotFound
 
 if TYPE_CHECKING:
-    from afterword import Afterword, Review, Run, RunEffect, RunPage, Scope, ScopeCosts
+    from afterword import Afterword, Pause, Review, Run, RunEffect, RunPage, Scope, ScopeCosts, ScopeMemory
 
 
 @app.command(name="runs")
@@ -159,7 +160,8 @@ def review_command(
 def _review_lines(scope: Scope, review: Review) -> Iterator[str]:
     """Yield what waits in a memory, each kind with how it is decided."""
     contests, held = review.contests, review.held
-    yield f"{scope}: {len(contests)} contested, {len(held)} held"
+    asked = f", {len(review.erasures)} to erase" if review.erasures else ""
+    yield f"{scope}: {len(contests)} contested, {len(held)} held{asked}"
     for number, contest in enumerate(contests, 1):
         yield f"\n{number}. {contest.relation}: {contest.judged_because}; refused: {contest.refused_because}"
         for name, assertion in (("earlier", contest.earlier), ("later  ", contest.later)):
@@ -188,7 +190,8 @@ def _review_lines(scope: Scope, review: Review) -> Iterator[str]:
 def _name_and_finding_lines(review: Review) -> Iterator[str]:
     for fact in review.unclear:
         names = " or ".join(dict.fromkeys(fact.may_be))
-        yield f"\nwho is {fact.subject}, {names}? {fact.statement}  [{fact.id[:8]}]"
+        question = f"which {names} is meant?" if names == fact.subject else f"who is {fact.subject}, {names}?"
+        yield f"\n{question} {fact.statement}  [{fact.id[:8]}]"
     if review.unclear:
         yield "\nsay who is meant with `afterword edit FACT --about NAME`"
     yield from (f"\n{finding.agent} found: {finding.statement}  [{finding.id[:8]}]" for finding in review.findings)
@@ -241,7 +244,15 @@ def pause_command(user: User = None, scope: ScopeName = None, as_json: Json = Fa
     No session of this memory is kept until `afterword resume`. Nothing that is known is forgotten.
     """
     owner = required_scope(user, scope)
-    pause = call_memory(owner, lambda memory: memory.pause(), create=True)
+
+    async def pause_scope(memory: ScopeMemory) -> Pause:
+        try:
+            await memory.check_known()
+        except NotFound as error:  # a new person may be paused before anything is kept; a misspelt name must be seen
+            print_lines(str(error), to_errors=True)
+        return await memory.pause()
+
+    pause = call_memory(owner, pause_scope, create=True)
     shown = f"{owner} is paused since {day(pause.paused_at)}; `afterword resume` ends the pause"
     print_result({"scope": str(owner), "paused_at": iso_instant(pause.paused_at)}, shown, as_json=as_json)
 

@@ -87,8 +87,9 @@ def run_command(
     after a pause, or at once with --retry or if it is named: by its file, or with --session.
     """
     if defer:
-        if paths or manifest or user or scope or session:
-            raise ArgumentInvalid("--defer gives recorded sessions to workers; it takes no path, session or scope")
+        others = paths, manifest, user, scope, session, extractor, dry_run, retry, estimate, concurrency, processes
+        if any(others):
+            raise ArgumentInvalid("--defer gives all recorded sessions to workers: it takes no path, and only --json")
         count = call_store(lambda store: store.defer())
         print_result({"deferred": count}, f"{counted(count, 'session')} handed to the workers", as_json=as_json)
         return
@@ -126,7 +127,9 @@ class _Source:
                 raise ArgumentInvalid("- reads one state: name it with --session and say whose with --user or --scope")
             self.content = sys.stdin.buffer.read() or None
         elif not paths and manifest is None and (scope is None) != (session_id is None):
-            raise ArgumentInvalid("without a path, --session and --user (or --scope) name one session that is stored")
+            raise ArgumentInvalid(
+                "without a path, give --session and --user (or --scope) for a stored session, or neither for the queue"
+            )
         self.scope = scope
         self.named: dict[str, Any] = {
             "session_id": session_id,

@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -107,13 +107,14 @@ def _work_lines(status: StoreStatus) -> Iterator[object]:
         yield table(title, ("scope", "session", "state", "tries", "next try", "reason"), failed)
     jobs = [
         (
-            *(job.name, iso_instant(job.last_success_at), iso_instant(job.leased_until) if job.holder else None),
-            job.failure,
+            *(job.name, iso_instant(job.ended_at), ", ".join(f"{count} {name}" for name, count in job.counts.items())),
+            iso_instant(job.last_success_at) if job.last_success_at != job.ended_at else None,
+            *(iso_instant(job.leased_until) if job.holder else None, job.failure),
         )
         for job in status.jobs
     ]
     if jobs:
-        yield table("schedule", ("job", "last done", "in progress until", "failure"), jobs)
+        yield table("schedule", ("job", "ended", "did", "last done", "in progress until", "failure"), jobs)
 
 
 def _cost_lines(costs: StoreCosts) -> Iterator[object]:
@@ -269,11 +270,9 @@ def doctor_command(
     """Check the setup, and say how to fix what fails."""
     from afterword.doctor import examine
 
-    checks = asyncio.run(examine(probe=probe))
+    checks = [replace(check, fix="") if check.ok else check for check in asyncio.run(examine(probe=probe))]
     listed = [{"check": check.name, "ok": check.ok, "found": check.finding, "mend": check.fix} for check in checks]
-    rows = [
-        ("ok" if check.ok else "FAILS", check.name, check.finding, "" if check.ok else check.fix) for check in checks
-    ]
+    rows = [("ok" if check.ok else "FAILS", check.name, check.finding, check.fix) for check in checks]
     print_result(listed, table("afterword", ("", "check", "result", "how to fix it"), rows), as_json=as_json)
     if not all(check.ok for check in checks):
         sys.exit(FAILED)

@@ -17,6 +17,10 @@ SHORT = 30
 """A column whose cells are all at most this wide is never wrapped."""
 NARROWEST = 26
 """A column of texts gets at least this much room in a table."""
+SENTENCES = frozenset(
+    {"statement", "quotes", "words", "text", "earlier", "later", "before", "after", "reason", "detail", "failure"}
+)
+"""Columns of what people say or read: in a list each has a line of its own, however short it is."""
 _GAP = 2
 _INDENT = 4
 
@@ -25,7 +29,7 @@ class ResponsiveTable:
     """Rows under a title. Columns without any content are left out.
 
     Where the columns of texts would get too little room, each row is printed as a list: its short cells in one line,
-    and each text below it.
+    and each text and each of the `SENTENCES` below it.
     """
 
     def __init__(
@@ -59,7 +63,9 @@ class ResponsiveTable:
         if needed + _GAP * (len(widths) - 1) <= options.max_width:
             yield self._table(texts)
         else:
-            yield from self._list(texts, console, options.max_width)
+            # The first column names the row, so that it stands in the first line.
+            sentences = {place for place, name in enumerate(self._columns) if place > 0 and name in SENTENCES}
+            yield from self._list(texts | sentences, console, options.max_width)
 
     def _table(self, texts: set[int]) -> Table:
         from rich.box import SIMPLE_HEAD

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import copyfileobj
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from afterword import Afterword, Receipt, Scope
 
 STANDARD_OUTPUT = Path("-")
+KNOWN_ROWS = "session", "turn", "finding"
+"""What a receipt counts by name. The other rows of the store are counted together."""
 
 
 @app.command(name="forget")
@@ -71,23 +74,16 @@ def forget_command(
 ) -> None:
     """Erase for good, and keep it from coming back. What is said again later is remembered again."""
     owner = chosen_scope(user, scope)
-    if clean:
-        is_clean = call_store(lambda store: store.clean_files())
-        blocked = None if is_clean else "other processes use the store; try again"
-        print_result({"files_clean": is_clean}, blocked or "the files hold nothing that was forgotten", as_json=as_json)
-        return
-    if tombstones is not None:
-        written = call_store(lambda store: store.write_tombstones(tombstones, scope=owner))
-        _print_line({"tombstones": written.count, "file": str(written.path)}, as_json=as_json)
-        return
-    if replay is not None:
-        _replay(replay, as_json=as_json)
-        return
     named = [session is not None, fact is not None, finding is not None, before is not None, asked, retention]
-    if sum(named) > 1:
+    keeps_files = clean or tombstones is not None or replay is not None
+    if sum([*named, clean, tombstones is not None, replay is not None]) > 1:
         raise ArgumentInvalid(
-            "name one of --session, --fact, --finding, --before, --asked, --retention; without any, all is erased"
+            "name one of --session, --fact, --finding, --before, --asked, --retention, --clean, --tombstones and "
+            "--replay; without any, all is erased"
         )
+    if keeps_files:
+        _tend_files(owner, tombstones, replay, as_json=as_json)
+        return
     if any(named[:3]) or not any(named):
         owner = required_scope(user, scope)
     target = {"before": before, "asked": asked}
@@ -96,12 +92,23 @@ def forget_command(
     _forget(owner, None if retention else target, yes=yes, as_json=as_json)
 
 
-def _replay(path: Path, *, as_json: bool) -> None:
-    replayed = call_store(lambda store: store.replay_tombstones(path))
-    counts = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": replayed.is_clean}
-    _print_line(counts, as_json=as_json)
-    if not any(replayed.erased.values()):
-        print_lines("nothing changed: nothing is here that these tombstones stand for", to_errors=True)
+def _tend_files(owner: Scope | None, tombstones: Path | None, replay: Path | None, *, as_json: bool) -> None:
+    """Write the tombstones, replay them, or with neither rewrite the files of the database."""
+    if tombstones is not None:
+        written = call_store(lambda store: store.write_tombstones(tombstones, scope=owner))
+        print_pairs({"tombstones": written.count, "file": str(written.path)}, as_json=as_json)
+    elif owner is not None:
+        raise ArgumentInvalid("--clean and --replay concern the whole store: leave --user and --scope out")
+    elif replay is not None:
+        replayed = call_store(lambda store: store.replay_tombstones(replay))
+        counts = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": replayed.is_clean}
+        print_pairs(counts, as_json=as_json)
+        if not any(replayed.erased.values()):
+            print_lines("nothing changed: nothing is here that these tombstones stand for", to_errors=True)
+    else:
+        is_clean = call_store(lambda store: store.clean_files())
+        blocked = None if is_clean else "other processes use the store; try again"
+        print_result({"files_clean": is_clean}, blocked or "the files hold nothing that was forgotten", as_json=as_json)
 
 
 def _forget(owner: Scope | None, target: dict[str, Any] | None, *, yes: bool, as_json: bool) -> None:
@@ -138,16 +145,12 @@ def _receipt_text(receipt: Receipt) -> str:
     rows = dict(receipt.erased)
     facts = rows.pop("facts", 0)
     further = rows.pop("assertions", 0) - facts
-    versions = counted(further, "earlier version") if further > 0 else ""
-    erased = ", ".join(filter(None, (versions, counts_text(rows))))
+    counts = [(max(further, 0), "earlier version"), *((rows.pop(f"{noun}s", 0), noun) for noun in KNOWN_ROWS)]
+    removed = [counted(count, noun) for count, noun in (*counts, (sum(rows.values()), "row")) if count]
     return (
-        f"{receipt.scope}: {state}: {counted(facts, 'fact')}; also removed: {erased or 'nothing'}; "
+        f"{receipt.scope}: {state}: {counted(facts, 'fact')}; also removed: {', '.join(removed) or 'nothing'}; "
         f"blanked in what stays: {counts_text(dict(receipt.blanked)) or 'none'}; tombstones: {receipt.tombstones}"
     )
-
-
-def _print_line(pairs: dict[str, object], *, as_json: bool) -> None:
-    print_result(pairs, ", ".join(f"{name}: {value}" for name, value in pairs.items()), as_json=as_json)
 
 
 @app.command(name="export")
@@ -168,26 +171,19 @@ def export_command(
     `afterword import` reads it, also into another database.
     """
     owner = required_scope(user, scope) if readable else chosen_scope(user, scope)
-    with _written_file(path) as target:
+    with nullcontext() if path != STANDARD_OUTPUT else TemporaryFile("w+", encoding="utf-8") as file:
+        options: dict[str, Any] = {"even_asked": even_asked, "file": file}
         if owner is None:
-            written = call_store(lambda store: store.export(target, even_asked=even_asked))
+            written = call_store(lambda store: store.export(path, **options))
         else:
-            written = call_memory(owner, lambda memory: memory.export(target, readable=readable, even_asked=even_asked))
+            written = call_memory(owner, lambda memory: memory.export(path, readable=readable, **options))
+        if file is not None:
+            # It has no name, so that nothing is left of it if the process is killed.
+            file.seek(0)
+            copyfileobj(file, sys.stdout)
     if path != STANDARD_OUTPUT:
         unit = "facts" if readable else "lines"
         print_pairs({"file": str(written.path), unit: written.count}, as_json=as_json)
-
-
-@contextmanager
-def _written_file(path: Path) -> Iterator[Path]:
-    """Yield the file to write. What is meant for standard output is written to a private file, and then copied."""
-    if path != STANDARD_OUTPUT:
-        yield path
-        return
-    with TemporaryDirectory() as folder:
-        target = Path(folder) / "export"
-        yield target
-        sys.stdout.write(target.read_text(encoding="utf-8"))
 
 
 @app.command(name="import")
@@ -232,6 +228,8 @@ def import_command(
             state: {kind: count for kind, count in of_kind.items() if count} for state, of_kind in by_state.items()
         }
         if arrived.is_repetition:
+            if not as_json:
+                del counts["imported"]  # lines that belong to what is here already
             nothing = "every session and run is here already, or was forgotten here"
     print_pairs(counts, as_json=as_json)
     if nothing is not None:

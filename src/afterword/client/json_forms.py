@@ -241,6 +241,7 @@ def changes_json(changes: Changes) -> dict[str, Any]:
         "repeated": [fact_json(fact) for fact in changes.repeated],
         "retired": [{"fact": fact_json(old), "by": fact_json(new) if new else None} for old, new in changes.retired],
         "contested": [fact_json(fact) for fact in changes.contested],
+        "unclear": [fact_json(fact) for fact in changes.unclear],
         "hidden": changes.hidden,
     }
 
@@ -380,10 +381,17 @@ def _failed_json(session: SavedSession) -> dict[str, Any]:
     }
 
 
-def _job_json(job: JobState) -> dict[str, Any]:
+def job_outcome_json(job: JobState) -> dict[str, Any]:
+    """Return when a periodic job last ended and how, in counts: without the reasons, which may name an address."""
     return {
         "job": job.name,
+        "ended_at": iso_instant(job.ended_at),
         "last_success_at": iso_instant(job.last_success_at),
         "held_until": iso_instant(job.leased_until) if job.holder else None,
-        "failure": job.failure,
+        "counts": dict(job.counts),
+        "failures": job.failures,
     }
+
+
+def _job_json(job: JobState) -> dict[str, Any]:
+    return {**job_outcome_json(job), "failure": job.failure}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -213,14 +214,27 @@ def select(
         saved = Saved(scope, session_id, state=state, humans=humans, started_at=started_at, file_time=at)
         return Selection([saved], are_named=True)
     paths = [source] if isinstance(source, str | Path) else list(source or ())
-    # A single text that names no file or folder is the id of a recorded session.
-    is_session_id = len(paths) == 1 and isinstance(paths[0], str) and not Path(paths[0]).exists()
+    file = None if manifest is None else Path(manifest)
+    return _select_stored(paths, scope=scope, session_id=session_id, manifest=file, trust_manifest=trust_manifest)
+
+
+def _select_stored(
+    paths: Sequence[str | Path],
+    *,
+    scope: Scope | None,
+    session_id: str | None,
+    manifest: Path | None,
+    trust_manifest: bool,
+) -> Selection:
+    """Return the sessions in these files and folders, or the recorded session that is named."""
+    # A single text that names no file or folder is the id of a recorded session. `Path.exists` fails if it is long.
+    is_session_id = len(paths) == 1 and isinstance(paths[0], str) and not os.path.exists(paths[0])  # noqa: PTH110
     if (paths or manifest is not None) and (scope is None or session_id is not None or not is_session_id):
         return select_paths(
             [Path(path) for path in paths],
             session_id=session_id,
             scope=scope,
-            manifest=None if manifest is None else Path(manifest),
+            manifest=manifest,
             trust_manifest=trust_manifest,
         )
     if scope is None or (session_id is None and not paths):
@@ -326,7 +340,7 @@ async def _store_as_it_is(resources: Resources) -> AsyncIterator[Store]:
         yield await resources.store()
         return
     store = Store(resources.settings.store.url)
-    if store.path is not None and not store.path.exists():
+    if store.is_missing():
         async with Store("sqlite://") as empty:
             await empty.migrate()
             yield empty

@@ -48,10 +48,12 @@ class Resources:
         clock: Callable[[], datetime] | None = None,
         on_vectors: Callable[[RefreshResult], None] = lambda _: None,
     ) -> None:
-        self.settings, self.on_vectors = settings, on_vectors
-        self.now = clock or (lambda: datetime.now(UTC))
-        self.is_custom = any(argument is not None for argument in (store, extractor, judge, clock))
-        self.given_store, self._create = store, create
+        self.settings = settings
+        self.on_vectors = on_vectors
+        self.now: Callable[[], datetime] = clock or (lambda: datetime.now(UTC))
+        self.is_custom: bool = any(argument is not None for argument in (store, extractor, judge, clock))
+        self.given_store = store
+        self._create = create
         self._extractor, self._judge = extractor, judge
         self._opened: Store | None = None
         self._embedder: LocalEmbedder | EndpointEmbedder | None = None

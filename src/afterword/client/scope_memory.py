@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from afterword.agents.recorder import Recordable, queue_state, record_session, resume
 from afterword.client.agent_access import AgentAccess
@@ -171,8 +171,10 @@ class ScopeMemory(ScopeChanges):
         """
         return next(iter(await retain(self._resources, [self.scope], is_preview=preview)), None)
 
-    async def export(self, path: str | Path, *, readable: bool = False, even_asked: bool = False) -> ExportedFile:
-        """Write the scope to a new file of mode 0600, as of one moment.
+    async def export(
+        self, path: str | Path, *, readable: bool = False, even_asked: bool = False, file: TextIO | None = None
+    ) -> ExportedFile:
+        """Write the scope to a new file of mode 0600, as of one moment. With `file`, it is written there.
 
         It is a file for `import_`, or with `readable` the facts for people: JSON if the name ends in .json, else
         Markdown. Raises `NotFound` if nothing was ever kept, and `FileInvalid` if the file exists, or if somebody has
@@ -180,14 +182,14 @@ class ScopeMemory(ScopeChanges):
         """
         path, store = Path(path), await self._store()
         if not readable:
-            return ExportedFile(path, await export_scopes(store, path, [self.scope], even_asked=even_asked))
+            return ExportedFile(path, await export_scopes(store, path, [self.scope], even_asked=even_asked, file=file))
 
         if not await self._read(lambda transaction: scope_rows.scope_key(transaction, self.scope)):
             raise NotFound(f"nothing was ever kept for {self.scope}")
         facts = (await self.facts(status=EVERY_STATUS)).facts
         as_json = json.dumps([fact_json(fact) for fact in facts], ensure_ascii=False, indent=1) + "\n"
-        with opened_private(path) as file:
-            file.write(as_json if path.suffix == ".json" else facts_as_markdown(self.scope, facts))
+        with opened_private(path, file) as written:
+            written.write(as_json if path.suffix == ".json" else facts_as_markdown(self.scope, facts))
         return ExportedFile(path, len(facts))
 
     async def import_(self, path: str | Path, *, kind: str) -> MemoryImportResult:
@@ -205,7 +207,7 @@ class ScopeMemory(ScopeChanges):
             file_time = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         except OSError:
             raise ArgumentInvalid(f"there is no file {path}") from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ArgumentInvalid(f"{path} is no JSON") from None
         async with self._resources.extractor_and_judge() as workers:
             imported = await import_memories(

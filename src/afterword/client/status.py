@@ -20,7 +20,7 @@ from afterword.setting_sections import PrivacyOptions
 from afterword.store import costs, jobs, lookup, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
-from afterword.store.forgetting import erasure
+from afterword.store.forgetting import forgotten_statements
 from afterword.store.forgetting.forgotten_statements import read_erase_requests
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
@@ -63,7 +63,7 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
     failed = tuple(session for session in saved if session.failure)
     # The kind of a failure is its reason without what differs from session to session.
     kinds = Counter((session.failure or "").partition(":")[0] for session in failed)
-    scopes, asking = [], erasure.scopes_with_requests(transaction)
+    scopes, asking = [], forgotten_statements.scopes_with_requests(transaction)
     for scope, facts, served in _statuses_of_facts(transaction, scope_rows.read_scopes(transaction), at):
         statuses = Counter(facts)
         asked = read_erase_requests(transaction, scope) if scope in asking else ()
@@ -76,7 +76,7 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
                 contested=statuses[Status.CONTESTED],
                 pending=statuses[Status.PENDING],
                 held_runs=held.get(scope, 0),
-                to_forget=len(erasure.requested_ids(transaction, scope)) if scope in asking else 0,
+                to_forget=len(forgotten_statements.requested_ids(transaction, scope)) if scope in asking else 0,
                 pairs=0,
                 judged_pairs=0,
                 spent=total.by_scope.get(scope, Spending()),

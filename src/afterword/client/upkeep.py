@@ -6,7 +6,7 @@ import asyncio
 import gc
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 from sqlmodel import Session
 
@@ -118,10 +118,10 @@ class StoreUpkeep:
         await self._resources.refresh_vectors(None)
         return TombstoneReplay(replayed.tombstones, replayed.erased, is_clean)
 
-    async def export(self, path: str | Path, *, even_asked: bool = False) -> ExportedFile:
-        """Write the whole store to a new file of mode 0600, as of one moment; errors as `ScopeMemory.export`."""
+    async def export(self, path: str | Path, *, even_asked: bool = False, file: TextIO | None = None) -> ExportedFile:
+        """Write the whole store, as of one moment; arguments and errors as `ScopeMemory.export`."""
         store = await self._resources.store()
-        return ExportedFile(Path(path), await export_scopes(store, Path(path), None, even_asked=even_asked))
+        return ExportedFile(Path(path), await export_scopes(store, Path(path), even_asked=even_asked, file=file))
 
     async def import_(self, path: str | Path) -> ImportResult:
         """Take in a file of `export`, and return what came of it. Importing again changes nothing.

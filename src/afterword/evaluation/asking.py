@@ -49,7 +49,10 @@ _FORMATTING = re.compile(r"[*_`#>]+|^\s*[-•]\s+", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """One answer: to which question of which scenario, by which system, and how much the system was told."""
+    """One answer: to which question of which scenario, by which system, and how much the system was told.
+
+    `tokens_told` counts what the model is sent beyond the instructions and the question; the date of the day counts.
+    """
 
     scenario: str
     question: str
@@ -246,6 +249,8 @@ def _found_turns(sessions: Sequence[Session], question: str, budget_tokens: int)
         if message.role in SPOKEN
     ]
     query = " OR ".join(f'"{word}"' for word in content_words(question).split())
+    if not query:
+        return ""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE VIRTUAL TABLE turns USING fts5(words, tokenize='porter')")
         connection.executemany("INSERT INTO turns (rowid, words) VALUES (?, ?)", enumerate(turns))

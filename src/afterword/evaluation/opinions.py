@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -41,7 +42,7 @@ class Note:
 class Opinion(BaseModel):
     """What the model thinks of one note."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
 
     note: int = Field(description="The number of the note.")
     reason: str = Field(description="Why, in at most twelve words.")
@@ -53,7 +54,7 @@ class Opinion(BaseModel):
 class Opinions(BaseModel):
     """What the model answers: one opinion for each note."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
 
     opinions: list[Opinion]
 
@@ -83,10 +84,9 @@ class ModelOpinion:
     `version` is model and prompt, for example `model:gpt-4o-mini:opinion-1`.
     """
 
-    def __init__(self, client: ModelClient, *, prompt: str = OPINION) -> None:
+    def __init__(self, client: ModelClient) -> None:
         self._client = client
-        self._prompt = load_prompt(prompt)
-        self.version = f"model:{client.settings.model}:{prompt}"
+        self.version: str = f"model:{client.settings.model}:{OPINION}"
 
     async def opinions_on(self, notes: Sequence[Note]) -> tuple[list[Opinion], Usage]:
         """Return one opinion for each note, in their order. Without notes no request is sent.
@@ -99,7 +99,7 @@ class ModelOpinion:
         if not notes:
             return [], Usage()
         messages: list[Message] = [
-            {"role": "system", "content": self._prompt},
+            {"role": "system", "content": load_prompt(OPINION)},
             {"role": "user", "content": notes_block(notes)},
         ]
         answer, usage = await self._client.ask(messages, Opinions)

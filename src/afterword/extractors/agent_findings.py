@@ -168,7 +168,6 @@ def _grounded(
     _check_own_words(places, before)
     _check_said(statement, evidence, places, before)
     after_tools = any(turn.role is Role.TOOL and turn.speaker not in OWN_TOOLS for turn in before)
-    expires_at = datetime.combine(candidate.expires, time(23, 59, 59), tzinfo=UTC) if candidate.expires else None
     waits = after_tools and policy.agents_with_tools is WithTools.REVIEW
     return AgentFinding(
         id="",
@@ -178,14 +177,19 @@ def _grounded(
         topic=topic,
         statement=statement,
         said_at=said_at,
-        # A day before the finding was made cannot be meant.
-        expires_at=policy.expiry(said_at, expires_at if expires_at and expires_at > said_at else None),
+        expires_at=policy.expiry(said_at, _last_instant(candidate.expires, said_at)),
         is_advice=is_advice,
         source=_source(candidate.source, before),
         after_tools=after_tools,
         review=FindingReview.WAITING if waits else FindingReview.OPEN,
         evidence=evidence,
     )
+
+
+def _last_instant(day: date | None, said_at: datetime) -> datetime | None:
+    """Return the end of the last day that an agent named. A day before the finding was made cannot be meant."""
+    end = datetime.combine(day, time(23, 59, 59), tzinfo=UTC) if day else None
+    return end if end and end > said_at else None
 
 
 def _evidence(

@@ -30,7 +30,7 @@ class ExtractionError(AfterwordError):
 
     def __init__(self, message: str, usage: Usage | None = None) -> None:
         super().__init__(message)
-        self.usage = usage or Usage()
+        self.usage: Usage = usage or Usage()
 
 
 class AnswerInvalid(ExtractionError):

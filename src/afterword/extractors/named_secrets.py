@@ -40,7 +40,7 @@ class NamedSecrets:
     """The secrets that a model has named in one session. `refused` counts those that are not masked."""
 
     def __init__(self) -> None:
-        self.refused = 0
+        self.refused: int = 0
         self._turns_by_text: dict[str, set[int]] = {}
         self._patterns: dict[int | None, re.Pattern[str]] = {}
 

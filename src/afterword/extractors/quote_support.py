@@ -116,7 +116,7 @@ def says_no(sentence: str) -> bool:
 
 
 def takes_back(sentence: str) -> bool:
-    """Return whether a sentence denies or takes back what was said before it, or agrees to taking it back."""
+    """Return whether a sentence denies or withdraws what was said before it, or agrees to withdraw it."""
     plain = plain_text(sentence)
     return bool(_TAKEN_BACK.search(plain) or _REFUSED.search(plain) or accepts(sentence))
 
@@ -169,7 +169,7 @@ class Quoted:
 
 
 def own_words_support(value: str, own: str, pasted: str) -> bool:
-    """Return whether a person's own words support a value of which pasted words were cited too."""
+    """Return whether a person's own words support a value for which pasted words are cited as well."""
     own_words, pasted_words, value_words = (
         {word.casefold() for word in re.findall(r"\w+", composed(text))} for text in (own, pasted, value)
     )
@@ -188,9 +188,7 @@ def quote_cut_from_denial(statement: str, quotes: Iterable[tuple[str, str, str]]
 def statement_support(value: str, statement: str, others: str, quoted: Quoted) -> Support:
     """Return whether quoted words support a value, its statement, and the other texts that go with it."""
     if not content_size(value):  # as in "none"
-        sentences = f"{statement}\n{others}"
-        is_said = quoted.person.contains(value) or said_share(sentences, quoted.turns) >= _FEWEST_OF_SENTENCE
-        return Support.FULL if is_said and not unsaid_names(sentences, quoted.everybody) else Support.UNSAID
+        return _sentence_support(value, f"{statement}\n{others}", quoted)
     is_said = said_share(value, quoted.person, quoted.turns) >= FEWEST_SAID or (
         content_size(statement) >= _SHORTEST_STATEMENT
         and said_share(statement, quoted.person, quoted.turns) >= _FEWEST_OF_STATEMENT
@@ -207,6 +205,12 @@ def statement_support(value: str, statement: str, others: str, quoted: Quoted) -
         for text in others.splitlines()
     )
     return Support.FULL if is_complete and not unsaid_parts(value, statement, others, quoted) else Support.UNSAID
+
+
+def _sentence_support(value: str, sentences: str, quoted: Quoted) -> Support:
+    """Return whether quoted words support a value without words of content, by the sentences that it stands in."""
+    is_said = quoted.person.contains(value) or said_share(sentences, quoted.turns) >= _FEWEST_OF_SENTENCE
+    return Support.FULL if is_said and not unsaid_names(sentences, quoted.everybody) else Support.UNSAID
 
 
 def unsaid_parts(value: str, statement: str, others: str, quoted: Quoted) -> list[str]:

@@ -85,7 +85,6 @@ _DATE = re.compile(
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _NUMBER = re.compile(r"\d+(?:[ ,.'\u202f]\d{3})*(?!\d)(?:[.,]\d+)?|\d+")
 _CAPITALISED = r"[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w'-]+"
-_LETTERS = re.compile(r"[^\W\d_]+")
 _PARTICLE = (
     "of |the |de |del |della |dei |di |da |do |du |des |la |le |les |el |van |von |der |den |zu |zum |zur |am |& "
 )

@@ -113,7 +113,7 @@ def _other_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str]:
 
 
 def is_cleared(earlier: Assertion, later: Assertion) -> bool:
-    """Return whether the later assertion takes back all about the earlier one's subject. Then no judge is needed."""
+    """Return whether the later assertion withdraws all about the earlier one's subject. Then no judge is needed."""
     takes_all = later.act is not SpeechAct.STATE and later.attribute == EVERYTHING and not later.value
     return takes_all and earlier.act is SpeechAct.STATE and folded(earlier.subject) == folded(later.subject)
 

@@ -206,7 +206,9 @@ class OracleExtractor:
     ) -> None:
         self.windows: list[Window] = []
         self.rejections: list[Rejection] = []
-        self._answers, self._mend, self.version = answers, mend, version
+        self._answers = answers
+        self._mend = mend
+        self.version = version
 
     async def extract(self, window: Window) -> Extraction:
         """Return the prepared candidates whose text stands in a turn of the window, in the order they were given."""

@@ -131,7 +131,7 @@ def subject_key(kind: Kind, subject: str, said_at: datetime) -> tuple[Any, ...]:
 
 
 def subject_group(kind: Kind, subject: str) -> tuple[Any, ...]:
-    """Return the part of the sort key that facts of one kind and subject have in common."""
+    """Return the first part of the sort key. It is the same for all facts of one kind about one subject."""
     return _KINDS[kind], subject != OWNER, subject.lower()
 
 
@@ -159,7 +159,7 @@ class FactFilter:
         return self.is_about(fact.scope, fact.subject, fact.may_be)
 
     def is_about(self, scope: Scope, subject: str, may_be: Iterable[str]) -> bool:
-        """Whether a fact of a scope with this subject, which may be these people, is about whom the filter names."""
+        """Whether the filter names this subject of a fact, or one of the people that the subject `may_be`."""
         if self.about is None:
             return True
         names = (subject, *may_be, *((scope.id,) if subject == OWNER else ()))

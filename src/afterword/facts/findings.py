@@ -16,7 +16,7 @@ from afterword.facts.words import folded, terms
 
 EVERY_AGENT = "*"
 """Stands for all agents among the agents whose findings are kept."""
-DAYS = 90
+DAYS, MOST_DAYS = 90, 36_500
 LONGEST_STATEMENT, LONGEST_TOPIC, LONGEST_SOURCE = 400, 60, 300
 MOST_PER_SESSION = 40
 """How many findings are kept of one session."""
@@ -75,7 +75,8 @@ class FindingPolicy:
 
     def expiry(self, said_at: datetime, last_at: datetime | None = None) -> datetime:
         """Return when a finding expires; never later than `last_at`, the end that the agent named."""
-        usual = said_at + timedelta(days=self.days)
+        # Earlier versions stored days without an upper bound, and also "not a number".
+        usual = said_at + timedelta(days=self.days if 0 < self.days <= MOST_DAYS else MOST_DAYS)
         return usual if last_at is None else min(usual, last_at)
 
     def as_json(self) -> dict[str, Any]:

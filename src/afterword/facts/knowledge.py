@@ -39,10 +39,14 @@ class Knowledge:
         ids_by_session: PersistentMap[str, Sequence[str]],
         last_said_at: datetime | None,
     ) -> None:
-        self.revision, self.by_id, self.verdicts_by_id = revision, by_id, verdicts_by_id
-        self.ids_by_subject, self.ids_by_session, self.last_said_at = ids_by_subject, ids_by_session, last_said_at
+        self.revision = revision
+        self.by_id = by_id
+        self.verdicts_by_id = verdicts_by_id
+        self.ids_by_subject = ids_by_subject
+        self.ids_by_session = ids_by_session
+        self.last_said_at = last_said_at
         self.replacement_starts: PersistentMap[str, tuple[datetime, ...]] = PersistentMap({})
-        self.names = SubjectNames({}, ())
+        self.names: SubjectNames = SubjectNames({}, ())
         self._joins: Mapping[tuple[str, str], LabelPair] = {}
         self._make_index: Callable[[], StatementIndex] | None = None
         self._renames: Mapping[str, LabelPair] = {}
@@ -225,7 +229,7 @@ class Knowledge:
     def _renames_of(self, ids: Iterable[str]) -> dict[str, LabelPair]:
         """Return the former and the new name of each of these statements that renames its subject.
 
-        A renaming that was taken back or corrected does not count.
+        A renaming that was withdrawn or corrected does not count.
         """
         labels = {id_: renamed_labels(self.by_id[id_]) for id_ in ids if id_ in self.by_id}
         return {id_: pair for id_, pair in labels.items() if pair is not None and not self._is_renaming_undone(id_)}

@@ -119,12 +119,12 @@ class IndexedStatement:
 
     @property
     def is_vague(self) -> bool:
-        """Whether it may take back any statement about its subject."""
+        """Whether it may withdraw any statement about its subject."""
         return self.said.act is SpeechAct.ERASE or (self.said.act is not SpeechAct.STATE and self.words.names_little)
 
     @property
     def is_clearing(self) -> bool:
-        """Whether it takes back everything about its subject."""
+        """Whether it withdraws everything about its subject."""
         return self.said.act is not SpeechAct.STATE and self.said.attribute == EVERYTHING and not self.said.value
 
     @property
@@ -164,7 +164,9 @@ class StatementIndex:
         orders: PersistentMap[str, Order],
         ids: PersistentMap[Hashable, Sequence[str]],
     ) -> None:
-        self.by_id, self._orders, self._ids = by_id, orders, ids
+        self.by_id = by_id
+        self._orders = orders
+        self._ids = ids
         self._sorted: dict[Hashable, Ordered] = {}
         self._slots: dict[tuple[str, str], dict[Hashable, Ordered]] = {}
 

@@ -6,9 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from afterword.facts.assertions import OWNER, PERSON, Assertion, Authority, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import ScopeKind
 from afterword.facts.similarity import is_compared
 from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.words import folded, plain_words, terms
@@ -25,8 +27,12 @@ _QUALIFIERS = (
     "Old New Upper Lower Great Little North South East West Saint St San Santa Mount Alt Alte Neu Neue".split()
 )
 """Words that make another name of the name after them."""
-_NO_LONGER_BEFORE = r"(?<![\w-])" + "".join(rf"(?<!\b(?-i:{word}) )" for word in _QUALIFIERS)
-_NO_LONGER_AFTER = r"(?!\w|-\w| & | (?-i:[A-ZÀ-ÖØ-Þ]))"
+_FORMERLY = "former formerly previously früher ehemals vormals antes ancien anciennement già voorheen".split()
+"""Words that say of the name after them that it holds no more."""
+_NO_LONGER_BEFORE = r"(?<![\w@/.-])" + "".join(
+    rf"(?<!\b{word} )" for word in (*(f"(?-i:{qualifier})" for qualifier in _QUALIFIERS), *_FORMERLY)
+)
+_NO_LONGER_AFTER = r"(?!\w|[-./@_]\w| & | (?-i:[A-ZÀ-ÖØ-Þ]))"
 """What may not follow a name. A name is not replaced in a longer one: "Max" is not "Max Weber"."""
 
 
@@ -78,7 +84,8 @@ def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
 
     The owner gets no other name by a verdict alone: the statement about the owner, or its quotes, must contain it, or
     the two statements must speak of the same thing in the same words. If the owner spoke later, a name in the value of
-    the other statement will do. A person's verdict may join them without such words.
+    the other statement will do. What fulfils a search or a wish of the owner may have its words as the whole value. A
+    person's verdict may join them without such words.
     """
     earlier, later = by_id[verdict.earlier_id], by_id[verdict.later_id]
     is_owner = folded(earlier.subject) == OWNER, folded(later.subject) == OWNER
@@ -88,7 +95,18 @@ def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
     said = {*_words(owner.statement), *(word for cited in owner.evidence for word in _words(cited.quote))}
     names = {folded(word) for word in plain_words(other.value) if word[0].isupper()}
     is_named = said.issuperset(_words(other.subject)) or (owner is later and not said.isdisjoint(names))
-    return is_named or share_topic(earlier, later)
+    fulfils = verdict.relation is Relation.CHANGES and owner is earlier and _stands_in(other.value, owner.statement)
+    return is_named or fulfils or share_topic(earlier, later)
+
+
+def _stands_in(value: str, sentence: str) -> bool:
+    stems = {*terms(value)}
+    return bool(stems) and stems.issubset(terms(sentence))
+
+
+def _is_scope_itself(said: Assertion) -> bool:
+    """Whether a statement is about the team, project or agent whose memory it is in: of that there is only one."""
+    return said.scope.kind is not ScopeKind.USER and folded(said.subject) == folded(said.scope.id)
 
 
 def _words(text: str) -> list[str]:
@@ -107,7 +125,7 @@ class SubjectNames:
         self._parents: dict[str, str] = {}
         joins = list(joins)
         self._join(pair for pair in joins if not any(map(_is_bare, pair)))
-        self.ambiguous = self._ambiguous()
+        self.ambiguous: dict[str, set[str]] = self._ambiguous()
         self._join(pair for pair in joins if any(map(_is_bare, pair)) and not self.ambiguous.keys() & set(pair))
 
     def canonical(self, label: str) -> str:
@@ -161,7 +179,7 @@ class Subjects:
         self._parted: dict[str, set[str]] = defaultdict(set)
         for verdict in verdicts:
             for id_, other_id in ((verdict.earlier_id, verdict.later_id), (verdict.later_id, verdict.earlier_id)):
-                if verdict.parts_subjects:
+                if verdict.parts_subjects and not _is_scope_itself(by_id[id_]):
                     self._parted[id_].add(other_id)
                 if verdict.joins_subjects and _may_join(verdict, by_id):
                     self._joined[id_].add(folded(by_id[other_id].subject))
@@ -215,12 +233,15 @@ class CurrentNames:
     spellings: Mapping[str, str]
 
     def told(self, fact: Fact) -> Fact:
-        """Return the fact under the names that hold now. The fact that tells of a renaming keeps the former name."""
+        """Return the fact under the names that hold now.
+
+        The fact that tells of a renaming keeps the former name, and so does one whose sentence has the new name too.
+        """
         names = self.by_former
         own = folded(fact.former_name) if fact.former_name else None
         texts = [fact.statement, fact.value, fact.limited_to or "", fact.outcome or ""]
         for former in sorted(names, key=len, reverse=True):
-            if former != own:
+            if former != own and not _has_new_words(fact.statement, former, names[former]):
                 # A text about the subject itself may write its name as it likes.
                 spelling = former if folded(fact.subject) == former else self.spellings[former]
                 texts = [_renamed(text, former, spelling, names[former]) for text in texts]
@@ -250,14 +271,19 @@ class CurrentNames:
         return " ".join([query, *dict.fromkeys(others)])
 
 
-def current_names(facts: Iterable[Fact]) -> CurrentNames:
-    """Return the names that hold now, as the facts that tell of renamings say. Later ones win."""
+def current_names(facts: Iterable[Fact], at: datetime) -> CurrentNames:
+    """Return the names that hold at `at`, as the facts that tell of renamings say. Later ones win.
+
+    A new name that is only announced does not hold yet.
+    """
     names: dict[str, str] = {}
     spellings: dict[str, str] = {}
-    has_held = (
-        fact for fact in facts if fact.is_served or (fact.status in _FORMER_STATUSES and fact.valid_from is not None)
+    began = (
+        fact
+        for fact in facts
+        if (fact.is_served or fact.status in _FORMER_STATUSES) and fact.valid_from is not None and fact.valid_from <= at
     )
-    renaming = (fact for fact in has_held if fact.former_name is not None)
+    renaming = (fact for fact in began if fact.former_name is not None)
     for fact in sorted(renaming, key=lambda fact: (fact.said_at, fact.id)):
         former = folded(fact.former_name or "")
         for earlier in [earlier for earlier, name in names.items() if folded(name) == former]:
@@ -267,9 +293,9 @@ def current_names(facts: Iterable[Fact]) -> CurrentNames:
     return CurrentNames(names, spellings)
 
 
-def told_under_current_names(facts: Sequence[Fact]) -> list[Fact]:
-    """Return all facts of a scope under the names that hold now."""
-    names = current_names(facts)
+def told_under_current_names(facts: Sequence[Fact], at: datetime) -> list[Fact]:
+    """Return all facts of a scope, as they are at `at`, under the names that hold then."""
+    names = current_names(facts, at)
     return list(map(names.told, facts)) if names.by_former else list(facts)
 
 
@@ -285,6 +311,12 @@ def _renamed(text: str, former: str, spelling: str, name: str) -> str:
         return written[0] if is_common_word else name
 
     return re.sub(rf"{_NO_LONGER_BEFORE}{spaced}{_NO_LONGER_AFTER}", replacement, text, flags=re.IGNORECASE)
+
+
+def _has_new_words(text: str, former: str, name: str) -> bool:
+    """Whether a text has the words that a new name has and the former one lacks."""
+    new_words = {*_words(name)}.difference(_words(former))
+    return bool(new_words) and new_words.issubset(_words(text))
 
 
 def _padded(text: str) -> str:

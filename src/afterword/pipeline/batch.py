@@ -32,7 +32,7 @@ from afterword.store.limits import Retries
 from afterword.store.sessions import Progress
 from afterword.telemetry import Count, Stage, count
 
-logger = telemetry.logs(__name__)
+_log = telemetry.logs(__name__)
 
 AHEAD = 4
 """How many sessions of one scope are extracted at once. Each waits for the one before it to be stored."""
@@ -168,9 +168,9 @@ class _Batch:
         if not isinstance(ended, Exception):
             raise ended  # it was cancelled
         mark = telemetry.scope_mark(saved.scope)
-        logger.warning("session %s of %s failed (%s)", saved.session_id, mark, type(ended).__name__)
+        _log.warning("session %s of %s failed (%s)", saved.session_id, mark, type(ended).__name__)
         # The traceback may hold a user's words, so it is logged for debugging only.
-        logger.debug("where it failed", exc_info=ended)
+        _log.debug("where it failed", exc_info=ended)
         count(Count.SESSIONS, result="failed")
         return await self._failed(saved, f"{type(ended).__name__}: a fault of afterword, please report it", begun_at)
 
@@ -187,10 +187,10 @@ class _Batch:
             if await self.store.write(work) is Progress.SET_ASIDE:
                 count(Count.SESSIONS, result="set aside")
                 mark = telemetry.scope_mark(saved.scope)
-                logger.warning("session %s of %s is set aside; see `afterword status`", saved.session_id, mark)
+                _log.warning("session %s of %s is set aside; see `afterword status`", saved.session_id, mark)
         except StoreError as error:
             mark = telemetry.scope_mark(saved.scope)
-            logger.warning("the failure of a session of %s was not kept (%s)", mark, type(error).__name__)
+            _log.warning("the failure of a session of %s was not kept (%s)", mark, type(error).__name__)
         return Failure(saved.scope, saved.session_id, reason)
 
 

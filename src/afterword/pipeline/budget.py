@@ -30,7 +30,7 @@ from afterword.store.costs import CallStatus, Spending
 from afterword.store.database.engine import Store
 from afterword.telemetry import Count, count
 
-logger = telemetry.logs(__name__)
+_log = telemetry.logs(__name__)
 
 AT_ONCE = 8
 """How many requests of one tracker are open at once by default."""
@@ -79,8 +79,8 @@ class CostTracker:
     def __init__(
         self, budget: Budget | None = None, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self.budget = budget or Budget()
-        self.spent = Spending()
+        self.budget: Budget = budget or Budget()
+        self.spent: Spending = Spending()
         self.reached: str | None = None
         self._prices = shipped_prices() if self.budget.prices is None else self.budget.prices
         self._clock = clock
@@ -211,8 +211,11 @@ class Account:
     def __init__(
         self, tracker: CostTracker, store: Store, scope: Scope, source: str, purpose: str | None = None
     ) -> None:
-        self.tracker, self.store = tracker, store
-        self.scope, self.source, self.purpose = scope, source, purpose
+        self.tracker = tracker
+        self.store = store
+        self.scope = scope
+        self.source = source
+        self.purpose = purpose
         self.entries: list[int] = []
         self._timer: asyncio.Timeout | None = None
         self._waits = 0
@@ -287,7 +290,7 @@ async def _settle(store: Store, entry: int, spent: Spending, *, is_answered: boo
         await store.write(lambda transaction: costs.settle_spending(transaction, entry, spent, status), lasting=False)
     except StoreError as error:
         # The answer is paid for, so it is returned all the same. The store keeps the reserved cost.
-        logger.warning("the cost of a request was not stored (%s)", type(error).__name__)
+        _log.warning("the cost of a request was not stored (%s)", type(error).__name__)
 
 
 def _count_usage(spent: Spending, model: str) -> None:

@@ -38,7 +38,7 @@ from afterword.store.proposals import Proposal, read_verdicts
 from afterword.store.scope_rows import Policy
 from afterword.telemetry import Stage
 
-logger = telemetry.logs(__name__)
+_log = telemetry.logs(__name__)
 
 CALLS = 25
 """The most calls of the judge that one consolidation makes. The remaining pairs wait for the next one."""
@@ -186,7 +186,7 @@ async def compare_again(store: Store, scopes: Iterable[Scope], judge: Judge) -> 
         try:
             await consolidate_scope(store, scope, judge=judge)
         except AfterwordError as error:  # the facts are erased; open pairs wait for the next consolidation
-            logger.warning("%s could not be compared anew (%s)", telemetry.scope_mark(scope), type(error).__name__)
+            _log.warning("%s could not be compared anew (%s)", telemetry.scope_mark(scope), type(error).__name__)
 
 
 async def erase_and_compare(

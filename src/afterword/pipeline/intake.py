@@ -19,6 +19,7 @@ from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.transcript_assembly import date_turns, localise_turns, unite_readings
 from afterword.extractors.windows import cut_windows, window_key
 from afterword.facts.assertions import Assertion
+from afterword.facts.findings import FindingPolicy
 from afterword.facts.local_time import in_zone
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn, find_owners
@@ -27,6 +28,7 @@ from afterword.privacy.policy import with_privacy_counts
 from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
+from afterword.store.findings.held_findings import finding_policy_of
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.telemetry import Stage
@@ -37,8 +39,9 @@ class Saved:
     """A session to process: a file at `path`, or the parsed `state` (or a function that returns it).
 
     `humans` are names known to be people. A time without an offset is a local time of the scope. `file_time` counts as
-    a guess: it never retires a fact. With `reread` no file is needed: the turns in the store are read again, for
-    example by a better extractor. A session that is `off_the_record` is not read at all.
+    a guess: it never retires a fact. No symbolic link may lead out of `folder`, in which the file lies. With `reread`
+    no file is needed: the turns in the store are read again, for example by a better extractor. A session that is
+    `off_the_record` is not read at all.
     """
 
     scope: Scope
@@ -51,6 +54,7 @@ class Saved:
     file_time: datetime | None = None
     reread: bool = False
     off_the_record: bool = False
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class StoredSession:
     `turns` are those of the last reading, `last_keys` the windows of the last run (None without a run), `readings` the
     statements of every window ever read, and `state` the saved state now. `forgotten` recognises content of the session
     that must not be stored again. While the scope `is_paused`, nothing of the session is stored. `zone` is for
-    times without an offset.
+    times without an offset, and `findings` says whose findings the scope keeps.
     """
 
     revision: int
@@ -73,6 +77,7 @@ class StoredSession:
     forgotten: Forgotten
     is_paused: bool
     zone: tzinfo
+    findings: FindingPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ async def prepare_session(store: Store, saved: Saved, version: str) -> PreparedS
 
     Raises a `ReadError` if the state cannot be read, and `SourceInvalid` if the session has no times.
     """
-    stored = await store.read(partial(_read_stored, saved, store.zone))
+    stored = await store.read(partial(_read_stored, saved, store))
     transcript, masked_texts = _joined_transcript(store, saved, stored)
     owners = find_owners(transcript.humans, transcript.assumed, saved.scope)
     prepared = _in_windows(PreparedSession(stored, transcript, owners, (), (), masked_texts), version)
@@ -140,7 +145,7 @@ def refresh_prepared(saved: Saved, prepared: PreparedSession, transaction: Sessi
     return replace(prepared, stored=current)
 
 
-def _read_stored(saved: Saved, default_zone: tzinfo, transaction: Session) -> StoredSession:
+def _read_stored(saved: Saved, store: Store, transaction: Session) -> StoredSession:
     scope, session_id = saved.scope, saved.session_id
     fields = _changing_fields(saved, transaction)
     state = saved.state
@@ -152,7 +157,8 @@ def _read_stored(saved: Saved, default_zone: tzinfo, transaction: Session) -> St
         readings=ledger.read_windows(transaction, scope, ledger.session_source(session_id)),
         state_saved_at=sessions.state_saved_at(transaction, scope, session_id) if fields["row"] else None,
         state=state() if callable(state) else state,
-        zone=scope_rows.zone_of(transaction, scope, default_zone),
+        zone=scope_rows.zone_of(transaction, scope, store.zone),
+        findings=finding_policy_of(transaction, scope, store.privacy),
     )
 
 
@@ -176,7 +182,7 @@ def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> tup
         return with_privacy_counts(localise_turns(sessions.stored_transcript(before, row), zone)), {}
     humans = (*saved.humans, *(row.humans if row else ()))
     fresh = (
-        read_file(saved.path, humans=humans, privacy=privacy, zone=zone)
+        read_file(saved.path, folder=saved.folder, humans=humans, privacy=privacy, zone=zone)
         if saved.path
         else read_state(stored.state, humans=humans, privacy=privacy, zone=zone)
     )

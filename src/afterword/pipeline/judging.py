@@ -55,8 +55,8 @@ class PairJudging:
     def __init__(self, store: Store, scope: Scope, judge: Judge) -> None:
         self._privacy, self._scope, self._judge = store.privacy, scope, judge
         self._verdicts: dict[tuple[str, str], Verdict] = {}
-        self.usage = Usage()
-        self.pairs_a_statement = pairs_a_statement(judge)
+        self.usage: Usage = Usage()
+        self.pairs_a_statement: int | None = pairs_a_statement(judge)
 
     def prepare(self, transaction: Session, known: Knowledge, pairs: Sequence[Pair]) -> PairsToJudge:
         """Return the pairs that may be judged, with the stored verdicts on them.

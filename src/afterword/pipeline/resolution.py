@@ -120,8 +120,8 @@ def _required_partners(
 ) -> list[IndexedStatement]:
     """Return the statements that must be judged with this one, in the order of saying.
 
-    Statements that `count` changes have already replaced are left out. The retraction `ignored_id` withdraws none of
-    these changes.
+    A statement that was replaced `count` times already is left out. The retraction `ignored_id` counts as if it had
+    withdrawn none of these replacements.
     """
     near = list(known.index.near(statement))
     retractions = [each for each in (*near, statement) if each.said.act is not SpeechAct.STATE]
@@ -137,7 +137,7 @@ def _required_partners(
 def _newly_required(
     retraction: IndexedStatement, known: Knowledge, count: int
 ) -> Iterable[tuple[IndexedStatement, IndexedStatement]]:
-    """Yield the pairs that must be judged since a retraction may withdraw a replacement of their earlier statement."""
+    """Yield the pairs that must be judged because a retraction may withdraw what replaced their earlier statement."""
     if retraction.said.act is SpeechAct.STATE:
         return
     for earlier in known.index.near(retraction):
@@ -294,6 +294,7 @@ def _named(sentence: str) -> frozenset[str]:
 class Changes:
     """What a run changes at an instant: facts learned, repeated, contested, and (retired fact, its successor or None).
 
+    `unclear` are the facts of which it is not known any more, or not yet, which of several people they are about.
     `hidden` counts facts that somebody asked to erase: their words are not shown here either. `unnamed` counts the
     facts of other sessions that are ended or hidden although nobody named them.
     """
@@ -302,6 +303,7 @@ class Changes:
     repeated: tuple[Fact, ...] = ()
     retired: tuple[tuple[Fact, Fact | None], ...] = ()
     contested: tuple[Fact, ...] = ()
+    unclear: tuple[Fact, ...] = ()
     hidden: int = 0
     unnamed: UnnamedRemovals = field(default_factory=UnnamedRemovals)
 
@@ -315,12 +317,14 @@ def compare_facts(before: Sequence[Fact], after: Sequence[Fact]) -> Changes:
         learned=tuple(fact for old, fact in pairs if old is None),
         repeated=tuple(fact for old, fact in pairs if old and set(fact.assertion_ids) - set(old.assertion_ids)),
         retired=tuple((fact, new_by_id.get(fact.retired_by or "")) for old, fact in pairs if _is_retired(old, fact)),
-        contested=tuple(
-            fact
-            for old, fact in pairs
-            if fact.status is Status.CONTESTED and not (old and old.status is Status.CONTESTED)
-        ),
+        contested=_newly(Status.CONTESTED, pairs),
+        unclear=_newly(Status.PENDING, pairs),
     )
+
+
+def _newly(status: Status, pairs: Sequence[tuple[Fact | None, Fact]]) -> tuple[Fact, ...]:
+    """Return the facts that have the status now and did not have it before."""
+    return tuple(fact for old, fact in pairs if fact.status is status and not (old and old.status is status))
 
 
 def changes_between(before: Knowledge, after: Knowledge, ids: Collection[str], now: datetime) -> Changes:

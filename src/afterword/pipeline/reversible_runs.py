@@ -1,4 +1,4 @@
-"""Runs that can be taken back: undoing and redoing a run, and merging or renaming scopes.
+"""Runs that can be undone: undoing and redoing a run, and merging or renaming scopes.
 
 A run is undone as if it had never been applied, and redone as if it had never been undone. After a merge, what one
 scope knows counts in another, as one run.
@@ -21,6 +21,7 @@ from afterword.pipeline.consolidation import verdicts_proposal
 from afterword.pipeline.judging import pair_ids
 from afterword.pipeline.resolution import comparison_partners, required_pairs
 from afterword.store import ledger, lookup, reviews, runs
+from afterword.store.access.keys import opens_scope
 from afterword.store.database.engine import Store
 from afterword.store.merging import moves
 from afterword.store.proposals import Proposal, RunEffect, effect_between, read_proposal, read_verdicts
@@ -134,6 +135,8 @@ async def merge_scopes(
         at = clock()
         if is_rename and scope_key(transaction, into):
             raise StateConflict(f"{into} exists already; merge {scope} into it instead")
+        if is_rename and opens_scope(transaction, into):
+            raise StateConflict(f"a key opens {into} already, and would open {scope}; revoke it first")
         facts_before = lookup.read_facts(transaction, into, at=at)
         moved = moves.move_everything(transaction, scope, into)
         known = lookup.read_knowledge(transaction, into)

@@ -114,7 +114,9 @@ async def process_session(
                 async with account.time_limit():
                     outcome = await processing.run()
             if apply and outcome.transcript.turns:
-                await keep_findings(store, outcome, extractor=extractor, tracker=account.tracker, clock=clock)
+                await keep_findings(
+                    store, outcome, processing.finding_policy, extractor=extractor, tracker=account.tracker, clock=clock
+                )
         record_outcome(outcome)
         return outcome
 
@@ -139,6 +141,7 @@ class _Processing:
         self.judging = PairJudging(store, saved.scope, judge)
         self.extracted: dict[str, WindowReading] = {}
         self.forgotten_size = 0
+        self.finding_policy = store.privacy.findings
         self.tries = 0
 
     @property
@@ -163,6 +166,7 @@ class _Processing:
             await self.store.write(lambda transaction: count_session_not_kept(transaction, self.saved.scope))
             nothing = Transcript((), layout=PAUSED, skipped={PAUSED: 1})
             return SessionOutcome(self.saved.scope, self.saved.session_id, None, nothing, ())
+        self.finding_policy = prepared.stored.findings
         self._record_queue_age(prepared.stored)
         # The last run may have been undone: the same windows still hold nothing new.
         is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread

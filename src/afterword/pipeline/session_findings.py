@@ -31,7 +31,6 @@ from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.findings.finding_rows import finding_id, findings_source, is_finding_forgotten
-from afterword.store.findings.held_findings import finding_policy_of
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import Proposal, WindowReading, read_window_findings
@@ -45,6 +44,7 @@ PURPOSE = "findings"
 async def keep_findings(
     store: Store,
     outcome: SessionOutcome,
+    policy: FindingPolicy,
     *,
     extractor: object,
     tracker: CostTracker,
@@ -52,14 +52,13 @@ async def keep_findings(
 ) -> int | None:
     """Store what agents found in a processed session, and return the run; None if there is nothing new.
 
-    Nothing is asked if the scope keeps no findings of agents that speak in the session, or if the extractor cannot
-    find any. Windows that were read before cost no call. Raises an `ExtractionError` if there was no answer and
-    `BudgetReached`: the session then waits again.
+    Nothing is asked if by the `policy` the scope keeps no findings of agents that speak in the session, or if the
+    extractor cannot find any. Windows that were read before cost no call. Raises an `ExtractionError` if there was no
+    answer, and `BudgetReached`: the session then waits again.
     """
     if not isinstance(extractor, FindingsExtractor):
         return None
     scope, session_id, transcript = outcome.scope, outcome.session_id, outcome.transcript
-    policy = await store.read(lambda transaction: finding_policy_of(transaction, scope, store.privacy))
     agents = _agents(transcript, policy)
     if not agents:
         return None

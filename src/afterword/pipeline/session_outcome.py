@@ -17,7 +17,7 @@ from afterword.pipeline.resolution import Changes
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.telemetry import Count, count, note
 
-logger = telemetry.logs(__name__)
+_log = telemetry.logs(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def counting_failures() -> Iterator[None]:
         raise
     except AfterwordError as error:
         count(Count.SESSIONS, result="failed")
-        logger.info("session failed (%s)", type(error).__name__)
+        _log.info("session failed (%s)", type(error).__name__)
         raise
 
 
@@ -83,4 +83,4 @@ def record_outcome(outcome: SessionOutcome) -> None:
     note(result=name, run_id=outcome.run_id, turns=outcome.turns, unjudged=outcome.unjudged, splits=outcome.splits)
     note(calls=usage.calls, input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens)
     count(Count.SESSIONS, result=name)
-    logger.info("session %s", name)
+    _log.info("session %s", name)

@@ -19,7 +19,7 @@ from afterword.store.database.engine import Store
 from afterword.store.reading import scope_vectors
 from afterword.store.reading.scope_vectors import BATCH, refresh_vectors
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 PAUSE_S = 1.0
 """How long a running process waits before it makes vectors: sessions come in bursts."""
@@ -54,8 +54,13 @@ class VectorRefresher:
         stop: Callable[[], str | None] = lambda: None,
         pause_s: float = PAUSE_S,
     ) -> None:
-        self.store, self.embedder, self.new_tracker = store, embedder, new_tracker
-        self.batch, self.clock, self.stop, self.pause_s = batch, clock or Clock(), stop, pause_s
+        self.store = store
+        self.embedder = embedder
+        self.new_tracker = new_tracker
+        self.batch = batch
+        self.clock: Clock = clock or Clock()
+        self.stop = stop
+        self.pause_s = pause_s
         self._pending_scopes: dict[Scope, None] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -110,7 +115,7 @@ class VectorRefresher:
             scopes, self._pending_scopes = list(self._pending_scopes), {}
             result = await self.refresh(scopes)
             if result.error is not None:
-                logger.warning("vectors of %d memories are left for later: %s", result.left, result.error)
+                _log.warning("vectors of %d memories are left for later: %s", result.left, result.error)
 
     async def _refresh(self, scope: Scope, tracker: CostTracker, at: datetime, on_made: Callable[[int], None]) -> None:
         with Account(tracker, self.store, scope, PURPOSE, PURPOSE).open():

@@ -52,9 +52,9 @@ class WindowReader:
     """
 
     def __init__(self, extractor: Extractor, *, is_masking: bool = True) -> None:
-        self.named = NamedSecrets()
-        self.splits = 0
-        self.usage = Usage()
+        self.named: NamedSecrets = NamedSecrets()
+        self.splits: int = 0
+        self.usage: Usage = Usage()
         self._extractor, self._is_masking = extractor, is_masking
         self._answered: dict[int, list[_Answered]] = {}
 

@@ -68,7 +68,7 @@ class Masking:
     """
 
     def __init__(self, kinds: Collection[str] = ALL, *, thorough: bool = False) -> None:
-        self.kinds = frozenset(kinds)
+        self.kinds: frozenset[str] = frozenset(kinds)
         self.counts: Counter[str] = Counter()
         self._thorough = thorough
         self._known: dict[str, Secret] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from afterword.privacy import secret_numbers as numbers
 from afterword.privacy.secret_cues import (
     CODE_WORD,
+    DEVICE,
     IS,
     NO_SECRET_CODE,
     ONE_TIME,
@@ -31,7 +32,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "pin",
         Secret.CODE,
-        rf"(?<![\w-])(?:(?:sim|bank|card|debit|phone|giro|ec)[ -]{{1,2}})?pin(?:[ -]?(?:code|number|nummer))?(?P<link>\s{{0,2}}(?:{IS}|to|:)\s{{0,2}}|[\"']\s?:\s?[\"']?|\s)"
+        rf"(?<![\w-])(?:(?:sim|bank|card|debit|phone|giro|ec)[ -]{{1,2}})?pin(?:[ -]?(?:code|number|nummer))?(?P<link>\s{{0,2}}(?:{IS}|to|:|\?)\s{{0,2}}|[\"']\s?:\s?[\"']?|\s)"
         r"(?P<value>\d(?:[ -]?\d){3,7}+)(?![\w-]|[.:,/]\d)",
         ("pin",),
         numbers.check_pin,
@@ -120,7 +121,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     SentencePattern(
         "number that opens a door",
         Secret.CODE,
-        (rf"\b{OPENING}\b", rf"(?<![\w-]){PLACE}\b"),
+        (rf"\b{OPENING}\b", rf"(?<![\w-])(?:{PLACE}|{DEVICE}|lock)\b"),
         rf"\b(?:with|mit|con|avec|com|met)\s(?:the\s|dem\s)?(?:code\s|pin\s)?{_CODE_VALUE}{_AFTER_NUMBER}",
         (" with ", " mit ", " con ", " avec ", " com ", " met "),
         numbers.check_sentence_code,
@@ -135,14 +136,14 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "combination of a lock",
         Secret.CODE,
-        rf"\b(?:combination|combo|kombination|combinaci[óo]n|combinaison|combinazione|combinação|combinatie)\b(?:[^.!?;\n]{{0,30}}?)\s{IS}:?\s{{1,2}}(?P<value>\d{{1,4}}(?:[ -]\d{{1,4}}){{1,5}}+)",
-        ("comb", "komb"),
+        rf"\b(?:combination|combo|kombination|combinaci[óo]n|combinaison|combinazione|combinação|combinatie|(?:pad)?lock(?=\s(?:\w+\s){{0,2}}set to))\b(?:[^.!?;\n]{{0,30}}?)\s{IS}:?\s{{1,2}}(?P<value>\d{{1,4}}(?:[ -]\d{{1,4}}){{1,5}}+|\d{{3,8}})(?![\w%°])",
+        ("comb", "komb", "lock"),
         any_value,
     ),
     Pattern(
         "security code of a card",
         Secret.CODE,
-        r"(?<![\w-])(?:cvc2?|cvv2?|csc|cid|security code|prüfziffer|kartenprüfnummer)(?:\s(?:is|code|number|ist|es|est|è|é))?\W{1,3}(?P<value>\d{3,4})(?![\w-]|[.:,/]\d)",
+        r"(?<![\w-])(?:cvc2?|cvv2?|csc|cid|security code|prüfziffer|kartenprüfnummer)(?:\s(?:on|at|auf|en|sur|sul|op|no)\s[^.!?\n\d]{1,25}?)?(?:\s(?:is|code|number|ist|es|est|è|é))?\W{1,3}(?P<value>\d{3,4})(?![\w-]|[.:,/]\d)",
         ("cvc", "cvv", "csc", "cid", "security code", "prüf"),
         any_value,
     ),

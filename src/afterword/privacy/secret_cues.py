@@ -27,7 +27,7 @@ PASSWORD = _any_of(
 )
 """Words that mean a password and little else."""
 
-WEAK_PASSWORD = r"(?:clave|ww|log-?in|creds?|credentials?|zugangsdaten|identifiants|credenciales|credenciais|credenziali|inloggegevens|geheimwort|chiave|chave)"
+WEAK_PASSWORD = r"(?:(?<!boarding )(?<!bus )(?<!day )(?<!ski )pass(?!\s?[:=])|clave|ww|log-?in|creds?|credentials?|zugangsdaten|identifiants|credenciales|credenciais|credenziali|inloggegevens|geheimwort|chiave|chave)"
 """Words that may mean a password. Only a value that looks like a password counts beside them."""
 
 PASSWORD_HINTS = (
@@ -40,6 +40,8 @@ PASSWORD_HINTS = (
         "pass w",
         "pass-",
         "_pass",
+        '"pass',
+        "'pass",
         "<pass",
         "pwd",
         "pw",
@@ -76,7 +78,7 @@ PASSWORD_HINTS = (
     *("internet", "secret word", "code word", "codeword", "master key", "master-key", "toegangscode", "réseau"),
 )
 WEAK_PASSWORD_HINTS = (
-    *("clave", "ww", "login", "log-in", "cred", "zugangsdaten", "identifiant", "credencia", "credenzia"),
+    *("pass", "clave", "ww", "login", "log-in", "cred", "zugangsdaten", "identifiant", "credencia", "credenzia"),
     *("inloggegevens", "geheimwort", "chiave", "chave"),
 )
 
@@ -169,7 +171,7 @@ ONE_TIME = _any_of(
 PLACE = _any_of(
     {
         "en": r"(?:front |back |side )?door|alarm|gate|garage|entry|entrance|lock ?box|key ?box|key ?safe|safe|vault|keypad|building|intercom|padlock|locker|suitcase|elevator|stairwell|lobby",
-        "de": r"(?:haus|wohnungs|garagen|hinter|ein[gn]angs)?tür|alarm(?:anlage)?|tor|garage|schlüssel(?:box|safe|kasten)|tresor|briefkasten|safe|zahlenschloss|fahrradschloss|eingang|haus|spind|koffer|schloss",
+        "de": r"(?:haus|wohnungs|garagen|hinter|ein[gn]angs)?tür|alarm(?:anlage)?|tor|garage|schlüssel(?:box|safe|kasten)|tresor|briefkasten|safe|zahlenschloss|fahrradschloss|(?:hinter|haupt|neben|seiten|vorder|personal|liefer(?:anten)?)?eingang|haus|spind|koffer|schloss",
         "es": r"puerta|alarma|portal|garaje|caja fuerte|entrada|edificio|candado|portón|maleta",
         "fr": r"porte|alarme|portail|immeuble|coffre(?:-fort)?|garage|entrée|digicode|cadenas|interphone|boîte à clés",
         "it": r"porta|allarme|cancello|portone|cassaforte|garage|ingresso|palazzo|lucchetto|citofono",
@@ -185,10 +187,19 @@ CODE_WORD = r"(?:(?:haus|wohnungs|ein[gn]angs)?tür|alarm|zugangs|tor|haus|einga
 """One word that means the code of a door."""
 
 OPENING = (
-    r"(?:opens?|unlocks?|disarm\w*|deactivat\w*|öffne\w*|entsperr\w*|entschärf\w*|deaktivier\w*|abre\w*|desactiva\w*|ouvre\w*|désactive\w*|"
+    r"(?:opens?|unlocks?|turns? (?:it )?off|switch(?:es)? off|disarm\w*|deactivat\w*|öffne\w*|entsperr\w*|entschärf\w*|deaktivier\w*|abre\w*|desactiva\w*|ouvre\w*|désactive\w*|"
     r"apre|aprire|disattiva|desativa\w*|open(?:t|en)|ontgrendel\w*|geht|schaltet|gaat)"
 )
 """Verbs for opening a door or switching an alarm off."""
+DEVICE = r"phone|tablet|laptop|screen|handy|telefon|bildschirm|teléfono|móvil|pantalla|téléphone|écran|telefono|schermo|telemóvel|celular|telefoon|scherm"
+"""What else is unlocked with a number."""
+SIGNING_IN = (
+    r"(?:log(?:s|ged)?[ -]?(?:in|on|into)|sign(?:s|ed)?[ -]?(?:in|on|into)|logge|anmelden|einloggen|inicia\w* sesión|connecte\w*|acced\w+|"
+    r"inicia\w* sessão|inloggen|log in|meld\w* (?:\w+ )?an|accounts?|logins?|konten|cuentas|comptes|contas)"
+)
+"""Words of a sentence about entering an account."""
+SPARE_CODES = r"(?:recovery|backup|back-up|reset|scratch|2fa|wiederherstellungs|ersatz|backup-)[ -]?codes?|códigos? de (?:recuperaci[óo]n|respaldo|recuperação)|codes? de (?:récupération|secours)|codici di (?:recupero|backup)|herstelcodes?"
+"""Codes that replace a password once."""
 
 _IDENTITY_WORDS = (
     r"ssn|social security|national insurance|ni number|nino|dni|nie|nif|nuss|codice fiscale|cf(?=\s?:)|insee|nir|numéro de sécurité sociale"

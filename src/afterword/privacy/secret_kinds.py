@@ -115,7 +115,7 @@ class HintedText:
     def __init__(self, text: str, hints: Iterable[str]) -> None:
         self.text = text
         lowered = text.lower()
-        self.hints = frozenset(hint for hint in hints if hint in lowered)
+        self.hints: frozenset[str] = frozenset(hint for hint in hints if hint in lowered)
         # A few letters are longer in lower case, which would shift the regions.
         self._lowered = lowered if len(lowered) == len(text) else None
         self._places: dict[str, list[int]] = {}

@@ -26,6 +26,8 @@ from afterword.privacy.secret_cues import (
     PASSWORD,
     PASSWORD_HINTS,
     SEED,
+    SIGNING_IN,
+    SPARE_CODES,
     TO,
     USE,
     WEAK_PASSWORD,
@@ -67,7 +69,7 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "password that is assigned",
         Secret.PASSWORD,
-        rf"(?:{_START}|(?<=[a-z](?=P)))(?:{PASSWORD}|(?<=_)pass){NO_COMPOUND}(?P<link>{ASSIGNS}){VALUE}",
+        rf"(?:{_START}|(?<=[a-z](?=P)))(?:{PASSWORD}|(?<=[_\"'])pass){NO_COMPOUND}(?P<link>{ASSIGNS}){VALUE}",
         PASSWORD_HINTS,
         values.check_password,
     ),
@@ -138,6 +140,35 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         values.check_adjacent_password,
     ),
     Pattern(
+        "password behind a name",
+        Secret.PASSWORD,
+        rf"(?<![\w-]){WEAK_PASSWORD}{_GAP}(?:\s{{1,3}}{IS}:?|\s?[:=])\s{{1,3}}[^\s/|,;]{{2,60}}(?:\s?[/|,;]\s?|\s(?:and|with|und|mit|y|con|et|avec|e|com|en|met)\s){VALUE}",
+        WEAK_PASSWORD_HINTS,
+        values.check_adjacent_password,
+    ),
+    SentencePattern(
+        "password for an account",
+        Secret.PASSWORD,
+        (rf"(?<![\w-]){SIGNING_IN}\b",),
+        rf"(?<![\w-])(?:{USE}|using|uses|mit|con|avec|com|met)\s{{1,2}}(?P<value>[^\s\"'`<>“”„«»|]{{6,100}}+)",
+        (
+            "log",
+            "sign",
+            "anmeld",
+            "sesi",
+            "connect",
+            "acce",
+            "sess",
+            "meld",
+            "account",
+            "konten",
+            "cuenta",
+            "compte",
+            "conta",
+        ),
+        values.check_striking_password,
+    ),
+    Pattern(
         "password after the name of a network",
         Secret.PASSWORD,
         rf"(?<![\w-])(?:wi-?fi|wlan|hotspot|router|red wifi|rede wifi)\s?[:=]\s{{1,3}}{VALUE}",
@@ -176,10 +207,18 @@ _KEY_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         ("key", "schlüssel", "clave", "clé", "chiave", "chave", "sleutel", "wallet"),
     ),
     SentencePattern(
+        "code that replaces a password",
+        Secret.CODE,
+        (rf"(?<![\w-])(?:{SPARE_CODES})(?![\w])",),
+        r"(?<![\w-])(?P<value>[a-z0-9]{2,20}(?:-[a-z0-9]{2,20}){0,5}+)(?![\w-])",
+        ("code", "codi", "códi"),
+        values.check_key_shape,
+    ),
+    SentencePattern(
         "random word in a sentence about a key",
         Secret.TOKEN,
         (rf"(?<![\w-])(?:x-)?(?:{KEY}|key|keys)(?![\w])",),
-        r"(?<![^\s\"'`(«“„:=|])(?P<value>[A-Za-z0-9_\-+/=.~]{16,300}+)",
+        r"(?<![^\s\"'`(«“„:=|])(?P<value>[A-Za-z0-9_\-+/=.~]{14,300}+)",
         _KEY_HINTS,
         values.check_key_shape,
         NO_SECRET_KEY,
@@ -220,7 +259,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "identity number beside its word",
         Secret.IDENTITY,
-        rf"{IDENTITY}[\"'*)]{{0,2}}(?P<gap>[^.!?\n;:=\d]{{0,40}}?)(?:\s{{1,2}}{IS}:?|\s?[:=#])\s{{0,2}}(?P<value>[A-Z]{{2}} ?\d\d ?\d\d ?\d\d ?[A-D]\b|(?=[A-Z-]{{0,8}}[0-9])[A-Z0-9]{{1,16}}(?:[ ./-][A-Z0-9]{{1,6}}(?=[\s./,;-]|$|[^\w])){{0,6}}+)(?![\w])",
+        rf"{IDENTITY}[\"'*)]{{0,2}}(?P<gap>[^.!?\n;:=\d]{{0,40}}?)(?:\s{{1,2}}{IS}:?|\s?[:=#])\s{{0,2}}(?P<value>[A-Z]{{2}} ?\d\d ?\d\d ?\d\d ?[A-D]\b|(?=[A-Z-]{{0,8}}[0-9])[A-Z0-9]{{1,16}}(?:[ ./-](?:(?=[A-Z]{{0,5}}\d)[A-Z0-9]{{1,6}}|(?-i:[A-Z]{{1,3}}))(?=[\s./,;-]|$|[^\w])){{0,6}}+)(?![\w])",
         IDENTITY_HINTS,
         numbers.check_identity,
     ),
@@ -286,6 +325,15 @@ _RANDOM_WORD = replace(
     check=values.check_random_password,
 )
 
+_UNMISTAKABLE = Pattern(
+    "word that looks like nothing but a password",
+    Secret.PASSWORD,
+    r"(?<![^\s\"'`(«“„:,])"
+    r"(?P<value>[^\W_][\w-]{0,40}[!#$%&*]{1,3}[\w!#$%&*+-]{1,40}+)(?![^\s\"'`)»”“.,;:?])",
+    ("!", "#", "$", "%", "&", "*"),
+    values.check_unmistakable,
+)
+
 PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     *PROVIDER_PATTERNS,
     *COMMAND_PATTERNS,
@@ -296,4 +344,5 @@ PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     *_NUMBER_PATTERNS,
     _LIKELY_PASSWORD,
     _RANDOM_WORD,
+    _UNMISTAKABLE,
 )

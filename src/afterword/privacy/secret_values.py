@@ -29,6 +29,8 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(r"[A-Za-z_][\w.]*[(\[]|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$|\w+\(|.*[()\[\]{}]|[^@]+@[^@]+\.\w+$|\w+://")
+_DOTTED = re.compile(r"(?=\w*[A-Z])[^\W\d]+\.(?=\w*\d)\w+")
+"""Two words with a point between them, as in a password, with capital letters and digits."""
 _MEASURE = re.compile(
     r"v?\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|s|x|k|m|ms|min|h|hrs?|px|pt|kb|mb|gb|%|\+)?$"
     r"|\d+[-+](?:char|digit|word|step|factor|bit|byte|day|hour|minute|year|month|week)"
@@ -147,26 +149,36 @@ def check_option(match: re.Match[str]) -> Span | None:
 def check_password(match: re.Match[str]) -> Span | None:
     """Return the span of a password: letters with digits or symbols, or a plain word that can mean nothing else."""
     start, end = _bare(match)
-    value, gap = match.string[start:end], match.groupdict().get("gap") or ""
+    value, gap = match.string[start:end], match.groupdict("").get("gap", "")
     is_quoted = start > match.start("value")
-    if _names_no_password(value) or _OWNER_BEFORE.search(gap) or (not is_quoted and _CODE.match(value)):
+    is_code = not is_quoted and _CODE.match(value) and ("link" in match.groupdict() or not _DOTTED.fullmatch(value))
+    if _names_no_password(value) or _OWNER_BEFORE.search(gap) or is_code:
         return None
-    before = match.string[match.start() : match.start("value")]
-    is_assigned = "link" in match.groupdict() or _ASSIGNED.search(before) is not None
+    is_assigned = _is_assigned(match)
     # Words stand between the word for a password and its link with the value.
     is_far = bool(gap) and not (is_assigned and len(gap.split()) <= _FEW_WORDS)
-    if value.isdigit():
-        is_password = len(value) >= 4 and not is_far
-    elif _is_striking(value):
+    if not value.isdigit() and _is_striking(value):
         is_password = not _MEASURE.match(value) and (not is_far or is_quoted or _is_mixed(value))
-    elif " " in value:
-        is_password = is_quoted and not is_far and _are_no_sentence(value)
     else:
-        word = value.rstrip("!")
         is_last = _CLAUSE_END.match(match.string, end) is not None
-        is_plain = _is_plain_word(word) or (not is_assigned and _ADVERB.search(word))
-        is_password = not is_far and not is_plain and (is_quoted or is_last)
+        is_password = not is_far and _can_only_be_password(value, is_quoted, is_last=is_last, is_assigned=is_assigned)
     return (start, end) if is_password else None
+
+
+def _is_assigned(match: re.Match[str]) -> bool:
+    before = match.string[match.start() : match.start("value")]
+    return "link" in match.groupdict() or _ASSIGNED.search(before) is not None
+
+
+def _can_only_be_password(value: str, is_quoted: bool, *, is_last: bool, is_assigned: bool) -> bool:
+    """Return whether a number, words or a plain word just after the word for a password can be nothing else."""
+    if value.isdigit():
+        return len(value) >= 4
+    if " " in value:
+        return is_quoted and _are_no_sentence(value)
+    word = value.rstrip("!")
+    is_plain = _is_plain_word(word) or (not is_assigned and _ADVERB.search(word))
+    return not is_plain and (is_quoted or is_last)
 
 
 def _names_no_password(value: str) -> bool:
@@ -203,6 +215,14 @@ def check_random_password(match: re.Match[str]) -> Span | None:
     value = match.string[span[0] : span[1]] if span else ""
     is_cased = value != value.lower() and value != value.upper()
     return span if span and "_" not in value and _is_mixed(value) and (is_cased or _has_symbol(value)) else None
+
+
+def check_unmistakable(match: re.Match[str]) -> Span | None:
+    """Return the span of a word with a symbol between letters of both cases and a digit: it looks like no other word."""
+    value = match.group("value").rstrip("!?*")
+    is_cased = any(map(str.islower, value)) and any(map(str.isupper, value))
+    start = match.start("value")
+    return (start, start + len(value)) if is_cased and looks_random(value) and _has_symbol(value) else None
 
 
 def looks_random(value: str) -> bool:

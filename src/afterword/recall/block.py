@@ -172,18 +172,6 @@ def _without_told_exceptions(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in entries if not (isinstance(entry, Fact) and entry.id in exception_ids)]
 
 
-def render_block(
-    facts: Iterable[Fact], *, label: str, former: Iterable[FormerFact] = (), turns: Iterable[SourceTurn] = ()
-) -> str:
-    """Return facts, former facts and turns as one text: a preface, and one line for each.
-
-    Facts are grouped by kind, in the order of saying. Turns follow, in the order of saying. The block begins with
-    `<afterword:memory scope="LABEL">` and ends with `</afterword:memory>`. It is empty without facts and turns.
-    """
-    said = sorted(map(SaidTurn, turns), key=lambda entry: entry.order)
-    return render_part([*in_block_order(facts), *former, *said], label=label)
-
-
 def in_block_order(facts: Iterable[Fact]) -> list[Fact]:
     """Return the facts by kind, then in the order of saying."""
     kinds = list(HEADINGS)
@@ -308,11 +296,18 @@ def _validity(fact: Fact) -> str:
     start, end = fact.valid_from, fact.valid_to
     if fact.dated and start and end and _day(start) == _day(end):
         return f"on {_day(start)}"
-    # A fact that took the place of another value began when it was said.
-    is_since = start is not None and ((fact.dated and start < fact.said_at) or bool(fact.former and fact.is_served))
-    begin = "from" if start is not None and start > fact.said_at else "since" if is_since else ""
+    begin = _begin_word(fact, start) if start else ""
     parts = [f"{begin} {_day(start)}" if begin and start else "", f"until {_day(end)}" if end else ""]
     return " ".join(filter(None, parts))
+
+
+def _begin_word(fact: Fact, start: datetime) -> str:
+    """Return the word before the first day of a fact, nothing if the day is not told."""
+    if start > fact.said_at:
+        return "from"
+    # A fact that took the place of another value began when it was said.
+    is_since = (fact.dated and start < fact.said_at) or (fact.former and fact.is_served)
+    return "since" if is_since else ""
 
 
 def _day(moment: datetime) -> str:

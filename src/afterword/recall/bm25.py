@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy
@@ -34,6 +35,9 @@ SPLIT_TOGETHER = 5_000
 """So many documents are split into words at once. More take more memory."""
 
 Array = NDArray[Any]
+Related = Mapping[str, Mapping[str, float]]
+"""For each word of a query the words related to it, with how like they are."""
+NO_RELATED: Related = MappingProxyType({})
 WordCounts = tuple[Array, Array]
 """The places of the documents that contain a word, and how often each does."""
 
@@ -54,7 +58,7 @@ class Postings:
             parts.append(numpy.fromiter(map(numbers.__getitem__, words), numpy.int32, len(words)))
         word_numbers = numpy.concatenate(parts)
         is_end = word_numbers == end
-        self.lengths = (numpy.diff(is_end.nonzero()[0], prepend=-1) - 1).astype(numpy.int32)
+        self.lengths: Array = (numpy.diff(is_end.nonzero()[0], prepend=-1) - 1).astype(numpy.int32)
         # One number for each word of each document, so that one sort brings equal ones together.
         keys = word_numbers[~is_end].astype(numpy.int64)
         keys *= len(documents)
@@ -114,18 +118,27 @@ class WordScores:
                 sums[places] += amounts
         return sums
 
-    def best(self, words: Iterable[str], most: int) -> tuple[Array, Array]:
-        """Return the places of the best documents, at most so many, and their scores.
+    def related_sums(self, related: Related) -> Array:
+        """Return what each document scores by related words, where it holds one that counts more than the word itself.
 
-        Documents that tie with the first one left out are left out too.
+        A related word counts as much as it is like the word, and no more than the word if that one is less rare.
         """
-        sums = self.sums(words)
-        places = (sums >= _lower_bound(sums[::SAMPLE], most)).nonzero()[0]
-        scores = sums[places]
-        if len(places) > most:
-            is_best = scores > _greatest_after(scores, most)
-            places, scores = places[is_best], scores[is_best]
-        return places, scores
+        sums = numpy.zeros(len(self._lengths))
+        for word in sorted(related):
+            frequency, places, amounts = self._weight(word)
+            best = numpy.zeros(len(sums))
+            for other, likeness in related[word].items():
+                frequency_of_other, places_of_other, amounts_of_other = self._weight(other)
+                if frequency_of_other:
+                    share = likeness * min(1.0, self._rarity(frequency) / self._rarity(frequency_of_other))
+                    best[places_of_other] = numpy.maximum(best[places_of_other], share * amounts_of_other)
+            if frequency:
+                best[places] -= amounts
+            sums += best.clip(0)
+        return sums
+
+    def _rarity(self, frequency: int) -> float:
+        return math.log(1 + (self._count - frequency + 0.5) / (frequency + 0.5))
 
     def _weight(self, word: str) -> tuple[int, Any, Array]:
         """Return how many documents contain a word, their places (a slice for all), and its weight at each place."""
@@ -139,9 +152,8 @@ class WordScores:
                 places = totals.nonzero()[0]
                 counts = totals[places]
             frequency = len(places)
-            rarity = math.log(1 + (self._count - frequency + 0.5) / (frequency + 0.5))
             shares = B * self._lengths[places] / self._mean_length
-            weights = rarity * counts * (K1 + 1) / (counts + K1 * (1 - B + shares))
+            weights = self._rarity(frequency) * counts * (K1 + 1) / (counts + K1 * (1 - B + shares))
             if frequency * COMMON_WORD > len(self._lengths):
                 everywhere = numpy.zeros(len(self._lengths))
                 everywhere[places] = weights
@@ -158,6 +170,18 @@ class WordScores:
             self._weights, self._kept = {}, 0
         self._weights[word] = weighed
         self._kept += size
+
+
+def best_places(scores: Array, most: int) -> Array:
+    """Return the places of the best scores above 0, at most so many, in order of the places.
+
+    Places that tie with the first one left out are left out too.
+    """
+    places = (scores >= _lower_bound(scores[::SAMPLE], most)).nonzero()[0]
+    if len(places) > most:
+        best: Array = scores[places]
+        places = places[best > _greatest_after(best, most)]
+    return places
 
 
 def _lower_bound(sample: Array, most: int) -> float:

@@ -1,41 +1,84 @@
 """Recognise questions about the past: what held before, when, since when, how often, what changed. Pure.
 
-Patterns in English, German, Spanish, French, Italian, Portuguese and Dutch. A question that names a year, a month or a
-day counts too.
+Patterns in English, German, Spanish, French, Italian, Portuguese and Dutch. Only those of the question's language
+count: "was" is a past tense in English, and asks for anything in German. A question that names a year, a month or a day
+counts in every language.
 """
 
 from __future__ import annotations
 
 import re
 
-_ENGLISH = (
-    r"used to|previous(?:ly)?|former(?:ly)?|before(?= (?:that|then|this|it|i|we|my|our|the|he|she|they)\b|\W*$)"
-    r"|originally|initially|earlier|back then|back in|in the past|at the time|at that time|no longer|any ?more"
-    r"|still|not yet|did (?:i|we|he|she|they|you|the|my|our|it)|was|were|old(?:er)?|prior|at first|first|history"
-    r"|until when|chang(?:e|es|ed|ing)|switch(?:ed)?|replac(?:e|ed|es)|instead of|in place of|moved|swapped"
-    r"|dropped|gave up|stopped|in between|in the meantime|meanwhile|so far|since when"
-    r"|when (?:is|are|was|were|did|do|does|will|has|have|had|should|must|can)|how (?:many times|often|long)"
-    r"|which (?:day|date)|what (?:day|date)|last (?:year|month|week|winter|spring|summer|autumn|fall|time)"
-    r"|(?:weeks?|months?|years?|days?) ago|planned|the plan|decided|agreed|evol(?:ve|ved|ution)|timeline",
-)
-_OTHERS = (
-    r"fruher\w*|vorher\w*|zuvor|davor|ehemals?|damals|ursprunglich\w*|zuerst|bisher\w*|nicht mehr|immer noch"
-    r"|noch immer|seit wann|wann|war|waren|hatte[nst]?|wie oft|wie lange|gewechselt|geandert|verandert|statt"
-    r"|letzte[nrms]?|vorige[nrms]?|zwischendurch|geplant|wurden?|bis wann",
-    r"antes|anterior\w*|previ[oa]s?\w*|originalmente|al principio|entonces|ya no|todavia|aun|desde cuando|cuando"
-    r"|cuantas veces|cuanto tiempo|cambi[oa]\w*|solia\w*|era|eran|fue|fueron|habia\w*|pasad[oa]s?|mientras tanto"
-    r"|en lugar de|hasta cuando",
-    r"avant|auparavant|ancien\w*|precedent\w*|autrefois|jadis|a l['’]origine|d['’]abord|ne plus|plus maintenant"
-    r"|encore|toujours|depuis quand|quand|combien de (?:fois|temps)|chang[ea]\w*|etait|etaient|avait|avaient"
-    r"|dernier\w*|entre-temps|a la place|jusqu['’]a quand",
-    r"prima|precedent[ei]\w*|in passato|originariamente|all['’]inizio|allora|non piu|ancora|da quando|quando"
-    r"|quante volte|quanto tempo|cambiat\w*|era|erano|aveva\w*|scors[oaie]|nel frattempo|invece di|fino a quando",
-    r"anteriormente|antigamente|no passado|no inicio|ja nao|ainda|desde quando|quantas vezes|quanto tempo|mudou"
-    r"|mudaram|tinha\w*|foi|foram|passad[oa]s?|entretanto|em vez de|ate quando",
-    r"vroeger|voorheen|eerder|eerst|destijds|toen|oorspronkelijk\w*|niet meer|nog steeds|sinds wanneer|wanneer"
-    r"|hoe (?:vaak|lang)|veranderd|gewijzigd|gewisseld|was|waren|had|hadden|vorige|afgelopen|intussen"
-    r"|in plaats van|tot wanneer",
-)
+from afterword.facts.words import without_accents
+from afterword.recall.question_language import Language, languages_of
+
+
+def _pattern(*phrases: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(phrases)})\b")
+
+
+_PAST = {
+    Language.ENGLISH: _pattern(
+        r"used to|previous(?:ly)?|former(?:ly)?|before(?= (?:that|then|this|it|i|we|my|our|the|he|she|they)\b|\W*$)"
+        r"|originally|initially|earlier|back then|back in|in the past|at the time|at that time|no longer|any ?more"
+        r"|still|not yet|did (?:i|we|he|she|they|you|the|my|our|it)|was|were|old(?:er)?|prior|at first|first|history"
+        r"|until when|chang(?:e|es|ed|ing)|switch(?:ed)?|replac(?:e|ed|es)|instead of|in place of|moved|swapped"
+        r"|dropped|gave up|stopped|in between|in the meantime|meanwhile|so far|since when"
+        r"|when (?:is|are|was|were|did|do|does|will|has|have|had|should|must|can)|how (?:many times|often|long)"
+        r"|which (?:day|date)|what (?:day|date)|last (?:year|month|week|winter|spring|summer|autumn|fall|time)"
+        r"|(?:weeks?|months?|years?|days?) ago|planned|the plan|decided|agreed|evol(?:ve|ved|ution)|timeline",
+        r"ever|happen(?:s|ed)|(?:have|has|had) (?:i|we|he|she|they|you|it)",
+        r"(?:last|past) (?:mon|tues|wednes|thurs|fri|satur|sun)day|in (?:spring|summer|autumn|fall|winter)",
+    ),
+    Language.GERMAN: _pattern(
+        r"fruher\w*|vorher\w*|zuvor|davor|ehemals?|damals|ursprunglich\w*|zuerst|bisher\w*|nicht mehr|immer noch",
+        r"noch immer|seit wann|wann|war|waren|hatte[nst]?|wie oft|wie viele male|wie lange|gewechselt|geandert",
+        r"verandert|statt|letzte[nrms]?|vorige[nrms]?|zwischendurch|inzwischen|mittlerweile|geplant|wurden?|bis wann",
+        r"gestern|vorgestern|ersetzt|jemals|vor (?:\w+ )?(?:tag|woche|monat|jahr)e?n?|im (?:fruhling|fruhjahr)",
+        r"im (?:sommer|herbst|winter)",
+        r"(?:gibt|gilt|gelten|bin|bist|ist|sind|hat|habe|haben|wohn\w*|arbeit\w*)\b.{0,200} noch",
+        r"(?:habe?|hast|hat|haben|habt|bin|bist|ist|sind|seid)\b.{0,200} (?:\w{2,5})?ge\w{2,}(?:t|en)(?=\W*$)",
+        r"(?:habe?|hast|hat|haben|habt)\b.{0,200} (?<! zu )(?:be|ent|er|ver)\w{3,}(?:t|en)(?=\W*$)",
+    ),
+    Language.SPANISH: _pattern(
+        r"antes|anterior\w*|previ[oa]s?\w*|originalmente|al principio|entonces|ya no|todavia|aun|desde cuando|cuando",
+        r"cuantas veces|cuanto tiempo|cambi[oa]\w*|solia\w*|era|eran|fue|fueron|habia\w*|pasad[oa]s?|mientras tanto",
+        r"en lugar de|hasta cuando|entretanto|ayer|ultima vez|alguna vez|cada cuanto|con que frecuencia|sustituy\w*",
+        r"reemplaz\w*|sig(?:o|ues?|uen)|seguimos|hace (?:\w+ )?(?:dias?|semanas?|mes(?:es)?|anos?)",
+        r"\w{3,}aba(?:n|s|mos)?|(?:ten|viv|beb|com)ia(?:n|s|mos)?|vivi|tuv[eo]|tuvimos|paso",
+    ),
+    Language.FRENCH: _pattern(
+        r"avant|auparavant|ancien\w*|precedent\w*|autrefois|jadis|a l['’]origine|d['’]abord|ne plus|plus maintenant",
+        r"encore|toujours|depuis quand|quand|combien de (?:fois|temps)|chang[ea]\w*|etait|etaient|avait|avaient",
+        r"dernier\w*|entre-temps|a la place|jusqu['’]a quand|hier|remplac\w*|a quelle frequence|au printemps",
+        r"en (?:ete|automne|hiver)|il y a (?:\w+ )?(?:jours?|semaines?|mois|ans?)|n(?:e |['’])\w+(?:-\w+)* plus",
+        r"(?:ai|as|a|avons|avez|ont|suis|es|est|sommes|etes|sont)-(?:t-)?(?:je|tu|ils?|elles?|nous|vous) (?:\w+ )?"
+        r"(?:\w+(?:e|i|u|is|it)e?s?)",
+        r"\w{2,}(?:ais|ait|ions|iez|aient)-(?:je|tu|ils?|elles?|on|nous|vous)",
+    ),
+    Language.ITALIAN: _pattern(
+        r"prima|precedent[ei]\w*|in passato|originariamente|all['’]inizio|allora|non (?:\w+ )?piu|ancora|da quando",
+        r"quando|quante volte|quanto tempo|cambiat\w*|era|erano|aveva\w*|scors[oaie]|nel frattempo|invece di",
+        r"fino a quando|ieri|ultima volta|una volta|mai|ogni quanto|sostitui\w*|successo",
+        r"(?:giorn[oi]|settiman[ae]|mes[ei]|ann[oi]) fa|\w{2,}(?:avamo|evamo|ivamo|avano|evano|ivano)|\w{3,}[ae]vo",
+        r"(?:ho|hai|ha|abbiamo|avete|hanno) (?:\w+ )?\w{2,}(?:at|ut|it)[oaie]",
+    ),
+    Language.PORTUGUESE: _pattern(
+        r"antes|anterior\w*|previ[oa]s?\w*|quando|era|eram|anteriormente|antigamente|no passado|no inicio|ja nao",
+        r"ainda|desde quando|quantas vezes|quanto tempo|mudou|mudaram|mudamos|mudei|tinha\w*|foi|foram|passad[oa]s?",
+        r"entretanto|em vez de|ate quando|ontem|ultima vez|com que frequencia|substitui\w*|continu(?:o|a|as|am|amos)",
+        r"ha (?:\w+ )?(?:dias?|semanas?|mes(?:es)?|anos?)|ja (?:\w+[ei]|teve|foi)|\w{3,}ava(?:m|s|mos)?",
+        r"(?:mor|trabalh|us|compr|com)ei|vivi|tive|teve|estive|fui",
+    ),
+    Language.DUTCH: _pattern(
+        r"vroeger|voorheen|eerder|eerst|destijds|toen|oorspronkelijk\w*|niet meer|nog steeds|sinds wanneer|wanneer",
+        r"hoe (?:vaak|lang)|hoeveel (?:keer|maal)|veranderd|gewijzigd|gewisseld|was|waren|had|hadden|vorige?|afgelopen",
+        r"intussen|in plaats van|tot wanneer|gisteren|geleden|laatste (?:keer|maal)|tussendoor|ooit|vervangen|verhuisd",
+        r"(?:woon|hoor|leef)de\w*|(?:werk|gebruik|kook)te\w*|dronk\w*|gebeurde\w*|zei(?:den)?",
+        r"(?:heb|hebt|heeft|hebben|is|ben|bent|zijn|geldt|woon\w*|werk\w*)\b.{0,200} nog",
+        r"(?:heb|hebt|heeft|hebben|is|ben|bent|zijn)\b.{0,200} (?:\w{2,5})?ge\w{2,}(?:d|t|en)(?=\W*$)",
+    ),
+}
 _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|marz|mai|juni"
     "|juli|oktober|dezember|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
@@ -43,14 +86,13 @@ _MONTHS = (
     "|giugno|luglio|settembre|ottobre|dicembre|janeiro|fevereiro|marco|maio|junho|julho|setembro|outubro|novembro"
     "|dezembro|januari|februari|maart|mei|augustus"
 )
-_DATES = (
-    r"(?:19|20)\d\d|\d{1,2}[./-]\d{1,2}[./-](?:\d\d|\d{4})|yesterday|gestern|ayer|hier|ieri|ontem|gisteren",
-    rf"(?:in|im|en|em|a|nel|de|on|\d{{1,2}}(?:st|nd|rd|th|\.|º)?(?: of| de)?) (?:{_MONTHS})",
+_DATES = re.compile(
+    r"\b(?:(?:19|20)\d\d|\d{1,2}[./-]\d{1,2}[./-](?:\d\d|\d{4})|yesterday"
+    rf"|(?:in|im|en|em|a|nel|de|on|\d{{1,2}}(?:st|nd|rd|th|\.|º)?(?: of| de)?) (?:{_MONTHS}))\b"
 )
-_PAST = re.compile(rf"\b(?:{'|'.join((*_ENGLISH, *_OTHERS, *_DATES))})\b")
-_MARKS = str.maketrans("áàâäãåéèêëíìîïóòôöõúùûüçñ", "aaaaaaeeeeiiiiooooouuuucn")
 
 
 def is_about_the_past(question: str) -> bool:
     """Return whether a question names a time or asks for a change."""
-    return bool(_PAST.search(question.casefold().translate(_MARKS)))
+    asked = without_accents(question)
+    return bool(_DATES.search(asked)) or any(_PAST[language].search(asked) for language in languages_of(question))

@@ -7,19 +7,19 @@ is read in its conversation, a fact with the turns that support it. `benchmarks/
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy
 
-from afterword.facts.words import terms
-from afterword.recall.bm25 import Array, WordScores
+from afterword.recall.bm25 import Array, WordScores, best_places
+from afterword.recall.question_language import question_terms
 from afterword.recall.unit_table import UnitTable
 from afterword.recall.vectors import Nearness
 
-MOST_CANDIDATES = 300
+MOST_CANDIDATES = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,9 @@ class Weights:
     """
 
     dense: float = 0.6
+    related: float = 0.7
     neighbours: tuple[tuple[int, float], ...] = ((1, 0.25), (-1, 0.1), (2, 0.1), (-2, 0.1))
-    conversation: float = 0.2
+    conversation: float = 0.3
     named: float = 0.4
     asking: float = 0.3
     fact: float = 0.3
@@ -92,7 +93,7 @@ class SearchIndex:
         among: Array | None = None,
     ) -> dict[int, float]:
         """Return the scores of the units that match the query by their places, best first, as `ranked` does."""
-        wanted = set(terms(query))
+        wanted = question_terms(query)
         places, scores, _ = self._base_scores(wanted, meaning, weights)
         places, scores = self._with_context(places, scores, wanted, weights)
         if among is not None:
@@ -105,9 +106,9 @@ class SearchIndex:
         self, query: str, unit_ids: Iterable[Hashable], *, meaning: Nearness | None = None
     ) -> dict[Hashable, dict[str, float]]:
         """Return what adds up to the score of each of these units: by words, by meaning, and by each other weight."""
-        wanted = set(terms(query))
+        wanted = question_terms(query)
         places, base, by_words = self._base_scores(wanted, meaning, WEIGHTS)
-        zero = Weights(0, tuple((distance, 0.0) for distance, _ in WEIGHTS.neighbours), 0, 0, 0, 0, 0)
+        zero = Weights(0, 0, tuple((distance, 0.0) for distance, _ in WEIGHTS.neighbours), 0, 0, 0, 0, 0)
         base_at, words_at = (
             dict(zip(places.tolist(), base, strict=True)),
             dict(zip(places.tolist(), by_words, strict=True)),
@@ -129,15 +130,17 @@ class SearchIndex:
 
     def _base_scores(self, wanted: set[str], meaning: Nearness | None, weights: Weights) -> tuple[Array, Array, Array]:
         """Return the places of the best units, their scores by words and meaning, and those by words alone."""
-        places, by_words = self._words.best(wanted, MOST_CANDIDATES)
-        if len(places):
-            by_words = by_words / by_words.max()
-        if meaning is None:
-            return places, by_words, by_words
-        near = numpy.setdiff1d(meaning.nearest, places)
-        places = numpy.concatenate((places, near))
-        by_words = numpy.concatenate((by_words, numpy.zeros(len(near))))
-        return places, by_words + weights.dense * meaning.by_place[places].astype(float), by_words
+        sums = by_words = self._words.sums(wanted)
+        if meaning is not None:
+            sums = by_words + weights.related * self._words.related_sums(meaning.related)
+        best = sums.max(initial=0.0) or 1.0
+        scores = sums / best
+        if meaning is not None:
+            is_match = sums > 0
+            is_match[meaning.nearest] = True
+            scores = numpy.where(is_match, scores + weights.dense * meaning.by_place, 0)
+        places = best_places(scores, MOST_CANDIDATES)
+        return places, scores[places], by_words[places] / best
 
     def _with_context(self, places: Array, scores: Array, wanted: set[str], weights: Weights) -> tuple[Array, Array]:
         """Return the units and those that they add to, with their final scores."""
@@ -198,17 +201,3 @@ class SearchIndex:
             for fact in facts:
                 support[fact] = max(support.get(fact, 0.0), score)
         return support
-
-
-def repeats_last(ranked: Sequence[tuple[Any, float]]) -> list[tuple[Any, float]]:
-    """Return the ranked units, with each turn that supports a fact before it moved behind all others.
-
-    So a budget is spent first on what is not said twice.
-    """
-    supporting: set[Hashable] = set()
-    first: list[tuple[Any, float]] = []
-    repeated: list[tuple[Any, float]] = []
-    for unit, score in ranked:
-        (repeated if unit.id in supporting else first).append((unit, score))
-        supporting.update(unit.sources)
-    return first + repeated

@@ -11,14 +11,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+import numpy
+
 from afterword.facts.transcripts import SourceTurn, TurnPlace
 from afterword.facts.words import terms
 from afterword.privacy.foreign.stretches import FILLER, foreign_stretches, without_foreign
 from afterword.privacy.normalisation import visible_text
 from afterword.privacy.prompt_injection import commands_assistant
 from afterword.recall.block import SaidTurn
+from afterword.recall.bm25 import NO_RELATED, Related
+from afterword.recall.question_language import question_terms
 from afterword.recall.ranking import WEIGHTS, SearchIndex
 from afterword.recall.unit_table import UnitTable
+from afterword.recall.vectors import Nearness
 
 _LEFT_OUT = "[…]"
 _FILLED = re.compile(f"{FILLER}+")
@@ -28,6 +33,7 @@ CHECKS = "1:"
 _WHOLE, _CHANGED = "=", "+"
 
 MOST_CANDIDATES = 80
+_NO_PLACES = numpy.empty(0, dtype=int)
 LEAST_COVERAGE = 0.1
 """A turn bears on a question if it holds so much of the weight of the question's rarest words."""
 RAREST = 8
@@ -72,20 +78,26 @@ class SaidIndex:
     """
 
     def __init__(self, table: UnitTable, before: Mapping[str, Mapping[int, SourceTurn]]) -> None:
-        self.table, self.before = table, before
+        self.table = table
+        self.before = before
         self._search = SearchIndex(table, table.is_alive)
         self._words: dict[int, frozenset[str]] = {}
         self._served: dict[TurnPlace, SourceTurn | None] = {}
 
     def bearing_on(
-        self, question: str, *, at: datetime, is_hidden: Callable[[SourceTurn, frozenset[str]], bool]
+        self,
+        question: str,
+        *,
+        at: datetime,
+        is_hidden: Callable[[SourceTurn, frozenset[str]], bool],
+        related: Related = NO_RELATED,
     ) -> Iterator[SaidTurn]:
-        """Yield the turns that match a question, best first.
+        """Yield the turns that match a question, best first. `related` are the words related to those of the question.
 
         Left out are turns from after `at`, turns that are hidden, and turns that read like an instruction to an
         assistant.
         """
-        wanted = set(terms(question)) if self.count else set()
+        wanted = question_terms(question) if self.count else set()
         weights = self._weights(wanted)
         needed = LEAST_COVERAGE * sum(weights.values())
         if not needed:
@@ -99,10 +111,10 @@ class SaidIndex:
             asking = self._question_before(place)
             return asking if asking is not None and shown(asking) is not None else None
 
-        for place, score in self._ranked(question, asked_before):
+        for place, score in self._ranked(question, asked_before, related):
             words = self._words_of(place)
-            asking = asked_before(place) if _weight(weights, words) < needed else None
-            if _weight(weights, words if asking is None else words | self._words_of(asking)) < needed:
+            asking = asked_before(place) if _weight(weights, words, related) < needed else None
+            if _weight(weights, words if asking is None else words | self._words_of(asking), related) < needed:
                 continue
             turn = shown(place)
             if turn is not None:
@@ -153,12 +165,15 @@ class SaidIndex:
         is_next = table.conversation[before] == table.conversation[place]
         return before if is_next and table.number[before] == table.number[place] - 1 else None
 
-    def _ranked(self, question: str, asked_before: Callable[[int], int | None]) -> list[tuple[int, float]]:
+    def _ranked(
+        self, question: str, asked_before: Callable[[int], int | None], related: Related
+    ) -> list[tuple[int, float]]:
         """Return the places of the turns that match, best first, each with its score.
 
         Where a turn asks something that matches, the answer matches too, whatever its words.
         """
-        scores = self._search.ranked_places(question, most=MOST_CANDIDATES)
+        meaning = Nearness(numpy.zeros(self.table.size), _NO_PLACES, related) if related else None
+        scores = self._search.ranked_places(question, meaning=meaning, most=MOST_CANDIDATES)
         for place, score in [(place, score) for place, score in scores.items() if self.table.asks[place]]:
             after = int(self.table.rank[place]) + 1
             answer = int(self.table.by_order[after]) if after < len(self.table.by_order) else place
@@ -194,5 +209,10 @@ class SaidIndex:
         return self._shown(before, frozenset(terms(before.text)), at, is_hidden)
 
 
-def _weight(weights: Mapping[str, float], words: frozenset[str]) -> float:
-    return sum([weight for word, weight in weights.items() if word in words])
+def _weight(weights: Mapping[str, float], words: frozenset[str], related: Related) -> float:
+    """Return the weight of the words of a question that a text holds, or of which it holds a related word."""
+    return sum(weight * (word in words or _likeness(related.get(word, {}), words)) for word, weight in weights.items())
+
+
+def _likeness(likeness: Mapping[str, float], words: frozenset[str]) -> float:
+    return WEIGHTS.related * max((like for other, like in likeness.items() if other in words), default=0.0)

@@ -6,7 +6,6 @@ import re
 from afterword.text_caches import text_cache
 
 BYTES_PER_TOKEN = 3
-LETTERS_PER_TOKEN = 4
 
 # Fitted to six tokenizers by `benchmarks/token_estimates.py`, see `docs/quality.md`.
 LINE = 1.1

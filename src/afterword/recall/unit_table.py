@@ -77,14 +77,20 @@ class UnitTable:
     """
 
     def __init__(self) -> None:
-        self.lineage = object()
+        self.lineage: object = object()
         self.size = 0
         self._segments: tuple[_Segment, ...] = ()
         self._firsts: list[int] = []
         self._conversations: dict[str | None, int] = {}
         self._names: dict[str | None, int] = {}
-        self.is_alive = self.asks = numpy.empty(0, dtype=bool)
-        self.by_order = self.conversation = self.number = self.name = self.lengths = numpy.empty(0, dtype=numpy.int32)
+        flags, numbers = numpy.empty(0, dtype=bool), numpy.empty(0, dtype=numpy.int32)
+        self.is_alive: Array = flags
+        self.asks: Array = flags
+        self.by_order: Array = numbers
+        self.conversation: Array = numbers
+        self.number: Array = numbers
+        self.name: Array = numbers
+        self.lengths: Array = numbers
 
     def revised(self, removed: Iterable[int], added: Iterable[Unit]) -> UnitTable:
         """Return the table without the units at some places and with others.

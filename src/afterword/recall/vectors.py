@@ -21,7 +21,7 @@ import numpy
 
 from afterword.errors import AfterwordError
 from afterword.facts.words import content_words
-from afterword.recall.bm25 import Array
+from afterword.recall.bm25 import NO_RELATED, Array, Related
 
 MOST_NEAREST = 100
 NEAR_DEVIATIONS = 2.0
@@ -66,18 +66,20 @@ class LocalEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector for each text, in order. Each takes about 0.1 ms."""
-        return list(_wordllama().embed([content_words(text) or "nothing" for text in texts], norm=True))
+        return list(wordllama().embed([content_words(text) or "nothing" for text in texts], norm=True))
 
 
 class Nearness(NamedTuple):
     """How near each unit is to one query: the cosine similarity after subtracting the mean of the units, scaled to 0 to
     1.
 
-    `nearest` are the places of the units that are clearly nearer than most, at most 100.
+    `nearest` are the places of the units that are clearly nearer than most, at most 100. `related` are the words that
+    mean nearly the same as those of the query.
     """
 
     by_place: Array
     nearest: Array
+    related: Related = NO_RELATED
 
 
 class _Rows:
@@ -115,8 +117,7 @@ class Vectors:
         self._rows = _Rows(0, dimension)
         self._rows.latest = self
         self._sum = numpy.zeros(dimension)
-        self.is_wanted = self.is_known = numpy.zeros(0, dtype=bool)
-        self._update(self.is_wanted, self.is_known)
+        self._update(numpy.zeros(0, dtype=bool), numpy.zeros(0, dtype=bool))
 
     def revised(self, is_wanted: Array, made: Mapping[int, bytes]) -> Vectors:
         """Return the vectors of these wanted units, with new ones by place."""
@@ -155,12 +156,13 @@ class Vectors:
         return rows
 
     def _update(self, is_wanted: Array, is_known: Array) -> None:
-        self.is_wanted, self.is_known = is_wanted, is_known
+        self.is_wanted: Array = is_wanted
+        self.is_known: Array = is_known
         self._places = (is_wanted & is_known).nonzero()[0]
-        self.missing = int(is_wanted.sum()) - len(self._places)
+        self.missing: int = int(is_wanted.sum()) - len(self._places)
         self._mean = (self._sum / max(len(self._places), 1)).astype(numpy.float32)
         self._scale: Array | None = None
-        self.read_at_s = monotonic()
+        self.read_at_s: float = monotonic()
 
     @property
     def size(self) -> int:
@@ -240,7 +242,8 @@ _quoted = json.JSONEncoder().encode
 _loading = threading.Lock()
 
 
-def _wordllama() -> Any:
+def wordllama() -> Any:
+    """Return the local model of word vectors, loaded once. Raises `EmbeddingUnavailable` without the extra."""
     with _loading:
         return _loaded_wordllama()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from tempfile import TemporaryFile
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Request
@@ -21,7 +23,7 @@ from afterword.server.problems import Refused, status_of
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 NO_SUCH_MEMORY = "this key opens no such memory"
-bearer = HTTPBearer(auto_error=False, description="A key that `afterword keys create` has made.")
+bearer: HTTPBearer = HTTPBearer(auto_error=False, description="A key that `afterword keys create` has made.")
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -57,7 +59,8 @@ class Service:
     """What every route uses: the store, and the limit of requests."""
 
     def __init__(self, app: Afterword, requests_per_minute: int) -> None:
-        self.app, self._limit = app, RateLimitItemPerMinute(requests_per_minute)
+        self.app = app
+        self._limit = RateLimitItemPerMinute(requests_per_minute)
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
 
     async def count_request(self, request: Request, key: ApiKey) -> None:
@@ -84,6 +87,17 @@ class KeyHolder:
         return self.app.scope(scope)
 
 
+async def export_content(memory: ScopeMemory, name: str, **options: bool) -> bytes:
+    """Return what `ScopeMemory.export` writes to a file of this name.
+
+    The file on the way has no name, so that nothing is left of it if the process is killed.
+    """
+    with await asyncio.to_thread(TemporaryFile, "w+", encoding="utf-8") as file:
+        await memory.export(name, file=file, **options)
+        file.seek(0)
+        return file.read().encode()
+
+
 def check_may_switch(key: ApiKey, run: Run) -> None:
     """Raise `Refused` unless a key may undo and redo a run. What moves a memory changes another one, and its keys."""
     if run.moves_scope and not key.is_admin:
@@ -92,12 +106,17 @@ def check_may_switch(key: ApiKey, run: Run) -> None:
 
 async def verified_key(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:
     """Return the key of a request, which counts against its limit. Raises `Refused` and `KeyInvalid`."""
+    key = await presented_key(request, credentials)
+    await request.app.state.service.count_request(request, key)
+    return key
+
+
+async def presented_key(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:
+    """Return the key of a request, which is not counted. Raises `Refused` and `KeyInvalid`."""
     if credentials is None:
         raise Refused(401, "give a key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"})
     service: Service = request.app.state.service
-    key = await service.app.keys.verify(credentials.credentials)
-    await service.count_request(request, key)
-    return key
+    return await service.app.keys.verify(credentials.credentials)
 
 
 async def caller(

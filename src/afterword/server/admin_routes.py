@@ -1,4 +1,4 @@
-"""What a key of an administrator sees of its tenant: scopes, the queue, failures, the audit, and webhooks.
+"""What a key of an administrator sees of its tenant: scopes, the queue, failures, the audit, jobs, and webhooks.
 
 With it failed sessions are tried again, and webhooks added, tested and removed.
 """
@@ -13,12 +13,12 @@ from fastapi.responses import JSONResponse
 from afterword import Scope
 from afterword.client.access.keys import audit_entry_json
 from afterword.client.access.webhooks import webhook_json, webhook_post_json
-from afterword.client.json_forms import saved_session_json
+from afterword.client.json_forms import job_outcome_json, saved_session_json
 from afterword.errors import NothingSelected
 from afterword.server.access import Admin, Answer, IdempotencyKey, KeyHolder, change
 from afterword.server.contents import Cursor, Limit, RetryBody, WebhookBody
 
-router = APIRouter(prefix="/v1/admin", tags=["administration"])
+router: APIRouter = APIRouter(prefix="/v1/admin", tags=["administration"])
 
 FAILED = ("failed", "set aside")
 
@@ -51,6 +51,15 @@ async def _sessions(who: KeyHolder, states: tuple[str, ...], limit: int, after: 
     page = await who.app.sessions(state=states, tenant=who.key.tenant, limit=limit, after=after)
     sessions = [saved_session_json(session) for session in page.sessions]
     return JSONResponse({"sessions": sessions, "total": page.total, "next": page.next})
+
+
+@router.get("/jobs")
+async def list_jobs(who: Admin) -> JSONResponse:
+    """List when each periodic job of the store last ended, what it did, and how many of its parts failed, in counts.
+
+    `afterword status` has the reasons.
+    """
+    return JSONResponse({"jobs": [job_outcome_json(job) for job in await who.app.jobs()]})
 
 
 @router.post("/retry")
@@ -115,7 +124,7 @@ async def try_webhook(webhook_id: WebhookId, request: Request, who: Admin) -> JS
 
     async def work() -> Answer:
         sending = who.app.webhooks.test(webhook_id, tenant=who.key.tenant)
-        return webhook_post_json(await request.app.state.background.in_thread(sending))
+        return webhook_post_json(await request.app.state.background.in_thread("webhooks", sending))
 
     return await change(who, "webhook test", work)
 

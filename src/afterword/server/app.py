@@ -22,6 +22,7 @@ from afterword.server.background import Background
 from afterword.server.contents import ProblemDetails
 from afterword.server.mcp.http import MCP_HEADERS, add_mcp
 from afterword.server.pages.mount import add_pages
+from afterword.server.pages.visit import requester_of
 from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, Guard, add_handlers, problem
 from afterword.setting_sections import ServerOptions
 
@@ -80,6 +81,7 @@ def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
         hosts=(*LOOPBACK, options.host, *options.allowed_hosts),
         longest_body_bytes=options.longest_body_bytes,
         body_timeout_s=options.body_timeout_s,
+        requester_of=requester_of,
     )
     _add_probes(service)
     add_mcp(service, app, origins=options.cors_origins, longest_body_bytes=options.longest_body_bytes)
@@ -91,9 +93,9 @@ def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
 
 @cache
 def _api_routes() -> tuple[BaseRoute, ...]:
-    """Return the routes of the API, which all services of a process share.
+    """Return the routes of the API. All services of a process share them.
 
-    FastAPI analyses them at the first request, which takes longer than many requests.
+    FastAPI analyses the routes at the first request, which takes longer than many requests do.
     """
     api = APIRouter(generate_unique_id_function=_operation_id, strict_content_type=False)
     described = _described_problems()
@@ -125,7 +127,7 @@ async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
 
 
 def _add_probes(service: FastAPI) -> None:
-    """Add what asks whether the process runs, and whether it can answer. Both need no key and tell nothing else."""
+    """Add what asks whether the process runs, and whether it can answer. Both need no key and tell no words or ids."""
 
     @service.get("/healthz", tags=["probes"])
     async def healthz() -> dict[str, str]:
@@ -134,12 +136,14 @@ def _add_probes(service: FastAPI) -> None:
 
     @service.get("/readyz", tags=["probes"], responses={503: _described(PROBLEMS[503])})
     async def readyz() -> JSONResponse:
-        """Return whether the store answers."""
+        """Return whether the store answers, and the names of the periodic jobs that failed when they last ran."""
         try:
-            await service.state.service.app.check()
+            app = service.state.service.app
+            await app.check()
+            failed = [job.name for job in await app.jobs() if job.failure]
         except AfterwordError:
             return problem(503, UNAVAILABLE)
-        return JSONResponse({"status": "ok"})
+        return JSONResponse({"status": "ok", "failed_jobs": failed})
 
 
 class _DescribedService(FastAPI):

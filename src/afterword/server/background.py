@@ -7,11 +7,14 @@ import gc
 import itertools
 import logging
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 from afterword import Afterword, Scope
+from afterword.client.access.webhooks import telling_of_failures
 from afterword.errors import AfterwordError
 
 _log = logging.getLogger(__name__)
@@ -21,15 +24,18 @@ T = TypeVar("T")
 HOUR_S = 3600.0
 SECONDS_BETWEEN_POSTS = 5.0
 SECONDS_BETWEEN = 5.0
+PATIENCE_S = 0.2
+MOST_THREADS = 4
 FULL_EVERY = 720
 """Each of so many times all objects are looked at."""
 
 
-class WorkThread:
-    """Runs coroutines in one thread. Two busy threads would make the answers of the service wait longer."""
+class _WorkThread:
+    """Runs coroutines in one thread."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._asked: Future[None] | None = None
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Return the result of `work`, which sees the context variables of the caller. Cancelling it cancels the work.
@@ -55,6 +61,57 @@ class WorkThread:
             loop.call_soon_threadsafe(loop.stop)
             await asyncio.to_thread(thread.join)
             loop.close()
+
+    async def answers(self) -> bool:
+        """Whether the thread takes up new work within `PATIENCE_S`; while it has not, it is not waited for again."""
+        if self._loop is not None and (self._asked is None or self._asked.done()):
+            self._asked = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
+            await asyncio.wait([asyncio.wrap_future(self._asked)], timeout=PATIENCE_S)
+        return self._asked is not None and self._asked.done()
+
+
+class WorkThreads:
+    """Runs coroutines in threads, all that is done for one owner at a time in the same one.
+
+    Two busy threads make the answers of the service wait longer. So a further one begins only where those before it are
+    held up by the work of others: nobody waits for a long session of somebody else.
+    """
+
+    def __init__(self) -> None:
+        self._threads: list[_WorkThread] = []
+        self._running: dict[str, list[_WorkThread]] = {}
+        self._stack = AsyncExitStack()
+        self._choosing = asyncio.Lock()
+
+    async def run(self, owner: str, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of `work`, done for this owner. Cancelling it cancels the work."""
+        async with self._choosing:
+            thread = self._running[owner][0] if owner in self._running else await self._free_thread()
+            self._running.setdefault(owner, []).append(thread)
+        try:
+            return await thread.run(work)
+        finally:
+            self._running[owner].remove(thread)
+            if not self._running[owner]:
+                del self._running[owner]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run the threads until the end of the block; what is not done by then is cancelled."""
+        async with self._stack:
+            yield
+        self._threads.clear()
+
+    async def _free_thread(self) -> _WorkThread:
+        for thread in self._threads:
+            if await thread.answers():
+                return thread
+        if len(self._threads) < MOST_THREADS:
+            self._threads.append(_WorkThread())
+            await self._stack.enter_async_context(self._threads[-1].running())
+            return self._threads[-1]
+        owners = Counter(id(threads[0]) for threads in self._running.values())
+        return min(self._threads, key=lambda thread: owners[id(thread)])
 
 
 async def _cancel_others() -> None:
@@ -114,32 +171,37 @@ async def _set_survivors_apart(seconds_between: float, full_every: int) -> None:
 class Background:
     """The work that the service does beside its answers.
 
-    Sessions that were sent with `queue` are processed one after the other. They are stored as pending before they are
-    acknowledged, so that after a crash `afterword schedule` or the next start processes them.
+    Sessions that were sent with `queue` are processed one after the other, those of several memories in turn and beside
+    each other. They are stored as pending before they are acknowledged, so that after a crash `afterword schedule` or
+    the next start processes them.
     """
 
     def __init__(self, app: Afterword) -> None:
         self._app = app
-        self._queue: asyncio.Queue[tuple[Scope, str]] = asyncio.Queue()
-        self._thread = WorkThread()
+        self._waiting: dict[Scope, list[str]] = {}
+        self._ready: asyncio.Queue[Scope] = asyncio.Queue()
+        self._threads = WorkThreads()
 
     def wake(self, scope: Scope, session_id: str) -> None:
         """Process a pending session soon."""
-        self._queue.put_nowait((scope, session_id))
+        sessions = self._waiting.setdefault(scope, [])
+        sessions.append(session_id)
+        if len(sessions) == 1:
+            self._ready.put_nowait(scope)
 
-    async def in_thread(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of work that takes long. It is done in the work thread."""
-        return await self._thread.run(work)
+    async def in_thread(self, owner: str, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of work that takes long, for one key, memory or task. It is done in a work thread."""
+        return await self._threads.run(owner, work)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Work until the end of the block."""
         work = (
-            self._repeat(0, self._process_next, "a queued session was not processed"),
+            *(self._repeat(0, self._process_next, "a queued session was not processed") for _ in range(MOST_THREADS)),
             self._repeat(HOUR_S, self._app.requests.discard_old_answers, "old answers were not discarded"),
             self._repeat(SECONDS_BETWEEN_POSTS, self._send_posts, "posts to webhooks were not sent"),
         )
-        async with self._thread.running(), running_beside(*work):
+        async with self._threads.running(), running_beside(*work):
             yield
 
     async def _repeat(self, pause_s: float, work: Callable[[], Awaitable[None]], failure: str) -> None:
@@ -152,8 +214,19 @@ class Background:
                 _log.warning("%s (%s)", failure, type(error).__name__)
 
     async def _process_next(self) -> None:
-        scope, session_id = await self._queue.get()
-        await self.in_thread(self._app.scope(scope).process(session_id=session_id))
+        scope = await self._ready.get()
+        try:
+            await self.in_thread(str(scope), self._process(scope, self._waiting[scope][0]))
+        finally:
+            self._waiting[scope].pop(0)
+            if self._waiting[scope]:
+                self._ready.put_nowait(scope)
+            else:
+                del self._waiting[scope]
+
+    async def _process(self, scope: Scope, session_id: str) -> None:
+        async with telling_of_failures(self._app.resources, [scope]) as reports:
+            reports.append(await self._app.scope(scope).process(session_id=session_id))
 
     async def _send_posts(self) -> None:
-        await self.in_thread(self._app.webhooks.send())
+        await self.in_thread("webhooks", self._app.webhooks.send())

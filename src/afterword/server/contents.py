@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,7 +21,7 @@ Names = Annotated[list[str] | None, Query(max_length=20)]
 class Body(BaseModel):
     """The base of all bodies of requests: unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
 
 class RememberBody(Body):
@@ -113,7 +113,7 @@ class WebhookBody(Body):
     """Where posts go, and of which events; without `events` of all."""
 
     url: Annotated[str, Field(min_length=1, max_length=2000, examples=["https://hooks.example/afterword"])]
-    events: list[Literal["session set aside", "budget reached", "review waits"]] = []
+    events: list[Literal["session set aside", "budget reached", "review waits", "job failed"]] = []
 
 
 class Change(BaseModel):

@@ -29,12 +29,14 @@ from afterword.server.contents import (
     Remembered,
 )
 
-router = APIRouter()
+router: APIRouter = APIRouter()
 
 FactId = Annotated[str, Path(max_length=200, description="The id of a fact, or its first 6 digits or more.")]
 
 FindingId = Annotated[str, Path(max_length=100)]
-text_router = APIRouter(prefix="/v1/memory", tags=["remember and recall"], dependencies=[Depends(own_memory)])
+text_router: APIRouter = APIRouter(
+    prefix="/v1/memory", tags=["remember and recall"], dependencies=[Depends(own_memory)]
+)
 
 
 def with_etag(content: dict[str, Any], known: str | None) -> Response:

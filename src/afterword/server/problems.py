@@ -12,8 +12,9 @@ import re
 import secrets
 import time
 import traceback
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -63,6 +64,10 @@ SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 """Headers of every answer that does not set them itself."""
+SHORT_BODY_BYTES = 16_384
+"""A longer body is read only of the holder of a key or of a signed-in browser."""
+MOST_LONG_BODIES = 8
+"""So many requests with long bodies of one sender are answered at once."""
 
 
 class Refused(Exception):
@@ -70,7 +75,9 @@ class Refused(Exception):
 
     def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, dict(headers or {})
+        self.status = status
+        self.detail = detail
+        self.headers: dict[str, str] = dict(headers or {})
 
 
 def status_of(error: AfterwordError) -> int:
@@ -111,16 +118,25 @@ async def _answer_error(_: Request, error: Exception) -> JSONResponse:
     raise error
 
 
-class _BodyTooLargeError(Exception):
-    """The body is longer than allowed."""
-
-
 class Guard:
-    """ASGI middleware around the whole application."""
+    """ASGI middleware around the whole application.
 
-    def __init__(self, app: ASGIApp, *, hosts: Collection[str], longest_body_bytes: int, body_timeout_s: float) -> None:
+    `requester_of` returns the id of the key or of the signed-in browser that sends a request, or raises the error that
+    refuses it. It is asked before a long body is read.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Collection[str],
+        longest_body_bytes: int,
+        body_timeout_s: float,
+        requester_of: Callable[[Request], Awaitable[str]],
+    ) -> None:
         self._app, self._hosts = app, frozenset(host.lower() for host in hosts)
         self._longest_body_bytes, self._body_timeout_s = longest_body_bytes, body_timeout_s
+        self._requester_of, self._long_bodies = requester_of, Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -160,32 +176,59 @@ class Guard:
             await problem(421, "this service does not answer for this host")(scope, receive, send)
             return
         scope["path"] = routable_path(scope)
-        try:
-            receive = await self._with_body(headers, receive)
-        except _BodyTooLargeError:
-            refusal = 413, f"a body may have {self._longest_body_bytes} bytes"
-        except TimeoutError:
-            refusal = 408, "the body took too long"
-        else:
-            await self._app(scope, receive, send)
-            return
-        await problem(*refusal, headers={"Connection": "close"})(scope, receive, send)
+        async with AsyncExitStack() as stack:
+            answer = self._app
+            try:
+                most_bytes = await stack.enter_async_context(self._allowed_bytes(scope, headers))
+                receive = await self._with_body(headers, receive, most_bytes)
+            except (AfterwordError, Refused) as error:
+                answer = refusal = await _answer_error(Request(scope), error)
+                refusal.headers["Connection"] = "close"
+            await answer(scope, receive, send)
 
-    async def _with_body(self, headers: Headers, receive: Receive) -> Receive:
-        """Read the body, and return what hands it out and then waits for the end of the connection."""
+    @asynccontextmanager
+    async def _allowed_bytes(self, scope: Scope, headers: Headers) -> AsyncIterator[int]:
+        """Yield how long the body of a request may be.
+
+        Until the request is answered, a long body counts among those of its sender. Raises `Refused`, and
+        `AfterwordError` if the sender is unknown.
+        """
         length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > self._longest_body_bytes:
-            raise _BodyTooLargeError
+        is_short = length.isdecimal() and int(length) <= SHORT_BODY_BYTES
+        if is_short and "transfer-encoding" not in headers:
+            yield SHORT_BODY_BYTES
+            return
+        sender = await self._requester_of(Request(scope))
+        if self._long_bodies[sender] >= MOST_LONG_BODIES:
+            raise Refused(429, "too many long requests at once with this key", headers={"Retry-After": RETRY_AFTER_S})
+        self._long_bodies[sender] += 1
+        try:
+            yield self._longest_body_bytes
+        finally:
+            self._long_bodies -= Counter([sender])
+
+    async def _with_body(self, headers: Headers, receive: Receive, most_bytes: int) -> Receive:
+        """Read the body, and return what hands it out and then waits for the end of the connection.
+
+        Raises `Refused` if it is longer than `most_bytes`, or takes too long.
+        """
+        too_long = Refused(413, f"a body may have {self._longest_body_bytes} bytes")
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > most_bytes:
+            raise too_long
         if length == "0" and "transfer-encoding" not in headers:
             return receive
         body = bytearray()
         message: Message = {"more_body": True}
-        async with asyncio.timeout(self._body_timeout_s):
-            while message.get("more_body", False):
-                message = await receive()
-                body += message.get("body", b"")
-                if len(body) > self._longest_body_bytes:
-                    raise _BodyTooLargeError
+        try:
+            async with asyncio.timeout(self._body_timeout_s):
+                while message.get("more_body", False):
+                    message = await receive()
+                    body += message.get("body", b"")
+                    if len(body) > most_bytes:
+                        raise too_long
+        except TimeoutError:
+            raise Refused(408, "the body took too long") from None
         is_gone = message["type"] == "http.disconnect"
         waiting = [message if is_gone else {"type": "http.request", "body": bytes(body), "more_body": False}]
 

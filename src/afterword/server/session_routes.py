@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
-from pathlib import Path as FilePath
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -38,6 +36,7 @@ from afterword.server.access import (
     Memory,
     change,
     check_may_switch,
+    export_content,
     number_in,
     path_part,
 )
@@ -53,7 +52,7 @@ from afterword.server.contents import (
 )
 from afterword.server.problems import Refused
 
-router = APIRouter()
+router: APIRouter = APIRouter()
 
 SessionId = Annotated[str, Path(max_length=600)]
 QUEUED: dict[int | str, dict[str, Any]] = {
@@ -109,7 +108,7 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
             request.app.state.background.wake(memory.scope, body.session_id)
             return {"progress": "pending"}
         processing = memory.process(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
-        report = await request.app.state.background.in_thread(processing)
+        report = await request.app.state.background.in_thread(changing.who.key.id, processing)
         return processed_answer(report.sessions[0])
 
     response = await changing.carried_out("session", work, body.model_dump(), status=202 if body.queue else 200)
@@ -133,7 +132,7 @@ async def reprocess_session(session_id: SessionId, request: Request, changing: C
 
     async def work() -> Answer:
         reading = changing.memory.reprocess(path_part(session_id))
-        report = await request.app.state.background.in_thread(reading)
+        report = await request.app.state.background.in_thread(changing.who.key.id, reading)
         return processed_answer(report.sessions[0])
 
     return await changing.carried_out("reprocess", work, {"session": session_id})
@@ -153,6 +152,7 @@ def processed_answer(processed: ProcessedSession) -> Answer:
         "repeated": [fact.id for fact in changes.repeated],
         "retired": [old.id for old, _ in changes.retired],
         "contested": [fact.id for fact in changes.contested],
+        "unclear": [fact.id for fact in changes.unclear],
         "refused": dict(Counter(result.rejected)),
     }
 
@@ -288,12 +288,10 @@ async def export_memory(who: AnyCaller, memory: Memory, form: ExportForm = Expor
     async def work() -> Answer:
         return {}
 
-    with tempfile.TemporaryDirectory(prefix="afterword-export-") as folder:
-        path = FilePath(folder) / f"memory.{suffix}"
-        await memory.export(path, readable=form is not ExportForm.FULL)
-        content = path.read_bytes()
+    name = f"memory.{suffix}"
+    content = await export_content(memory, name, readable=form is not ExportForm.FULL)
     await change(who, "export", work, scope=memory.scope)
-    headers = {"Content-Disposition": f'attachment; filename="{path.name}"'}
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=media_type, headers=headers)
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, insert, update
+from sqlalchemy import ColumnElement, bindparam, case, func, insert, update
 from sqlmodel import Session, col, select
 
 from afterword.facts.scopes import Scope
@@ -18,6 +18,10 @@ from afterword.store.scope_rows import ensure_scope, scope_key
 from afterword.store.tables import ScopeRow, SpendingRow
 
 MICRO = Decimal(1_000_000)
+# Building a statement takes longer than executing it.
+_RESERVED = insert(SpendingRow).returning(col(SpendingRow.id))
+_SETTLED = update(SpendingRow).where(col(SpendingRow.id) == bindparam("entry"))
+_ASSIGNED = update(SpendingRow).where(col(SpendingRow.id).in_(bindparam("entries", expanding=True)))
 
 
 class CallStatus(StrEnum):
@@ -80,21 +84,20 @@ def reserve_spending(
     """Record a request before it is sent, with its highest possible cost; return the id of the record."""
     values = {"source": source, "purpose": purpose, "model": model, "day": day_of(at), "asked_at": at}
     values |= {"scope_id": ensure_scope(transaction, scope), "status": str(CallStatus.OPEN), **_values(bound)}
-    ((entry,),) = fetch_rows(transaction, insert(SpendingRow).returning(col(SpendingRow.id)), values)
+    ((entry,),) = fetch_rows(transaction, _RESERVED, values)
     return int(entry)
 
 
 def settle_spending(transaction: Session, entry: int, spending: Spending, status: CallStatus) -> None:
     """Replace the highest possible cost of a request by its actual cost."""
-    statement = update(SpendingRow).where(col(SpendingRow.id) == entry)
-    transaction.connection().execute(statement.values(status=str(status), **_values(spending)))
+    values = {"entry": entry, "status": str(status), **_values(spending)}
+    transaction.connection().execute(_SETTLED, values)
 
 
 def assign_to_run(transaction: Session, entries: Sequence[int], run_id: int) -> None:
     """Record that these requests were made for a run."""
     for ids in chunks(entries):
-        statement = update(SpendingRow).where(col(SpendingRow.id).in_(ids))
-        transaction.connection().execute(statement.values(run_id=run_id))
+        transaction.connection().execute(_ASSIGNED, {"entries": ids, "run_id": run_id})
 
 
 def spending_on_day(transaction: Session, day: date) -> Spending:
@@ -104,8 +107,8 @@ def spending_on_day(transaction: Session, day: date) -> Spending:
 
 def spending_by_day(transaction: Session, tenant: str | None = None) -> dict[date, Spending]:
     """Return what was spent on each day (UTC), oldest first; with `tenant`, in its scopes."""
-    is_of_scope = [col(SpendingRow.scope_id) == col(ScopeRow.id), col(ScopeRow.tenant) == tenant]
-    sums = _sums(transaction, [SpendingRow.day], *([] if tenant is None else is_of_scope))
+    of_tenant = [col(SpendingRow.scope_id) == col(ScopeRow.id), col(ScopeRow.tenant) == tenant]
+    sums = _sums(transaction, [SpendingRow.day], *([] if tenant is None else of_tenant))
     return {day: spending for (day,), spending in sorted(sums.items())}
 
 

@@ -45,7 +45,7 @@ def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime)
         matching = facts_continuing(transaction, scope, former, facts, known) if former else []
     if len(matching) != 1:
         hint = several_begin_so([fact.id for fact in matching]) if matching else "see `afterword facts --all`"
-        raise NotFound(f"no single fact {fact_id!r} in {scope}: {hint}")
+        raise NotFound(f"no {'single ' if matching else ''}fact {fact_id!r} in {scope}: {hint}")
     return matching[0]
 
 

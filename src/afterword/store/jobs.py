@@ -5,27 +5,52 @@ A lease is claimed, renewed and released in one transaction each. Only the holde
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import ClassVar
 
-from sqlalchemy import String, cast, func, literal, or_
-from sqlmodel import Session, col, select
+from sqlalchemy import JSON, String, cast, func, literal, or_
+from sqlmodel import Field, Session, SQLModel, col, select
 
 from afterword.facts.scopes import Scope
 from afterword.store.database.statements import insert_missing
 from afterword.store.ledger import RunStatus
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.sessions import Progress
-from afterword.store.tables import JobRow, RunRow, ScopeRow, SessionRow
+from afterword.store.tables import RunRow, ScopeRow, SessionRow
 
 CONSOLIDATION = "consolidation"
 _FURTHEST_AHEAD = timedelta(days=1)
 """No due time that is done, and no end of a lease, lies further ahead of now."""
 
 
+class JobRow(SQLModel, table=True):
+    """A periodic job: who holds its lease (`holder`, `leased_until`), and for which due time it was last done.
+
+    `ended_at` is when it last ended, done or failed, `counts` what it did then, and `failures` how many parts failed.
+    """
+
+    __tablename__: ClassVar[str] = "jobs"
+
+    name: str = Field(primary_key=True)
+    holder: str | None = None
+    leased_until: datetime | None = None
+    done_for: datetime | None = None
+    last_success_at: datetime | None = None
+    failure: str | None = None
+    ended_at: datetime | None = None
+    counts: dict[str, int] = Field(default_factory=dict, sa_type=JSON)
+    failures: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """The state of a job: its lease, the due time it was last done for, when that was, and any failure since."""
+    """The state of a job: its lease, the due time it was last done for, when that was, any failure then or since.
+
+    `ended_at` is when it last ended, done or failed. `counts` says what it did then, and `failures` how many parts of
+    it failed.
+    """
 
     name: str
     holder: str | None
@@ -33,6 +58,9 @@ class JobState:
     done_for: datetime | None
     last_success_at: datetime | None
     failure: str | None
+    ended_at: datetime | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    failures: int = 0
 
 
 def read_jobs(transaction: Session) -> list[JobState]:
@@ -68,23 +96,51 @@ def renew_lease(transaction: Session, name: str, holder: str, *, until: datetime
     return True
 
 
-def complete_job(transaction: Session, name: str, holder: str, *, due_at: datetime, now: datetime) -> bool:
-    """Record that the job is done for its due time and release the lease; return False if another holder has it."""
+def complete_job(
+    transaction: Session,
+    name: str,
+    holder: str,
+    *,
+    due_at: datetime,
+    now: datetime,
+    counts: Mapping[str, int] | None = None,
+    failures: int = 0,
+    failure: str | None = None,
+) -> bool:
+    """Record that the job is done for its due time and release the lease; return False if another holder has it.
+
+    `counts` says what it did, `failures` how many parts of it failed, and `failure` why.
+    """
     row = _locked_row(transaction, name)
     if row.holder != holder:
         return False
-    row.done_for, row.last_success_at, row.failure = due_at, now, None
+    row.done_for, row.last_success_at, row.failure = due_at, now, failure
+    row.ended_at, row.counts, row.failures = now, dict(counts or {}), failures
     row.holder = row.leased_until = None
     return True
 
 
-def release_job(
-    transaction: Session, name: str, holder: str, *, failure: str | None = None, blocked_until: datetime | None = None
+def release_job(transaction: Session, name: str, holder: str) -> None:
+    """Release the lease of a job that is not done."""
+    _release(transaction, name, holder)
+
+
+def fail_job(
+    transaction: Session, name: str, holder: str, *, failure: str, now: datetime, blocked_until: datetime
 ) -> None:
-    """Release the lease of a job that is not done. After a failure nobody can claim the job before `blocked_until`."""
+    """Record that the job failed, and why, and release its lease. Nobody can claim it before `blocked_until`."""
+    row = _release(transaction, name, holder)
+    if row is not None:
+        row.leased_until, row.failure = blocked_until, failure
+        row.ended_at, row.counts, row.failures = now, {}, 1
+
+
+def _release(transaction: Session, name: str, holder: str) -> JobRow | None:
     row = transaction.exec(select(JobRow).where(JobRow.name == name).with_for_update()).one_or_none()
-    if row is not None and row.holder == holder:
-        row.holder, row.leased_until, row.failure = None, blocked_until, failure or row.failure
+    if row is None or row.holder != holder:
+        return None
+    row.holder = row.leased_until = None
+    return row
 
 
 def scopes_to_consolidate(

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import Enum
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from sqlmodel import SQLModel
@@ -92,7 +92,7 @@ def parse_shape(shape: type[BaseModel], line: object, name: str) -> Any:
 class LineShape(BaseModel):
     """The base of the shapes of lines: no value is converted, and unknown fields are left out."""
 
-    model_config = ConfigDict(extra="ignore", strict=True, use_enum_values=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore", strict=True, use_enum_values=True)
 
 
 @cache

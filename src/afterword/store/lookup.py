@@ -200,11 +200,11 @@ def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: da
     With `known_at`, return what was believed then. That is derived anew; otherwise the stored facts are read.
     """
     if known_at is None:
-        return told_under_current_names(facts_at(read_histories_by_scope(transaction, [scope])[scope], at))
+        return told_under_current_names(facts_at(read_histories_by_scope(transaction, [scope])[scope], at), at)
     now, then = read_knowledge(transaction, scope), read_knowledge(transaction, scope, known_at)
     erased = erased_ids(now.assertions, now.verdicts)
     assertions = [said for said in then.assertions if said.id not in erased]
-    return told_under_current_names(facts_at(fact_histories(assertions, then.verdicts), at))
+    return told_under_current_names(facts_at(fact_histories(assertions, then.verdicts), at), at)
 
 
 def read_histories_by_scope(transaction: Session, scopes: Iterable[Scope]) -> dict[Scope, list[FactHistory]]:
@@ -240,7 +240,7 @@ def read_facts_by_id(transaction: Session, scope: Scope, fact_ids: Iterable[str]
         if not missing:
             break
     in_order = sorted(histories.values(), key=lambda history: history.members[0].order)
-    return [fact for fact in told_under_current_names(facts_at(in_order, at)) if fact.id in wanted]
+    return [fact for fact in told_under_current_names(facts_at(in_order, at), at) if fact.id in wanted]
 
 
 def is_of_scope(scope_id: int) -> ColumnElement[bool]:

@@ -276,7 +276,7 @@ def past_changes(transaction: Session, run: Run, hidden_ids: Collection[str]) ->
 
 def _told_facts(transaction: Session, known: Knowledge, ids: Collection[str], at: datetime) -> list[Fact]:
     """Return the facts of these statements under the names that were known for their subjects."""
-    names = current_names(facts_at(known.histories(known.renaming_ids), at))
+    names = current_names(facts_at(known.histories(known.renaming_ids), at), at)
     return list(map(names.told, _facts(transaction, known, ids, at)))
 
 

@@ -72,7 +72,7 @@ class PersonQuote:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What somebody says or takes back, for comparison: letter case, blanks and articles do not count."""
+    """What somebody says or withdraws, for comparison: letter case, blanks and articles do not count."""
 
     subject: str
     attribute: str

@@ -26,7 +26,7 @@ from afterword.facts.assertions import (
     Verdict,
     assertion_id,
 )
-from afterword.facts.fact import Fact
+from afterword.facts.fact import Fact, Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.wording import reworded_value
@@ -34,7 +34,7 @@ from afterword.facts.words import named_days
 from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
-from afterword.store.entered_statements import moment_after
+from afterword.store.entered_statements import is_same_statement, moment_after
 from afterword.store.forgetting.forgotten_statements import read_erase_requests
 from afterword.store.ledger import RunStatus, propose_with_effect
 from afterword.store.proposals import Proposal, RunEffect, WindowReading
@@ -301,6 +301,14 @@ async def _decide_on_fact(
         # What says the same need not be compared with every statement.
         judged = members[-1:] if relation is Relation.SAME else members
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
+        repeated = [
+            other
+            for other in known.assertions
+            if other not in members and other.slot == said.slot and is_same_statement(other, said)
+        ]
+        if repeated and relation in (Relation.CHANGES, Relation.CORRECTS):
+            last = max(repeated, key=lambda other: other.order)
+            verdicts.append(Verdict(last.id, said.id, Relation.SAME, "the same words", PERSON))
         return propose_with_effect(
             transaction,
             _proposal(scope, known, ([said], verdicts), at),
@@ -322,15 +330,17 @@ def _kept_days(
 ) -> tuple[datetime | None, datetime | None]:
     """Return when a fact begins and ends after an edit, as its statements say it; None where they do not say it.
 
-    After a change only what is still ahead counts.
+    After a change only what is still ahead counts. What was replaced stays over when it is corrected.
     """
     before = f"{fact.statement} {fact.value}"
     times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}
+    has_ended = changed_at is None and fact.status is Status.SUPERSEDED
+    ended_at = fact.valid_to if has_ended else None
     if named_days(words) - named_days(before) or any(time not in before.casefold() for time in times):
-        return None, None
+        return None, ended_at
     first, last = members[0].valid_from, next((said.valid_to for said in reversed(members) if said.valid_to), None)
     if changed_at is None:
-        return first, last
+        return first, ended_at or last
     return (first if first and first > changed_at else None), (last if last and last > changed_at else None)
 
 

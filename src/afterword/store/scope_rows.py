@@ -15,12 +15,12 @@ from sqlmodel import Session, col, func, select
 from afterword.errors import NotFound
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
-from afterword.store.database.statements import fetch_rows, insert_missing
+from afterword.store.database.statements import fetch_rows, insert_missing, insert_rows
 from afterword.store.tables import ScopeChangeRow, ScopeRow
 
 NEAR = 0.85
 """How alike two full names are, from 0 to 1, that may be meant for each other."""
-DERIVATION = 2
+DERIVATION = 3
 """The version of the rules by which facts are derived. An upgrade derives scopes with an older one again."""
 
 
@@ -140,8 +140,15 @@ def lock_scope(transaction: Session, scope: Scope) -> int:
     see what another transaction forgets at the same time, and would store those words again.
     """
     scope_id = ensure_scope(transaction, scope)
-    raise_revision(transaction, scope_id, by=0)
+    if scope_id not in _locked(transaction):
+        raise_revision(transaction, scope_id, by=0)
     return scope_id
+
+
+def _locked(transaction: Session) -> set[int]:
+    """Return the keys of the scopes whose rows the transaction has written: it holds their locks until its end."""
+    keys: set[int] = transaction.info.setdefault(_locked, set())
+    return keys
 
 
 def raise_revision(transaction: Session, scope_id: int, *, by: int = 1) -> int:
@@ -153,6 +160,7 @@ def raise_revision(transaction: Session, scope_id: int, *, by: int = 1) -> int:
     ((revision,),) = fetch_rows(transaction, _RAISED_REVISION, values)
     set_committed_value(row, "revision", revision)
     set_committed_value(row, "stamp", stamp)
+    _locked(transaction).add(scope_id)
     return int(revision)
 
 
@@ -196,15 +204,8 @@ def record_changed_facts(
     `is_unlinked` says that live statements which belong to no fact have changed as well.
     """
     revision, stamp = version
-    row = ScopeChangeRow(
-        scope_id=scope_id,
-        revision=revision,
-        stamp=stamp,
-        source=source,
-        fact_ids=list(fact_ids),
-        is_unlinked=is_unlinked,
-    )
-    transaction.add(row)
+    row = {"scope_id": scope_id, "revision": revision, "stamp": stamp, "source": source}
+    insert_rows(transaction, ScopeChangeRow, [{**row, "fact_ids": list(fact_ids), "is_unlinked": is_unlinked}])
     if revision % CHANGES_KEPT == 0:
         of_scope = (col(ScopeChangeRow.scope_id) == scope_id, col(ScopeChangeRow.revision) <= revision - CHANGES_KEPT)
         transaction.connection().execute(delete(ScopeChangeRow).where(*of_scope))

@@ -7,7 +7,7 @@ latest that is applied and not undone counts.
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import JSON, BigInteger, Index, LargeBinary, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
@@ -30,8 +30,8 @@ class ScopeRow(SQLModel, table=True):
     is the version of the rules that derived its facts. `zone` is the time zone of sources without offsets. `findings`
     and `other_people` say what is kept of agents and told of other people; None leaves it to the settings."""
 
-    __tablename__ = "scopes"
-    __table_args__ = (UniqueConstraint("tenant", "kind", "name"),)
+    __tablename__: ClassVar[str] = "scopes"
+    __table_args__: ClassVar[Any] = (UniqueConstraint("tenant", "kind", "name"),)
 
     id: int | None = Field(default=None, primary_key=True)
     tenant: str
@@ -51,7 +51,7 @@ class ScopeRow(SQLModel, table=True):
 class ScopeChangeRow(SQLModel, table=True):
     """One revision of a scope: the facts that it wrote or removed, and the source of the run that made it."""
 
-    __tablename__ = "scope_changes"
+    __tablename__: ClassVar[str] = "scope_changes"
 
     scope_id: int = Field(primary_key=True, foreign_key="scopes.id")
     revision: int = Field(primary_key=True)
@@ -64,8 +64,8 @@ class ScopeChangeRow(SQLModel, table=True):
 class SessionRow(SQLModel, table=True):
     """One conversation of a scope, and how far its processing has come (`progress`)."""
 
-    __tablename__ = "sessions"
-    __table_args__ = (UniqueConstraint("scope_id", "session_id"), Index(None, "progress"))
+    __tablename__: ClassVar[str] = "sessions"
+    __table_args__: ClassVar[Any] = (UniqueConstraint("scope_id", "session_id"), Index(None, "progress"))
 
     id: int | None = Field(default=None, primary_key=True)
     scope_id: int = Field(foreign_key="scopes.id")
@@ -87,7 +87,7 @@ class SessionRow(SQLModel, table=True):
 class StateRow(SQLModel, table=True):
     """The saved state of a session, as AutoGen loads it back (JSON, compressed)."""
 
-    __tablename__ = "states"
+    __tablename__: ClassVar[str] = "states"
 
     session_pk: int = Field(primary_key=True, foreign_key="sessions.id")
     component: str
@@ -100,7 +100,7 @@ class TurnRow(SQLModel, table=True):
     UTC, None for UTC. Of a person's turn, `search_terms` are the words that find it, and `shown` says what of it an
     agent is shown (`recall.said_index.stored_verdict`)."""
 
-    __tablename__ = "turns"
+    __tablename__: ClassVar[str] = "turns"
 
     session_pk: int = Field(primary_key=True, foreign_key="sessions.id")
     number: int = Field(primary_key=True)
@@ -120,8 +120,8 @@ class RunRow(SQLModel, table=True):
     `transcript` is what a dry run has read (JSON, compressed); it becomes the turns of the session when the run is
     applied. An undone run that counts again has a `redone_at`. `caused_by` is the run whose undoing made this one."""
 
-    __tablename__ = "runs"
-    __table_args__ = (Index(None, "scope_id", "source"),)
+    __tablename__: ClassVar[str] = "runs"
+    __table_args__: ClassVar[Any] = (Index(None, "scope_id", "source"),)
 
     id: int | None = Field(default=None, primary_key=True)
     scope_id: int = Field(foreign_key="scopes.id")
@@ -147,7 +147,7 @@ class RunRow(SQLModel, table=True):
 class MovedSourceRow(SQLModel, table=True):
     """A source that a run of purpose merge or rename took over from another scope, with its name there."""
 
-    __tablename__ = "moved_sources"
+    __tablename__: ClassVar[str] = "moved_sources"
 
     run_id: int = Field(primary_key=True, foreign_key="runs.id")
     source: str = Field(primary_key=True)
@@ -158,8 +158,8 @@ class MovedSourceRow(SQLModel, table=True):
 class WindowRow(SQLModel, table=True):
     """What an extractor returned for one window of a session. A window with a known `key` needs no second call."""
 
-    __tablename__ = "windows"
-    __table_args__ = (UniqueConstraint("scope_id", "source", "key"),)
+    __tablename__: ClassVar[str] = "windows"
+    __table_args__: ClassVar[Any] = (UniqueConstraint("scope_id", "source", "key"),)
 
     id: int | None = Field(default=None, primary_key=True)
     scope_id: int = Field(foreign_key="scopes.id")
@@ -172,7 +172,7 @@ class WindowRow(SQLModel, table=True):
 class RunWindowRow(SQLModel, table=True):
     """The windows of a run, in order."""
 
-    __tablename__ = "run_windows"
+    __tablename__: ClassVar[str] = "run_windows"
 
     run_id: int = Field(primary_key=True, foreign_key="runs.id")
     ordinal: int = Field(primary_key=True)
@@ -183,8 +183,8 @@ class AssertionRow(SQLModel, table=True):
     """One grounded statement. Written once; only forgetting removes it. `tags` holds one tag a line. `utc_offset_s`
     is how many seconds the speaker's local time is ahead of UTC, None for UTC: the days it names are local."""
 
-    __tablename__ = "assertions"
-    __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"), _RENAMINGS)
+    __tablename__: ClassVar[str] = "assertions"
+    __table_args__: ClassVar[Any] = (Index(None, "scope_id", "subject_key", "attribute_key"), _RENAMINGS)
 
     id: str = Field(primary_key=True)
     scope_id: int = Field(foreign_key="scopes.id")
@@ -216,7 +216,7 @@ class AssertionRow(SQLModel, table=True):
 class WindowAssertionRow(SQLModel, table=True):
     """The assertions of a window."""
 
-    __tablename__ = "window_assertions"
+    __tablename__: ClassVar[str] = "window_assertions"
 
     window_id: int = Field(primary_key=True, foreign_key="windows.id")
     assertion_id: str = Field(primary_key=True, foreign_key="assertions.id", index=True)
@@ -225,7 +225,7 @@ class WindowAssertionRow(SQLModel, table=True):
 class RejectionRow(SQLModel, table=True):
     """A candidate of a window that grounding refused. `afterword why` shows it; it is never served."""
 
-    __tablename__ = "rejections"
+    __tablename__: ClassVar[str] = "rejections"
 
     window_id: int = Field(primary_key=True, foreign_key="windows.id")
     ordinal: int = Field(primary_key=True)
@@ -237,7 +237,7 @@ class RejectionRow(SQLModel, table=True):
 class EvidenceRow(SQLModel, table=True):
     """The words that support an assertion."""
 
-    __tablename__ = "evidence"
+    __tablename__: ClassVar[str] = "evidence"
 
     assertion_id: str = Field(primary_key=True, foreign_key="assertions.id")
     ordinal: int = Field(primary_key=True)
@@ -252,8 +252,8 @@ class EvidenceRow(SQLModel, table=True):
 class VerdictRow(SQLModel, table=True):
     """One judged pair. `key` is a hash of what was judged, so that the verdict is reused."""
 
-    __tablename__ = "verdicts"
-    __table_args__ = (Index(None, "scope_id", "earlier_id"), Index(None, "scope_id", "later_id"))
+    __tablename__: ClassVar[str] = "verdicts"
+    __table_args__: ClassVar[Any] = (Index(None, "scope_id", "earlier_id"), Index(None, "scope_id", "later_id"))
 
     key: str = Field(primary_key=True)
     scope_id: int = Field(foreign_key="scopes.id")
@@ -272,7 +272,7 @@ class VerdictRow(SQLModel, table=True):
 class RunVerdictRow(SQLModel, table=True):
     """The verdicts of a run. A verdict is in force as long as any of its runs is live."""
 
-    __tablename__ = "run_verdicts"
+    __tablename__: ClassVar[str] = "run_verdicts"
 
     run_id: int = Field(primary_key=True, foreign_key="runs.id")
     verdict_key: str = Field(primary_key=True, foreign_key="verdicts.key", index=True)
@@ -281,8 +281,8 @@ class RunVerdictRow(SQLModel, table=True):
 class FactRow(SQLModel, table=True):
     """A fact through all time, derived from the live assertions and verdicts. `search_terms` are the words for it."""
 
-    __tablename__ = "facts"
-    __table_args__ = (Index(None, "scope_id", "subject_key", "attribute_key"),)
+    __tablename__: ClassVar[str] = "facts"
+    __table_args__: ClassVar[Any] = (Index(None, "scope_id", "subject_key", "attribute_key"),)
 
     id: str = Field(primary_key=True, foreign_key="assertions.id")
     scope_id: int = Field(foreign_key="scopes.id")
@@ -302,7 +302,7 @@ class FactRow(SQLModel, table=True):
 class FactAssertionRow(SQLModel, table=True):
     """The assertions of a fact in the order of saying. Each of their ids also finds the fact."""
 
-    __tablename__ = "fact_assertions"
+    __tablename__: ClassVar[str] = "fact_assertions"
 
     fact_id: str = Field(primary_key=True, foreign_key="facts.id")
     ordinal: int = Field(primary_key=True)
@@ -316,8 +316,8 @@ class SpendingRow(SQLModel, table=True):
     of the request. `micro_usd` is the cost at the price of that day, None if no price is known. `is_estimate` says that
     the endpoint did not report the cost."""
 
-    __tablename__ = "spendings"
-    __table_args__ = (Index(None, "day"), Index(None, "scope_id", "source"), Index(None, "run_id"))
+    __tablename__: ClassVar[str] = "spendings"
+    __table_args__: ClassVar[Any] = (Index(None, "day"), Index(None, "scope_id", "source"), Index(None, "run_id"))
 
     id: int | None = Field(default=None, primary_key=True)
     scope_id: int = Field(foreign_key="scopes.id")
@@ -340,7 +340,7 @@ class VectorRow(SQLModel, table=True):
     """The vector of a text, by the model that made it. Vectors are derived, and made again if they are missing.
     `key` is a hash of the text, so that a vector is never used for another text."""
 
-    __tablename__ = "vectors"
+    __tablename__: ClassVar[str] = "vectors"
 
     scope_id: int = Field(primary_key=True, foreign_key="scopes.id")
     model: str = Field(primary_key=True)
@@ -349,23 +349,10 @@ class VectorRow(SQLModel, table=True):
     content: bytes = Field(sa_type=LargeBinary)
 
 
-class JobRow(SQLModel, table=True):
-    """A periodic job: who holds its lease (`holder`, `leased_until`), and for which due time it was last done."""
-
-    __tablename__ = "jobs"
-
-    name: str = Field(primary_key=True)
-    holder: str | None = None
-    leased_until: datetime | None = None
-    done_for: datetime | None = None
-    last_success_at: datetime | None = None
-    failure: str | None = None
-
-
 class TombstoneKeyRow(SQLModel, table=True):
     """A random key for the hashes of tombstones: the store's own (`is_own`), and those that were imported."""
 
-    __tablename__ = "tombstone_keys"
+    __tablename__: ClassVar[str] = "tombstone_keys"
 
     id: str = Field(primary_key=True)
     key: str
@@ -376,8 +363,8 @@ class TombstoneRow(SQLModel, table=True):
     """A record of something forgotten, which keeps it from coming back. It holds keyed hashes instead of words, and one
     time: what was said at or before `until` stays forgotten."""
 
-    __tablename__ = "tombstones"
-    __table_args__ = (Index(None, "scope_id", "place"),)
+    __tablename__: ClassVar[str] = "tombstones"
+    __table_args__: ClassVar[Any] = (Index(None, "scope_id", "place"),)
 
     id: str = Field(primary_key=True)
     scope_id: int = Field(foreign_key="scopes.id")
@@ -393,7 +380,7 @@ class TombstoneRow(SQLModel, table=True):
 class ImportedRunRow(SQLModel, table=True):
     """The run of another store (`origin`) that a run is a copy of, so that no run is imported twice."""
 
-    __tablename__ = "imported_runs"
+    __tablename__: ClassVar[str] = "imported_runs"
 
     origin: str = Field(primary_key=True)
     their_id: int = Field(primary_key=True)

@@ -92,9 +92,7 @@ class Keys:
         With `admin` the key also opens every memory of the tenant: that of the scope, else `tenant`. A `read_only` key
         changes nothing. The scope need not exist yet, and is not made. Raises `ArgumentInvalid` and `ScopeInvalid`.
         """
-        if user is not None and scope is not None:
-            raise ArgumentInvalid("name a user or a scope, not both")
-        owner = Scope.user(user) if user is not None else None if scope is None else scope_of(scope)
+        owner = _owner(user, scope)
         if owner is None and not admin:
             raise ArgumentInvalid("say whose memory the key opens: user or scope")
         chosen_tenant = tenant if tenant is not None else owner.tenant if owner is not None else DEFAULT_TENANT
@@ -254,3 +252,11 @@ def _repeatable(action: str, scope: Scope | None, idempotency_key: str, content:
     # Without the idempotency key, which is not stored, nobody can find out whether a request held certain words.
     fingerprint = hmac.new(key, request.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
     return Repeatable(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=HOLD_S))
+
+
+def _owner(user: str | None, scope: Scope | str | None) -> Scope | None:
+    if user is not None and scope is not None:
+        raise ArgumentInvalid("name a user or a scope, not both")
+    if user is not None:
+        return Scope.user(user)
+    return None if scope is None else scope_of(scope)

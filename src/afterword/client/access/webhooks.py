@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -12,7 +14,8 @@ from sqlmodel import Session
 
 from afterword.client.arguments import Several, choices
 from afterword.client.resources import Resources
-from afterword.errors import ArgumentInvalid
+from afterword.client.results import ProcessingReport
+from afterword.errors import AfterwordError, ArgumentInvalid, StoreError
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.leases import Job, attempt_job
@@ -23,9 +26,10 @@ from afterword.pipeline.background.webhook_sending import (
     WebhookSender,
     parse_webhook_url,
 )
+from afterword.pipeline.batch import Failure
 from afterword.setting_sections import WebhookOptions
 from afterword.store.access import webhooks
-from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost
+from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost, announce_failed_sessions
 from afterword.store.database.engine import Store
 from afterword.store.limits import Retries
 from afterword.store.transfer.fact_formats import iso_instant
@@ -92,6 +96,30 @@ def _address_rules(options: WebhookOptions) -> AddressRules:
     return AddressRules(allow_loopback=options.allow_loopback, allow_private=options.allow_private)
 
 
+@asynccontextmanager
+async def telling_of_failures(resources: Resources, scopes: Iterable[Scope]) -> AsyncIterator[list[ProcessingReport]]:
+    """Tell webhooks of what fails in the background, once a day: the sessions of the reports that the block appends.
+
+    If the block itself fails, a session of each of the `scopes` counts as failed.
+    """
+    reports = list[ProcessingReport]()
+    try:
+        yield reports
+    except AfterwordError:
+        await _tell_of_failures(resources, Counter(scopes))
+        raise
+    results = [processed.result for report in reports for processed in report.sessions]
+    await _tell_of_failures(resources, Counter(result.scope for result in results if isinstance(result, Failure)))
+
+
+async def _tell_of_failures(resources: Resources, failed: Counter[Scope]) -> None:
+    for scope, failures in failed.items():
+        # The work itself has ended, and a store that does not answer cannot be told either.
+        with suppress(StoreError):
+            told = partial(announce_failed_sessions, scope=scope, failures=failures, at=resources.now())
+            await resources.write(told)
+
+
 class Webhooks:
     """The webhooks of the store. Use it through `Afterword.webhooks`.
 
@@ -104,9 +132,9 @@ class Webhooks:
     async def add(self, url: str, *, events: Several = (), tenant: str = DEFAULT_TENANT) -> NewWebhook:
         """Make a webhook that is told of events in the memories of a tenant: all, or the named ones.
 
-        `events` are of "session set aside", "budget reached" and "review waits". Raises `ArgumentInvalid` for a URL
-        that nothing may be posted to (one without https, or an address of this machine or a private network), and for
-        more than 50 webhooks.
+        `events` are of "session set aside", "budget reached", "review waits" and "job failed". Raises `ArgumentInvalid`
+        for a URL that nothing may be posted to (one without https, or an address of this machine or a private network),
+        and for more than 50 webhooks.
         """
         Scope(tenant, ScopeKind.USER, "anybody")  # checks the name of the tenant
         parse_webhook_url(url, _address_rules(self._resources.settings.webhooks))
@@ -167,5 +195,6 @@ class Webhooks:
         if not await store.read(webhooks.read_webhooks):
             return
         rhythm = Rhythm.parse(settings.schedule.webhooks, settings.schedule.timezone)
-        job = Job(WEBHOOKS, rhythm, sender_of(store, settings.webhooks, self._resources.now).send)
+        sender = sender_of(store, settings.webhooks, self._resources.now)
+        job = Job(WEBHOOKS, rhythm, sender.send, is_announced=False)
         await attempt_job(store, job, clock=Clock(), lease_s=settings.schedule.lease_s)

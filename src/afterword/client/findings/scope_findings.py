@@ -14,6 +14,7 @@ from afterword.errors import ArgumentInvalid
 from afterword.facts.findings import (
     LONGEST_STATEMENT,
     LONGEST_TOPIC,
+    MOST_DAYS,
     AgentFinding,
     FindingPolicy,
     FindingReview,
@@ -94,7 +95,7 @@ class ScopeFindings(ScopeReading):
     async def drop_finding(self, finding_id: str) -> AgentFinding:
         """Tell no agent a finding any more, also if it is found again, and return it. Raises `NotFound`.
 
-        Nothing is erased: `approve_finding` takes it back, and `forget(finding=...)` erases.
+        Nothing is erased: `approve_finding` keeps it after all, and `forget(finding=...)` erases.
         """
         return await self._decide_finding(finding_id, FindingReview.DROPPED)
 
@@ -120,7 +121,7 @@ class ScopeFindings(ScopeReading):
 
         `agents` are names of agents, with "*" all of them, empty for none: then no findings are kept and none are told.
         `agents_with_tools` says what happens to findings of agents that used tools: "review" or "keep". With `advice`
-        also what they advised is kept. A finding expires after `days`. Raises `ArgumentInvalid`.
+        also what they advised is kept. A finding expires after `days`, at most 36,500. Raises `ArgumentInvalid`.
         """
         before = await self.finding_policy()
         names, mode = before.agents, before.agents_with_tools
@@ -128,8 +129,8 @@ class ScopeFindings(ScopeReading):
             names = tuple(dict.fromkeys([agents] if isinstance(agents, str) else agents))
         if not all(name.strip() for name in names):
             raise ArgumentInvalid("the name of an agent is empty")
-        if days is not None and days <= 0:
-            raise ArgumentInvalid(f"days={days} is too small; give more than 0")
+        if days is not None and not 0 < days <= MOST_DAYS:
+            raise ArgumentInvalid(f"days={days} is no number above 0 and at most {MOST_DAYS:,}")
         if agents_with_tools is not None:
             (mode,) = choices(WithTools, agents_with_tools, "agents_with_tools")
         policy = FindingPolicy(

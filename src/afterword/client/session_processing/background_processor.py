@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from afterword import telemetry
 from afterword.agents.memory_settings import SharedStore, StoreReference, resolve_url
+from afterword.client.access.webhooks import telling_of_failures
 from afterword.client.process_pool import process_obstacle
 from afterword.client.processing import ProcessingOptions, process
 from afterword.client.resources import Resources
@@ -92,10 +93,12 @@ class BackgroundProcessor:
             waiting = await queued_sessions(store, at=self._resources.now())
             scopes = {scope for scope, _ in ended}
             selected = [saved for saved in waiting if saved.scope in scopes]
-            if selected:
+            if not selected:
+                return
+            async with telling_of_failures(self._resources, scopes) as reports:
                 obstacle = process_obstacle(self._resources, store, selected)
                 options = self._options or ProcessingOptions(own_process=obstacle is None)
-                await process(self._resources, Selection(selected, are_named=False), options)
+                reports.append(await process(self._resources, Selection(selected, are_named=False), options))
         except AfterwordError as error:
             # The sessions stay queued, and the next one of their memory or `run_pending` tries them again.
             _log.warning("sessions that ended were not processed (%s)", type(error).__name__)

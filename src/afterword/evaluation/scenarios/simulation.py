@@ -115,7 +115,7 @@ class Simulation:
     """A session as its agents see it. `thread` is what the manager of a team would store."""
 
     def __init__(self, agents: Sequence[str], speakers: Sequence[str]) -> None:
-        self.agents = {name: AgentView() for name in agents}
+        self.agents: dict[str, AgentView] = {name: AgentView() for name in agents}
         self.thread: list[ThreadMessage] = []
         self.said_at: list[datetime | None] = []
         self.last_speaker: str | None = None

@@ -270,7 +270,8 @@ def open_connection(settings: ModelSettings, http_client: DefaultAsyncHttpxClien
     """Return a client of the openai package for the endpoint."""
     from openai import AsyncOpenAI
 
-    # The key that openai reads from the environment is meant for its own endpoint: no other endpoint may receive it.
+    # Without a key openai would read one from the environment, which is meant for its own endpoint. Another endpoint
+    # gets only a key that the settings give; the key "none" is that of endpoints that want none.
     key = settings.api_key or (None if settings.base_url is None else "none")
     return AsyncOpenAI(
         api_key=key,

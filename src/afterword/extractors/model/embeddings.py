@@ -44,7 +44,8 @@ class EndpointEmbedder:
     """
 
     def __init__(self, settings: ModelSettings, dimension: int, *, is_shortened: bool = False) -> None:
-        self.settings, self.model = settings, settings.model
+        self.settings = settings
+        self.model: str = settings.model
         self.dimension = dimension
         self._is_shortened = is_shortened
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
@@ -69,6 +70,8 @@ class EndpointEmbedder:
         Raises `EmbeddingUnavailable` if the endpoint does not answer, or answers with other vectors than asked for.
         Texts that are refused as too long are sent again in halves, until a single text is refused at its shortest.
         """
+        if not texts:
+            return []
         vectors = await self._vectors([text[:LONGEST] for text in texts])
         # Raised outside of any handler, because the original exception may contain the texts.
         if isinstance(vectors, _Failure):

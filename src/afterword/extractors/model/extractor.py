@@ -36,9 +36,18 @@ class ModelExtractor:
     ) -> None:
         self._client, self._language = client, language
         self._extract, self._repair = load_prompt(extract), load_prompt(repair)
-        model, ending = f"model:{client.settings.model}", f"+{language}" if language else ""
-        self.version = f"{model}:{extract}+{repair}{ending}"
-        self.findings_version = f"{model}:{FINDINGS}{ending}"
+        self._model, self._prompts = f"model:{client.settings.model}", f"{extract}+{repair}"
+        self._ending = f"+{language}" if language else ""
+
+    @property
+    def version(self) -> str:
+        """The model, the prompts and the language."""
+        return f"{self._model}:{self._prompts}{self._ending}"
+
+    @property
+    def findings_version(self) -> str:
+        """The model, the prompt for findings and the language."""
+        return f"{self._model}:{FINDINGS}{self._ending}"
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the model finds in the window.

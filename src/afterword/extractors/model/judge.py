@@ -74,7 +74,12 @@ class ModelJudge:
     def __init__(self, client: ModelClient, *, prompt: str = JUDGE) -> None:
         self._client = client
         self._prompt = load_prompt(prompt)
-        self.version = f"model:{client.settings.model}:{prompt}"
+        self._version = f"model:{client.settings.model}:{prompt}"
+
+    @property
+    def version(self) -> str:
+        """The model and the prompt."""
+        return self._version
 
     async def judge(self, pairs: Sequence[Pair], other_names: OtherNames | None = None) -> tuple[list[Verdict], Usage]:
         """Return a verdict for every pair, also for unrelated ones. Without pairs no request is sent.

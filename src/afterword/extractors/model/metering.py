@@ -141,8 +141,10 @@ class RequestTally:
     """
 
     def __init__(self) -> None:
-        self.usage = Usage()
-        self.responses = self.unreported = self.unreported_tokens = 0
+        self.usage: Usage = Usage()
+        self.responses: int = 0
+        self.unreported: int = 0
+        self.unreported_tokens: int = 0
         self.is_timeout = self.is_web_page = False
 
     def add_completion(self, completion: object) -> None:

@@ -70,6 +70,6 @@ def save_mode(path: Path, place: str, mode: Mode) -> bool:
 def _saved_modes(path: Path) -> dict[str, object]:
     try:
         modes = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return modes if isinstance(modes, dict) else {}

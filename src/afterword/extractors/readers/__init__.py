@@ -21,7 +21,7 @@ from afterword.facts.transcripts import Transcript
 from afterword.normal_form import composed_value
 from afterword.privacy.policy import Privacy
 
-__all__ = ["is_session_without_messages", "parse_state", "read_file", "read_state"]
+__all__ = ["is_session_without_messages", "parse_state", "read_bytes", "read_file", "read_state"]
 
 
 def read_state(
@@ -48,6 +48,7 @@ def read_state(
 def read_file(
     path: Path,
     *,
+    folder: Path | None = None,
     humans: Collection[str] = (),
     owner: str | None = None,
     privacy: Privacy | None = None,
@@ -55,11 +56,13 @@ def read_file(
 ) -> Transcript:
     """Return the transcript of a saved-state file. The arguments are those of `read_state`.
 
+    No symbolic link may lead out of `folder`, in which the file lies.
+
     Raises a `ReadError` whose message starts with the file's name: `StateTooLarge` over 64 MiB (unread) or 200 levels,
     `StateBroken` for what is no sound JSON, `LayoutUnknown`, or `ReadError` itself where the file cannot be opened.
     """
     try:
-        return _read(parse_state(read_bytes(path)), humans, owner, privacy, zone)
+        return _read(parse_state(read_bytes(path, folder)), humans, owner, privacy, zone)
     except ReadError as error:
         raise type(error)(f"{path}: {error}") from error
 

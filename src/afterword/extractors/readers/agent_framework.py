@@ -134,9 +134,7 @@ def _read(message: JsonObject, log: ReadingLog, agents: frozenset[str]) -> Itera
     if not is_framework_message(message) or role not in _ROLES:
         log.skip_type(role if isinstance(role, str) else message.get("type"))
         return
-    group = properties.get("_group")
-    # Compaction writes a summary in place of other messages, which stay in the list.
-    if isinstance(group, dict) and ("_summary_of_message_ids" in group or "_summary_of_group_ids" in group):
+    if _is_summary(properties):
         log.skip("summary of earlier messages")
         return
     said_at = local_instant(properties.get(SAID_AT), log)
@@ -167,6 +165,12 @@ def _content_texts(contents: Iterable[object], log: ReadingLog) -> Iterator[tupl
                 yield text, mark
         else:
             log.skip("unreadable content")
+
+
+def _is_summary(properties: JsonObject) -> bool:
+    """Return whether compaction wrote the message in place of other messages, which stay in the list."""
+    group = properties.get("_group")
+    return isinstance(group, dict) and ("_summary_of_message_ids" in group or "_summary_of_group_ids" in group)
 
 
 def _speaker(message: JsonObject, agents: frozenset[str]) -> tuple[str, Role]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 from pathlib import Path
 from typing import NoReturn
@@ -55,7 +57,7 @@ def parse_text(text: str) -> object:
     if not text.strip():
         raise StateBroken("is empty (position 0); save the state again")
     try:
-        value: object = json.loads(text, parse_constant=_refuse_constant)
+        value: object = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno} (position {error.pos})"
         raise StateBroken(f"is no sound JSON at {where}: {error.msg}; it may have been cut while saving") from None
@@ -67,7 +69,7 @@ def parse_text(text: str) -> object:
             f"holds {error} at position {position}, which is no JSON; write null or a number in its place"
         ) from None
     except ValueError:
-        raise StateBroken("holds a number with too many digits; write it as a string") from None
+        raise StateBroken("holds a number that is too large or has too many digits; write it as a string") from None
     check_depth(value)
     return value
 
@@ -87,24 +89,42 @@ def check_depth(value: object) -> None:
     raise StateTooLarge(_TOO_DEEP)
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, folder: Path | None = None) -> bytes:
     """Return the file's bytes. A file over the limit is not read.
 
-    Raises `StateTooLarge`, or `ReadError` where the file cannot be opened.
+    Raises `StateTooLarge`, or `ReadError` where the file cannot be opened, or where a symbolic link leads out of
+    `folder`.
     """
     try:
         # Reading a pipe or device could block; a saved state is a regular file.
         if path.exists() and not path.is_file():
             raise ReadError("cannot be opened: it is no regular file; give the saved state itself")
-        with path.open("rb") as file:
-            size = path.stat().st_size
+        with open(path if folder is None else _opened_below(folder, path), "rb") as file:  # noqa: PTH123 - a descriptor
+            size = os.fstat(file.fileno()).st_size
             if size > LARGEST_STATE_BYTES:
                 raise StateTooLarge(_too_large(size))
             return file.read(LARGEST_STATE_BYTES + 1)
     except OSError as error:
         raise ReadError(f"cannot be opened: {error.strerror}; check the path and its permissions") from error
-    except ValueError as error:  # a NUL in the path
-        raise ReadError("cannot be opened: the path is no path; check the manifest") from error
+    except ValueError as error:  # a NUL in the path, or a path that leads out of the folder
+        raise ReadError("cannot be opened: the path is no path in its folder; check the manifest") from error
+
+
+def _opened_below(folder: Path, path: Path) -> int:
+    """Open a file step by step from its folder, so that nobody can put a link in the way; return the descriptor.
+
+    Raises `ValueError` if a link leads out of the folder, and `OSError`.
+    """
+    *folders, name = path.resolve().relative_to(folder).parts
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        for step in folders:
+            inner = os.open(step, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened)
+            os.close(opened)
+            opened = inner
+        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened)
+    finally:
+        os.close(opened)
 
 
 class _NoNumberError(ValueError):
@@ -113,6 +133,13 @@ class _NoNumberError(ValueError):
 
 def _refuse_constant(constant: str) -> NoReturn:
     raise _NoNumberError(constant)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(digits)
+    return number
 
 
 def _too_large(size: int) -> str:

@@ -32,6 +32,8 @@ MANAGERS = frozenset(
 )
 _TEAM_PARTS = frozenset({"agent_state", "message_thread", "agent_states", "llm_context", "inner_team_state"})
 _TEAM_SUFFIX = re.compile(r"_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
+# The state of a `UserProxyAgent`, and of a code executor or a filter.
+_WITHOUT_CONTENT = frozenset({"type", "version"})
 _SPOKEN = frozenset({"TextMessage", "MultiModalMessage", "HandoffMessage"})
 
 
@@ -44,6 +46,7 @@ class _TeamContents:
     histories: list[object] = field(default_factory=list)
     tasks: list[str] = field(default_factory=list)
     members: set[str] = field(default_factory=set)
+    without_content: set[str] = field(default_factory=set)
     managers: set[str] = field(default_factory=lambda: set(MANAGERS))
     speakers: set[str] = field(default_factory=set)
     actors: set[str] = field(default_factory=set)
@@ -70,7 +73,8 @@ def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -
     agents = frozenset(contents.models | contents.managers)
     # If no member is known, nobody can be told apart from those outside.
     outsiders = contents.speakers - agents - contents.members - contents.actors if contents.members else ()
-    return SavedConversation(layout, utterances, agents, frozenset(outsiders))
+    unclear = contents.without_content & contents.speakers - agents - contents.actors
+    return SavedConversation(layout, utterances, agents, frozenset(outsiders), frozenset(unclear))
 
 
 def is_team_part(state: object) -> bool:
@@ -127,6 +131,8 @@ def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: 
     if not isinstance(own, dict):
         log.skip("unreadable agent state")
         own = {}
+    if own.get("type") == "BaseState" and own.keys() <= _WITHOUT_CONTENT:
+        contents.without_content.add(name)
     context = context_messages(own)
     contents.models.update(model_names(context))
     if isinstance(own.get("history"), list):

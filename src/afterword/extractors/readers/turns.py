@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from afterword.extractors.readers.memory_marks import Piece, is_system_memory, split_injected_memory
 from afterword.extractors.readers.utterances import People, ReadingLog, SavedConversation, Utterance
@@ -37,14 +37,23 @@ def build_transcript(conversation: SavedConversation, log: ReadingLog, people: P
         for part_role, text in _parts(utterance, utterance.role or role, log, masking):
             turns.append(Turn(len(turns) + 1, name, part_role, text, utterance.said_at, message_id))
     humans = tuple(dict.fromkeys(turn.speaker for turn in turns if turn.role is Role.HUMAN))
-    if not humans and any(turn.role is Role.AGENT for turn in turns):
-        log.skip("no human recognised")
+    _log_doubts([turn.speaker for turn in turns if turn.role is Role.AGENT], humans, conversation, log)
     basis = TimeBasis.TURNS if any(turn.said_at for turn in turns) else None
     assumed = {name for name, _, is_assumed in speakers.values() if is_assumed}
     assumed -= {name for name, _, is_assumed in speakers.values() if not is_assumed}
     assumed_humans = tuple(name for name in humans if name in assumed)
     shown = hide_off_record(turns, privacy.markers)
     return with_privacy_counts(Transcript(shown, conversation.layout, humans, dict(log.skipped), basis, assumed_humans))
+
+
+def _log_doubts(
+    agent_speakers: Sequence[str], humans: Sequence[str], conversation: SavedConversation, log: ReadingLog
+) -> None:
+    """Log that nobody was taken for a person, and how many turns of agents may be a person's."""
+    if agent_speakers and not humans:
+        log.skip("no human recognised")
+    if unclear := sum(speaker in conversation.unclear for speaker in agent_speakers):
+        log.skip("may be a person's", unclear)
 
 
 def _speaker(source: str, conversation: SavedConversation, log: ReadingLog, people: People) -> tuple[str, Role, bool]:

@@ -65,12 +65,17 @@ class ReadingLog:
 
 @dataclass(frozen=True, slots=True)
 class SavedConversation:
-    """The utterances of one saved state in order. `agents` are surely not people; `outsiders` may be people."""
+    """The utterances of one saved state in order.
+
+    `agents` are surely not people; `outsiders` may be people. `unclear` are members of a team whose state does not tell
+    a `UserProxyAgent` from a code executor: they are taken for agents, and the reader's log says so.
+    """
 
     layout: str
     utterances: list[Utterance]
     agents: frozenset[str] = frozenset()
     outsiders: frozenset[str] = frozenset()
+    unclear: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,17 @@ _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _DATES = tuple(
     re.compile(rf"(?i)(?:the )?{form}")
     for form in (
-        rf"{_DAY} (?:of )?{_MONTH}(?:,? (?P<year>20\d\d))?",
-        rf"(?:end of |beginning of )?{_MONTH}(?: (?:the )?{_DAY})?(?:,? (?P<year>20\d\d))?",
+        rf"{_DAY} (?:of )?{_MONTH}(?:,? (?P<year>(?:19|20)\d\d))?",
+        rf"(?:end of |beginning of )?{_MONTH}(?: (?:the )?{_DAY})?(?:,? (?P<year>(?:19|20)\d\d))?",
         r"(?P<year>20\d\d)-(?P<number>\d\d)-(?P<day>\d\d)",
+        r"(?P<whole_year>(?:19|20)\d\d)",
         r"(?P<tomorrow>tomorrow)|next (?P<unit>week|month|year)|(?P<next>next )?(?P<weekday>mon|tues|wednes|thurs|fri|"
         r"satur|sun)day",
     )
 )
 _TAIL = re.compile(
     r"(?i)(?P<main>.+),? (?:(?P<until>until|till|to|through) |(?P<since>since )|(?P<within>on|in) "
-    r"|(?:from|as of|starting(?: on)?) "
+    r"|(?P<start>from|as of|starting(?: on)?) "
     r"|(?<!until )(?<!till )(?<!from )(?<!of )(?<!on )(?<!in )(?<!starting )(?=(?:tomorrow|next (?:week|month|year))$))"
     r"(?P<day>.+)"
 )
@@ -61,21 +62,32 @@ def split_days(clause: str, said_on: date, *, is_past: bool = False) -> tuple[st
     first = last = None
     for _ in range(2):
         tail = _TAIL.fullmatch(clause)
-        days = _resolve(tail["day"], said_on, is_past=is_past or bool(tail["since"])) if tail else None
+        days = _named_days(tail, said_on, is_past=is_past) if tail else None
         if not tail or not days:
             break
-        clause, is_lasting = (
-            tail["main"],
-            bool(
-                (tail["within"] or re.fullmatch(r"(?i)next (?:week|month|year)", tail["day"]))
-                and _LASTING.search(tail["main"])
-            ),
-        )
-        if (tail["until"] or is_lasting) and not is_past:
-            days = _ahead(tail["day"], days, said_on)
+        clause = tail["main"]
         first = first if tail["until"] else days[0]
-        last = days[1] if tail["until"] or (is_lasting and not is_past) else last
+        last = days[1] if _has_end(tail, is_past=is_past) else last
     return clause, ALWAYS if first and last and last < first else Validity(first, last)
+
+
+def _named_days(tail: re.Match[str], said_on: date, *, is_past: bool) -> tuple[date, date] | None:
+    """Return the first and last day that the end of a clause names, None if it names none that bounds something."""
+    days = _resolve(tail["day"], said_on, is_past=is_past or bool(tail["since"]))
+    # "In 2019" mostly tells what happened then, and seldom what has held since.
+    if not days or (tail["within"] and tail["day"].isdigit()):
+        return None
+    return _ahead(tail["day"], days, said_on) if not is_past and _has_end(tail, is_past=is_past) else days
+
+
+def _has_end(tail: re.Match[str], *, is_past: bool) -> bool:
+    return bool(tail["until"]) or (not is_past and _is_lasting(tail))
+
+
+def _is_lasting(tail: re.Match[str]) -> bool:
+    """Return whether a clause holds during the whole of the days that it names: "I am away next week"."""
+    names_period = tail["within"] or re.fullmatch(r"(?i)next (?:week|month|year)", tail["day"])
+    return bool(names_period and not tail["start"] and _LASTING.search(tail["main"]))
 
 
 def _ahead(words: str, days: tuple[date, date], said_on: date) -> tuple[date, date]:
@@ -89,6 +101,8 @@ def _resolve(words: str, said_on: date, *, is_past: bool) -> tuple[date, date] |
     """Return the first and last day that words name, or None."""
     match = next((match for form in _DATES if (match := form.fullmatch(words))), None)
     parts = {name: part.lower() for name, part in match.groupdict().items() if part} if match else {}
+    if "whole_year" in parts:
+        return date(int(parts["whole_year"]), 1, 1), date(int(parts["whole_year"]), 12, 31)
     is_in_month = "day" in parts or "month" in parts
     try:
         return (_month_days if is_in_month else _weekday_or_tomorrow)(parts, said_on, is_past=is_past)

@@ -6,7 +6,7 @@ It uses no model, no network and no clock. A clause that is not wholly understoo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from afterword.extractors.candidates import Candidate, Citation
@@ -97,26 +97,41 @@ def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
     if len(sentence.split(maxsplit=1)) < 2:
         return []  # every form of the grammar has several words
     lead = without_lead(sentence)
-    if "?" in sentence:
-        asked = withdrawals.find_withdrawal(lead.predicate.rstrip("? "))
-        if asked is None or asked.act is not SpeechAct.ERASE:
-            return []
+    if "?" in sentence and not _asks_to_erase(lead):
+        return []
     candidates: list[Candidate] = []
     subject, is_unread = None, False
     for place, quote in enumerate(() if _JOKING.search(sentence) else phrases.clauses(sentence.rstrip("? "))):
-        clause = without_lead(quote, lead.cue, is_greeted=lead.is_greeted and not candidates)
-        if subject and _CONTINUES.match(clause.predicate):
-            clause = replace(clause, predicate=f"{subject} {clause.predicate}")
+        clause = _with_former_subject(
+            without_lead(quote, lead.cue, is_greeted=lead.is_greeted and not candidates), subject
+        )
         read = _read_clause(clause, replace(speech, quote=quote)) if clause.predicate else []
-        is_needed = clause.predicate and not read and not (candidates and _ADDS_NOTHING.fullmatch(clause.predicate))
-        if (is_needed and not phrases.may_be_left_out(quote, is_first=not place)) or (
-            is_unread and re.match(r"(?i)and (?:I|we)\b", quote)
-        ):
+        is_needed = not read and not _adds_nothing(clause, is_first=not candidates)
+        if is_needed and not phrases.may_be_left_out(quote, is_first=not place):
             return []
-        is_unread = bool(is_needed)
+        if is_unread and re.match(r"(?i)and (?:I|we)\b", quote):
+            return []
+        is_unread = is_needed
         subject = subject_of(clause.predicate) if read else None
         candidates += read
     return candidates
+
+
+def _with_former_subject(clause: Clause, subject: str | None) -> Clause:
+    """Return a clause with the subject of the one before it, if it goes on without a subject of its own."""
+    if subject and _CONTINUES.match(clause.predicate):
+        return replace(clause, predicate=f"{subject} {clause.predicate}")
+    return clause
+
+
+def _asks_to_erase(lead: Clause) -> bool:
+    asked = withdrawals.find_withdrawal(lead.predicate.rstrip("? "))
+    return asked is not None and asked.act is SpeechAct.ERASE
+
+
+def _adds_nothing(clause: Clause, *, is_first: bool) -> bool:
+    """Return whether a clause is empty, or only completes what was read before it."""
+    return not clause.predicate or (not is_first and _ADDS_NOTHING.fullmatch(clause.predicate) is not None)
 
 
 def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
@@ -146,14 +161,7 @@ def _withdrawn(stated: Candidate, withdrawal: withdrawals.WithdrawnClaim, speech
 def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
     """Return the candidates of a clause that states something, asks for something or plans something."""
     clause = with_subject(clause)
-    candidates = []
-    if clause.relation and clause.who:
-        statement = f"{clause.who} is {{who}}'s {clause.relation}"
-        claim = ClauseClaim(Kind.ENTITY, "relation", clause.relation, statement, about=clause.who)
-        candidates.append(_candidate(claim, replace(clause, who=None), speech))
-    if clause.age and clause.who:
-        aged = ClauseClaim(Kind.ENTITY, "age", clause.age, f"{{who}} is {clause.age} years old")
-        candidates.append(_candidate(aged, clause, speech))
+    candidates = list(_person_candidates(clause, clause.who, speech)) if clause.who else []
     predicate, validity, claims = clause.predicate, ALWAYS, read_clause(clause)
     if not claims and speech.turn.said_at:
         is_past = _HAPPENED.match(predicate) is not None
@@ -165,6 +173,17 @@ def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
             continue  # "the launch is next week" names no day
         candidates.append(_candidate(dated, clause, speech, ALWAYS if claim.attribute == "event" else validity))
     return candidates if claims or not clause.predicate else []
+
+
+def _person_candidates(clause: Clause, who: str, speech: _Speech) -> Iterator[Candidate]:
+    """Yield what a clause says about a person besides its predicate: the relation to the speaker, and the age."""
+    if clause.relation:
+        statement = f"{who} is {{who}}'s {clause.relation}"
+        claim = ClauseClaim(Kind.ENTITY, "relation", clause.relation, statement, about=who)
+        yield _candidate(claim, replace(clause, who=None), speech)
+    if clause.age:
+        aged = ClauseClaim(Kind.ENTITY, "age", clause.age, f"{{who}} is {clause.age} years old")
+        yield _candidate(aged, clause, speech)
 
 
 def _with_days(claim: ClauseClaim, days: str, validity: Validity) -> ClauseClaim:

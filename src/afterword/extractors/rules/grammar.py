@@ -192,18 +192,23 @@ def read_clause(clause: Clause, *, is_dated: bool = False) -> list[ClauseClaim]:
         return [ClauseClaim(_E, "name", name, f"{{who}}'s name is {name}")]
     tables = (_DATED_OF_SENTENCE, _DATED_OF_SUBJECT) if is_dated else (_OF_SENTENCE, _OF_SUBJECT)
     if row := _matching_row(predicate, tables[clause.has_subject]):
-        has_changed = re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate)
-        cue = clause.cue or (Cue.CHANGE if has_changed else None)
-        claims = [claim._replace(cue=cue) for claim in _row_claims(predicate, *row)]
-        if clause.is_several:
-            several = "{who} " + re.sub(r"^am\b", "are", predicate)
-            claims = [claim._replace(statement=several) for claim in claims[:1] if len(claims) == 1]
-        return [claim for claim in claims if not clause.who or _is_of_others(claim, clause)]
+        return _clause_claims(clause, predicate, list(_row_claims(predicate, *row)))
     if not clause.has_subject:
         return _read_request(predicate)
     if not clause.who and (dropped := _DROPPED.fullmatch(predicate)) and _CHECKS["named"](dropped["old"]):
         return _dropped(dropped["old"], "dropped")
     return [] if clause.who else [*_read_switch(predicate), *_read_decision(predicate)]
+
+
+def _clause_claims(clause: Clause, predicate: str, claims: list[ClauseClaim]) -> list[ClauseClaim]:
+    """Return the claims of a row with the cue and the subject of the clause, as far as they may be about that."""
+    has_changed = re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate)
+    cue = clause.cue or (Cue.CHANGE if has_changed else None)
+    claims = [claim._replace(cue=cue) for claim in claims]
+    if clause.is_several:
+        several = "{who} " + re.sub(r"^am\b", "are", predicate)
+        claims = [claim._replace(statement=several) for claim in claims[:1] if len(claims) == 1]
+    return [claim for claim in claims if not clause.who or _is_of_others(claim, clause)]
 
 
 def _is_of_others(claim: ClauseClaim, clause: Clause) -> bool:
@@ -229,9 +234,7 @@ def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, template: st
     is_plan, template = template.endswith("?"), template.removesuffix("?")
     value = next((groups[name] for name in ("v", *_CHECKS) if name in groups), predicate)
     statement = _statement(predicate, groups, template, value)
-    may_be_limited = template in ("preferred_*", "uses_*") or groups.get("noun", "").lower() in ("budget", "limit")
-    limited = _OCCASION.fullmatch(value) if may_be_limited else None
-    main, limited_to = limited.group("main", "occasion") if limited else (value, None)
+    main, limited_to = _without_occasion(value, groups, template)
     head = re.sub(r"^the ", "", main)
     if template == "preferred_*" and value.startswith("the ") and named_slot(head) is None:
         return
@@ -248,6 +251,13 @@ def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, template: st
     for part in phrases.listed(value) if "each" in groups else [value]:
         sentence = statement.replace(value, part)
         yield ClauseClaim(kind, attribute, part, sentence, limited_to=limited_to, is_plan=is_plan)
+
+
+def _without_occasion(value: str, groups: dict[str, str], template: str) -> tuple[str, str | None]:
+    """Return a value without the occasion to which it is limited, and the occasion."""
+    may_be_limited = template in ("preferred_*", "uses_*") or groups.get("noun", "").lower() in ("budget", "limit")
+    limited = _OCCASION.fullmatch(value) if may_be_limited else None
+    return (limited["main"], limited["occasion"]) if limited else (value, None)
 
 
 def _statement(predicate: str, groups: dict[str, str], template: str, value: str) -> str:
@@ -311,7 +321,7 @@ def _read_request(text: str) -> list[ClauseClaim]:
         return []
     mark, verb, order = (match["mark"] or "").lower(), match["verb"].lower(), match["order"]
     is_over, is_denied = mark == "stop", mark not in ("always", "stop", "")
-    order = re.sub(r"(?i)\b(?:me|us)\b", "them", order)
+    order = re.sub(r"(?i)\b(?:my|our)\b", "their", re.sub(r"(?i)\b(?:me|us)\b", "them", order))
     wish = f"{'never' if is_denied else 'always'} {words.GERUNDS.get(verb, verb)} {order}"
     statement = f"{{who}} {'no longer ' if is_over else ''}wants the assistant to {wish.replace(' your ', ' its ')}"
     language = None if is_denied else re.fullmatch(rf"(?i)(?:to me )?in ({words.LANGUAGES})", order)

@@ -6,15 +6,17 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import TypeVar
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.subjects import SubjectNames, Subjects, names_subject, share_topic
 from afterword.facts.validity.alternations import Alternations, IdPair, next_changes
-from afterword.facts.validity.periods import takes_some_days
+from afterword.facts.validity.periods import repeats_days, takes_some_days
 from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.validity.wording import lacks_ended_part, remainder_fault
 from afterword.facts.words import folded, terms
 
+T = TypeVar("T")
 _STRENGTH = {Relation.NARROWS: 0, Relation.CHANGES: 1, Relation.RETRACTS: 2, Relation.CORRECTS: 3}
 
 
@@ -54,8 +56,9 @@ class JudgedPairs:
     assertion to the later ones that retire it, with their relation. Changes that find nothing left to take are left out
     where there may be many (see `facts.validity.alternations`). `contests` holds the pairs of roots between which a
     retirement was refused, `broader` the pairs (restatement, narrower statement) where the restatement says again what
-    was narrowed before, or from which days were set apart. `extents` holds how much of the earlier assertion a change
-    takes, where a judge has said so, `remainders` what the earlier sentence says without the part that ends.
+    was narrowed before, or from which days were set apart, with the relation between the two. `extents` holds how much
+    of the earlier assertion a change takes, where a judge has said so, `remainders` what the earlier sentence says
+    without the part that ends.
     `continued_by` maps an assertion to the later ones that continue it, which have the same root. `exceptions` maps a
     root to the roots of its exceptions.
 
@@ -65,19 +68,19 @@ class JudgedPairs:
     def __init__(
         self, assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
     ) -> None:
-        self.by_id = {assertion.id: assertion for assertion in assertions}
-        self.ordered = sorted(self.by_id.values(), key=lambda assertion: assertion.order)
-        self.position = {assertion.id: index for index, assertion in enumerate(self.ordered)}
-        self.decided = deciding_verdicts(
+        self.by_id: dict[str, Assertion] = {assertion.id: assertion for assertion in assertions}
+        self.ordered: list[Assertion] = sorted(self.by_id.values(), key=lambda assertion: assertion.order)
+        self.position: dict[str, int] = {assertion.id: index for index, assertion in enumerate(self.ordered)}
+        self.decided: dict[IdPair, Verdict] = deciding_verdicts(
             verdict for verdict in verdicts if verdict.earlier_id in self.position and verdict.later_id in self.position
         )
         for earlier, later in self.decided:
             if self.position[earlier] >= self.position[later]:
                 raise ValueError(f"{earlier} was not said before {later}")
-        self.relations = {pair: verdict.relation for pair, verdict in self.decided.items()}
-        self.subjects = Subjects(self.by_id, self.decided.values(), names)
+        self.relations: dict[IdPair, Relation] = {pair: verdict.relation for pair, verdict in self.decided.items()}
+        self.subjects: Subjects = Subjects(self.by_id, self.decided.values(), names)
         self.continued_by: dict[str, list[str]] = defaultdict(list)
-        self.roots = self._roots()
+        self.roots: dict[str, str] = self._roots()
         self.members: dict[str, list[Assertion]] = defaultdict(list)
         for assertion in self.ordered:
             if assertion.act is SpeechAct.STATE:
@@ -87,10 +90,10 @@ class JudgedPairs:
         self._settled = {self._contest(*pair) for pair, verdict in self.decided.items() if verdict.judge == PERSON}
         self.refused: list[RefusedRetirement] = []
         self.contests: set[frozenset[str]] = set()
-        self.broader: list[IdPair] = []
+        self.broader: dict[IdPair, Relation] = {}
         self.extents: dict[IdPair, Extent] = {}
         self.remainders: dict[IdPair, str] = {}
-        self.exceptions = self._exceptions()
+        self.exceptions: dict[str, set[str]] = self._exceptions()
         for pair in [pair for pair in self.relations if self._repeats_general(*pair)]:
             del self.relations[pair]
         self.retirements: dict[str, list[tuple[str, Relation]]] = {assertion.id: [] for assertion in self.ordered}
@@ -152,19 +155,24 @@ class JudgedPairs:
     def _repeats_general(self, exception: str, repetition: str) -> bool:
         """Whether `repetition` says a general statement again from which `exception` was set apart.
 
-        It denies nothing then, even if a judge takes it for a change: who denies the exception names days or says that
-        something has changed. This may not depend on the session, since only the nearest restatement is judged.
+        It denies nothing then, even if a judge takes it for a change: who denies the exception names other days or says
+        that something has changed. This may not depend on the session, since only the nearest restatement is judged.
         """
-        said, again, verdict = self.by_id[exception], self.by_id[repetition], self.decided[exception, repetition]
-        if verdict.relation is not Relation.CHANGES or verdict.judge == PERSON or not is_plain(again):
+        said, verdict = self.by_id[exception], self.decided[exception, repetition]
+        is_case = self.roots[exception] in self.exceptions.get(self.roots[repetition], ())
+        is_exception = is_case or said.valid_to is not None
+        if not is_exception or verdict.relation is not Relation.CHANGES or verdict.judge == PERSON:
             return False
-        if self.roots[exception] in self.exceptions.get(self.roots[repetition], ()):
-            return True
-        return said.valid_to is not None and any(
-            self.relations.get((general.id, exception)) is Relation.CHANGES
-            and takes_some_days(general, said, self.decided[general.id, exception].extent)
+        return any(
+            repeats_days(self.by_id[repetition], general) and (is_case or self._sets_days_apart(general, said))
             for general in self.members.get(self.roots[repetition], ())
+            if self.position[general.id] < self.position[exception]
         )
+
+    def _sets_days_apart(self, general: Assertion, exception: Assertion) -> bool:
+        """Whether a change that was judged takes some days of a general statement."""
+        is_change = self.relations.get((general.id, exception.id)) is Relation.CHANGES
+        return is_change and takes_some_days(general, exception, self.decided[general.id, exception.id].extent)
 
     def _outer_restatements(self) -> list[IdPair]:
         """Return the pairs of restatements between which both sides are said again and judged.
@@ -211,7 +219,7 @@ class JudgedPairs:
                         relations[pair] = max(relations.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
                         self._note_extent(pair, (earlier, later))
                         self._note_remainder(pair, (earlier, later))
-        self.broader = [pair for pair in self.broader if self._is_allowed(*pair)]
+        self.broader = {pair: relation for pair, relation in self.broader.items() if self._is_allowed(*pair)}
         allowed = {pair: relation for pair, relation in relations.items() if self._is_allowed(*pair)}
         return allowed | self._retired_by_corrections(allowed)
 
@@ -227,14 +235,12 @@ class JudgedPairs:
         inherited: dict[IdPair, Relation] = {}
         for _, wrong, right in sorted(corrections):
             for old in sorted(retired_by[wrong]):
-                pair, former = (old, right), (old, wrong)
+                pair = (old, right)
                 is_open = pair not in self.relations and self.roots[old] != self.roots[right]
                 if is_open and pair not in allowed and self._is_allowed(*pair):
                     inherited[pair] = Relation.CHANGES
-                    if former in self.extents:
-                        self.extents[pair] = self.extents[former]
-                    if former in self.remainders:
-                        self.remainders[pair] = self.remainders[former]
+                    _copy_entry(self.extents, (old, wrong), pair)
+                    _copy_entry(self.remainders, (old, wrong), pair)
                     retired_by[right].add(old)
         return inherited
 
@@ -249,13 +255,13 @@ class JudgedPairs:
                         if old in exceptions and root != new:
                             exceptions.add(new)
                     # What a change set apart for some days before that stays apart.
-                    self.broader += [
-                        (later, exception)
+                    self.broader |= {
+                        (later, exception): relation
                         for exception, relation in self.retirements[general.id]
                         if relation is Relation.CHANGES
                         and self.position[exception] < self.position[later]
                         and takes_some_days(general, self.by_id[exception], self.extents.get((general.id, exception)))
-                    ]
+                    }
 
     def _is_edit(self, earlier: str, later: str) -> bool:
         """Whether a person has entered the later statement in place of the earlier one."""
@@ -311,10 +317,11 @@ class JudgedPairs:
         relation = self.relations[judged_pair]
         general, extent = self.by_id[judged_pair[0]], self.decided[judged_pair].extent
         is_change = relation is Relation.CHANGES
-        leaves_days_apart = is_change and is_plain(former) and takes_some_days(general, latter, extent)
+        leaves_days_apart = is_change and repeats_days(former, general) and takes_some_days(general, latter, extent)
         is_wider = relation is Relation.NARROWS or leaves_days_apart
         if is_wider and (latter.id, former.id) not in self.relations:
-            self.broader.append((former.id, latter.id))
+            pair = former.id, latter.id
+            self.broader[pair] = min(self.broader.get(pair, relation), relation, key=_STRENGTH.__getitem__)
         elif is_wider:
             return
         elif relation in (Relation.CHANGES, Relation.CORRECTS) and not self._says_remainder(former, judged_pair):
@@ -385,3 +392,8 @@ def _content(said: Assertion) -> tuple[object, ...]:
     """Return what a statement has in common with its exact restatements."""
     source = said.authority, said.speaker, said.time_is_guess
     return said.act, said.slot, folded(said.value), said.limited_to, said.valid_from, said.valid_to, *source
+
+
+def _copy_entry(noted: dict[IdPair, T], source: IdPair, target: IdPair) -> None:
+    if source in noted:
+        noted[target] = noted[source]

@@ -77,6 +77,12 @@ def extent_by_dates(
     return Extent.WHOLE if has_same_start or has_not_begun(earlier_interval, later) else Extent.DAYS
 
 
+def repeats_days(again: Assertion, general: Assertion) -> bool:
+    """Whether a repetition names no days but those of the general statement, and is not marked as a change."""
+    own_days, days = (again.valid_from, again.valid_to), (general.valid_from, general.valid_to)
+    return again.cue is None and all(day is None or day == former for day, former in zip(own_days, days, strict=True))
+
+
 def takes_some_days(general: Assertion, exception: Assertion, extent: Extent | None) -> bool:
     """Return whether a change takes some days of a statement that goes on to hold on the days after them.
 

@@ -14,6 +14,7 @@ from afterword.facts.assertions import Assertion, Extent, Relation, SpeechAct
 from afterword.facts.validity.alternations import IdPair
 from afterword.facts.validity.judged_pairs import JudgedPairs
 from afterword.facts.validity.periods import Interval, extent_by_dates, has_not_begun, is_announced
+from afterword.facts.validity.wording import leaves_day_out, numbers_of_day
 
 _ONE_DAY = timedelta(days=1)
 
@@ -22,7 +23,8 @@ def stated_intervals(pairs: JudgedPairs, corrected_by: Mapping[str, str]) -> dic
     """Return the interval that each assertion is about.
 
     It is the interval that was said. A correction without a start begins where the corrected assertion began, and a
-    restatement takes over the bounds of what it repeats. A continuation sets a new end.
+    restatement takes over the bounds of what it repeats. A continuation sets a new end. Where only the days of an
+    earlier sentence change, what is left of it holds on the new days.
     """
     return _StatedIntervals(pairs, corrected_by).intervals
 
@@ -40,7 +42,7 @@ class _StatedIntervals:
         self._dated: dict[str, list[Assertion]] = {
             root: dated
             for root, members in pairs.members.items()
-            # Restatements may take over a bound of these.
+            # What is said again may take its first or last day from one of these.
             if (
                 dated := [
                     said
@@ -49,6 +51,11 @@ class _StatedIntervals:
                 ]
             )
         }
+        self._changed_parts: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
+        for earlier in {earlier for earlier, _ in pairs.remainders}:
+            for later, relation in pairs.retirements[earlier]:
+                if (earlier, later) in pairs.remainders and later not in corrected_by:
+                    self._changed_parts[later].append((earlier, relation))
         for assertion in pairs.ordered:
             self._add(assertion)
 
@@ -67,6 +74,31 @@ class _StatedIntervals:
                 former_start, former_end = self.intervals[each.id]
                 if former_end is None or former_end > end:
                     self.intervals[each.id] = min(former_start, end), end
+        for earlier, relation in self._changed_parts.get(assertion.id, ()):
+            self.intervals[earlier] = self._moved(self._pairs.by_id[earlier], assertion, relation)
+
+    def _moved(self, earlier: Assertion, later: Assertion, relation: Relation) -> Interval:
+        """Return the interval of an earlier statement, with the days that a later one names in place of its own.
+
+        A day is moved if the remainder of the earlier sentence does not name it any more. What has begun keeps its
+        first day, and its last one too if its sentence did not name it.
+        """
+        pair, interval, later_interval = (earlier.id, later.id), self.intervals[earlier.id], self.intervals[later.id]
+        extent = self._pairs.extents.get(pair) or extent_by_dates(earlier, later, interval, later_interval)
+        if relation is Relation.CHANGES and extent is not Extent.WHOLE:
+            return interval
+        is_first_day_open = has_not_begun(interval, later)
+        days = (earlier.valid_from if is_first_day_open else None, later.valid_from), (earlier.valid_to, later.valid_to)
+        remainder = self._pairs.remainders[pair]
+
+        def is_moved(day: datetime) -> bool:
+            is_unnamed_plan = is_first_day_open and not numbers_of_day(remainder, day)
+            return is_unnamed_plan or leaves_day_out(remainder, earlier.statement, day)
+
+        start, end = (
+            new if old and new and is_moved(old) else stated for (old, new), stated in zip(days, interval, strict=True)
+        )
+        return interval if start is None or (end is not None and end < start) else (start, end)
 
     def _restated(self, assertion: Assertion) -> Interval:
         """Return the interval that an assertion names, with the bounds that it takes over."""
@@ -127,14 +159,14 @@ def replaced_plans(
 
 
 def taken_interval(
-    later: Assertion, later_interval: Interval, earlier_interval: Interval, extent: Extent | None
+    later: Assertion, later_interval: Interval, earlier_interval: Interval, extent: Extent | None, relation: Relation
 ) -> Interval:
     """Return the interval that a later statement takes from an earlier one: usually its own interval.
 
-    A statement that is replaced as a whole ends when the later one is said, and does not come back. If it has not
-    begun, all of it ends.
+    A statement that is replaced as a whole ends when the later one is said, and does not come back. One that is told
+    more exactly ends when the exact one begins, and does not come back either. If it has not begun, all of it ends.
     """
-    if extent is not Extent.WHOLE:
+    if extent is not Extent.WHOLE and relation is not Relation.NARROWS:
         return later_interval
-    start = min(later_interval[0], later.said_at)
+    start = min(later_interval[0], later.said_at) if extent is Extent.WHOLE else later_interval[0]
     return (min(start, earlier_interval[0]) if has_not_begun(earlier_interval, later) else start), None

@@ -13,7 +13,7 @@ from datetime import datetime
 from afterword.facts.assertions import Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.safety import assertion_flag, is_flagged
-from afterword.facts.subjects import SubjectNames, renamed_labels
+from afterword.facts.subjects import renamed_labels
 from afterword.facts.validity.judged_pairs import JudgedPairs
 from afterword.facts.validity.periods import Interval, ValidityPeriod, merged, subtracted
 from afterword.facts.validity.stated_intervals import change_extents, replaced_plans, stated_intervals, taken_interval
@@ -132,17 +132,12 @@ def facts_at(histories: Sequence[FactHistory], at: datetime) -> list[Fact]:
     ]
 
 
-def fact_histories(
-    assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
-) -> list[FactHistory]:
+def fact_histories(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> list[FactHistory]:
     """Return the history of each fact that the assertions and verdicts imply, in order of saying.
 
-    Verdicts on other assertions are left out. `names` are the names of the whole scope, where the assertions are only a
-    part of it.
-
-    Raises ValueError if a verdict's pair is not in order of saying.
+    Verdicts on other assertions are left out. Raises ValueError if a verdict's pair is not in order of saying.
     """
-    return derived_histories(JudgedPairs(assertions, verdicts, names))
+    return derived_histories(JudgedPairs(assertions, verdicts))
 
 
 def derived_histories(pairs: JudgedPairs, ids: Collection[str] | None = None) -> list[FactHistory]:
@@ -166,11 +161,9 @@ def derived_histories(pairs: JudgedPairs, ids: Collection[str] | None = None) ->
     ]
 
 
-def erased_ids(
-    assertions: Iterable[Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None = None
-) -> frozenset[str]:
+def erased_ids(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> frozenset[str]:
     """Return the ids of the assertions that someone asked to erase. No read, prompt, block or export contains them."""
-    return JudgedPairs(assertions, verdicts, names).erased()
+    return JudgedPairs(assertions, verdicts).erased()
 
 
 def _corrected_by(pairs: JudgedPairs) -> dict[str, str]:
@@ -196,15 +189,8 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
     """Return when each assertion holds, and in which words."""
     validity = _Validity({}, {}, {})
     extents = change_extents(pairs, intervals)
-    withdrawn_in_advance = {
-        assertion.id
-        for assertion in pairs.ordered
-        for later, relation in pairs.retirements[assertion.id]
-        if relation is Relation.RETRACTS
-        and later not in corrected_by
-        and intervals[later][0] <= intervals[assertion.id][0]
-    }
-    never_ended_anything = withdrawn_in_advance | replaced_plans(pairs, intervals, extents, corrected_by)
+    never_ended_anything = _withdrawn_in_advance(pairs, corrected_by, intervals)
+    never_ended_anything |= replaced_plans(pairs, intervals, extents, corrected_by)
     for assertion in pairs.ordered:
         if assertion.id in corrected_by:
             correction = pairs.by_id[corrected_by[assertion.id]]
@@ -220,7 +206,7 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
             if later in corrected_by or (later in never_ended_anything and extent is not Extent.WHOLE):
                 continue
             ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
-            taken = taken_interval(pairs.by_id[later], intervals[later], intervals[assertion.id], extent)
+            taken = taken_interval(pairs.by_id[later], intervals[later], intervals[assertion.id], extent, relation)
             remainder = pairs.remainders.get((assertion.id, later))
             if remainder is None:
                 validity.end(assertion.id, taken, ending, later)
@@ -232,14 +218,32 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
     return validity
 
 
+def _withdrawn_in_advance(
+    pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Mapping[str, Interval]
+) -> set[str]:
+    """Return the assertions that were withdrawn before they began to hold."""
+    return {
+        assertion.id
+        for assertion in pairs.ordered
+        for later, relation in pairs.retirements[assertion.id]
+        if relation is Relation.RETRACTS
+        and later not in corrected_by
+        and intervals[later][0] <= intervals[assertion.id][0]
+    }
+
+
 def _remove_broader_restatements(pairs: JudgedPairs, validity: _Validity) -> None:
-    """Remove a restatement of something broader from the periods in which the narrower statement still holds."""
+    """Remove a restatement of something broader from the periods in which the narrower statement still holds.
+
+    What was told more exactly is over at the end that the exact statement names. An exception leaves the other days.
+    """
     before = dict(validity.spans)
     for broad, narrow in sorted(pairs.broader, key=lambda pair: (pairs.position[pair[0]], pairs.position[pair[1]])):
         said_at = pairs.by_id[broad].said_at
         for span in before[narrow]:
             if span.holds_at(said_at) or span.start > said_at:
-                validity.end(broad, (span.start, span.end), Status.SUPERSEDED, narrow)
+                is_over = pairs.broader[broad, narrow] is Relation.NARROWS and span.by is None
+                validity.end(broad, (span.start, None if is_over else span.end), Status.SUPERSEDED, narrow)
 
 
 def _history(
@@ -293,19 +297,17 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         return None
     rivals = tuple(rival for rival in history.contested_by if rival not in not_holding)
     if status is Status.CURRENT:
-        # A person must say which.
-        status = Status.PENDING if history.may_be else Status.CONTESTED if rivals else status
+        status = _open_status(history, rivals)
     lead, members = history.lead, history.members
     rewording = history.rewording_at(at)
-    has_own_end = span is not None and span.end is not None and span.by is None
     return Fact(
         id=history.id,
         scope=lead.scope,
         kind=lead.kind,
         subject=lead.subject,
         attribute=lead.attribute,
-        value=lead.value if rewording is None else reworded_value(lead.value, rewording.statement),
-        statement=lead.statement if rewording is None else rewording.statement,
+        value=reworded_value(lead.value, rewording.statement) if rewording else lead.value,
+        statement=rewording.statement if rewording else lead.statement,
         status=status,
         said_at=members[0].said_at,
         valid_from=span.start if span else None,
@@ -314,17 +316,34 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         evidence=tuple(dict.fromkeys(evidence for assertion in members for evidence in assertion.evidence)),
         assertion_ids=tuple(assertion.id for assertion in members),
         recorded_at=history.recorded_at,
-        retired_by=(span.by if span else history.undone_by) if status in ENDED_STATUSES else None,
+        retired_by=_ending_id(history, span) if status in ENDED_STATUSES else None,
         contested_by=rivals if status is Status.CONTESTED else (),
         may_be=history.may_be if status is Status.PENDING else (),
         limited_to=lead.limited_to,
         outcome=lead.outcome,
         former_name=lead.former_name if renamed_labels(lead) else None,
-        dated=lead.valid_from is not None or lead.valid_to is not None or has_own_end,
+        dated=_is_dated(lead, span),
         last_said_at=members[-1].said_at,
         is_flagged=history.is_flagged,
         tags=tuple(dict.fromkeys(tag for assertion in members for tag in assertion.tags)),
     )
+
+
+def _open_status(history: FactHistory, rivals: tuple[str, ...]) -> Status:
+    """Return the status of a fact that holds. Where it is pending or contested, a person must say which."""
+    if history.may_be:
+        return Status.PENDING
+    return Status.CONTESTED if rivals else Status.CURRENT
+
+
+def _ending_id(history: FactHistory, span: ValidityPeriod | None) -> str | None:
+    return span.by if span else history.undone_by
+
+
+def _is_dated(lead: Assertion, span: ValidityPeriod | None) -> bool:
+    """Return whether the words name a day on which the fact begins, or a day on which it ends by itself."""
+    has_own_end = span is not None and span.end is not None and span.by is None
+    return lead.valid_from is not None or lead.valid_to is not None or has_own_end
 
 
 def deciding_span(

@@ -6,6 +6,7 @@ only leave words out. A remainder that says anything else is ignored.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,6 +17,7 @@ from afterword.facts.words import folded, plain_words, terms, word_set
 
 _CONNECTIVES = word_set("and or und oder et ou y o e en of i a")
 """Words that may move: "A, B and C" without C is "A and B"."""
+_NUMBER = re.compile(r"[0-9]{1,4}")
 _NEGATIONS = word_set(
     """no not never none nothing without cannot nor neither nicht kein keine keinen keinem keiner nie ohne weder ne pas
     jamais sans non nunca sin ni nao nem sem niet geen nooit zonder inte aldrig nie bez don doesn didn isn t aren wasn
@@ -78,6 +80,16 @@ def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str
 def lacks_ended_part(statement: str, earlier: str, remainder: str) -> bool:
     """Return whether a statement has no word of the part that an earlier sentence has and its remainder lacks."""
     return {*terms(earlier)}.difference(terms(remainder)).isdisjoint(terms(statement))
+
+
+def leaves_day_out(remainder: str, earlier: str, day: datetime) -> bool:
+    """Return whether an earlier sentence names a day, by its number or year, that its remainder does not name."""
+    return bool(numbers_of_day(earlier, day) - numbers_of_day(remainder, day))
+
+
+def numbers_of_day(text: str, day: datetime) -> set[int]:
+    """Return which of the numbers of a day, that in its month and its year, stand in a text."""
+    return {day.day, day.year}.intersection(map(int, _NUMBER.findall(text)))
 
 
 def combined_remainder(earlier: Assertion, omissions: Iterable[OmittedPart]) -> str | None:

@@ -30,7 +30,8 @@ class Clock:
     """The clock of the jobs. With a `speed` above 1 it runs faster than the machine's clock from `origin` on."""
 
     def __init__(self, origin: datetime | None = None, speed: float = 1.0) -> None:
-        self.origin, self.speed = origin or datetime.now(UTC), speed
+        self.origin: datetime = origin or datetime.now(UTC)
+        self.speed = speed
 
     def now(self) -> datetime:
         """Return the present instant, aware, in UTC."""

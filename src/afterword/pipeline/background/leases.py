@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import partial
 from uuid import uuid4
 
 from sqlmodel import Session
@@ -17,22 +17,25 @@ from afterword import telemetry
 from afterword.errors import AfterwordError, StoreError
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.store import jobs
+from afterword.store.access.webhooks import WebhookEvent, announce_everywhere
 from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.telemetry import Count, Stage, count
 
-logger = telemetry.logs(__name__)
+_log = telemetry.logs(__name__)
 
 LEASE_S = 120.0
 RENEWALS = 3
 """How often a lease is renewed within its time."""
+REASONS_KEPT = 3
+"""How many of the reasons why parts of a job failed are kept with it, the commonest."""
 HAND_BACK_S = 2.0
 """How long a process that is stopped tries to hand a job back; after that the lease ends by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What the work of a job did, in counts, and why parts of it failed, in counts by reason. It holds no words."""
+    """What the work of a job did, in counts, and why parts of it failed, in counts by reason."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
@@ -40,11 +43,15 @@ class JobResult:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A periodic job. Its work may be interrupted and repeated, so it must be idempotent."""
+    """A periodic job. Its work may be interrupted and repeated, so it must be idempotent.
+
+    Webhooks are told when it fails, unless `is_announced` is false.
+    """
 
     name: str
     rhythm: Rhythm
     work: Callable[[], Awaitable[JobResult | None]]
+    is_announced: bool = True
 
 
 class Ending(StrEnum):
@@ -136,20 +143,44 @@ class _Lease:
         except AfterwordError as error:
             ending, failure = Ending.FAILED, type(error).__name__
             self.result = JobResult(failures={failure: 1})
-            logger.warning("the job %s failed (%s); it is tried again", self.job.name, failure)
+            _log.warning("the job %s failed (%s); it is tried again", self.job.name, failure)
         finally:
             if failure is not None:
                 await self._hand_back(failure)
         if ending is Ending.DONE and stop() is not None:
             await self._hand_back(None)
             return Ending.HANDED_BACK
-        if ending is Ending.DONE and not await self.store.write(
-            lambda transaction: jobs.complete_job(
-                transaction, self.job.name, self.holder, due_at=self.due_at, now=self.clock.now()
-            )
-        ):
+        if ending is Ending.DONE and not await self.store.write(self._complete):
             return Ending.LOST
         return ending
+
+    def _complete(self, transaction: Session) -> bool:
+        # Only the kind of a failure is stored: the rest of a reason may repeat words of a session.
+        failed = Counter[str]()
+        for reason, times in self.result.failures.items():
+            failed[reason.partition(":")[0]] += times
+        failure = "; ".join(f"{times} × {kind}" for kind, times in failed.most_common(REASONS_KEPT)) or None
+        is_ours = jobs.complete_job(
+            transaction,
+            self.job.name,
+            self.holder,
+            due_at=self.due_at,
+            now=self.clock.now(),
+            counts=self.result.counts,
+            failures=failed.total(),
+            failure=failure,
+        )
+        if is_ours and failed:
+            self._announce(transaction, failed.total())
+        return is_ours
+
+    def _announce(self, transaction: Session, failures: int) -> None:
+        """Tell the webhooks that the job failed, once a day. A reason may name an address, and is not told."""
+        if not self.job.is_announced:
+            return
+        now = self.clock.now()
+        content = {"job": self.job.name, "failures": failures}
+        announce_everywhere(transaction, WebhookEvent.JOB_FAILED, f"job/{self.job.name}/{now.date()}", content, now)
 
     async def _work(self) -> Ending:
         work = asyncio.ensure_future(self.job.work())
@@ -159,7 +190,7 @@ class _Lease:
             if work.done():
                 self.result = await work or JobResult()
                 return Ending.DONE
-            logger.warning("the lease of the job %s was lost; it is left to others", self.job.name)
+            _log.warning("the lease of the job %s was lost; it is left to others", self.job.name)
             return Ending.LOST
         finally:
             work.cancel()
@@ -193,10 +224,15 @@ class _Lease:
 
     async def _hand_back(self, failure: str | None) -> None:
         """Free the job. If the store does not answer, the job is free when the lease ends."""
-        until = self._from_now() if failure else None
-        release = partial(
-            jobs.release_job, name=self.job.name, holder=self.holder, failure=failure, blocked_until=until
-        )
+        now, until = self.clock.now(), self._from_now()
+
+        def release(transaction: Session) -> None:
+            if failure is None:
+                jobs.release_job(transaction, self.job.name, self.holder)
+                return
+            jobs.fail_job(transaction, self.job.name, self.holder, failure=failure, now=now, blocked_until=until)
+            self._announce(transaction, 1)
+
         with suppress(StoreError):
             await self.store.write(release)
 

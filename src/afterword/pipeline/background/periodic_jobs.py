@@ -25,13 +25,12 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.erasure import scopes_with_requests
-from afterword.store.forgetting.forgotten_statements import WAIT
+from afterword.store.forgetting.forgotten_statements import WAIT, scopes_with_requests
 from afterword.store.forgetting.retention import Retention
 from afterword.store.limits import Retries
 from afterword.store.scope_rows import read_scopes
 
-logger = telemetry.logs(__name__)
+_log = telemetry.logs(__name__)
 
 PENDING, RETRIES, CONSOLIDATION = "pending", "retries", jobs.CONSOLIDATION
 EMBEDDING, RETENTION = "embedding refresh", "retention"
@@ -121,7 +120,7 @@ class PeriodicJobs:
             try:
                 await consolidate_scope(self.store, scope, judge=self.judge, budget=tracker, clock=self.clock.now)
             except ExtractionError as error:  # the other scopes must not wait for this one; it stays due
-                logger.warning("%s could not be consolidated (%s)", telemetry.scope_mark(scope), type(error).__name__)
+                _log.warning("%s could not be consolidated (%s)", telemetry.scope_mark(scope), type(error).__name__)
                 failures[str(error)] += 1
                 continue
             if not tracker.reached:
@@ -165,4 +164,5 @@ class PeriodicJobs:
             work_by_name[RETENTION] = self.retain
         if self.webhooks is not None:
             work_by_name[WEBHOOKS] = self.webhooks.send
-        return [Job(name, rhythms[name], work) for name, work in work_by_name.items()]
+        # A webhook that does not answer would be told so for ever.
+        return [Job(name, rhythms[name], work, is_announced=name != WEBHOOKS) for name, work in work_by_name.items()]

@@ -17,7 +17,7 @@ from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import LEASE_S, Ending, Job, JobReport, attempt_job
 from afterword.store.database.engine import Store
 
-logger = telemetry.logs(__name__)
+_log = telemetry.logs(__name__)
 
 PATIENCE_S = 6.0
 """How long running jobs may take to end after the schedule is stopped; then they are cancelled."""
@@ -55,8 +55,13 @@ class Schedule:
         halt: Halt | None = None,
         on_end: Callable[[JobReport], None] = lambda _: None,
     ) -> None:
-        self.store, self.jobs, self.clock = store, jobs, clock or Clock()
-        self.jitter_s, self.lease_s, self.halt, self.on_end = jitter_s, lease_s, halt or Halt(), on_end
+        self.store = store
+        self.jobs = jobs
+        self.clock: Clock = clock or Clock()
+        self.jitter_s = jitter_s
+        self.lease_s = lease_s
+        self.halt: Halt = halt or Halt()
+        self.on_end = on_end
         self._running: dict[str, asyncio.Task[JobReport]] = {}
 
     async def run_once(self) -> tuple[JobReport, ...]:
@@ -113,16 +118,16 @@ class Schedule:
         self._running.pop(job.name, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             # Its text may hold a user's words.
-            logger.warning("the job %s met a fault (%s), please report it", job.name, type(error).__name__)
+            _log.warning("the job %s met a fault (%s), please report it", job.name, type(error).__name__)
 
     async def _attempt(self, job: Job) -> JobReport:
         try:
             report = await attempt_job(self.store, job, clock=self.clock, lease_s=self.lease_s, stop=self.halt)
         except StoreError as error:
             if isinstance(error, ClockAhead):
-                logger.warning("the job %s is not begun: %s", job.name, error)
+                _log.warning("the job %s is not begun: %s", job.name, error)
             else:
-                logger.warning("the job %s could not be begun or ended (%s)", job.name, type(error).__name__)
+                _log.warning("the job %s could not be begun or ended (%s)", job.name, type(error).__name__)
             report = JobReport(job.name, Ending.FAILED, self.clock.now(), failures={type(error).__name__: 1})
         if report.ending is not Ending.NOT_DUE:
             self.on_end(report)

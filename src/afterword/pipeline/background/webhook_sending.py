@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from sqlalchemy import func
 from sqlmodel import Session, col, select
@@ -41,7 +41,7 @@ from afterword.store.limits import Retries
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import RunRow, ScopeRow
 
-logger = telemetry.logs(__name__)
+_log = telemetry.logs(__name__)
 
 WEBHOOKS = "webhooks"
 """The name of the job."""
@@ -115,14 +115,7 @@ class WebhookUrl:
 
 def parse_webhook_url(url: str, rules: AddressRules) -> WebhookUrl:
     """Return the parts of a webhook's URL. Raises `ArgumentInvalid` for one that can never be posted to."""
-    has_blanks = any(character <= " " or character == "\x7f" for character in url)
-    if len(url) > _LONGEST_URL or not url.isascii() or has_blanks:
-        raise ArgumentInvalid(f"the URL of a webhook has at most {_LONGEST_URL} ASCII characters and no spaces")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise ArgumentInvalid("this is no URL") from None
+    parts, port = _split_url(url)
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise ArgumentInvalid("the URL of a webhook begins with https://")
     if parts.username is not None or parts.fragment:
@@ -133,6 +126,17 @@ def parse_webhook_url(url: str, rules: AddressRules) -> WebhookUrl:
     _check_host(parts.hostname, rules, is_encrypted=is_encrypted)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return WebhookUrl(is_encrypted, parts.hostname, port or (443 if is_encrypted else 80), path)
+
+
+def _split_url(url: str) -> tuple[SplitResult, int | None]:
+    has_blanks = any(character <= " " or character == "\x7f" for character in url)
+    if len(url) > _LONGEST_URL or not url.isascii() or has_blanks:
+        raise ArgumentInvalid(f"the URL of a webhook has at most {_LONGEST_URL} ASCII characters and no spaces")
+    try:
+        parts = urlsplit(url)
+        return parts, parts.port
+    except ValueError:
+        raise ArgumentInvalid("this is no URL") from None
 
 
 def _check_host(host: str, rules: AddressRules, *, is_encrypted: bool) -> None:
@@ -221,7 +225,7 @@ class WebhookSender:
         record = partial(webhooks.note_try, post_id=post.id, at=at, failure=failure, next_try_at=next_try_at)
         await self.store.write(record, lasting=False)
         if failure is not None:
-            logger.warning("post %s to webhook %s failed: %s", post.id, hook.id, failure)
+            _log.warning("post %s to webhook %s failed: %s", post.id, hook.id, failure)
         return failure
 
 

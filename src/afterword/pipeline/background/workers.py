@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import psycopg
 from procrastinate import App, PsycopgConnector
@@ -19,7 +20,7 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, Unique
 from procrastinate.jobs import Status
 
 from afterword import telemetry
-from afterword.errors import StoreOutdated, StoreUnreachable
+from afterword.errors import StoreError, StoreOutdated, StoreUnreachable
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
 from afterword.pipeline.background.leases import JobResult
@@ -29,31 +30,34 @@ from afterword.pipeline.consolidation import erase_and_compare
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import sessions
+from afterword.store.access.webhooks import announce_failed_sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.forgotten_statements import WAIT
 from afterword.store.limits import Retries
 from afterword.store.migrations import ADVISORY_LOCK
 
-logger = telemetry.logs(__name__)
+_log = telemetry.logs(__name__)
 
 QUEUE = "afterword"
 SESSION, SWEEP, MEND = "afterword.session", "afterword.sweep", "afterword.mend"
 STALLED_AFTER_S = 30.0
 """How long a worker may be silent before its jobs are given to other workers."""
 POLL_S = 0.2
+CONNECTIONS = 4
+"""How many connections a queue may open."""
 PATIENCE_S = 7.0
 """How long running sessions may take to end when a worker is stopped; then they are handed back."""
 
 
-def queue_of(store: Store, *, connections: int = 4) -> App:
+def queue_of(store: Store) -> App:
     """Return the queue of a PostgreSQL store; use it with `async with app.open_async()`."""
-    return App(connector=PsycopgConnector(conninfo=store.libpq_url, min_size=1, max_size=connections))
+    return App(connector=PsycopgConnector(conninfo=store.libpq_url, min_size=1, max_size=CONNECTIONS))
 
 
 @asynccontextmanager
-async def open_queue(store: Store, *, connections: int = 4) -> AsyncIterator[App]:
+async def open_queue(store: Store) -> AsyncIterator[App]:
     """Open the queue. Raises `StoreOutdated` if its tables are missing, and `StoreUnreachable` without a database."""
-    app = queue_of(store, connections=connections)
+    app = queue_of(store)
     try:
         async with app.open_async():
             if not await _has_tables(app):
@@ -132,8 +136,13 @@ class Worker:
         erases: bool = False,
         erase_wait: timedelta = WAIT,
     ) -> None:
-        self.store, self.extractor, self.judge = store, extractor, judge
-        self.new_tracker, self.retries, self.refresher, self.erases = new_tracker, retries, refresher, erases
+        self.store = store
+        self.extractor = extractor
+        self.judge = judge
+        self.new_tracker = new_tracker
+        self.retries = retries
+        self.refresher = refresher
+        self.erases = erases
         self.erase_wait = erase_wait
         self._processed, self._failures = 0, Counter[str]()
 
@@ -200,6 +209,9 @@ class Worker:
         )
         if isinstance(result, Failure):
             self._failures[result.reason] += 1
+            failed_at = datetime.now(UTC)
+            with suppress(StoreError):  # the session has ended all the same
+                await self.store.write(partial(announce_failed_sessions, scope=row.scope, failures=1, at=failed_at))
         elif not isinstance(result, NotStarted):
             self._processed += 1
         if self.erases:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import SourceInvalid
 from afterword.pipeline.intake import Saved
@@ -32,7 +33,7 @@ def is_database(path: Path) -> bool:
     """Whether the file is a SQLite database with content, damaged or not."""
     try:
         with closing(_open_read_only(path)) as database:
-            return bool(database.execute("PRAGMA schema_version").fetchone()[0])
+            return int(database.execute("PRAGMA schema_version").fetchone()[0]) > 0
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return True
@@ -169,7 +170,10 @@ def _received(event: Mapping[str, Any], timestamp: str | None) -> Message | None
 def _sdk_sessions(database: sqlite3.Connection, path: Path, scope: Scope | None) -> Iterator[Saved]:
     if scope is None:
         raise SourceInvalid(f"{path} names no user of its sessions: say whose they are with --user or --scope")
-    query = "SELECT session_id, max(created_at) FROM agent_messages GROUP BY session_id ORDER BY min(id)"
+    query = (
+        "SELECT session_id, max(created_at) FROM agent_messages WHERE typeof(session_id) = 'text' "
+        "GROUP BY session_id ORDER BY min(id)"
+    )
     for session, written_at in database.execute(query).fetchall():
         yield Saved(scope, session, state=partial(_sdk_messages, path, session), file_time=_instant(written_at))
 
@@ -190,7 +194,7 @@ def _parsed(text: object) -> dict[str, Any]:
     """Return the JSON object of a column, empty if it holds none."""
     try:
         value = json.loads(text) if isinstance(text, str) else text
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -199,9 +203,9 @@ def _instant(text: object) -> datetime | None:
     """Return the time of a column. These programs write UTC without a zone."""
     try:
         at = datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
+        return at.replace(tzinfo=UTC) if at and at.tzinfo is None else at and at_offset(at, offset_seconds(at))
+    except (ValueError, OverflowError):
         return None
-    return at.replace(tzinfo=UTC) if at and at.tzinfo is None else at
 
 
 def _iso(text: object) -> str | None:

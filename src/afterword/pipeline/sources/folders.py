@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
 
 from afterword.extractors.errors import ReadError
-from afterword.extractors.readers import is_session_without_messages, parse_state
+from afterword.extractors.readers import is_session_without_messages, parse_state, read_bytes
 from afterword.facts.local_time import in_zone
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import SourceInvalid
@@ -27,6 +28,14 @@ MANIFEST = "manifest.json"
 HISTORY = ".jsonl"
 ENCODED = "~session-"
 """The beginning of the name of a file whose session id Agent Framework has encoded in base32."""
+
+
+def _checked_instant(at: datetime) -> datetime:
+    try:
+        in_zone(at, UTC)
+    except OverflowError:
+        raise ValueError("this is no instant: UTC has no such day") from None
+    return at
 
 
 class ManifestEntry(BaseModel):
@@ -41,8 +50,8 @@ class ManifestEntry(BaseModel):
     user_id: str | None = None
     scope: str | None = None
     humans: list[str] = []
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
+    started_at: Annotated[datetime, AfterValidator(_checked_instant)] | None = None
+    ended_at: Annotated[datetime, AfterValidator(_checked_instant)] | None = None
     off_the_record: bool = False
 
 
@@ -113,7 +122,7 @@ def _by_layout(folder: Path, scope: Scope | None, trust_manifest: bool) -> Itera
     """Yield the sessions of a folder and of each subfolder. Hidden files are ignored."""
     loose = _states(folder)
     if scope is not None:
-        yield from (_undated(path, scope) for path in loose)
+        yield from (_undated(path, scope, folder) for path in loose)
     subfolders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     are_users = scope is None and any(not (below / MANIFEST).is_file() and _states(below) for below in subfolders)
     for below in subfolders:
@@ -138,7 +147,7 @@ def _in_subfolder(folder: Path, scope: Scope | None, trust_manifest: bool, *, is
     if has_manifest:
         yield from _by_manifest(folder / MANIFEST, user if is_user and not trust_manifest else scope, trust_manifest)
     else:
-        yield from (_undated(path, user) for path in _states(folder))
+        yield from (_undated(path, user, folder) for path in _states(folder))
 
 
 def _states(folder: Path) -> list[Path]:
@@ -158,8 +167,8 @@ def _states(folder: Path) -> list[Path]:
 def _is_empty(path: Path) -> bool:
     """Whether a file is a session of Agent Framework whose messages lie in a history file beside it."""
     try:
-        return is_session_without_messages(parse_state(path.read_bytes()))
-    except (OSError, ReadError):  # reading the session will raise it again
+        return is_session_without_messages(parse_state(read_bytes(path, path.parent.resolve())))
+    except ReadError:  # reading the session will raise it again
         return False
 
 
@@ -178,9 +187,9 @@ def _name(text: str) -> str:
     return os.fsencode(text).decode("utf-8", "replace")
 
 
-def _undated(path: Path, scope: Scope) -> Saved:
+def _undated(path: Path, scope: Scope, folder: Path | None = None) -> Saved:
     written_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
-    return Saved(scope, _session_name(path), path=path, file_time=written_at)
+    return Saved(scope, _session_name(path), path=path, file_time=written_at, folder=folder and folder.resolve())
 
 
 def _by_manifest(manifest: Path, scope: Scope | None, trust_manifest: bool) -> list[Saved]:
@@ -229,6 +238,7 @@ def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None, trust_man
         ended_at=entry.ended_at,
         file_time=_file_time(path),
         off_the_record=entry.off_the_record,
+        folder=None if trust_manifest else manifest.parent.resolve(),
     )
 
 

@@ -52,6 +52,7 @@ def memories(kind: Origin, exported: Any) -> list[Memory]:
         Origin.GRAPHITI: _edges,
         Origin.ZEP: _edges,
     }
+    _check_single_owner(exported)
     found_memories = list(readers[kind](exported))
     if not found_memories:
         raise SourceInvalid(f"the file holds no memories of {kind}: it must be {_FORMS[kind]}, as JSON")
@@ -70,7 +71,6 @@ _FORMS = {
 
 def _mem0(exported: Any) -> Iterable[Memory]:
     entries = exported.get("results", exported.get("memories", [])) if isinstance(exported, Mapping) else exported
-    _check_single_owner(entries, "user_id", "users; export each with get_all(filters={'user_id': ...})")
     for place, entry in enumerate(_mappings(entries)):
         text = entry.get("memory") or entry.get("data") or entry.get("text") or ""
         yield Memory(_one_line(text), str(entry.get("id", place)), _last_change(entry))
@@ -106,8 +106,6 @@ def _chromadb(exported: Any) -> Iterable[Memory]:
 
 def _edges(exported: Any) -> Iterable[Memory]:
     entries = exported.get("edges", []) if isinstance(exported, Mapping) else exported
-    for field in ("group_id", "graph_uuid"):  # as Graphiti and as Zep call it
-        _check_single_owner(entries, field, "groups; export each to a file of its own")
     for place, edge in enumerate(_mappings(entries)):
         valid_from = _instant(edge.get("valid_at"))
         # An edge that was given up without a known end of its validity ended when it was given up.
@@ -118,10 +116,26 @@ def _edges(exported: Any) -> Iterable[Memory]:
         yield Memory(_one_line(edge.get("fact") or ""), str(name), _last_change(edge), valid_from, valid_to)
 
 
-def _check_single_owner(entries: Any, field: str, remedy: str) -> None:
-    owners = {str(entry[field]) for entry in _mappings(entries) if entry.get(field)}
-    if len(owners) > 1:
-        raise SourceInvalid(f"the file holds the memories of {len(owners)} {remedy}")
+_OWNER_FIELDS = {
+    "users": ("user_id", "user", "userId"),
+    "groups": ("group_id", "graph_uuid"),  # as Graphiti and as Zep call it
+    "namespaces": ("namespace", "prefix"),
+}
+
+
+def _check_single_owner(exported: Any) -> None:
+    """Raise `SourceInvalid` if entries, or what is noted beside them, name several people."""
+    columns = exported.values() if isinstance(exported, Mapping) else (exported,)
+    config = exported.get("config") if isinstance(exported, Mapping) else None
+    columns = (*columns, *(config.values() if isinstance(config, Mapping) else ()))
+    entries = [entry for column in columns for entry in _mappings(column)]
+    entries += [entry["metadata"] for entry in entries if isinstance(entry.get("metadata"), Mapping)]
+    for name, fields in _OWNER_FIELDS.items():
+        owners = {str(entry[field]) for entry in entries for field in fields if entry.get(field)}
+        if len(owners) > 1:
+            raise SourceInvalid(
+                f"the file holds the memories of {len(owners)} {name}; export each to a file of its own"
+            )
 
 
 def _mappings(entries: Any) -> list[Mapping[str, Any]]:
@@ -154,8 +168,6 @@ def _instant(value: Any) -> datetime | None:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
         at = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return None if at is None else at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    if at is None:
-        return None
-    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)

@@ -15,11 +15,11 @@ _COMMAND = (
 )
 _MODE = (
     rf"{_SENTENCE_START}(?:please )?(?:(?:memory|recording) off|no memory|(?:private|incognito|ephemeral|temporary|off-the-record) (?:mode|chat|message|question|note)|"
-    r"privater? (?:modus|chat|nachricht)|modo (?:privado|incógnito|incognito)|mode privé|modalità privata|privémodus|privé-?modus)(?: on)?(?: please)?(?=\s*(?:[:.!–—-]|$))"
+    rf"privater? (?:modus|chat|nachricht)|modo (?:privado|incógnito|incognito)|mode privé|modalità privata|privémodus|privé-?modus)(?: on)?(?: please)?(?=\s*(?:[:.!–—-]|$))|{_SENTENCE_START}(?:please )?(?:strictly |just )?(?:incognito|in private|off the books|unrecorded|ephemeral|not for storage)(?: please)?(?=\s*:)"
 )
 _PAUSING = (
     rf"{_START}(?:please )?(?:pause|stop|suspend|turn off|switch off|disable) (?:your |the )?"
-    r"(?:memory|recording|saving|storing|logging|note[- ]taking|remembering|taking notes)(?= for (?:this|that|a|one|now|the next|my next)|\s*:)"
+    r"(?:memory|recording|saving|storing|logging|note[- ]taking|remembering|taking notes)(?:,? please)?(?= for (?:this|that|a|one|now|the next|my next)|\s*[:,])"
 )
 _NO_KEEPING = rf"{_START}(?:please )?no (?:saving|storing|recording|logging|remembering|note[- ]taking)(?: please)?(?=\s*[.,:;!)])"
 _FORGETTING = (
@@ -85,6 +85,9 @@ _WISHES = "|".join(
         rf"\b{_THIS} (?:(?:is|are|must|should|shall|may|can|will|does)(?: not|n't| never)|cannot)(?: to)?(?: be| get| go)? {_STORED}{_CLAUSE_END}",
         rf"{_CLAUSE_START}(?:pause|stop|suspend|turn off|switch off|disable) (?:your |the )?(?:memory|recording|note[- ]taking|remembering|taking notes)(?= for (?:this|that|a|one|now|the next|my next)|\s*:)",
         rf"{_CLAUSE_START}not to be {_STORED}{_CLAUSE_END}",
+        rf"{_CLAUSE_START}(?:i(?:'d| would) (?:rather|prefer)(?: that| if)? {_THIS} (?:was|were|is|be)(?: not|n't)|i(?:'m| am)(?: not|n't) (?:comfortable|happy|ok|okay) (?:with|about) {_THIS} being) {_STORED}{_CLAUSE_END}",
+        rf"{_CLAUSE_START}(?:treat|consider|regard|count|keep|leave|let'?s (?:treat|consider|keep|leave)) {_THIS}(?: as)? (?:un(?:said|recorded|saved|stored|logged|spoken)|ephemeral|never said|not said){_CLAUSE_END}",
+        rf"{_CLAUSE_START}i(?:'d| would)? (?:like|want) {_THIS} (?:to be )?(?:forgotten|erased|deleted|gone) (?:as soon as|once|right (?:away|after)|immediately|straight (?:away|after)|after(?:wards?)?)\b",
         r"\b(?:merk dir (?:das|dies)|speicher(?:e|n)? (?:das|dies)|schreib(?:e)? (?:das|dies)|notier(?:e)? (?:das|dies)|zeichne (?:das|dies))(?: bitte)? nicht"
         r"|\b(?:soll|darf|sollte) nicht (?:gespeichert|gemerkt|notiert|aufgezeichnet|behalten) werden|\bnicht zum (?:speichern|merken|aufschreiben|aufzeichnen)\b"
         r"|\bich (?:will|möchte) nicht,? dass du (?:dir )?(?:das|dies|es) (?:merkst|speicherst|notierst|aufzeichnest|behältst)"

@@ -14,7 +14,16 @@ from urllib.parse import quote
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from afterword import Fact, ProcessingOptions, RecordedVerdict, RunEffect, ScopeMemory, SessionOutcome, TurnFacts
+from afterword import (
+    Fact,
+    FactOrigin,
+    ProcessingOptions,
+    RecordedVerdict,
+    RunEffect,
+    ScopeMemory,
+    SessionOutcome,
+    TurnFacts,
+)
 from afterword.client.values import HIDDEN_TURNS, OWNER, SECRET_MASK, Assertion, Evidence
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.server.pages.visit import PER_PAGE, SCOPE, PageOfList, Visit, page_or_last, page_route
@@ -95,11 +104,15 @@ def _cut(text: str, marks: Sequence[_Mark]) -> Iterator[MarkedStretch]:
 
 
 class HistoryEntry(NamedTuple):
-    """What happened to a fact at an instant: somebody said it, or a verdict was given."""
+    """What happened to a fact at an instant: somebody said it, or a verdict was given.
+
+    `restates` says that a person stands for what was said before, and says nothing else.
+    """
 
     at: datetime
     saying: Assertion | None = None
     verdict: RecordedVerdict | None = None
+    restates: bool = False
 
 
 class QuotedSession(NamedTuple):
@@ -125,18 +138,36 @@ async def quoted_sessions(memory: ScopeMemory, fact: Fact) -> list[QuotedSession
     return sessions
 
 
+def history_entries(origin: FactOrigin) -> list[HistoryEntry]:
+    """Return what happened to a fact, the oldest first, and once what ended several statements of it."""
+    verdicts = {
+        (recorded.verdict.later_id, recorded.verdict.relation, recorded.earlier.statement, recorded.effect): recorded
+        for recorded in reversed(origin.verdicts)
+    }
+    entries = [
+        HistoryEntry(recorded.later.said_at, verdict=recorded, restates=_restates(recorded))
+        for recorded in reversed(verdicts.values())
+    ]
+    restatements = {entry.verdict.later.id for entry in entries if entry.verdict and entry.restates}
+    entries += [HistoryEntry(said.said_at, saying=said) for said in origin.assertions if said.id not in restatements]
+    return sorted(entries, key=lambda entry: (entry.at, entry.saying is None))
+
+
 async def show_fact_page(visit: Visit) -> Response:
     """Show a fact with its history, the oldest first, and its quotes."""
     origin = await visit.memory.history(visit.path_value("fact_id"))
-    history = [HistoryEntry(said.said_at, saying=said) for said in origin.assertions]
-    history += [HistoryEntry(recorded.later.said_at, verdict=recorded) for recorded in origin.verdicts]
     return visit.render(
         "fact.html",
         fact=origin.fact,
         origin=origin,
-        history=sorted(history, key=lambda entry: (entry.at, entry.saying is None)),
+        history=history_entries(origin),
         sessions=await quoted_sessions(visit.memory, origin.fact),
     )
+
+
+def _restates(recorded: RecordedVerdict) -> bool:
+    verdict, is_equal = recorded.verdict, recorded.earlier.statement == recorded.later.statement
+    return is_equal and verdict.judge == "person" and verdict.relation == "same"
 
 
 async def save_edited(visit: Visit) -> Response:
@@ -190,9 +221,14 @@ async def show_session(visit: Visit) -> Response:
     details = await visit.memory.session(visit.path_value("session_id"))
     page = PageOfList.of(len(details.turns), visit.page_number(), MOST_TURNS)
     shown = details.turns[page.first_row : page.first_row + MOST_TURNS]
-    turns = [(shown_turn(read, details.session.session_id, read.facts), read.facts) for read in shown]
+    turns = [(shown_turn(read, details.session.session_id, read.facts), numbered(read.facts)) for read in shown]
     hidden = sum(read.turn.text in HIDDEN_TURNS for read in details.turns)
     return visit.render("session.html", details=details, turns=turns, page=page, hidden=hidden)
+
+
+def numbered(facts: Sequence[Fact]) -> dict[str, tuple[int | None, Fact]]:
+    """Return facts by their ids, each with the number that stands at its words; without one if there is one fact."""
+    return {fact.id: (number if len(facts) > 1 else None, fact) for number, fact in enumerate(facts, 1)}
 
 
 async def read_session_again(visit: Visit) -> Response:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from starlette.responses import Response
@@ -16,7 +13,7 @@ from starlette.routing import BaseRoute
 from afterword import Review
 from afterword.client.values import FactOrder, Status
 from afterword.errors import ArgumentInvalid, NotFound
-from afterword.server.access import number_in
+from afterword.server.access import export_content, number_in
 from afterword.server.pages.rendering import HEADERS
 from afterword.server.pages.visit import PER_PAGE, SCOPE, SHOWN_STATUSES, Visit, page_or_last, page_route, signed_in
 from afterword.server.problems import Refused
@@ -92,6 +89,11 @@ async def show_memory(visit: Visit) -> Response:
     )
 
 
+async def show_first_of_memory(visit: Visit) -> Response:
+    """Lead from the address of a memory to its first page."""
+    return visit.redirect(visit.path_to("memory"))
+
+
 async def show_waiting(visit: Visit) -> Response:
     """Show how many decisions wait: a part of the page of a large memory."""
     review = await visit.memory.review()
@@ -133,14 +135,12 @@ async def send_export(visit: Visit) -> Response:
         raise Refused(404, "there is no such file")
     if not _may_take(visit, name):
         raise Refused(403, "this file needs an admin key; the others do not")
-    with tempfile.TemporaryDirectory(prefix="afterword-export-") as folder:
-        path = Path(folder) / name
-        async with visit.recorded("export"):
-            try:
-                await visit.memory.export(path, readable=name != FOR_ADMINISTRATORS, even_asked=True)
-            except NotFound:
-                return visit.redirect(visit.path_to("mine"), done="empty")
-        content = await asyncio.to_thread(path.read_bytes)
+    async with visit.recorded("export"):
+        try:
+            readable = name != FOR_ADMINISTRATORS
+            content = await export_content(visit.memory, name, readable=readable, even_asked=True)
+        except NotFound:
+            return visit.redirect(visit.path_to("mine"), done="empty")
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=FORMATS[name], headers=headers)
 
@@ -200,6 +200,7 @@ async def forget_previewed(visit: Visit) -> Response:
 
 
 ROUTES: list[BaseRoute] = [
+    page_route(SCOPE, show_first_of_memory),
     page_route(f"{SCOPE}/memory", show_memory),
     page_route(f"{SCOPE}/waiting", show_waiting),
     page_route(f"{SCOPE}/context", show_context_page),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from fastapi import FastAPI
 from starlette.applications import Starlette
@@ -24,6 +24,7 @@ from afterword.server.pages.rendering import (
     PREFIX,
     ZONE_COOKIE,
     Reader,
+    own_path,
     prepare_pages,
     render_template,
     scope_path,
@@ -82,7 +83,7 @@ async def open_link(request: Request) -> Response:
     sessions, reader = request.app.state.sessions, Reader.of(request)
     target = sessions.use_link(request.query_params.get("link", "")) if request.method == "GET" else None
     if target is None:
-        values = {"title": reader.text("error.link"), "detail": "", "status": 403}
+        values = {"title": reader.text("error.link"), "detail": "", "number": 403, "back": ""}
         return render_template(request, reader, "error.html", values, status=403)
     answer = render_template(request, reader, "opened.html", {"target": target})
     _set_session(request, answer, sessions.begin(Visitor.local()))
@@ -117,12 +118,6 @@ async def set_reader(request: Request) -> Response:
         if choice is not None:
             _set_cookie(request, answer, name, choice, age_s=YEAR_S)
     return answer
-
-
-def own_path(target: str) -> str:
-    """Return a path if it leads to one of the pages, else an empty text: no sign-in leads to another site."""
-    is_own = target.startswith(f"{PREFIX}/") and "//" not in unquote(target) and "\\" not in unquote(target)
-    return target if is_own and target.isprintable() else ""
 
 
 def _set_session(request: Request, answer: Response, session: BrowserSession) -> None:

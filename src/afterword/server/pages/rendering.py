@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,6 +63,16 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     return entries
 
 
+@cache
+def _sentences() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return the keys of the sentences that the memory itself writes, with the patterns of their English texts."""
+    return tuple(
+        (key, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+)", re.escape(text)), re.DOTALL))
+        for key, text in catalogue(DEFAULT_LANGUAGE).items()
+        if key.startswith("sentence.")
+    )
+
+
 def preferred_language(accepted: str) -> str:
     """Return the first known language of an Accept-Language header."""
     weighted = []
@@ -100,6 +111,25 @@ class Reader:
     def text_or(self, key: str, default: str) -> str:
         """Return a text of the catalogue, or `default` where it has none."""
         return catalogue(self.language).get(key, default)
+
+    def sentence(self, text: str) -> str:
+        """Return a sentence of the memory itself in the reader's language, any other text as it is."""
+        is_looked_up = self.language != DEFAULT_LANGUAGE and len(text) <= LONGEST_SHOWN
+        for key, pattern in _sentences() if is_looked_up else ():
+            if match := pattern.fullmatch(text):
+                return self.text(key, **match.groupdict())
+        return text
+
+    def number(self, number: float, digits: int = 0) -> str:
+        """Return a number with so many digits after the point."""
+        return self._marked(f"{number:,.{digits}f}")
+
+    def dollars(self, spent: Spending) -> str:
+        """Return a sum in dollars, a dash where no price is known."""
+        return "–" if spent.usd is None else self._marked(dollars(spent.usd))
+
+    def _marked(self, number: str) -> str:
+        return number.translate(str.maketrans(",.", self.text("format.marks")))
 
     def instant(self, at: datetime) -> str:
         """Return an instant in the reader's zone."""
@@ -175,8 +205,10 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(shortened=shortened, dollars=amount, part=lambda text: quote(str(text), safe=""))
-    made.globals.update(address=address, scope_path=scope_path, versioned=versioned, languages=LANGUAGES)
+    made.filters.update(shortened=shortened, part=lambda text: quote(str(text), safe=""))
+    made.globals.update(
+        refusal_cause=refusal_cause, address=address, scope_path=scope_path, versioned=versioned, languages=LANGUAGES
+    )
     return made
 
 
@@ -195,7 +227,7 @@ def render_template(
     request: Request, reader: Reader, template: str, values: Mapping[str, Any], *, status: int = 200
 ) -> HTMLResponse:
     """Return a page. `values` are the variables of its template."""
-    shared = {"t": reader.text, "t_or": reader.text_or, "reader": reader, "path": request.url.path}
+    shared = {"t": reader.text, "t_or": reader.text_or, "reader": reader, "path": own_address(request)}
     content = environment().get_template(template).render({**shared, **values})
     return HTMLResponse(content, status, headers=HEADERS)
 
@@ -205,17 +237,30 @@ def scope_path(scope: Scope) -> str:
     return "/".join((PREFIX, *(quote(part, safe="") for part in (scope.tenant, str(scope.kind), scope.id))))
 
 
+def own_path(target: str) -> str:
+    """Return a path if it leads to one of the pages, else an empty text: no sign-in leads to another site."""
+    is_own = target.startswith(f"{PREFIX}/") and "//" not in unquote(target) and "\\" not in unquote(target)
+    return target if is_own and target.isprintable() else ""
+
+
+def own_address(request: Request) -> str:
+    """Return the address at which a page can be opened again; for the answer to a form, of the page around the form."""
+    if request.method != "GET":
+        return request.url.path.rpartition("/")[0]
+    return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+
+
 def address(path: str, **query: object) -> str:
     """Return a path with those parameters that are set."""
     parameters = {name: value for name, value in query.items() if value not in (None, "", (), [])}
     return f"{path}?{urlencode(parameters, doseq=True)}" if parameters else path
 
 
+def refusal_cause(reason: str, detail: str) -> str:
+    """Return what a refusal names, such as the missing quote, without the reason, which the page shows itself."""
+    return detail.removesuffix(catalogue(DEFAULT_LANGUAGE).get(f"refused.{reason}", "")).removesuffix(": ")
+
+
 def shortened(text: str, length: int = LONGEST_SHOWN) -> str:
     """Return the beginning of a long text."""
     return text if len(text) <= length else f"{text[:length].rstrip()} …"
-
-
-def amount(spent: Spending) -> str:
-    """Return a sum in dollars, a dash where no price is known."""
-    return "–" if spent.usd is None else dollars(spent.usd)

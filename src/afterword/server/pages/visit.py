@@ -6,7 +6,7 @@ import hmac
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
@@ -19,8 +19,24 @@ from starlette.routing import Route
 
 from afterword import Afterword, ApiKey, RunEffect, Scope, ScopeMemory
 from afterword.errors import AfterwordError, KeyInvalid, NotFound
-from afterword.server.access import NO_SUCH_MEMORY, Service, number_in, opened_scope, path_part
-from afterword.server.pages.rendering import PREFIX, Reader, address, render_template, scope_path
+from afterword.server.access import (
+    NO_SUCH_MEMORY,
+    Service,
+    bearer,
+    number_in,
+    opened_scope,
+    path_part,
+    presented_key,
+)
+from afterword.server.pages.rendering import (
+    PREFIX,
+    Reader,
+    address,
+    own_address,
+    own_path,
+    render_template,
+    scope_path,
+)
 from afterword.server.problems import Refused, status_of
 
 SIGNED_IN_S = 12 * 3600
@@ -164,6 +180,13 @@ class Visit:
         """Return a part of the path as it was meant."""
         return path_part(str(self.request.path_params[name]))
 
+    def scope_in_path(self) -> Scope | None:
+        """Return the scope that the path names, None if it names none. Raises `Refused` if it may not be opened."""
+        if "scope_id" not in self.request.path_params:
+            return None
+        parts = [self.path_value(name) for name in ("tenant", "scope_kind", "scope_id")]
+        return opened_scope("/".join(parts), self.visitor.opens, tenant=parts[0])
+
     def path_to(self, *parts: str) -> str:
         """Return the path of a page of this memory."""
         return "/".join((PREFIX if self.scope is None else scope_path(self.scope), *parts))
@@ -213,12 +236,10 @@ def page_route(path: str, page: Page, *, is_change: bool = False, is_for_admins:
     async def endpoint(request: Request) -> Response:
         session = await signed_in(request)
         if session is None:
-            target = request.url.path if request.method == "GET" else ""
+            target = own_address(request) if request.method == "GET" else ""
             return RedirectResponse(address(f"{PREFIX}/sign-in", next=target if target != f"{PREFIX}/" else ""), 303)
         visit = Visit(request, request.app.state.afterword, session, Reader.of(request))
-        if "scope_id" in request.path_params:
-            parts = [visit.path_value(name) for name in ("tenant", "scope_kind", "scope_id")]
-            visit.scope = opened_scope("/".join(parts), session.visitor.opens, tenant=parts[0])
+        visit.scope = visit.scope_in_path()
         if is_change:
             visit.form = await sent_form(request)
             if not hmac.compare_digest(visit.form.get("csrf", "").encode(), session.csrf.encode()):
@@ -252,6 +273,14 @@ async def signed_in(request: Request) -> BrowserSession | None:
     return replace(session, visitor=Visitor(key))
 
 
+async def requester_of(request: Request) -> str:
+    """Return the id of the key of a request, or of a signed-in browser. Raises `Refused` and `KeyInvalid`."""
+    sessions: BrowserSessions = request.app.state.browser_sessions
+    session = sessions.find(request.cookies.get(SESSION_COOKIE))
+    key = await presented_key(request, await bearer(request)) if session is None else session.visitor.key
+    return key.id
+
+
 async def sent_form(request: Request) -> dict[str, str]:
     """Return the fields of a form. Raises `Refused` for another body, or for a page of another site."""
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
@@ -278,9 +307,29 @@ async def show_error(request: Request, error: Exception) -> Response:
         case AfterwordError():
             status = status_of(error)
             detail = str(error) if error.is_usage or isinstance(error, NotFound) else ""
-    title = reader.text_or(f"error.{status}", reader.text("error.500"))
-    values = {"title": title, "detail": "" if status == 404 else detail, "status": status}
-    return render_template(request, reader, "error.html", values, status=status)
+    # What a form names was there when its page was shown.
+    named = 409 if status == 404 and request.method == "POST" else status
+    values = {
+        "title": reader.text_or(f"error.{named}", reader.text("error.500")),
+        "detail": "" if status == 404 else detail,
+        "number": status,
+        "back": _page_before(request),
+    }
+    session = request.app.state.sessions.find(request.cookies.get(SESSION_COOKIE))
+    if session is None:
+        return render_template(request, reader, "error.html", values, status=status)
+    visit = Visit(request, request.app.state.afterword, session, reader, session.visitor.key.scope)
+    with suppress(Refused, AfterwordError):
+        visit.scope = visit.scope_in_path() or visit.scope
+    return visit.render("error.html", status=status, **values)
+
+
+def _page_before(request: Request) -> str:
+    """Return the address of the page that led to this request, empty if it is unknown or the same."""
+    before = urlsplit(request.headers.get("referer", ""))
+    path = own_path(f"{before.path}?{before.query}" if before.query else before.path)
+    is_same = request.method == "GET" and before.path == request.url.path
+    return "" if is_same or before.netloc != request.headers.get("host") else path
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, update
+from sqlalchemy import ColumnElement, bindparam, update
 from sqlmodel import Session, col, select
 
 from afterword.errors import KeyInvalid, NotFound
@@ -143,14 +143,18 @@ def move_keys_back(transaction: Session, run_id: int, scope: Scope, into: Scope)
     _open_scope(transaction, list(transaction.exec(query)), scope)
 
 
+def opens_scope(transaction: Session, scope: Scope) -> bool:
+    """Return whether a key opens this scope alone."""
+    return transaction.exec(select(ApiKeyRow.id).where(*_opening(scope)).limit(1)).first() is not None
+
+
 def revoke_keys_of_scope(transaction: Session, scope: Scope, at: datetime) -> None:
     """Revoke the keys that open this scope alone. An admin key stays: it opens the whole tenant."""
-    opens_it = (
-        col(ApiKeyRow.scope) == str(scope),
-        col(ApiKeyRow.is_admin).is_(False),
-        col(ApiKeyRow.revoked_at).is_(None),
-    )
-    transaction.connection().execute(update(ApiKeyRow).where(*opens_it).values(revoked_at=at))
+    transaction.connection().execute(update(ApiKeyRow).where(*_opening(scope)).values(revoked_at=at))
+
+
+def _opening(scope: Scope) -> tuple[ColumnElement[bool], ...]:
+    return col(ApiKeyRow.scope) == str(scope), col(ApiKeyRow.is_admin).is_(False), col(ApiKeyRow.revoked_at).is_(None)
 
 
 def _open_scope(transaction: Session, key_ids: list[str], scope: Scope) -> None:

@@ -6,7 +6,7 @@ None of them holds a user's words.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import JSON
 from sqlmodel import Field, SQLModel
@@ -17,7 +17,7 @@ class ApiKeyRow(SQLModel, table=True):
 
     `scope` is the memory that it opens, in its long form; None for a key that only administers `tenant`."""
 
-    __tablename__ = "api_keys"
+    __tablename__: ClassVar[str] = "api_keys"
 
     id: str = Field(primary_key=True)
     digest: str = Field(unique=True)
@@ -37,7 +37,7 @@ class AuditEntryRow(SQLModel, table=True):
 
     `result` is the HTTP status of the answer, None while the request runs or if the server stopped before its end."""
 
-    __tablename__ = "audit_entries"
+    __tablename__: ClassVar[str] = "audit_entries"
 
     id: int | None = Field(default=None, primary_key=True)
     at: datetime
@@ -51,7 +51,7 @@ class AuditEntryRow(SQLModel, table=True):
 class AuditedRunRow(SQLModel, table=True):
     """A run that a request made, and the first statement in it."""
 
-    __tablename__ = "audited_runs"
+    __tablename__: ClassVar[str] = "audited_runs"
 
     run_id: int = Field(primary_key=True)
     entry_id: int = Field(foreign_key="audit_entries.id", index=True)
@@ -63,7 +63,7 @@ class RepeatableRequestRow(SQLModel, table=True):
 
     `holder` is the process that works on it, `held_until` for how long. `answer` holds ids and counts only."""
 
-    __tablename__ = "repeatable_requests"
+    __tablename__: ClassVar[str] = "repeatable_requests"
 
     key_id: str = Field(primary_key=True)
     name: str = Field(primary_key=True)
@@ -77,7 +77,7 @@ class RepeatableRequestRow(SQLModel, table=True):
 class MovedKeyRow(SQLModel, table=True):
     """A key that a run of purpose merge or rename moved to another scope."""
 
-    __tablename__ = "moved_keys"
+    __tablename__: ClassVar[str] = "moved_keys"
 
     run_id: int = Field(primary_key=True)
     key_id: str = Field(primary_key=True)
@@ -88,7 +88,7 @@ class WebhookRow(SQLModel, table=True):
 
     `seen_run_id` is the latest run whose scope was looked at for what waits for a person."""
 
-    __tablename__ = "webhooks"
+    __tablename__: ClassVar[str] = "webhooks"
 
     id: str = Field(primary_key=True)
     url: str
@@ -102,7 +102,7 @@ class WebhookRow(SQLModel, table=True):
 class WebhookPostRow(SQLModel, table=True):
     """A post to a webhook. `key` names the event, which is posted once. `content` holds ids and counts, no words."""
 
-    __tablename__ = "webhook_posts"
+    __tablename__: ClassVar[str] = "webhook_posts"
 
     id: str = Field(primary_key=True)
     webhook_id: str = Field(foreign_key="webhooks.id", index=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -25,14 +25,21 @@ SENT_POSTS_ARE_KEPT = timedelta(days=7)
 
 
 class WebhookEvent(StrEnum):
-    """What a webhook is told: a session failed for good, models cost too much, a person has something to decide."""
+    """What a webhook is told.
+
+    A session failed for good, models cost too much, a person has something to decide, or a periodic job or other work
+    in the background failed.
+    """
 
     SESSION_SET_ASIDE = "session set aside"
     BUDGET_REACHED = "budget reached"
     REVIEW_WAITS = "review waits"
+    JOB_FAILED = "job failed"
 
 
 TEST_EVENT = "test"
+QUEUED_SESSIONS = "queued sessions"
+"""How webhooks are told the name of work on sessions that no periodic job does: of workers, services and programs."""
 
 
 class PostState(StrEnum):
@@ -125,10 +132,34 @@ def announce(
     An event with the same `key` is posted once. `content` must hold ids and counts only.
     """
     rows = transaction.exec(select(WebhookRow).where(WebhookRow.tenant == scope.tenant)).all()
-    listening = [row.id for row in rows if event in row.events]
-    if listening:
-        scope_id = scope_key(transaction, scope) or None
-        posts = [_post_values(id_, event, key, scope_id, content, at) for id_ in listening]
+    if any(event in row.events for row in rows):
+        _queue_posts(transaction, rows, event, key, scope_key(transaction, scope) or None, content, at)
+
+
+def announce_failed_sessions(transaction: Session, scope: Scope, failures: int, at: datetime) -> None:
+    """Tell the webhooks of the tenant, once a day, that sessions failed that were processed in the background."""
+    content = {"job": QUEUED_SESSIONS, "failures": failures}
+    announce(transaction, WebhookEvent.JOB_FAILED, scope, f"job/{QUEUED_SESSIONS}/{at.date()}", content, at)
+
+
+def announce_everywhere(
+    transaction: Session, event: WebhookEvent, key: str, content: Mapping[str, Any], at: datetime
+) -> None:
+    """Queue a post about an event of the whole store for every webhook that is to be told of it, as `announce` does."""
+    _queue_posts(transaction, transaction.exec(select(WebhookRow)).all(), event, key, None, content, at)
+
+
+def _queue_posts(
+    transaction: Session,
+    rows: Sequence[WebhookRow],
+    event: WebhookEvent,
+    key: str,
+    scope_id: int | None,
+    content: Mapping[str, Any],
+    at: datetime,
+) -> None:
+    posts = [_post_values(row.id, event, key, scope_id, content, at) for row in rows if event in row.events]
+    if posts:
         insert_missing(transaction, WebhookPostRow, posts)
 
 

@@ -68,10 +68,11 @@ class Store:
         limits: StoreLimits | None = None,
         zone: tzinfo = UTC,
     ) -> None:
-        self.privacy, self.zone = privacy or Privacy(), zone
-        self.limits = limits or StoreLimits()
+        self.privacy: Privacy = privacy or Privacy()
+        self.zone = zone
+        self.limits: StoreLimits = limits or StoreLimits()
         self._url = store_url(url)
-        self.shown_url = shown_url(url)
+        self.shown_url: str = shown_url(url)
         self._cache = Cache()
         self._lock = threading.Lock()
         self._process = os.getpid()
@@ -102,6 +103,17 @@ class Store:
         name = self._url.database
         return Path(name) if self.dialect == "sqlite" and name and name != ":memory:" else None
 
+    def is_missing(self) -> bool:
+        """Return whether the store is a file that does not exist. Raises `OSError` if that cannot be known."""
+        if self.path is None:
+            return False
+        # `Path.exists` hides every error from Python 3.14 on: a name that is too long would pass for a new store.
+        try:
+            self.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        return False
+
     @property
     def libpq_url(self) -> str:
         """The address of a PostgreSQL store for other clients. It holds the password: never show it."""
@@ -115,9 +127,9 @@ class Store:
         """
         return await run_in_thread(self._executor("read"), partial(self._read, work))
 
-    def begin_read(self, work: Callable[[Session], T]) -> Future[T]:
-        """Begin to read in one transaction, and return the future of what `work` returns. Nobody can cancel it."""
-        return self._executor("read").submit(self._read, work)
+    def begin_reading(self, work: Callable[[], T]) -> Future[T]:
+        """Begin work in a thread that reads, and return the future of what it returns. Nobody can cancel it."""
+        return self._executor("read").submit(work)
 
     async def write(self, work: Callable[[Session], T], *, strict: bool = False, lasting: bool = True) -> T:
         """Return what `work` returns after its transaction was committed; any error rolls it back.
@@ -180,13 +192,17 @@ class Store:
         draft.commit()
 
     @contextmanager
-    def connecting(self, *, writing: bool, isolation: str | None = None, lasting: bool = True) -> Iterator[Connection]:
+    def connecting(
+        self, *, writing: bool, isolation: str | None = None, lasting: bool = True, patient: bool = True
+    ) -> Iterator[Connection]:
         """Open one transaction on a plain connection, in the calling thread.
 
         `isolation` is PostgreSQL's level, by default one snapshot for the whole transaction. `lasting` as for `write`.
-        Raises `StoreUnreachable` where the database does not answer, and `Overtaken` where another was faster.
+        Unless it is `patient` it does not wait for another writer of a SQLite file. Raises `StoreUnreachable` where the
+        database does not answer, and `Overtaken` where another was faster.
         """
-        options: dict[str, Any] = {"afterword_writing": writing, "afterword_lasting": lasting}
+        choices = {"writing": writing, "lasting": lasting, "patient": patient}
+        options: dict[str, Any] = {f"afterword_{name}": choice for name, choice in choices.items()}
         if self.dialect == "postgresql":
             options["isolation_level"] = isolation or USUAL
         ticket = current_ticket()
@@ -358,7 +374,7 @@ async def open_store(
     """
     named = url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL
     store = Store(named, privacy=privacy, limits=limits, zone=zone)
-    if not create and store.path is not None and not store.path.exists():
+    if not create and store.is_missing():
         raise StoreMissing(
             f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it"
         )

@@ -23,15 +23,22 @@ _BESIDE = ("", "-journal", "-wal", "-shm")
 
 
 @contextmanager
-def opened_private(path: Path) -> Iterator[TextIO]:
-    """Open a new file for writing with mode 0600. It gets its name only once it is complete.
+def opened_private(path: Path, file: TextIO | None = None) -> Iterator[TextIO]:
+    """Open a new file for writing with mode 0600, which gets its name only once it is complete.
+
+    An open `file` takes its place, and is written anew.
 
     Raises `FileInvalid` if there is a file of that name, and `StoreUnreachable` if it cannot be written.
     """
-    with complete_file(path) as partial, partial.open("w", encoding="utf-8") as file:
+    if file is not None:
+        file.seek(0)
+        file.truncate()
         yield file
-        file.flush()
-        os.fsync(file.fileno())
+        return
+    with complete_file(path) as partial, partial.open("w", encoding="utf-8") as written:
+        yield written
+        written.flush()
+        os.fsync(written.fileno())
 
 
 @contextmanager

@@ -108,13 +108,13 @@ def _begin(connection: Any) -> None:
     if is_lasting is connection.info.get("afterword_is_lax", False):
         raw.execute(f"PRAGMA synchronous={'FULL' if is_lasting else 'NORMAL'}")
         connection.info["afterword_is_lax"] = not is_lasting
-    _take_write_lock(raw)
+    _take_write_lock(raw, is_patient=options.get("afterword_patient", True))
 
 
-def _take_write_lock(raw: sqlite3.Connection) -> None:
-    """Raises sqlite3's OperationalError where another process keeps the lock for 30 seconds."""
-    ticket, deadline = current_ticket(), time.monotonic() + BUSY_TIMEOUT_MS / 1000
-    raw.execute(f"PRAGMA busy_timeout={_LOCK_ATTEMPT_MS}")
+def _take_write_lock(raw: sqlite3.Connection, *, is_patient: bool) -> None:
+    """Raises sqlite3's OperationalError where another process keeps the lock for 30 seconds, or at all."""
+    ticket, deadline = current_ticket(), time.monotonic() + (BUSY_TIMEOUT_MS / 1000 if is_patient else 0)
+    raw.execute(f"PRAGMA busy_timeout={_LOCK_ATTEMPT_MS if is_patient else 0}")
     try:
         while True:
             try:

@@ -116,8 +116,8 @@ def _insert_or_ignore(table: type[SQLModel], dialect_name: str) -> Any:
 class JsonRow(FunctionElement[str]):
     """A JSON array of columns, as text. It takes less time and memory than as many columns."""
 
-    type = String()
-    inherit_cache = True
+    type: String = String()
+    inherit_cache: bool = True
 
 
 @compiles(JsonRow)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import JSON
 from sqlmodel import Field, Session, SQLModel, col, select
@@ -27,7 +27,7 @@ class FindingRow(SQLModel, table=True):
 
     `evidence` are the words of the agent, each with its turn. `review` is what a person has decided."""
 
-    __tablename__ = "findings"
+    __tablename__: ClassVar[str] = "findings"
 
     id: str = Field(primary_key=True)
     scope_id: int = Field(foreign_key="scopes.id", index=True)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import delete, or_, update
@@ -17,10 +17,8 @@ from sqlmodel import Session, col, select
 
 from afterword import telemetry
 from afterword.errors import NotFound
-from afterword.facts.assertions import Relation, SpeechAct
 from afterword.facts.findings import statement_key
 from afterword.facts.scopes import Scope
-from afterword.facts.validity.timeline import erased_ids
 from afterword.privacy.tombstones import Key, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.access.keys import revoke_keys_of_scope
@@ -43,7 +41,6 @@ from afterword.store.tables import (
     RunRow,
     RunVerdictRow,
     RunWindowRow,
-    ScopeRow,
     SessionRow,
     SpendingRow,
     TombstoneRow,
@@ -56,6 +53,7 @@ from afterword.telemetry import Stage
 FORGOTTEN_SOURCE = "forgotten"
 """The source of what was spent on a forgotten session."""
 _TICK = timedelta(microseconds=1)
+_FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
 _PURPOSES_WITHOUT_SESSION = ("application", "remember", "correct", "withdraw", "review", "clear", "import", "finding")
 
 
@@ -83,19 +81,22 @@ class Erasure:
     """Forgets parts of one scope within one transaction."""
 
     def __init__(self, transaction: Session, scope: Scope, scope_id: int, key: Key, at: datetime) -> None:
-        self.transaction, self.scope, self.scope_id, self.key, self.at = transaction, scope, scope_id, key, at
+        self.transaction = transaction
+        self.scope = scope
+        self.scope_id = scope_id
+        self._key, self._at = key, at
         self.erased: Counter[str] = Counter()
         self.blanked: Counter[str] = Counter()
-        self.tombstones = tombstone_rows.NewTombstones(transaction, scope, scope_id, key)
-        self.hidden_facts = set[str]()
+        self.tombstones: tombstone_rows.NewTombstones = tombstone_rows.NewTombstones(transaction, scope, scope_id, key)
+        self.hidden_facts: set[str] = set()
         self._erased_words = ErasedWords()
 
     def forget_everything(self) -> None:
         """Forget all of the scope, and revoke the keys that open nothing else."""
-        revoke_keys_of_scope(self.transaction, self.scope, self.at)
+        revoke_keys_of_scope(self.transaction, self.scope, self._at)
         for session in self.sessions():
-            self.tombstones.add_session(session, self.at)
-        self.tombstones.add_scope(self.at)
+            self.tombstones.add_session(session, self._at)
+        self.tombstones.add_scope(self._at)
         self._detach_spending(col(SpendingRow.scope_id) == self.scope_id)
         for table in ERASABLE_TABLES:
             if table.of_scope and not table.derived:
@@ -111,7 +112,7 @@ class Erasure:
             if self._is_forgotten(session_id):
                 return
             raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword facts` and `afterword status`")
-        self.erase_session(session, self.at)
+        self.erase_session(session, self._at)
 
     def _is_forgotten(self, session_id: str) -> bool:
         of_session = TombstoneRow.kind == str(TombstoneKind.SESSION), TombstoneRow.scope_id == self.scope_id
@@ -138,12 +139,12 @@ class Erasure:
         if not rows:
             return
         for row in rows.values():
-            self.tombstones.add_slot(row.subject, row.attribute, row.value, until or self.at)
+            self.tombstones.add_slot(row.subject, row.attribute, row.value, until or self._at)
         words = ForgottenWords.of(self.transaction, rows)
         # What should take their place may name them, and replaces nothing any more. It may be said again.
         corrections = forgotten_statements.waiting_correction_ids(self.transaction, self.scope_id, rows)
         self.erase_statements([*rows, *corrections])
-        self._blank_sessions(words, until or self.at)
+        self._blank_sessions(words, until or self._at)
         self._erase_empty_runs()
 
     def forget_findings(self, keys: Collection[str]) -> None:
@@ -151,17 +152,17 @@ class Erasure:
         rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if statement_key(row.statement) in keys]
         quotes: dict[str, set[str]] = {}
         for row in rows:
-            self.tombstones.add_slot(FINDING, FINDING, row.statement, self.at)
+            self.tombstones.add_slot(FINDING, FINDING, row.statement, self._at)
             quotes.setdefault(row.session_id or "", set()).update(piece["quote"] for piece in row.evidence)
         words = ForgottenWords.of_texts(quotes, [row.statement for row in rows])
         self.erase_findings(lambda row: statement_key(row.statement) in keys)
-        self._blank_sessions(words, self.at)
+        self._blank_sessions(words, self._at)
         self._erase_empty_runs()
 
     def _blank_sessions(self, words: ForgottenWords, until: datetime) -> None:
         for session in self.sessions():
             self.tombstones.add(
-                blank_session(self.transaction, self.scope, session, words, self.key, until, self.blanked)
+                blank_session(self.transaction, self.scope, session, words, self._key, until, self.blanked)
             )
 
     def erase_findings(self, is_erased: Callable[[Any], bool]) -> None:
@@ -174,7 +175,7 @@ class Erasure:
 
     def forget_before(self, moment: datetime) -> None:
         """Forget what was said before a moment."""
-        until = moment - _TICK
+        until = max(moment, _FIRST_INSTANT + _TICK) - _TICK
         for session in self.sessions():
             first, last = self._first_and_last_said(session)
             if last is not None and last < moment:
@@ -182,7 +183,7 @@ class Erasure:
             elif first is not None and first < moment:
                 tombstone = self.tombstones.add_session(session, until)
                 self._erased_words.add_turns(self.transaction, session, until)
-                blank_turns_before(self.transaction, self.scope, session, tombstone, self.key, self.blanked)
+                blank_turns_before(self.transaction, self.scope, session, tombstone, self._key, self.blanked)
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
         self.erase_statements(list(self.transaction.exec(said)))
         self.erase_findings(lambda row: row.said_at < moment)
@@ -244,11 +245,11 @@ class Erasure:
         for session in self.sessions():
             self.tombstones.add(
                 sweep_session(
-                    self.transaction, self.scope, session, self.key, self.at, block_finder(words=words), self.blanked
+                    self.transaction, self.scope, session, self._key, self._at, block_finder(words=words), self.blanked
                 )
             )
         for owner, tombstones in sweep_blocks_in_other_scopes(
-            self.transaction, self.scope, self.scope_id, self.key, self.at, self.blanked
+            self.transaction, self.scope, self.scope_id, self._key, self._at, self.blanked
         ):
             tombstone_rows.add_tombstones(self.transaction, owner, tombstones)
 
@@ -351,34 +352,13 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     added = erasure.tombstones.store()
     transaction.expunge_all()  # its objects do not reflect the changed rows
     ledger.derive_facts(transaction, scope)
-    remaining = {
-        id_ for members in forgotten_statements.fact_members(transaction, scope_id).values() for id_ in members
-    }
-    erased = {name: count for name, count in erasure.erased.items() if name not in ("facts", "fact_assertions")}
+    remaining = set[str]().union(*forgotten_statements.fact_members(transaction, scope_id).values())
+    derived = {str(table.table.__tablename__) for table in ERASABLE_TABLES if table.derived}
+    erased = {name: count for name, count in erasure.erased.items() if name not in derived}
     facts_gone = sum(remaining.isdisjoint(members) for members in before.values()) + len(erasure.hidden_facts)
     if facts_gone:
         erased["facts"] = facts_gone
     return Receipt(scope, erased, dict(erasure.blanked), added)
-
-
-def scopes_with_requests(transaction: Session) -> set[Scope]:
-    """Return the scopes in which somebody has ever asked to forget something."""
-    asking = select(AssertionRow.scope_id).where(AssertionRow.act == str(SpeechAct.ERASE))
-    rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(asking)))
-    return {scope_rows.scope_of_row(row) for row in rows}
-
-
-def requested_ids(transaction: Session, scope: Scope) -> frozenset[str]:
-    """Return the ids of the statements that somebody has asked to forget, and of the requests themselves."""
-    known = lookup.read_knowledge(transaction, scope)
-    erased = erased_ids(known.assertions, known.verdicts)
-    requests = {said.id for said in known.assertions if said.act is SpeechAct.ERASE}
-    fulfilled = {
-        verdict.later_id
-        for verdict in known.verdicts
-        if verdict.later_id in requests and verdict.earlier_id in erased and verdict.relation is Relation.RETRACTS
-    }
-    return erased | fulfilled
 
 
 async def forget_requested_statements(

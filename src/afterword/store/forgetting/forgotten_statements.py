@@ -1,7 +1,7 @@
-"""Which statements are forgotten: those that people asked to forget, and those that must go together with others.
+"""Which statements are forgotten: those that a person asked to forget, and those that say the same.
 
-These are equal ones, withdrawals and confirmations. A request hides at once. With `privacy.erase = "auto"`
-it also erases by itself after a while.
+Withdrawals and confirmations of a forgotten statement are forgotten too. A request hides statements at once. With
+`privacy.erase = "auto"` they are also erased, a day later.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from sqlmodel import Session, col, func, select
 
 from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct
 from afterword.facts.scopes import Scope
+from afterword.facts.validity.timeline import erased_ids
 from afterword.facts.words import folded
 from afterword.store import lookup
 from afterword.store.database.statements import chunks, fetch_where_in
 from afterword.store.fact_ids import overlap, share_value
 from afterword.store.ledger import RunStatus
-from afterword.store.scope_rows import scope_key
+from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -29,6 +30,7 @@ from afterword.store.tables import (
     RunRow,
     RunVerdictRow,
     RunWindowRow,
+    ScopeRow,
     VerdictRow,
     WindowAssertionRow,
 )
@@ -196,3 +198,23 @@ def fact_members(transaction: Session, scope_id: int) -> dict[str, set[str]]:
     for fact_id, assertion_id in transaction.exec(query.where(FactRow.scope_id == scope_id)):
         members[fact_id].add(assertion_id)
     return members
+
+
+def scopes_with_requests(transaction: Session) -> set[Scope]:
+    """Return the scopes in which somebody has ever asked to forget something."""
+    asking = select(AssertionRow.scope_id).where(AssertionRow.act == str(SpeechAct.ERASE))
+    rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(asking)))
+    return {scope_of_row(row) for row in rows}
+
+
+def requested_ids(transaction: Session, scope: Scope) -> frozenset[str]:
+    """Return the ids of the statements that somebody has asked to forget, and of the requests themselves."""
+    known = lookup.read_knowledge(transaction, scope)
+    erased = erased_ids(known.assertions, known.verdicts)
+    requests = {said.id for said in known.assertions if said.act is SpeechAct.ERASE}
+    fulfilled = {
+        verdict.later_id
+        for verdict in known.verdicts
+        if verdict.later_id in requests and verdict.earlier_id in erased and verdict.relation is Relation.RETRACTS
+    }
+    return erased | fulfilled

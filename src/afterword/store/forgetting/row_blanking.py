@@ -137,7 +137,8 @@ def blank_session(
 ) -> list[Tombstone]:
     """Blank forgotten words in all that is stored of a session; count the changed rows by table in `counts`.
 
-    Returns the tombstones that blank the same words when the session is read again.
+    `at` is when the words were forgotten: what a person has said since then is new, and stays. Returns the tombstones
+    that blank the same words when the session is read again.
     """
     query = select(AssertionRow, EvidenceRow).where(
         col(AssertionRow.id) == col(EvidenceRow.assertion_id),
@@ -146,8 +147,12 @@ def blank_session(
     )
     remaining = transaction.exec(query).all()
     values = tuple(dict.fromkeys((*forgotten.values.get(session.session_id, ()), *forgotten.telling_values)))
-    # A statement that stays and has the forgotten value itself keeps its words.
-    unchanged_ids = {said.id for said, _ in remaining if any(mentions_phrase(said.value, value) for value in values)}
+    # A statement that stays keeps its words if it has the forgotten value itself, or was made after `at`.
+    unchanged_ids = {
+        said.id
+        for said, _ in remaining
+        if said.said_at > at or any(mentions_phrase(said.value, value) for value in values)
+    }
     words = _Words(
         quotes=tuple(dict.fromkeys((*forgotten.quotes.get(session.session_id, ()), *forgotten.anywhere))),
         values=values,
@@ -233,7 +238,9 @@ class SessionRows:
     """What is stored of one session, to blank words in it. `counts` counts the changed rows by table."""
 
     def __init__(self, transaction: Session, session: SessionKeys, counts: Counter[str]) -> None:
-        self.transaction, self.session, self.counts = transaction, session, counts
+        self.transaction = transaction
+        self.session = session
+        self.counts = counts
 
     def blank_turns(self, blank: BlankTurn) -> None:
         """Blank words in the turns."""

@@ -23,6 +23,7 @@ from afterword.store.access.tables import (
 )
 from afterword.store.access.webhooks import session_key_prefix
 from afterword.store.findings.finding_rows import FindingRow, findings_source
+from afterword.store.jobs import JobRow
 from afterword.store.ledger import RunStatus, session_source
 from afterword.store.merging.moves import WHOLE_SCOPE
 from afterword.store.tables import (
@@ -31,7 +32,6 @@ from afterword.store.tables import (
     FactAssertionRow,
     FactRow,
     ImportedRunRow,
-    JobRow,
     MovedSourceRow,
     RejectionRow,
     RunRow,
@@ -341,6 +341,6 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
             col(WebhookPostRow.key).startswith(session_key_prefix(session.key)),
         ),
     ),
-    # A job belongs to no scope, and its failure holds only the type of an error.
-    ErasableTable(JobRow, (), ("name", "holder", "failure")),
+    # A job belongs to no scope. Its failure holds messages of errors without words, and its counts have fixed names.
+    ErasableTable(JobRow, (), ("name", "holder", "failure", "counts")),
 )

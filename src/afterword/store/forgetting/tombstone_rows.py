@@ -250,7 +250,7 @@ class NewTombstones:
             self._by_scope[scope].append(self._tombstone(TombstoneKind.SCOPE, min(until, merged_at)))
 
     def store(self) -> int:
-        """Store the tombstones, and return how many the scope itself has got."""
+        """Store the tombstones of all scopes, and return how many are new in the scope of this object."""
         own = dict.fromkeys(self._by_scope.pop(self._scope, ()))
         for scope, tombstones in self._by_scope.items():
             scope_rows.lock_scope(self._transaction, scope)

@@ -38,7 +38,8 @@ class FactListing:
     """What filters and sorts the facts of a scope in one state, a row for each."""
 
     def __init__(self, scope: Scope, version: Version, rows: Sequence[Plain]) -> None:
-        self.scope, self.version = scope, version
+        self.scope = scope
+        self.version = version
         by_fact: dict[str, Plain] = {}
         for row in rows:
             known = by_fact.get(row[_ID])

@@ -91,7 +91,9 @@ class StoredFact:
     """
 
     __slots__ = ("_groups", "_history", "_is_flagged", "_is_instruction", "_listed", "_rows", "_value_words", "id")
-    conversation, number, asks = None, 0, False
+    conversation: None = None
+    number: int = 0
+    asks: bool = False
 
     def __init__(self, rows: tuple[Plain, ...]) -> None:
         by_place = sorted(rows, key=lambda row: (row[_ORDINAL], row[_ITEM] or 0)) if len(rows) > 1 else rows
@@ -221,8 +223,7 @@ class StoredFact:
     @property
     def may_be(self) -> tuple[str, ...]:
         """The names of the people it may be about, where that is open."""
-        names: str | None = self._rows[0][_MAY_BE]
-        return tuple(json.loads(names)) if names else ()
+        return _items(self._rows[0][_MAY_BE] or "[]")
 
     def status_at(self, at: datetime) -> Status | None:
         """Return its status at an instant, as if no other fact contradicted it; None where it is not known yet."""
@@ -241,7 +242,7 @@ class StoredFact:
 
     def _read(self, row: Plain) -> Details:
         """Return the id of the row's assertion, and the details."""
-        return [row[_SAID] or self.id, *json.loads(row[_DETAILS])]
+        return [row[_SAID] or self.id, *_items(row[_DETAILS])]
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -272,7 +273,7 @@ class StoredFact:
     @property
     def contested_by(self) -> Sequence[str]:
         """The ids of the facts that contest it."""
-        return tuple(json.loads(self._read(self._rows[0])[CONTESTED_BY]))
+        return _items(self._read(self._rows[0])[CONTESTED_BY])
 
     @property
     def is_renaming(self) -> bool:
@@ -282,7 +283,7 @@ class StoredFact:
     @property
     def exceptions(self) -> Sequence[str]:
         """The ids of the facts that set a case of it apart."""
-        return tuple(json.loads(self._read(self._rows[0])[EXCEPTIONS]))
+        return _items(self._read(self._rows[0])[EXCEPTIONS])
 
     @property
     def has_rewordings(self) -> bool:
@@ -327,12 +328,20 @@ class StoredFact:
             spans=self.periods,
             undone_as=_STATUSES[first[UNDONE_AS]],
             undone_by=first[UNDONE_BY],
-            contested_by=tuple(json.loads(first[CONTESTED_BY])),
+            contested_by=_items(first[CONTESTED_BY]),
             may_be=self.may_be,
-            exceptions=tuple(json.loads(first[EXCEPTIONS])),
-            rewordings=rewordings_of(json.loads(first[REWORDINGS])),
+            exceptions=_items(first[EXCEPTIONS]),
+            rewordings=rewordings_of(_items(first[REWORDINGS])),
             recorded_at=min(moment(row[RECORDED_AT]) for row in rows),
         )
+
+
+_JSON = json.JSONDecoder()
+
+
+def _items(text: str) -> tuple[Any, ...]:
+    # A recall reads some of them for each fact: `json.loads` looks for blanks around them.
+    return tuple(_JSON.raw_decode(text)[0]) if text != "[]" else ()
 
 
 def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:

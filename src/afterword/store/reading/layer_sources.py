@@ -24,6 +24,7 @@ from afterword.privacy.policy import Privacy
 from afterword.recall.block import FormerFact
 from afterword.recall.bm25 import Array
 from afterword.recall.named_values import NamedValues, Words
+from afterword.recall.question_language import question_terms
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
@@ -109,7 +110,7 @@ class LayerSource:
 
         A finding that names a value which was withdrawn or forgotten, or which has ended, is left out.
         """
-        wanted = frozenset(terms(query)) if self.findings else frozenset[str]()
+        wanted = question_terms(query) if self.findings else set[str]()
         scored = [
             (finding, len(wanted & words) / len(wanted) if wanted else 0.0)
             for finding, words in self.findings

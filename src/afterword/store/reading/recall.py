@@ -15,14 +15,14 @@ from afterword.facts.safety import must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_label
-from afterword.recall.bm25 import Array
+from afterword.recall.bm25 import Array, Related
 from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole, room_for_facts
 from afterword.recall.past_questions import is_about_the_past
 from afterword.recall.vectors import Embedder, Nearness
 from afterword.store.database.engine import Store
 from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.layer_sources import LayerSource, layer_source
-from afterword.store.reading.scope_vectors import meaning
+from afterword.store.reading.scope_vectors import meaning, related_words
 from afterword.store.reading.turn_rows import StoredTurn
 from afterword.store.reading.view_cache import ViewCache, view_cache_of
 from afterword.store.reading.views import View
@@ -118,7 +118,7 @@ async def recall(
             sources,
             former=source.former,
             former_ranked=_former_ranked(source, query, most=MOST_RANKED),
-            said=_said(source, query, at, is_about_the_past=is_past),
+            said=_said(source, query, at, is_about_the_past=is_past, related=related_words(query, embedder)),
             findings=[finding for finding, _ in source.findings_for(query, at=at, is_about_the_past=is_past)],
         )
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
@@ -134,10 +134,12 @@ def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) 
     return [source.former_by_id[unit.id] for unit, _ in ranked]
 
 
-def _said(source: LayerSource, query: str, at: datetime, *, is_about_the_past: bool) -> Iterator[SaidTurn]:
+def _said(
+    source: LayerSource, query: str, at: datetime, *, is_about_the_past: bool, related: Related
+) -> Iterator[SaidTurn]:
     """Yield the turns that bear on the query, those that say what no fact says first."""
     hidden = partial(source.hidden.covers, is_about_the_past=is_about_the_past)
-    return source.said.bearing_on(query, at=at, is_hidden=hidden)
+    return source.said.bearing_on(query, at=at, is_hidden=hidden, related=related)
 
 
 @staged(Stage.SEARCH, "scope")
@@ -165,9 +167,10 @@ async def search(
     """
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
     asked = _AskedFor(kinds, frozenset(tags))
-    served = asked.served_places(view)
     if not query.strip():
+        served = asked.served_places(view)
         return _recall(in_block_order(view.facts_at(served))[:limit], [], stored=len(served))
+    stored = view.served_count if asked.is_everything else len(asked.served_places(view))
     query = view.names.with_other_names(query)
     near, lacking = await meaning(store, view, query, embedder)
     source, past = await layer_source(store, view), is_about_the_past(query)
@@ -180,11 +183,12 @@ async def search(
         units = sorted([*units, *ended], key=lambda scored: -scored[1])
     said: Iterator[SaidTurn] = iter(())
     if turns and asked.is_everything:
-        said = islice(_said(source, query, at, is_about_the_past=past), limit)
+        related = related_words(query, embedder)
+        said = islice(_said(source, query, at, is_about_the_past=past, related=related), limit)
     ranked = source.findings_for(query, at=at, is_about_the_past=past)
     facts, best_turns = _best(asked.facts_of(view, units), list(said), units, limit)
     return replace(
-        _recall(facts, units, best_turns, stored=len(served), lacking=lacking),
+        _recall(facts, units, best_turns, stored=stored, lacking=lacking),
         former=() if past else tuple(former[:limit]),
         findings=tuple(pair for pair in ranked if pair[1] > 0)[:limit] if asked.is_everything else (),
         parts=_parts(view, source, query, facts, past=past, meaning=near) if explain else (),

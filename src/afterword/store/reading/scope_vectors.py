@@ -19,9 +19,12 @@ from sqlmodel import Session, col
 from afterword import telemetry
 from afterword.errors import AfterwordError
 from afterword.facts.scopes import Scope
+from afterword.recall.bm25 import NO_RELATED, Related
+from afterword.recall.related_words import related_terms
 from afterword.recall.vectors import (
     Embedder,
     EmbeddingUnavailable,
+    LocalEmbedder,
     Nearness,
     Vectors,
     packed_vector,
@@ -164,7 +167,16 @@ async def meaning(store: Store, view: View, query: str, embedder: Embedder | Non
     except AfterwordError as error:  # a budget, too, may refuse the question
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
-    return known.near(vector), known.missing
+    near = known.near(vector)
+    return near and near._replace(related=related_words(query, embedder)), known.missing
+
+
+def related_words(query: str, embedder: Embedder | None) -> Related:
+    """Return the words related to those of a query, none where the embedder is not the local one."""
+    try:
+        return related_terms(query) if isinstance(embedder, LocalEmbedder) else NO_RELATED
+    except EmbeddingUnavailable:
+        return NO_RELATED
 
 
 @telemetry.staged(Stage.VECTORS, "scope")

@@ -59,7 +59,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A scope's key, None where nothing is kept of it, and which state of it is there."""
+    """The state of a scope: its key in the database (None if nothing of it is stored), its revision and its stamp."""
 
     key: int | None
     revision: int

@@ -30,14 +30,17 @@ class StoredTurn:
     """A turn of a person. What finds it in a search index is described in `recall.unit_table`."""
 
     __slots__ = ("id", "order", "terms", "turn")
-    sources, successor = (), None
+    sources: tuple[()] = ()
+    successor: None = None
 
     def __init__(self, row: Plain) -> None:
         key, session_id, humans, assumed, number, speaker, said_at, offset_s, text, shown, terms = row
         in_company = _count_people(humans, assumed) > 1
-        self.turn = SourceTurn(session_id, number, speaker, said_at_of(said_at, offset_s), text, in_company, shown)
-        self.id = self.turn.place
-        self.order = 0, (key, number)
+        self.turn: SourceTurn = SourceTurn(
+            session_id, number, speaker, said_at_of(said_at, offset_s), text, in_company, shown
+        )
+        self.id: tuple[str, int] = self.turn.place
+        self.order: tuple[int, tuple[Any, Any]] = 0, (key, number)
         if terms is None:
             terms = turn_terms(self.turn.said_at, speaker, text)
         # Where only one person speaks, the name says nothing.

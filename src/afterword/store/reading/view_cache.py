@@ -15,11 +15,11 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection
-from sqlmodel import Session
 
 from afterword.facts.scopes import Scope
 from afterword.store.database.cancellation import in_loop
 from afterword.store.database.engine import Store
+from afterword.store.database.file_marks import settled_mark
 from afterword.store.reading import snapshots
 from afterword.store.reading.fact_listing import FactListing, read_listing
 from afterword.store.reading.views import View
@@ -30,6 +30,8 @@ MOST_MADE = 100_000
 """How many facts, lines and weights the views may have made of their rows, about 2 kB each."""
 RECENT = 4
 """So many views are measured again whenever one is read: what they make of their rows, they make soon after reading."""
+MOST_UNASKED = 100
+"""So often a view is used without asking the database, at most: then it is measured again."""
 
 
 class ViewCache:
@@ -57,6 +59,9 @@ class ViewCache:
         With `patience_s` the view that was loaded last is returned where the present one takes longer; the loading goes
         on and serves whoever asks next.
         """
+        unchanged = self._unchanged(scope, at)
+        if unchanged is not None:
+            return unchanged
         loading = asyncio.ensure_future(self._present(store, scope, at))
         loading.add_done_callback(_retrieve)
         if patience_s is not None and scope in self._views:
@@ -66,6 +71,20 @@ class ViewCache:
                 count(Count.CACHE, cache="view", hit=True)
                 return self._at(stale, at)
         return self._at(await asyncio.shield(loading), at)
+
+    def _unchanged(self, scope: Scope, at: datetime) -> View | None:
+        """Return the view of a scope where the database's file tells that nothing has changed. No statement is run."""
+        view = self._views.get(scope)
+        if view is None or not view.unasked_left or not view.is_valid_at(at):
+            return None
+        if view.mark is None or not view.mark.is_unchanged():
+            return None
+        view.unasked_left -= 1
+        with self._lock:
+            if scope in self._views:
+                self._views.move_to_end(scope)
+        count(Count.CACHE, cache="view", hit=True)
+        return view
 
     def _at(self, view: View, at: datetime) -> View:
         """Return a view at an instant. The last one of another instant is kept, since a list is read page by page."""
@@ -124,7 +143,7 @@ class ViewCache:
         with self._lock:
             load = self._loads.get(scope)
             if load is None:
-                load = self._loads[scope] = store.begin_read(partial(self._load, scope, at))
+                load = self._loads[scope] = store.begin_reading(partial(self._load, store, scope, at))
         # Outside of the lock: where it has ended already this is called at once.
         load.add_done_callback(partial(self._end, scope))
         return load
@@ -134,15 +153,19 @@ class ViewCache:
             if self._loads.get(scope) is load:
                 del self._loads[scope]
 
-    def _load(self, scope: Scope, at: datetime, transaction: Session) -> View:
-        connection = transaction.connection()
+    def _load(self, store: Store, scope: Scope, at: datetime) -> View:
         before = self._views.get(scope)
-        snapshot = snapshots.read(connection, scope, before.snapshot if before else None)
+        with store.reading() as transaction:
+            snapshot = snapshots.read(transaction.connection(), scope, before.snapshot if before else None)
         is_same = before is not None and snapshot is before.snapshot
         count(Count.CACHE, cache="view", hit=is_same)
         view = before if before is not None and is_same else View(snapshot, at, before)
         if not view.is_valid_at(at) and at >= view.since:
             view = View(snapshot, at, view)
+        if view is before:
+            # Who reads a scope once does not need it.
+            view.mark = settled_mark(store, lambda connection: snapshots.version(connection, scope).is_of(snapshot))
+            view.unasked_left = MOST_UNASKED
         self._keep(scope, view)
         return view
 
@@ -183,7 +206,7 @@ class ScopeAmounts:
 
     def __init__(self) -> None:
         self.of: OrderedDict[Scope, int] = OrderedDict()
-        self.total = 0
+        self.total: int = 0
 
     def set(self, scope: Scope, amount: int) -> None:
         """Set what a scope has."""

@@ -20,6 +20,7 @@ from afterword.recall.layers import LineCache
 from afterword.recall.named_values import former_value
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.vectors import Vectors
+from afterword.store.database.file_marks import FileMark
 from afterword.store.reading.fact_lists import FactLists, KeptLists
 from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.snapshots import Snapshot
@@ -30,7 +31,6 @@ SAMPLED_UNITS, SAMPLED_MADE = 50, 10
 made of them, each time that the view is read."""
 VIEW_BYTES, UNIT_BYTES, WORD_BYTES = 10_000, 250, 12
 """About what a view takes by itself, for each fact or turn beside its row, and for each word of these."""
-STANDING = frozenset({Kind.PREFERENCE, Kind.DECISION})
 
 
 class View:
@@ -38,16 +38,20 @@ class View:
 
     It is valid from `since` until just before `until` (None: without end). `is_served` says of each place in the table
     whether its fact holds, or whether its turn may be shown: only served facts rest on it. `is_past` marks the facts
-    that held once and do not hold now. `vectors` holds the vectors of the served units by model and dimension.
+    that held once and do not hold now. `vectors` holds the vectors of the served units by model and dimension. `mark`
+    is that of the database's file while the snapshot is its state; it may be trusted `unasked_left` times more.
 
     With `before`, a view from whose snapshot this one was read (or of the same snapshot), only the difference is
     looked at.
     """
 
     def __init__(self, snapshot: Snapshot, at: datetime, before: View | None = None) -> None:
-        self.snapshot, self.since = snapshot, at
+        self.snapshot = snapshot
+        self.since = at
         table = snapshot.table
         self.vectors: dict[tuple[str, int], Vectors] = {}
+        self.mark: FileMark | None = None
+        self.unasked_left = 0
         self._kept_lists = KeptLists()
         if before is not None and before.snapshot.table.lineage is table.lineage:
             self.vectors |= before.vectors
@@ -57,7 +61,8 @@ class View:
             before = None
         self.discard_made()
         size = before.snapshot.table.size if before is not None else 0
-        self.is_served, self.is_past = numpy.zeros(table.size, dtype=bool), numpy.zeros(table.size, dtype=bool)
+        self.is_served: Array = numpy.zeros(table.size, dtype=bool)
+        self.is_past: Array = numpy.zeros(table.size, dtype=bool)
         self._kinds = numpy.full(table.size, -1, dtype=numpy.int8)
         self._lengths = numpy.zeros(table.size, dtype=numpy.int32)
         # The places of the facts of which something begins, ends or is said later, and when that is next.
@@ -75,7 +80,7 @@ class View:
         self._classify(chain(due, table.units_from(size)), before)
         if before is not None and not before.has_renamings:
             self._kept_lists = before.lists.passed_on([place for place, _ in due])
-        self.until = min(self._next_changes.values(), default=None)
+        self.until: datetime | None = min(self._next_changes.values(), default=None)
 
     def _classify(self, units: Iterable[tuple[int, StoredFact | StoredTurn]], before: View | None) -> None:
         """Find out whether these facts are served or past, and whether the turns are that they support."""
@@ -127,7 +132,7 @@ class View:
 
     def discard_made(self) -> None:
         """Discard what it has made of its rows. It is made again when it is needed."""
-        self.lines = LineCache()
+        self.lines: LineCache = LineCache()
         self._facts: dict[str, Fact] = {}
         self._shown: dict[str, Fact] = {}
         self._index: SearchIndex | None = None
@@ -170,6 +175,11 @@ class View:
         """Return the places of the facts that hold, in order of saying; with `kinds` only of these."""
         by_order = self.snapshot.table.by_order
         return by_order[(self.is_served & self.are_facts(kinds))[by_order]]
+
+    @cached_property
+    def served_count(self) -> int:
+        """How many facts hold."""
+        return int((self.is_served & (self._kinds >= 0)).sum())
 
     def are_facts(self, kinds: Collection[Kind] | None = None) -> Array:
         """Return of each place whether a fact is there; with `kinds` one of these."""
@@ -231,9 +241,9 @@ class View:
         fact = self._facts.get(stored.id)
         if fact is None:
             table, scope = self.snapshot.table, self.snapshot.scope
-            beside = (*stored.contested_by, *stored.exceptions)
-            places = [place for id_ in beside if (place := table.place(id_)) is not None]
-            histories = [each.built_history(scope) for each in (stored, *map(table.unit, places))]
+            history = stored.built_history(scope)
+            beside = map(table.place, (*history.contested_by, *history.exceptions))
+            histories = [history, *(table.unit(place).built_history(scope) for place in beside if place is not None)]
             fact = next(fact for fact in facts_at(histories, self.since) if fact.id == stored.id)
             fact = self._facts[stored.id] = self.names.told(fact) if self._renaming else fact
         return fact
@@ -247,4 +257,5 @@ class View:
     def names(self) -> CurrentNames:
         """The names that hold now for subjects that were renamed."""
         scope, table = self.snapshot.scope, self.snapshot.table
-        return current_names(facts_at([table.unit(place).history(scope) for place in self._renaming], self.since))
+        renaming = [table.unit(place).history(scope) for place in self._renaming]
+        return current_names(facts_at(renaming, self.since), self.since)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from sqlmodel import Session, SQLModel, col, select
 
@@ -23,7 +23,7 @@ from afterword.facts.scopes import Scope
 from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
 from afterword.store.findings.finding_rows import FindingRow
-from afterword.store.forgetting import erasure
+from afterword.store.forgetting import forgotten_statements
 from afterword.store.forgetting.tombstone_rows import ensure_store_key, tombstone_lines
 from afterword.store.json_lines import Line
 from afterword.store.scope_rows import read_scopes, scope_of_row, scope_row
@@ -53,9 +53,16 @@ SESSIONS_A_PAGE = 20
 
 @telemetry.staged(Stage.EXPORT)
 async def export_scopes(
-    store: Store, path: Path, scopes: Sequence[Scope] | None = None, *, even_asked: bool = False
+    store: Store,
+    path: Path,
+    scopes: Sequence[Scope] | None = None,
+    *,
+    even_asked: bool = False,
+    file: TextIO | None = None,
 ) -> int:
     """Write these scopes (by default all), as of one moment, to a new file of mode 0600; return the number of lines.
+
+    With `file`, an open file, they are written there, and `path` only names it.
 
     Raises `NotFound` for a scope of which nothing is stored, and `FileInvalid` if the file exists already, or if
     somebody has asked to forget something in it. With `even_asked` that is exported too, as hidden as it is here.
@@ -66,12 +73,12 @@ async def export_scopes(
         chosen = read_scopes(transaction) if scopes is None else list(scopes)
         rows = [_exportable_row(transaction, scope, even_asked=even_asked) for scope in chosen]
         count = 0
-        with opened_private(path) as file:
-            file.write(_text({"row": "head", "format": FORMAT, "version": VERSION, "origin": key.id}))
+        with opened_private(path, file) as written:
+            written.write(_text({"row": "head", "format": FORMAT, "version": VERSION, "origin": key.id}))
             for line in _lines(transaction, chosen, rows):
-                file.write(_text(line))
+                written.write(_text(line))
                 count += 1
-            file.write(_text({"row": "foot", "lines": count}))
+            written.write(_text({"row": "foot", "lines": count}))
         return count
 
     count = await store.read(work)
@@ -84,7 +91,11 @@ def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> 
     if row is None:
         raise NotFound(f"nothing was ever kept for {scope}")
     requests = select(AssertionRow.id).where(AssertionRow.scope_id == row.id, AssertionRow.act == str(SpeechAct.ERASE))
-    if not even_asked and transaction.exec(requests.limit(1)).first() and erasure.requested_ids(transaction, scope):
+    if (
+        not even_asked
+        and transaction.exec(requests.limit(1)).first()
+        and forgotten_statements.requested_ids(transaction, scope)
+    ):
         raise FileInvalid(
             f"somebody has asked for something in {scope} to be forgotten: `afterword forget --asked` carries that "
             "out, --even-asked exports it all the same"
@@ -194,7 +205,7 @@ def _run_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
 
 
 def _moved_sources(transaction: Session, run_ids: list[Any]) -> dict[int, list[tuple[str, str, str]]]:
-    """Return what runs have moved: the former scope, and the name of the source there and here."""
+    """Return for each run the sources that it moved: the former scope, the former name and the present name of each."""
     query = select(MovedSourceRow, ScopeRow).where(
         col(MovedSourceRow.run_id).in_(run_ids), col(ScopeRow.id) == col(MovedSourceRow.former_scope_id)
     )

@@ -38,16 +38,20 @@ class RunImport:
     """
 
     def __init__(self, transaction: Session, scope: Scope, scope_id: int, origin: str) -> None:
-        self.scope, self.scope_id, self.origin = scope, scope_id, origin
+        self.scope = scope
+        self.scope_id = scope_id
+        self.origin = origin
         from_origin = select(ImportedRunRow.run_id).where(ImportedRunRow.origin == origin)
         sources = select(RunRow.source).where(RunRow.scope_id == scope_id, col(RunRow.id).not_in(from_origin))
         imported = select(ImportedRunRow.their_id).where(ImportedRunRow.origin == origin)
         sessions = select(SessionRow.session_id, SessionRow.id).where(SessionRow.scope_id == scope_id)
         windows = select(WindowRow.source, WindowRow.key, WindowRow.id).where(WindowRow.scope_id == scope_id)
-        self.sources = frozenset(transaction.exec(sources.distinct()))
-        self.imported = frozenset(transaction.exec(imported))
-        self.sessions = {session_id: key for session_id, key in transaction.exec(sessions).all() if key}
-        self.windows = {(source, key): id_ for source, key, id_ in transaction.exec(windows).all() if id_}
+        self.sources: frozenset[str] = frozenset(transaction.exec(sources.distinct()))
+        self.imported: frozenset[int] = frozenset(transaction.exec(imported))
+        self.sessions: dict[str, int] = {session_id: key for session_id, key in transaction.exec(sessions).all() if key}
+        self.windows: dict[tuple[str, str], int] = {
+            (source, key): id_ for source, key, id_ in transaction.exec(windows).all() if id_
+        }
 
     def why_not(self, line: Line) -> str | None:
         """Return why a run is not imported; None if it is.

@@ -21,6 +21,17 @@
     script.src = later;
     document.head.append(script);
   }));
+  // A search that fails becomes a page of its own, which says why. A part that comes later keeps the link to it.
+  const leave = (element) => {
+    if (element?.matches("form")) element.submit();
+  };
+  document.addEventListener("htmx:before:response", (event) => {
+    const { sourceElement, response } = event.detail.ctx;
+    if (response.raw.ok && !response.raw.redirected) return;
+    event.preventDefault();
+    leave(sourceElement);
+  });
+  document.addEventListener("htmx:error", (event) => leave(event.detail.ctx?.sourceElement));
   document.addEventListener("keydown", (event) => {
     if (document.body.dataset.shortcuts !== "on" || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     if (event.target.closest("input:not([type=radio]):not([type=checkbox]), textarea, select, [contenteditable]")) return;

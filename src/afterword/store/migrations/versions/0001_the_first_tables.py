@@ -1,14 +1,10 @@
 """the first tables."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0001"
 down_revision: str | None = None
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -253,47 +249,3 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("run_windows", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_run_windows_window_id"), ["window_id"], unique=False)
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    with op.batch_alter_table("run_windows", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_run_windows_window_id"))
-
-    op.drop_table("run_windows")
-    with op.batch_alter_table("run_verdicts", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_run_verdicts_verdict_key"))
-
-    op.drop_table("run_verdicts")
-    op.drop_table("fact_assertions")
-    with op.batch_alter_table("window_assertions", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_window_assertions_assertion_id"))
-
-    op.drop_table("window_assertions")
-    with op.batch_alter_table("verdicts", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_verdicts_scope_id_later_id"))
-        batch_op.drop_index(batch_op.f("ix_verdicts_scope_id_earlier_id"))
-
-    op.drop_table("verdicts")
-    op.drop_table("turns")
-    op.drop_table("states")
-    with op.batch_alter_table("runs", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_runs_scope_id_source"))
-
-    op.drop_table("runs")
-    op.drop_table("rejections")
-    with op.batch_alter_table("facts", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_facts_scope_id_subject_key_attribute_key"))
-
-    op.drop_table("facts")
-    op.drop_table("evidence")
-    op.drop_table("windows")
-    with op.batch_alter_table("sessions", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_sessions_progress"))
-
-    op.drop_table("sessions")
-    with op.batch_alter_table("assertions", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_assertions_scope_id_subject_key_attribute_key"))
-
-    op.drop_table("assertions")
-    op.drop_table("scopes")

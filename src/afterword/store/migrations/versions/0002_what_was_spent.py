@@ -1,14 +1,10 @@
 """what was spent."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0002"
 down_revision: str | None = "0001"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -38,8 +34,3 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_spendings_day"), ["day"], unique=False)
         batch_op.create_index(batch_op.f("ix_spendings_run_id"), ["run_id"], unique=False)
         batch_op.create_index(batch_op.f("ix_spendings_scope_id_source"), ["scope_id", "source"], unique=False)
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    op.drop_table("spendings")

@@ -1,14 +1,10 @@
 """vectors of facts and turns, by model and dimension."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0003"
 down_revision: str | None = "0002"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -23,8 +19,3 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["scope_id"], ["scopes.id"], name=op.f("fk_vectors_scope_id_scopes")),
         sa.PrimaryKeyConstraint("scope_id", "model", "dimension", "key", name=op.f("pk_vectors")),
     )
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    op.drop_table("vectors")

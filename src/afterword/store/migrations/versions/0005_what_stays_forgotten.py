@@ -1,14 +1,10 @@
 """What stays forgotten, and where imported runs came from."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0005"
 down_revision: str | None = "0004"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -45,10 +41,3 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("origin", "their_id", name=op.f("pk_imported_runs")),
     )
     op.create_index(op.f("ix_imported_runs_run_id"), "imported_runs", ["run_id"], unique=False)
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    op.drop_table("imported_runs")
-    op.drop_table("tombstones")
-    op.drop_table("tombstone_keys")

@@ -1,14 +1,10 @@
 """When a failed session is tried again, and which periodic job is whose."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0006"
 down_revision: str | None = "0005"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -24,10 +20,3 @@ def upgrade() -> None:
         sa.Column("failure", sa.String(), nullable=True),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_jobs")),
     )
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    op.drop_table("jobs")
-    with op.batch_alter_table("sessions") as sessions:
-        sessions.drop_column("next_try_at")

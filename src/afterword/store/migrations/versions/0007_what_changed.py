@@ -1,14 +1,10 @@
 """What each change of a scope touched, and a stamp that tells two histories of one revision apart."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0007"
 down_revision: str | None = "0006"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -25,10 +21,3 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["scope_id"], ["scopes.id"], name=op.f("fk_scope_changes_scope_id_scopes")),
         sa.PrimaryKeyConstraint("scope_id", "revision", name=op.f("pk_scope_changes")),
     )
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    op.drop_table("scope_changes")
-    with op.batch_alter_table("scopes") as scopes:
-        scopes.drop_column("stamp")

@@ -1,14 +1,10 @@
 """When an undone run came to count again, since when a scope is paused, and which sources a merge has moved."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0008"
 down_revision: str | None = "0007"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -30,15 +26,3 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("run_id", "source", name=op.f("pk_moved_sources")),
     )
     op.create_index(op.f("ix_moved_sources_former_scope_id"), "moved_sources", ["former_scope_id"])
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    op.drop_index(op.f("ix_moved_sources_former_scope_id"), table_name="moved_sources")
-    op.drop_table("moved_sources")
-    with op.batch_alter_table("scopes") as scopes:
-        scopes.drop_column("sessions_not_kept")
-        scopes.drop_column("paused_at")
-    with op.batch_alter_table("runs") as runs:
-        runs.drop_column("caused_by")
-        runs.drop_column("redone_at")

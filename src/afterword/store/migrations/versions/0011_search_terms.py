@@ -11,8 +11,6 @@ from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
 
 revision: str = "0011"
 down_revision: str | None = "0010"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 BATCH = 1000
 
@@ -23,13 +21,6 @@ def upgrade() -> None:
     op.add_column("turns", sa.Column("search_terms", sa.String(), nullable=True))
     _fill_facts()
     _fill_turns()
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    for table in ("turns", "facts"):
-        with op.batch_alter_table(table) as columns:
-            columns.drop_column("search_terms")
 
 
 def _fill_facts() -> None:

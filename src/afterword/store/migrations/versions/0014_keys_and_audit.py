@@ -1,14 +1,10 @@
 """Keys of the service, who did what, and requests that may be repeated."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0014"
 down_revision: str | None = "0013"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -68,9 +64,3 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("key_id", "name", name=op.f("pk_repeatable_requests")),
     )
     op.create_index(op.f("ix_repeatable_requests_entry_id"), "repeatable_requests", ["entry_id"])
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    for table in ("repeatable_requests", "audited_runs", "audit_entries", "api_keys"):
-        op.drop_table(table)

@@ -1,14 +1,10 @@
 """What agents found, whose findings a scope keeps, and whether words of other people are told."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0019"
 down_revision: str | None = "0018"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -38,13 +34,3 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_findings_scope_id"), "findings", ["scope_id"])
     op.create_index(op.f("ix_findings_window_id"), "findings", ["window_id"])
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    op.drop_index(op.f("ix_findings_window_id"), table_name="findings")
-    op.drop_index(op.f("ix_findings_scope_id"), table_name="findings")
-    op.drop_table("findings")
-    with op.batch_alter_table("scopes") as scopes:
-        scopes.drop_column("other_people")
-        scopes.drop_column("findings")

@@ -1,14 +1,10 @@
 """Which keys a merge or a rename of a scope moved."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0020"
 down_revision: str | None = "0019"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -19,8 +15,3 @@ def upgrade() -> None:
         sa.Column("key_id", sa.String(), nullable=False),
         sa.PrimaryKeyConstraint("run_id", "key_id", name=op.f("pk_moved_keys")),
     )
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    op.drop_table("moved_keys")

@@ -1,14 +1,10 @@
 """Webhooks, and the posts to them."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0021"
 down_revision: str | None = "0020"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -44,9 +40,3 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_webhook_posts_webhook_id"), "webhook_posts", ["webhook_id"])
     op.create_index(op.f("ix_webhook_posts_scope_id"), "webhook_posts", ["scope_id"])
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    op.drop_table("webhook_posts")
-    op.drop_table("webhooks")

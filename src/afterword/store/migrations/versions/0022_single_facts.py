@@ -1,14 +1,10 @@
 """Indexes that find the facts of a session, and renamings, without reading all of a scope."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0022"
 down_revision: str | None = "0021"
-branch_labels: str | Sequence[str] | None = None
-depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
@@ -18,9 +14,3 @@ def upgrade() -> None:
     op.create_index(
         "ix_assertions_renaming", "assertions", ["scope_id"], sqlite_where=is_renaming, postgresql_where=is_renaming
     )
-
-
-def downgrade() -> None:
-    """Take this version back."""
-    op.drop_index("ix_assertions_renaming", "assertions")
-    op.drop_index(op.f("ix_evidence_session_id"), "evidence")

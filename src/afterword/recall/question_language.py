@@ -1,0 +1,70 @@
+"""The language of a question, by its most common words, and the words of a question that say what it is about. Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from afterword.facts.words import plain_words, terms, without_accents, word_set
+
+
+class Language(StrEnum):
+    """A language whose questions are understood better than by the words alone."""
+
+    ENGLISH = "english"
+    GERMAN = "german"
+    SPANISH = "spanish"
+    FRENCH = "french"
+    ITALIAN = "italian"
+    PORTUGUESE = "portuguese"
+    DUTCH = "dutch"
+
+
+_COMMON_WORDS = {
+    Language.ENGLISH: word_set(
+        "the is are do does did what which where who how my our i we you he she they of to in and a an for with it "
+        "when was were"
+    ),
+    Language.GERMAN: word_set(
+        "der das den dem ein eine einen wir ich er sie es ist sind hat habe haben mein meine unser wo wer wie "
+        "welche welchen wann und im am zu mit soll gibt mir mich dir du dich ihr ihn ihm uns sich nicht des auf "
+        "von fur hast habt bin war was wem wen an bei oder auch als"
+    ),
+    Language.SPANISH: word_set(
+        "el la los las que donde quien cual como cuando mi nuestro yo es son de en y un una con por me te se lo al "
+        "del para tengo tiene quienes cuales esta este hay no si "
+        "ha he han desde"
+    ),
+    Language.FRENCH: word_set(
+        "le la les que quoi ou qui quel quelle quand combien je tu il elle nous vous mon ma notre est sont de des "
+        "du en et un une avec au me te se lui leur ce cette ces pour par dans sur ai as suis y qu l d j n s c a"
+    ),
+    Language.ITALIAN: word_set(
+        "il lo la gli le che dove chi quale come quando mio mia nostro io noi e di un una con per sono ho abbiamo "
+        "mi ti si ci del della dei delle al alla nel nella i uno da c l ha hai sei"
+    ),
+    Language.PORTUGUESE: word_set(
+        "o a os as que onde quem qual como quando meu minha nosso eu nos e de em um uma com por do da me te se lhe "
+        "no na ao para tenho tem desde ha uns sou esta"
+    ),
+    Language.DUTCH: word_set(
+        "de het een wat waar wie welke hoe wanneer mijn ons onze ik wij we hij zij is zijn van in en op met me mij "
+        "je jij u zich niet te aan bij voor of ook ben heb heeft hebben dat die deze"
+    ),
+}
+
+
+def languages_of(question: str) -> list[Language]:
+    """Return the language of which most common words stand in a question; several where as many do."""
+    words = plain_words(without_accents(question))
+    counts = {language: sum(word in common for word in words) for language, common in _COMMON_WORDS.items()}
+    most = max(counts.values())
+    return [language for language, count in counts.items() if count == most]
+
+
+def question_terms(question: str) -> set[str]:
+    """Return the terms of a question without the common words of its language: "ich" says nothing of what is asked.
+
+    Where the question may be of several languages, only what is common in all of them is left out.
+    """
+    common = frozenset.intersection(*(_COMMON_WORDS[language] for language in languages_of(question)))
+    return set(terms(" ".join(word for word in plain_words(without_accents(question)) if word not in common)))

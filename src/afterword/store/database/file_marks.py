@@ -1,0 +1,75 @@
+"""What the file system tells of a SQLite database: whether anybody has written to it, without running a statement.
+
+A commit writes to the write-ahead log, or to the database itself, and that changes the size or the times of the file.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from afterword.errors import StoreUnreachable
+from afterword.store.database.engine import Store
+
+TICK_NS, COARSE_TICK_NS = 500_000_000, 2_500_000_000
+"""How long two writes may have the same time at most: with a usual clock, and where files have whole seconds."""
+_SECOND_NS = 1_000_000_000
+
+FileState = tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FileMark:
+    """What the file system says of a database and its write-ahead log. Asking it opens neither."""
+
+    path: str
+    log_path: str
+    state: FileState | None
+    log_state: FileState | None
+
+    @classmethod
+    def of(cls, path: str) -> FileMark:
+        """Return the mark of a file as it is now."""
+        log_path = f"{os.path.realpath(path)}-wal"
+        return cls(path, log_path, _file_state(path), _file_state(log_path))
+
+    def is_unchanged(self) -> bool:
+        """Return whether nobody has written since."""
+        return _file_state(self.path) == self.state and _file_state(self.log_path) == self.log_state
+
+    def is_settled(self) -> bool:
+        """Return whether every later write changes the mark: the clock of the files has moved on since the last one."""
+        if os.name != "posix" or self.state is None:
+            return False
+        # A log of 0 bytes grows when something is written.
+        log = self.log_state if self.log_state is not None and self.log_state[2] else self.state
+        last_ns = max(*self.state[3:], *log[3:])
+        return last_ns + (TICK_NS if last_ns % _SECOND_NS else COARSE_TICK_NS) < time.time_ns()
+
+
+def settled_mark(store: Store, is_current: Callable[[Connection], bool]) -> FileMark | None:
+    """Return a mark of the store's file that changes with the next commit. Not for event loops.
+
+    None where `is_current` is false, and where that cannot be known: in memory, on PostgreSQL, soon after a write, and
+    while another writes. A writer first writes to the file and later lets others read that, so this holds the lock of
+    writers for a moment.
+    """
+    if store.path is None or not FileMark.of(str(store.path)).is_settled():
+        return None
+    with suppress(StoreUnreachable), store.connecting(writing=True, patient=False) as connection:
+        mark = FileMark.of(str(store.path))
+        return mark if mark.is_settled() and is_current(connection) else None
+    return None
+
+
+def _file_state(path: str) -> FileState | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - asked whenever something is recalled, and a third of the time
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
