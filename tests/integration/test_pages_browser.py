@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Request, Route, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Playwright,
+    Request,
+    Route,
+    expect,
+    sync_playwright,
+)
 
 from page_store import CHROMIUM, MIRA, Keys, filled, store_url
 from service_processes import served
@@ -126,7 +136,12 @@ def watched(page: Page, address: str) -> Iterator[Tab]:
             tab.faults.append(f"asked {request.url}")
 
     page.on("request", check)
-    page.on("console", lambda message: tab.faults.append(message.text) if message.type == "error" else None)
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            tab.faults.append(f"{message.text}: {message.location['url']}")
+
+    page.on("console", hear)
     page.on("pageerror", lambda error: tab.faults.append(str(error)))
     yield tab
     page.close()
@@ -201,12 +216,14 @@ def test_a_search_shows_that_it_runs_and_why_it_fails(reading_tab: Tab, keys: Ke
     page.unroute("**/memory?*")
     with page.expect_response("**/memory?*kind=preference*"):
         page.select_option("select[name=kind]", "preference")
-    page.route("**/memory?*", lambda route: route.fulfill(status=503, body="It does not answer now."))
+    # A page without an icon makes the browser ask for one, which no service has.
+    failed = '<link rel="icon" href="data:,">It does not answer now.'
+    page.route("**/memory?*", lambda route: route.fulfill(status=503, body=failed, content_type="text/html"))
     reading_tab.write("input[name=q]", "window")
     page.keyboard.press("Enter")
     expect(page.locator("body")).to_have_text("It does not answer now.")
     page.unroute("**/memory?*")
-    assert all("503" in fault for fault in reading_tab.faults)
+    assert all("status of 503" in fault for fault in reading_tab.faults)
     reading_tab.faults.clear()
     reading_tab.open(f"{MIRA}/memory").wait_for_function("window.htmx")
     page.context.clear_cookies(name="afterword_session")
@@ -231,7 +248,7 @@ def test_what_comes_later_and_fails_keeps_its_link(reading_tab: Tab, keys: Keys)
         reading_tab.open(f"{MIRA}/memory")
     expect(page.locator("main")).to_have_count(1)
     assert "Decisions that wait" in text_of(page)
-    assert all("503" in fault for fault in reading_tab.faults)
+    assert all("status of 503" in fault for fault in reading_tab.faults)
     reading_tab.faults.clear()
 
 
@@ -470,6 +487,6 @@ def test_no_page_hinders_anybody_or_is_heavy(browser: Browser, shared_address: s
             by_path[path] = hindrances(tab.page, with_colours=with_colours)
         tab.open(f"{MIRA}/sessions/trip").click("form[action$='/again'] button")
         by_path["proposal"] = hindrances(tab.page, with_colours=with_colours)
-        assert all("404" in fault for fault in tab.faults), "the page of an error is one"
+        assert all("status of 404" in fault for fault in tab.faults), "the page of an error is one"
         tab.faults.clear()
         assert {path: hindering for path, hindering in by_path.items() if hindering} == {}
