@@ -192,16 +192,16 @@ def staged(name: Stage, *recorded: str) -> Callable[[Callable[P, T]], Callable[P
             return stage(name, **attributes)
 
         @wraps(work)
-        def inside(*args: P.args, **kwargs: P.kwargs) -> T:
+        def run_as_stage(*args: P.args, **kwargs: P.kwargs) -> T:
             with opened(*args, **kwargs):
                 return work(*args, **kwargs)
 
         @wraps(work)
-        async def inside_async(*args: P.args, **kwargs: P.kwargs) -> Any:
+        async def run_as_stage_async(*args: P.args, **kwargs: P.kwargs) -> Any:
             with opened(*args, **kwargs):
                 return await cast(Awaitable[Any], work(*args, **kwargs))
 
-        return cast(Callable[P, T], inside_async) if iscoroutinefunction(work) else inside
+        return cast(Callable[P, T], run_as_stage_async) if iscoroutinefunction(work) else run_as_stage
 
     return decorator
 

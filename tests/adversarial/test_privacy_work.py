@@ -15,7 +15,7 @@ from afterword.privacy.foreign.stretches import foreign_stretches, foreign_turns
 from afterword.privacy.normalisation import comparable, plain_forms, remove_invisible, visible_text
 from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.policy import Privacy
-from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
+from afterword.privacy.prompt_injection import has_instruction_around, is_instruction
 from afterword.privacy.record_requests import Markers
 from afterword.privacy.redaction import is_masked, mask_secrets
 
@@ -123,8 +123,8 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "hide_off_record": lambda text: hide_off_record(_turns(text), Markers()),
     "Markers.read": Markers().read,
     "is_instruction": is_instruction,
-    "is_pasted_with_instruction": lambda text: [
-        is_pasted_with_instruction(text, start, start + 5) for start in range(0, len(text), 2_000)
+    "has_instruction_around": lambda text: [
+        has_instruction_around(text, start, start + 5) for start in range(0, len(text), 2_000)
     ],
     "comparable": comparable,
     "plain_forms": lambda text: list(plain_forms(text)),

@@ -156,7 +156,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """Return the result of `recall` as an AutoGen result with scores; with `explain` also the matched words and the
         parts of each score.
 
-        A memory that fits the budget is returned whole, the best facts first, unless there is a limit or kinds. The
+        Without `limit` and `kinds`, a memory that fits the budget is returned whole, the best facts first. The
         `outcome` says whether nothing is stored, nothing stored is relevant, or the store did not answer.
         """
         words = query if isinstance(query, str) else text_of_content(query)

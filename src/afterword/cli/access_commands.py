@@ -114,7 +114,9 @@ def add_webhook_command(
     events: Annotated[
         list[str] | None,
         typer.Option(
-            "--event", help="session set aside, budget reached, review waits or job failed; several times; default all."
+            "--event",
+            help="What to be told of: session set aside, budget reached, review waits or job failed. May be repeated. "
+            "Default: all.",
         ),
     ] = None,
     tenant: Annotated[str, typer.Option("--tenant", help="The tenant whose memories are meant.")] = "default",
@@ -248,14 +250,14 @@ def inspect_command(
         raise ArgumentInvalid(f"the pages need the extra ({error.name}): pip install 'afterword[server]'") from None
     opening = "" if owner is None else f"{scope_path(owner).removeprefix(f'{PREFIX}/')}/memory"
 
-    def begin(link: str) -> None:
+    def show_link(link: str) -> None:
         typer.echo(f"open {link}\nstop with Ctrl-C")
         if browser:
             _open_privately(link, folder)
 
     async def work(store: Afterword) -> None:
         options = store.settings.server.model_copy(update={"host": "127.0.0.1", "port": port})
-        await serve(store, options, on_begin=begin, opening=opening)
+        await serve(store, options, on_begin=show_link, opening=opening)
 
     with TemporaryDirectory(prefix="afterword-inspect-") as folder:
         call_store(work)

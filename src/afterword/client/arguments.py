@@ -117,13 +117,13 @@ def fact_cursor(fact: Fact | StoredFact) -> str:
     return f"{fact.said_at.astimezone(UTC).isoformat(timespec='microseconds')} {fact.id}"
 
 
-def run_cursor(run_id: int) -> str:
+def number_cursor(run_id: int) -> str:
     """Return where a run or a session with this number stands."""
     return f"{run_id:012d}"
 
 
 def number_after(cursor: str | None) -> int:
-    """Return the number in a cursor of `run_cursor`, 0 for none. Raises `ArgumentInvalid`."""
+    """Return the number in a cursor of `number_cursor`, 0 for none. Raises `ArgumentInvalid`."""
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= LONGEST_NUMBER):
         raise ArgumentInvalid(f"after={cursor!r} is no cursor; give the `next` of the page before")
     return min(int(cursor or 0), LARGEST_ID)

@@ -15,9 +15,9 @@ from afterword.client.arguments import (
     fact_cursor,
     first_page,
     number_after,
+    number_cursor,
     one_more,
     page,
-    run_cursor,
 )
 from afterword.client.results import (
     FactOrigin,
@@ -205,7 +205,7 @@ def session_page(
         saved, total = sessions.list_sessions(
             transaction, scope=scope, tenant=tenant, session_id=session_id, states=states, rows=rows
         )
-        shown, cursor = first_page(saved, lambda session: run_cursor(session.key), limit=limit)
+        shown, cursor = first_page(saved, lambda session: number_cursor(session.key), limit=limit)
         return SessionPage(shown, total, cursor)
 
     return work
@@ -226,7 +226,7 @@ def run_page(
 
     def work(transaction: Session) -> RunPage:
         stored, total = runs.read_run_range(transaction, scope, statuses=statuses, rows=rows)
-        shown, cursor = first_page(stored, lambda run: run_cursor(run.id), limit=limit)
+        shown, cursor = first_page(stored, lambda run: number_cursor(run.id), limit=limit)
         ids = [run.id for run in shown]
         spent, actors = costs.spending_of_runs(transaction, ids), audit.actors_of_runs(transaction, ids)
 
@@ -254,6 +254,6 @@ def audit_page(
 
     def work(transaction: Session) -> AuditPage:
         entries = audit.read_audit(transaction, tenant=tenant, scope=scope, key_id=key_id, most=most, before=before)
-        return AuditPage(*first_page(entries, lambda entry: run_cursor(entry.id), limit=limit))
+        return AuditPage(*first_page(entries, lambda entry: number_cursor(entry.id), limit=limit))
 
     return work

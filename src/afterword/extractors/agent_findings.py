@@ -37,7 +37,7 @@ from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.privacy.blanking import letters_and_digits
 from afterword.privacy.normalisation import visible_text
 from afterword.privacy.policy import Privacy
-from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
+from afterword.privacy.prompt_injection import has_instruction_around, is_instruction
 from afterword.privacy.redaction import count_masks
 
 FEWEST_SAID = 0.5
@@ -216,7 +216,7 @@ def _evidence(
 def _check_harmless(statement: str, topic: str, places: Sequence[Place]) -> None:
     if count_masks((statement, topic)):
         raise _RefusedError("secret")
-    if any(is_pasted_with_instruction(*place) for place in places) or is_instruction(statement, topic):
+    if any(has_instruction_around(*place) for place in places) or is_instruction(statement, topic):
         raise _RefusedError("quarantined")
 
 

@@ -33,7 +33,7 @@ from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.facts.words import folded, snake_case
 from afterword.privacy.foreign.stretches import FILLER, foreign_turns, without_foreign
 from afterword.privacy.normalisation import visible_text
-from afterword.privacy.prompt_injection import is_instruction, is_pasted_with_instruction
+from afterword.privacy.prompt_injection import has_instruction_around, is_instruction
 from afterword.privacy.redaction import is_masked
 
 LONGEST = {"statement": 400, "value": 200, "subject": 100, "attribute": 60, "limited_to": 200, "outcome": 200}
@@ -239,7 +239,7 @@ def _check_modality(candidate: Candidate) -> None:
 def _check_harmless(evidence: tuple[Evidence, ...], session: _CheckedSession, *texts: str | None) -> None:
     """Reject instructions to an assistant, and words that were pasted together with one."""
     is_pasted = any(
-        is_pasted_with_instruction(
+        has_instruction_around(
             session.turns[cited.turn or 0].text, cited.start or 0, (cited.start or 0) + len(cited.quote)
         )
         for cited in evidence
@@ -335,7 +335,7 @@ def _check_own_words(candidate: Candidate, quotes: Sequence[_CitedQuote]) -> Non
     if not pasted or own_words_support(candidate.value, own_words, " ".join(quote.text for quote in pasted)):
         return
     is_command = is_instruction(candidate.value, candidate.statement) or any(
-        is_pasted_with_instruction(quote.turn.text, quote.start, quote.start + len(quote.text)) for quote in pasted
+        has_instruction_around(quote.turn.text, quote.start, quote.start + len(quote.text)) for quote in pasted
     )
     raise _RefusedError(Reason.QUARANTINED) if is_command else _RefusedError(Reason.PASTED, pasted[0].text)
 

@@ -266,14 +266,14 @@ def _means_value(fact: Fact, changed: Fact, stems: frozenset[str]) -> bool:
     """
     if len(stems) > 1:
         return True
-    if _is_name(changed, stems):
-        return _is_name(fact, stems)
+    if _writes_as_name(changed, stems):
+        return _writes_as_name(fact, stems)
     context = frozenset(terms(f"{_spaced(changed.attribute)} {changed.statement}"))
     context -= frozenset(terms(f"{changed.value} {changed.subject}")) | _GENERIC_STEMS
     return bool(context & _stems(fact))
 
 
-def _is_name(fact: Fact, stems: frozenset[str]) -> bool:
+def _writes_as_name(fact: Fact, stems: frozenset[str]) -> bool:
     """Whether the statement, or the value if the statement lacks the word, writes it like a name.
 
     A name has a capital letter or an underscore.

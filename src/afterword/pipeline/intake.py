@@ -135,7 +135,7 @@ def refresh_prepared(saved: Saved, prepared: PreparedSession, transaction: Sessi
     Raises `ScopeMoved` if the stored data about the session itself has changed: then it must be prepared again.
     """
     stored = prepared.stored
-    current = replace(stored, **_changing_fields(saved, transaction))
+    current = replace(stored, **_read_what_may_change(saved, transaction))
     if (current.row, current.last_keys, current.forgotten.size) != (
         stored.row,
         stored.last_keys,
@@ -147,7 +147,7 @@ def refresh_prepared(saved: Saved, prepared: PreparedSession, transaction: Sessi
 
 def _read_stored(saved: Saved, store: Store, transaction: Session) -> StoredSession:
     scope, session_id = saved.scope, saved.session_id
-    fields = _changing_fields(saved, transaction)
+    fields = _read_what_may_change(saved, transaction)
     state = saved.state
     if state is None and saved.path is None and not saved.reread:
         state = sessions.load_state(transaction, scope, session_id)
@@ -162,7 +162,7 @@ def _read_stored(saved: Saved, store: Store, transaction: Session) -> StoredSess
     )
 
 
-def _changing_fields(saved: Saved, transaction: Session) -> dict[str, Any]:
+def _read_what_may_change(saved: Saved, transaction: Session) -> dict[str, Any]:
     scope, session_id = saved.scope, saved.session_id
     return {
         # Decisions apply to the scope as it is now, when the session is read, not when its pairs are judged.

@@ -102,7 +102,7 @@ def commands_assistant(text: str) -> bool:
     return bool(_PASTED.search(plain) or _COMMANDING.search(plain))
 
 
-def is_pasted_with_instruction(text: str, start: int, end: int) -> bool:
+def has_instruction_around(text: str, start: int, end: int) -> bool:
     """Return whether the lines around `text[start:end]`, which a person sent, hold a command to an assistant.
 
     A person who pastes a page did not say what the page asks an assistant to remember.

@@ -199,7 +199,7 @@ class Background:
         work = (
             *(self._repeat(0, self._process_next, "a queued session was not processed") for _ in range(MOST_THREADS)),
             self._repeat(HOUR_S, self._app.requests.discard_old_answers, "old answers were not discarded"),
-            self._repeat(SECONDS_BETWEEN_POSTS, self._send_posts, "posts to webhooks were not sent"),
+            self._repeat(SECONDS_BETWEEN_POSTS, self._send_webhook_posts, "posts to webhooks were not sent"),
         )
         async with self._threads.running(), running_beside(*work):
             yield
@@ -228,5 +228,5 @@ class Background:
         async with telling_of_failures(self._app.resources, [scope]) as reports:
             reports.append(await self._app.scope(scope).process(session_id=session_id))
 
-    async def _send_posts(self) -> None:
+    async def _send_webhook_posts(self) -> None:
         await self.in_thread("webhooks", self._app.webhooks.send())

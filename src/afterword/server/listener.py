@@ -71,8 +71,8 @@ async def serve(
     """Serve a store over HTTP until the process is told to stop. `on_begin` is told the address.
 
     With `opening`, a path below the pages, the address is a one-time link to it, which needs no key. Raises
-    `ArgumentInvalid` if the address cannot be used, or if it can be reached from other machines and there is no key or
-    a link is asked for.
+    `ArgumentInvalid` if the address cannot be used. An address that other machines can reach needs a key, and gives no
+    one-time link: otherwise it is raised too.
     """
     if opening is not None and not is_loopback(options.host):
         raise ArgumentInvalid(f"{options.host} can be reached from other machines; only 127.0.0.1 opens without a key")

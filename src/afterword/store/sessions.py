@@ -196,7 +196,7 @@ def pending_session_keys(transaction: Session) -> list[tuple[int, int]]:
     return [(key, scope_id) for key, scope_id in transaction.exec(query) if key is not None]
 
 
-def session_by_key(transaction: Session, key: int) -> SavedSession | None:
+def session_by_pk(transaction: Session, key: int) -> SavedSession | None:
     """Return the session with this key, None if there is none any more."""
     sessions = _saved_sessions(transaction, _SESSIONS.where(SessionRow.id == key))
     return sessions[0] if sessions else None

@@ -90,7 +90,7 @@ class Keys:
         """Make a key for the memory of a `user` of the default tenant, or of a `scope`, and return it.
 
         With `admin` the key also opens every memory of the tenant: that of the scope, else `tenant`. A `read_only` key
-        changes nothing. The scope need not exist yet, and is not made. Raises `ArgumentInvalid` and `ScopeInvalid`.
+        changes nothing. The scope need not exist yet, and is not created. Raises `ArgumentInvalid` and `ScopeInvalid`.
         """
         owner = _owner(user, scope)
         if owner is None and not admin:

@@ -21,12 +21,12 @@ class Shape(BaseModel):
         """Return pydantic's schema, a new copy each time."""
         if args or options:
             return super().model_json_schema(*args, **options)
-        schema: dict[str, Any] = json.loads(_schema(cls))
+        schema: dict[str, Any] = json.loads(_schema_text(cls))
         return schema
 
 
 @cache
-def _schema(shape: type[Shape]) -> str:
+def _schema_text(shape: type[Shape]) -> str:
     return json.dumps(super(Shape, shape).model_json_schema())
 
 

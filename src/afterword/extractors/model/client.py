@@ -24,12 +24,12 @@ from afterword.extractors.model.answer_shape import schema_tokens, wrapped
 from afterword.extractors.model.metering import (
     ModelRequest,
     RequestTally,
-    count_request,
-    count_response,
     counting,
     current_meter,
     current_tally,
     metered,
+    tally_request,
+    tally_response,
 )
 from afterword.extractors.model.modes import MODES, PROBE, Probe, save_mode, saved_mode
 from afterword.extractors.model.modes import Mode as Mode
@@ -260,7 +260,7 @@ class ModelClient:
             from openai import DefaultAsyncHttpxClient
 
             http_client = DefaultAsyncHttpxClient(
-                event_hooks={"request": [count_request], "response": [count_response]}
+                event_hooks={"request": [tally_request], "response": [tally_response]}
             )
             self._openai = open_connection(self.settings, http_client)
         return self._openai

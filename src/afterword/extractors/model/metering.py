@@ -187,13 +187,13 @@ def counting(tally: RequestTally) -> Iterator[None]:
         _tally.reset(token)
 
 
-async def count_request(_request: object) -> None:
+async def tally_request(_request: object) -> None:
     """Count a request that is about to be sent."""
     if tally := current_tally():
         tally.usage += Usage(1)
 
 
-async def count_response(response: httpx.Response) -> None:
+async def tally_response(response: httpx.Response) -> None:
     """Count a response that has arrived, and note whether it is a web page in place of an answer."""
     if tally := current_tally():
         tally.responses += 1

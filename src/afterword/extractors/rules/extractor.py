@@ -16,7 +16,7 @@ from afterword.extractors.rules import phrases, withdrawals
 from afterword.extractors.rules.dates import ALWAYS, Validity, split_days
 from afterword.extractors.rules.grammar import ClauseClaim, read_clause
 from afterword.extractors.rules.phrases import Clause, is_thing, subject_of, with_subject, without_lead, without_tails
-from afterword.extractors.rules.vocabulary import MONTHS, SHARED_VERB, slug
+from afterword.extractors.rules.vocabulary import MONTHS, SHARED_VERB, attribute_of_phrase
 from afterword.extractors.slot_relation import RELATION_VERSION, relation
 from afterword.facts.assertions import Cue, Kind, SpeechAct, Verdict
 from afterword.facts.transcripts import Role, Turn
@@ -140,7 +140,7 @@ def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
         return _read_statement(clause, speech)
     stated = _read_statement(Clause(withdrawal.claim), speech)
     if not stated and withdrawal.topic and is_thing(withdrawal.topic.removeprefix("my ")):
-        about = slug(withdrawal.topic)
+        about = attribute_of_phrase(withdrawal.topic)
         statement = f"{{who}} asked to forget what was said about {about}"
         erasure = ClauseClaim(Kind.ENTITY, about, withdrawal.topic, statement, SpeechAct.ERASE)
         return [_candidate(erasure, clause, speech)]
@@ -161,7 +161,7 @@ def _withdrawn(stated: Candidate, withdrawal: withdrawals.WithdrawnClaim, speech
 def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
     """Return the candidates of a clause that states something, asks for something or plans something."""
     clause = with_subject(clause)
-    candidates = list(_person_candidates(clause, clause.who, speech)) if clause.who else []
+    candidates = list(_relation_and_age(clause, clause.who, speech)) if clause.who else []
     predicate, validity, claims = clause.predicate, ALWAYS, read_clause(clause)
     if not claims and speech.turn.said_at:
         is_past = _HAPPENED.match(predicate) is not None
@@ -175,7 +175,7 @@ def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
     return candidates if claims or not clause.predicate else []
 
 
-def _person_candidates(clause: Clause, who: str, speech: _Speech) -> Iterator[Candidate]:
+def _relation_and_age(clause: Clause, who: str, speech: _Speech) -> Iterator[Candidate]:
     """Yield what a clause says about a person besides its predicate: the relation to the speaker, and the age."""
     if clause.relation:
         statement = f"{who} is {{who}}'s {clause.relation}"

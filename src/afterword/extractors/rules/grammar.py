@@ -9,7 +9,7 @@ from typing import NamedTuple
 from afterword.extractors.rules import phrases
 from afterword.extractors.rules import vocabulary as words
 from afterword.extractors.rules.phrases import Clause
-from afterword.extractors.rules.vocabulary import named_slot, slug
+from afterword.extractors.rules.vocabulary import attribute_of_phrase, named_slot
 from afterword.extractors.slot_relation import SINGLE_VALUED
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.words import word_set
@@ -274,15 +274,20 @@ def _statement(predicate: str, groups: dict[str, str], template: str, value: str
 def _attribute(groups: dict[str, str], template: str, value: str, head: str) -> str:
     """Return the attribute of a value, of which `head` is the part without its article and occasion."""
     if template in ("*", "not *") and "noun" not in groups:
-        topic = slug(groups.get("thing") or groups.get("kind") or groups.get("verb") or value)
+        topic = attribute_of_phrase(groups.get("thing") or groups.get("kind") or groups.get("verb") or value)
         return f"likes_{topic}" if topic in SINGLE_VALUED else topic
     if template == "preferred_*":
-        return named_slot(head) or f"preferred_{slug(head)}"
+        return named_slot(head) or f"preferred_{attribute_of_phrase(head)}"
     if template == "takes_place":
-        return f"{slug(value)}_date"
+        return f"{attribute_of_phrase(value)}_date"
     if template == "home" and value.casefold() in words.COUNTRIES:
         return "country"
-    noun = groups.get("noun", slug(head)).lower().replace("favourite", "favorite").replace("colour", "color")
+    noun = (
+        groups.get("noun", attribute_of_phrase(head))
+        .lower()
+        .replace("favourite", "favorite")
+        .replace("colour", "color")
+    )
     return template.replace("*", noun.replace(" ", "_"))
 
 
@@ -290,7 +295,7 @@ def _read_switch(predicate: str) -> list[ClauseClaim]:
     match = _SWITCHED.fullmatch(predicate)
     if not match or not phrases.is_own_thing(match["new"]):
         return []
-    attribute = named_slot(match["new"]) or f"uses_{slug(match['new'])}"
+    attribute = named_slot(match["new"]) or f"uses_{attribute_of_phrase(match['new'])}"
     claim = ClauseClaim(_E, attribute, match["new"], f"{{who}} switched to {match['new']}", cue=Cue.CHANGE)
     return [*_dropped(match["old"]), claim]
 
@@ -305,12 +310,15 @@ def _read_decision(predicate: str) -> list[ClauseClaim]:
     occasion = limited["occasion"] if limited else None
     value = f"against {chosen}" if match["against"] else chosen
     statement = f"{{who}} decided {match['against'] or ('to ' if match['act'] else 'on ')}{decided}"
-    return [*_dropped(replaced), ClauseClaim(_D, slug(occasion or chosen), value, statement, limited_to=occasion)]
+    return [
+        *_dropped(replaced),
+        ClauseClaim(_D, attribute_of_phrase(occasion or chosen), value, statement, limited_to=occasion),
+    ]
 
 
 def _dropped(tool: str | None, verb: str = "no longer uses") -> list[ClauseClaim]:
     statement = f"{{who}} {verb} {tool}"
-    return [ClauseClaim(_D, slug(tool), tool, statement, SpeechAct.RETRACT, Cue.CHANGE)] if tool else []
+    return [ClauseClaim(_D, attribute_of_phrase(tool), tool, statement, SpeechAct.RETRACT, Cue.CHANGE)] if tool else []
 
 
 def _read_request(text: str) -> list[ClauseClaim]:
@@ -325,7 +333,7 @@ def _read_request(text: str) -> list[ClauseClaim]:
     wish = f"{'never' if is_denied else 'always'} {words.GERUNDS.get(verb, verb)} {order}"
     statement = f"{{who}} {'no longer ' if is_over else ''}wants the assistant to {wish.replace(' your ', ' its ')}"
     language = None if is_denied else re.fullmatch(rf"(?i)(?:to me )?in ({words.LANGUAGES})", order)
-    attribute, value = ("answer_language", language[1]) if language else (slug(order), wish)
+    attribute, value = ("answer_language", language[1]) if language else (attribute_of_phrase(order), wish)
     attribute = "answers" if attribute in SINGLE_VALUED - {"answer_language"} else attribute
     act, cue = (SpeechAct.RETRACT, Cue.CHANGE) if is_over else (SpeechAct.STATE, None)
     when = condition.group().replace(" I ", " they ") if condition else ""

@@ -77,7 +77,7 @@ def named_slot(phrase: str) -> str | None:
     return next((name for name, nouns in _SLOTS.items() if re.fullmatch(nouns, phrase, re.IGNORECASE)), None)
 
 
-def slug(phrase: str) -> str:
+def attribute_of_phrase(phrase: str) -> str:
     """Return the head noun of a phrase as an attribute: "quiet rooms with a view" is `room`."""
     head = _BREAK.split(phrase.strip(), maxsplit=1)[0] or phrase
     words = [word for word in plain_words(head.casefold().replace("'", "")) if word not in _SKIPPED]

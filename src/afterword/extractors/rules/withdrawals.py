@@ -41,7 +41,8 @@ _NOT_SO = re.compile(
 
 
 class WithdrawnClaim(NamedTuple):
-    """A claim or topic that its speaker asks to erase, or a claim that is denied (a correction) or over."""
+    """What a person takes back: a claim or topic that they ask to erase, a claim that they deny (a correction), or one
+    that they say is over."""
 
     act: SpeechAct
     claim: str

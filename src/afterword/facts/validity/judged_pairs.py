@@ -277,7 +277,7 @@ class JudgedPairs:
             self.extents[pair] = min(extent, self.extents.get(pair, extent))
 
     def _note_remainder(self, pair: IdPair, judged_pair: IdPair) -> None:
-        """Note the remainder that a judge named for the judged pair, if code allows it."""
+        """Note what still holds of the earlier sentence (the remainder that the judge named), if code accepts it."""
         verdict, (earlier, later) = self.decided[judged_pair], judged_pair
         is_forward = self.roots[pair[0]] == self.roots[earlier]
         if not verdict.remainder or verdict.relation not in (Relation.CHANGES, Relation.CORRECTS) or not is_forward:

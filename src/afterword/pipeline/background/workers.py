@@ -196,7 +196,7 @@ class Worker:
 
     async def process(self, session: int) -> None:
         """Process the session with this key, unless it is done or not due."""
-        row = await self.store.read(lambda transaction: sessions.session_by_key(transaction, session))
+        row = await self.store.read(lambda transaction: sessions.session_by_pk(transaction, session))
         if row is None or row.progress is not sessions.Progress.PENDING:
             return
         (result,) = await run_batch(

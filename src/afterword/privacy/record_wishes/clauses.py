@@ -161,14 +161,14 @@ def _is_wish(clause: str, language: WishWords, *, points: bool, is_single: bool)
     words = language.saying.sub(_POINTING, plain).split()
     if not 1 < len(words) <= _LONGEST:
         return False
-    if _FILE.search(plain) or _PERSON.search(plain) or not _are_known(words, language, is_single=is_single):
+    if _FILE.search(plain) or _PERSON.search(plain) or not _are_wish_words(words, language, is_single=is_single):
         return False
     if not (points or _POINTING in words or language.has("pointing", words)):
         return False
     return _denies_keeping(words, language) and _is_about_assistant(words, language, announces=points)
 
 
-def _are_known(words: list[str], language: WishWords, *, is_single: bool) -> bool:
+def _are_wish_words(words: list[str], language: WishWords, *, is_single: bool) -> bool:
     """Return whether all words are those of wishes, but for one verb: "this should not linger in your notes"."""
     unknown = [place for place, word in enumerate(words) if word != _POINTING and not language.known.fullmatch(word)]
     if len(unknown) != 1:

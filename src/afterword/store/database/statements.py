@@ -113,20 +113,20 @@ def _insert_or_ignore(table: type[SQLModel], dialect_name: str) -> Any:
     return dialect.insert(table).on_conflict_do_nothing()
 
 
-class JsonRow(FunctionElement[str]):
+class ColumnsAsJson(FunctionElement[str]):
     """A JSON array of columns, as text. It takes less time and memory than as many columns."""
 
     type: String = String()
     inherit_cache: bool = True
 
 
-@compiles(JsonRow)
-def _json_row(element: JsonRow, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(ColumnsAsJson)
+def _columns_as_json(element: ColumnsAsJson, compiler: SQLCompiler, **options: Any) -> str:
     return f"json_array({compiler.process(element.clauses, **options)})"
 
 
-@compiles(JsonRow, "postgresql")
-def _json_row_postgresql(element: JsonRow, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(ColumnsAsJson, "postgresql")
+def _columns_as_json_postgresql(element: ColumnsAsJson, compiler: SQLCompiler, **options: Any) -> str:
     return f"CAST(json_build_array({compiler.process(element.clauses, **options)}) AS TEXT)"
 
 

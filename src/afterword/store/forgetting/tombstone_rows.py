@@ -37,7 +37,7 @@ def read_forgotten(transaction: Session, scope: Scope, session_id: str | None = 
     if session_id is not None:
         by_session = read_forgotten_by_session(transaction, scope, [session_id])
         return by_session.get(session_id) or Forgotten(scope, session_id, (), ())
-    scope_id, keys = scope_key(transaction, scope), read_tombstone_keys(transaction)
+    scope_id, keys = scope_key(transaction, scope), read_hash_keys(transaction)
     if not (scope_id or scope.other_forms) or not keys:
         return Forgotten(scope, None, keys, [])
     tombstones = _read_tombstones(transaction, scope_id, [""])
@@ -56,7 +56,7 @@ def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: S
 
     Of a scope that had taken over this one only what it forgot of the session itself counts.
     """
-    scope_id, keys = scope_key(transaction, scope), read_tombstone_keys(transaction)
+    scope_id, keys = scope_key(transaction, scope), read_hash_keys(transaction)
     if not (scope_id or scope.other_forms) or not keys:
         return {}
     former = former_sessions(transaction, scope_id, session_ids)
@@ -103,7 +103,7 @@ def _read_tombstones(transaction: Session, scope_id: int, places: Sequence[str])
     ]
 
 
-def read_tombstone_keys(transaction: Session) -> list[Key]:
+def read_hash_keys(transaction: Session) -> list[Key]:
     """Return the keys under which the tombstones of this store are hashed."""
     return [Key(row.id, bytes.fromhex(row.key)) for row in fetch_rows(transaction, _select_keys())]
 
@@ -136,7 +136,7 @@ def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tomb
 
 def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
     """Return the keys and the tombstones of these scopes, and of those that they have taken over, as lines of JSON."""
-    lines = [{"row": "key", "id": key.id, "key": key.secret.hex()} for key in read_tombstone_keys(transaction)]
+    lines = [{"row": "key", "id": key.id, "key": key.secret.hex()} for key in read_hash_keys(transaction)]
     taken_over = (merged_scopes(transaction, scope_key(transaction, scope)) for scope in scopes)
     for scope in dict.fromkeys((*scopes, *(former for formers in taken_over for former in formers))):
         ids = [scope_key(transaction, form) for form in (scope, *scope.other_forms)]

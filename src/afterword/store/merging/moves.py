@@ -96,7 +96,7 @@ def former_sessions(
     if not merged:
         return names
     moved = {name for elsewhere in names.values() for name in elsewhere}
-    stored_since = _stored_since(transaction, scope_id, session_ids)
+    first_stored_at = _first_stored_at(transaction, scope_id, session_ids)
     return names | {
         session_id: [
             *names.get(session_id, ()),
@@ -104,14 +104,14 @@ def former_sessions(
                 (scope, session_id)
                 for scope, merged_at in merged.items()
                 if (scope, session_id) not in moved
-                and (session_id not in stored_since or stored_since[session_id] > merged_at)
+                and (session_id not in first_stored_at or first_stored_at[session_id] > merged_at)
             ),
         ]
         for session_id in session_ids
     }
 
 
-def _stored_since(transaction: Session, scope_id: int, session_ids: Sequence[str]) -> dict[str, datetime]:
+def _first_stored_at(transaction: Session, scope_id: int, session_ids: Sequence[str]) -> dict[str, datetime]:
     """Return since when these sessions of a scope are stored: since their first run, or without one their last save."""
     first_run = select(func.min(RunRow.started_at)).where(
         RunRow.scope_id == scope_id, RunRow.source == _SESSION + col(SessionRow.session_id)

@@ -31,7 +31,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.similarity import StatementIndex, is_compared, statement_stems
 from afterword.facts.words import terms
 from afterword.recall.index_units import TOKENIZER, words_without_date
-from afterword.store.database.statements import JsonRow, Plain, moment
+from afterword.store.database.statements import ColumnsAsJson, Plain, moment
 from afterword.store.rows import tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow, VerdictRow
 
@@ -78,7 +78,7 @@ class _Statements:
         return group_ids((row[column], id_) for id_, row in self.first.items() if row[column] is not None)
 
     def spellings(self) -> dict[str, set[str]]:
-        """Return all spellings of each subject that has several words."""
+        """Return, by its key, the spellings of each subject whose name has more than one word."""
         spellings: dict[str, set[str]] = defaultdict(set)
         for row in self.first.values():
             if " " in row[_SUBJECT_KEY]:
@@ -108,7 +108,7 @@ class _Statements:
 
 def select_assertions(ids: Select[Any]) -> Any:
     """Select the rows of the assertions with these ids."""
-    details = JsonRow(*(getattr(table, name) for table, name in _DETAIL_COLUMNS))
+    details = ColumnsAsJson(*(getattr(table, name) for table, name in _DETAIL_COLUMNS))
     return (
         select(*(getattr(table, name) for table, name in _COLUMNS))
         .add_columns(details.label("details"))

@@ -19,7 +19,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TurnPlace
 from afterword.recall.index_units import TOKENIZER
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.statements import CompiledQuery, JsonRow, Plain, select_columns
+from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, Plain, select_columns
 from afterword.store.ledger import session_source
 from afterword.store.lookup import live_assertion_ids
 from afterword.store.reading.fact_rows import DETAILS, FACT, KINDS, StoredFact
@@ -204,7 +204,7 @@ def _facts() -> Select[Any]:
         *(func.nullif(_plain_column(FactRow, "may_be"), "[]"), stored_terms(FactRow)),
         *(func.nullif(col(EvidenceRow.session_id), session_id), col(EvidenceRow.turn)),
         case((col(AssertionRow.former_name).is_not(None), 1)),
-        JsonRow(*(_plain_column(table, name) for table, name in DETAILS)),
+        ColumnsAsJson(*(_plain_column(table, name) for table, name in DETAILS)),
     )
     return (
         select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))

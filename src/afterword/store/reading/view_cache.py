@@ -49,7 +49,7 @@ class ViewCache:
         self._views: OrderedDict[Scope, View] = OrderedDict()
         self._past_view: View | None = None
         self._listing: FactListing | None = None
-        self._bytes, self._made = ScopeAmounts(), ScopeAmounts()
+        self._bytes, self._made = AmountsInOrderOfUse(), AmountsInOrderOfUse()
         self._loads: dict[Scope, Future[View]] = {}
         self._lock = threading.Lock()
 
@@ -136,7 +136,7 @@ class ViewCache:
         with self._lock:
             self._views.clear()
             self._past_view = self._listing = None
-            self._bytes, self._made = ScopeAmounts(), ScopeAmounts()
+            self._bytes, self._made = AmountsInOrderOfUse(), AmountsInOrderOfUse()
 
     def _begin(self, store: Store, scope: Scope, at: datetime) -> Future[View]:
         """Return the load that is running, else a new one."""
@@ -201,7 +201,7 @@ class ViewCache:
             self._made.drop(dropped)
 
 
-class ScopeAmounts:
+class AmountsInOrderOfUse:
     """What each scope has of something, with the sum. The scope that was set last is the last one."""
 
     def __init__(self) -> None:

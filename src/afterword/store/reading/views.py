@@ -167,7 +167,7 @@ class View:
         return list(map(self.unit, range(0, self.size, max(1, self.size // count))))
 
     def unit(self, place: int) -> StoredFact | StoredTurn:
-        """Return the fact or turn at a place."""
+        """Return the fact or turn at this position of the scope's table."""
         unit: StoredFact | StoredTurn = self.snapshot.table.unit(place)
         return unit
 

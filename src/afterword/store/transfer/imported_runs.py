@@ -53,7 +53,7 @@ class RunImport:
             (source, key): id_ for source, key, id_ in transaction.exec(windows).all() if id_
         }
 
-    def why_not(self, line: Line) -> str | None:
+    def reason_to_skip(self, line: Line) -> str | None:
         """Return why a run is not imported; None if it is.
 
         `here`: this store has it or another run of its source. `forgotten`: its session was forgotten here.

@@ -279,11 +279,11 @@ class _Import:
         run_import = RunImport(transaction, self._scope, scope_rows.lock_scope(transaction, self._scope), self._origin)
         new = []
         for line in self._runs:
-            why_not = run_import.why_not(line)
-            if why_not is None:
+            reason_to_skip = run_import.reason_to_skip(line)
+            if reason_to_skip is None:
                 new.append(line)
             else:
-                (self.result.forgotten if why_not == "forgotten" else self.result.here_already)["runs"] += 1
+                (self.result.forgotten if reason_to_skip == "forgotten" else self.result.here_already)["runs"] += 1
         if new:
             compose_stored_texts(transaction.connection(), scope_rows.lock_scope(transaction, self._scope))
             transaction.expire_all()
