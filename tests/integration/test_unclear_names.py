@@ -43,8 +43,9 @@ def test_a_fact_that_becomes_unclear_is_named_by_the_run_and_by_the_review(after
             "AFTERWORD_MODEL__API_KEY": "none",
             "AFTERWORD_MODEL__MODE": "json_schema",
         }
-        assert "told to no agent" not in afterword.within(model, "run", ".", "--session", "monday")
+        assert "is meant" not in afterword.within(model, "run", ".", "--session", "monday")
         told = afterword.within(model, "run", ".", "--session", "tuesday")
     for statement in (NUTS, CATS):
-        assert f"? {statement}. (told to no agent until `afterword review` says which Nico is meant)" in told
+        doubt = "told to agents with this doubt until `afterword review` says which Nico is meant"
+        assert f"? {statement}. ({doubt})" in told
     assert f"which Nico is meant? {NUTS}." in afterword("review", "--user", "mira")

@@ -405,7 +405,7 @@ def _statuses_fit(courses: Sequence[FactHistory], at: datetime, book: Book) -> N
         assert (fact.status is Status.CONTESTED) == bool(fact.contested_by), fact.id
         assert fact.id not in fact.contested_by
         assert (fact.status is Status.PENDING) == bool(fact.may_be), fact.id
-        assert fact.is_served == (fact.status not in RETIRED and not fact.may_be), fact.id
+        assert fact.is_served == (fact.status not in RETIRED and (fact.is_flagged or not fact.may_be)), fact.id
         assert fact.retired_by in ids or (fact.retired_by is None and fact.status is not Status.SUPERSEDED), fact.id
         if fact.status is Status.EXPIRED:
             assert fact.valid_to is not None

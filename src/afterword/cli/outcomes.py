@@ -222,7 +222,8 @@ def _change_lines(changes: Changes) -> Iterator[str]:
     for fact in changes.contested:
         yield f"  ? {fact.statement} (contested)"
     for fact in changes.unclear:
-        yield f"  ? {fact.statement} (told to no agent until `afterword review` says which {fact.subject} is meant)"
+        told = "told to agents with this doubt" if fact.is_flagged else "told to no agent"
+        yield f"  ? {fact.statement} ({told} until `afterword review` says which {fact.subject} is meant)"
     if changes.hidden:
         yield f"  x {counted(changes.hidden, 'fact')} hidden: somebody asked for this to be forgotten"
 

@@ -180,7 +180,11 @@ def omissions(
 ) -> tuple[tuple[OmittedFact, ...], int]:
     """Return at most so many of the facts that an agent is not told, and how many there are in all."""
     places = [(view, place, Omission.NO_ROOM) for view in views for place in view.lists.served_but(chosen_ids)]
-    places += [(view, place, Omission.UNCLEAR_SUBJECT) for view in views for place in view.lists.pending()]
+    for view in views:
+        for place in view.lists.pending():
+            stored = view.lists.stored(place)
+            if stored.id not in chosen_ids:
+                places.append((view, place, Omission.NO_ROOM if stored.is_flagged else Omission.UNCLEAR_SUBJECT))
     shown = places if most is None else places[:most]
     left_out = (OmittedFact(view.fact(view.lists.stored(place)), reason) for view, place, reason in shown)
     return tuple(left_out), len(places)

@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from afterword.client.resources import Resources
 from afterword.client.store_results import QueueStatus, ScopeStatus, StoreCosts, StoreStatus, VectorStatus
-from afterword.facts.fact import Status
+from afterword.facts.fact import SERVED, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import facts_at
 from afterword.pipeline.consolidation import read_judging_coverage
@@ -109,7 +109,7 @@ def _statuses_of_facts(
         histories = lookup.read_histories_by_scope(transaction, scopes[first : first + SCOPES_AT_ONCE])
         for scope, of_scope in histories.items():
             facts = facts_at(of_scope, at)
-            yield scope, [fact.status for fact in facts], sum(fact.is_served for fact in facts)
+            yield scope, [fact.status for fact in facts], sum(fact.status in SERVED for fact in facts)
 
 
 async def _vectors(

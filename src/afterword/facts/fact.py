@@ -30,7 +30,7 @@ ENDED_STATUSES = frozenset({Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED}
 
 
 SERVED = frozenset({Status.CURRENT, Status.CONTESTED})
-"""The statuses of the facts that agents are told."""
+"""The statuses of the facts that hold, and of which it is known whom they are about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class Fact:
     `said_at` is when it was first said, `last_said_at` when it was last said, repeated or confirmed, `recorded_at` when
     it was learned. `support` counts the sessions, and the entries by applications or people, that say it. `retired_by`
     is the assertion that ended it, `contested_by` the facts that contradict it. `may_be` names the people it may be
-    about where its subject is a name that fits several: it is pending then, and no agent is told it. `former` is the
-    value that it replaced, where a block has room to show it. `is_flagged` marks what an agent must never miss: health,
-    allergies, safety and standing instructions. `tags` are those that the application gave any of its assertions.
-    `exceptions` are the facts that set a case of it apart: it is told together with them. `former_name` is what it says
-    that its subject was called before.
+    about where its subject is a name that fits several: it is pending then, and agents are told it, with the doubt,
+    only if it is flagged. `former` is the value that it replaced, where a block has room to show it. `is_flagged` marks
+    what an agent must never miss: health, allergies, safety and standing instructions. `tags` are those that the
+    application gave any of its assertions. `exceptions` are the facts that set a case of it apart: it is told together
+    with them. `former_name` is what it says that its subject was called before.
     """
 
     id: str
@@ -79,8 +79,13 @@ class Fact:
 
     @property
     def is_served(self) -> bool:
-        """Whether agents are told it: it holds, contested or not."""
-        return self.status in SERVED
+        """Whether agents are told it: it holds, contested or not; where it is unclear whose it is, only if flagged."""
+        return self.status in SERVED or (self.status is Status.PENDING and self.is_flagged)
+
+    @property
+    def told_statement(self) -> str:
+        """Its sentence as agents are told it: with the doubt where it is unclear whom it is about."""
+        return f"It is not clear whose: {self.statement}" if self.status is Status.PENDING else self.statement
 
 
 @dataclass(frozen=True, slots=True)

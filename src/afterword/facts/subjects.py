@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from afterword.facts.assertions import OWNER, PERSON, Assertion, Authority, Relation, SpeechAct, Verdict
-from afterword.facts.fact import Fact, Status
+from afterword.facts.fact import SERVED, Fact, Status
 from afterword.facts.scopes import ScopeKind
 from afterword.facts.similarity import is_compared
 from afterword.facts.validity.retirement_guard import refusal_reason
@@ -22,7 +22,7 @@ LEAST_COMMON_WORDS, LEAST_COMMON_SHARE = 2, 0.2
 """How many words two sentences need in common to be about one thing, and what share of the shorter one."""
 
 
-_FORMER_STATUSES = (Status.SUPERSEDED, Status.EXPIRED)
+_NAMING_STATUSES = SERVED | {Status.SUPERSEDED, Status.EXPIRED}
 _QUALIFIERS = (
     "Old New Upper Lower Great Little North South East West Saint St San Santa Mount Alt Alte Neu Neue".split()
 )
@@ -281,7 +281,7 @@ def current_names(facts: Iterable[Fact], at: datetime) -> CurrentNames:
     began = (
         fact
         for fact in facts
-        if (fact.is_served or fact.status in _FORMER_STATUSES) and fact.valid_from is not None and fact.valid_from <= at
+        if fact.status in _NAMING_STATUSES and fact.valid_from is not None and fact.valid_from <= at
     )
     renaming = (fact for fact in began if fact.former_name is not None)
     for fact in sorted(renaming, key=lambda fact: (fact.said_at, fact.id)):

@@ -212,7 +212,7 @@ def entry_line(entry: Entry) -> str:
     return defuse_tags(line)
 
 
-def with_exceptions(fact: Fact, words: Callable[[Fact], str] = lambda fact: safe_line(fact.statement)) -> str:
+def with_exceptions(fact: Fact, words: Callable[[Fact], str] = lambda fact: safe_line(fact.told_statement)) -> str:
     """Return the words of a fact and of its exceptions, by default their clean sentences."""
     return " Except: ".join(map(words, (fact, *fact.exceptions)))
 
@@ -220,7 +220,8 @@ def with_exceptions(fact: Fact, words: Callable[[Fact], str] = lambda fact: safe
 def _with_notes(fact: Fact) -> str:
     statement = safe_line(fact.statement)
     notes = "; ".join(filter(None, _notes(fact, statement)))
-    return f"{statement} ({notes})" if notes else statement
+    told = safe_line(fact.told_statement)
+    return f"{told} ({notes})" if notes else told
 
 
 def _former_line(former: FormerFact) -> str:
@@ -278,7 +279,13 @@ def _notes(fact: Fact, statement: str) -> Sequence[str]:
         *_limit_and_outcome(fact, statement),
         "contested" if fact.status is Status.CONTESTED else "",
         "no longer so" if fact.status in ENDED_STATUSES else "",
+        _candidates(fact),
     )
+
+
+def _candidates(fact: Fact) -> str:
+    names = dict.fromkeys(map(safe_line, fact.may_be))
+    return f"may be about {' or '.join(names)}" if len(names) > 1 else ""
 
 
 def _limit_and_outcome(fact: Fact, statement: str) -> Sequence[str]:

@@ -59,7 +59,9 @@ class FactAnswer(BaseModel):
     attribute: str
     value: str
     statement: str
-    status: str = Field(description="current or contested: it holds; superseded or expired: it held before")
+    status: str = Field(
+        description="current or contested: it holds; pending: whose it is is unclear; superseded or expired: it is past"
+    )
     said_at: datetime
     valid_from: datetime | None
     valid_to: datetime | None
@@ -79,7 +81,7 @@ class FactAnswer(BaseModel):
             about=fact.subject,
             attribute=fact.attribute,
             value=fact.value,
-            statement=fact.statement,
+            statement=fact.told_statement,
             status=str(fact.status),
             said_at=fact.said_at,
             valid_from=fact.valid_from,

@@ -298,7 +298,8 @@ class StoredFact:
         first = self._rows[0]
         if _REWORDED not in first[_DETAILS] and self._status_columns.plainly_holds(utc_date(at)):
             return True, False, None
-        said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None
+        # What must never be missed is told with the doubt.
+        said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None or self.is_flagged
         periods = self.periods
         moments = [said_at, *(then for period in periods for then in (period.start, period.end) if then)]
         if self.has_rewordings:

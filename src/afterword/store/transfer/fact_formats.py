@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from afterword.facts.assertions import EvidenceKind
-from afterword.facts.fact import Fact
+from afterword.facts.fact import SERVED, Fact
 from afterword.facts.scopes import Scope
 
 _KINDS = {
@@ -53,9 +53,9 @@ def fact_json(fact: Fact) -> dict[str, Any]:
 
 def facts_as_markdown(scope: Scope, facts: Sequence[Fact]) -> str:
     """Return the facts of a scope as Markdown: first those that hold, then the others, with their quotes and dates."""
-    ordered = sorted(facts, key=lambda fact: (not fact.is_served, fact.kind, fact.said_at, fact.id))
+    ordered = sorted(facts, key=lambda fact: (fact.status not in SERVED, fact.kind, fact.said_at, fact.id))
     lines = [f"# What is remembered of {scope}", "", f"{len(facts)} facts."]
-    for is_served, group in groupby(ordered, key=lambda fact: fact.is_served):
+    for is_served, group in groupby(ordered, key=lambda fact: fact.status in SERVED):
         lines += ["", "## What holds" if is_served else "## What held once, or is open"]
         for fact in group:
             lines += _fact_lines(fact)
