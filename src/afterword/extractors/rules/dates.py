@@ -29,16 +29,14 @@ _DATES = tuple(
     )
 )
 _TAIL = re.compile(
-    r"(?i)(?P<main>.+),? (?:(?P<until>until|till|to|through) |(?P<since>since )|(?P<within>on|in) "
-    r"|(?P<start>from|as of|starting(?: on)?) "
-    r"|(?<!until )(?<!till )(?<!from )(?<!of )(?<!on )(?<!in )(?<!starting )(?=(?:tomorrow|next (?:week|month|year))$))"
-    r"(?P<day>.+)"
+    r"(?i)(?P<main>.+),? (?:(?P<until>until|till|to|through) |(?P<since>since )|(?P<within>on|in) |(?P<start>from|"
+    r"as of|starting(?: on)?) |(?<!until )(?<!till )(?<!from )(?<!of )(?<!on )(?<!in )(?<!starting )"
+    r"(?=(?:tomorrow|next (?:week|month|year))$))(?P<day>.+)"
 )
 _LASTING = re.compile(
-    r"(?i)\b(?:stays?|(?<!\bwill )(?:live|work|study|studie)s?)\b|"
-    r"(?:\b(?:am|are|is)|'(?:m|re|s)) (?:in|at|away|off|closed)\b|"
-    r"^have an? |\bam (?!moving|starting|switching|migrating|joining|leaving|changing|working|beginning|"
-    r"going to )\w+ing\b"
+    r"(?i)\b(?:stays?|(?<!\bwill )(?:live|work|study|studie)s?)\b|^have an? |"
+    r"(?:\b(?:am|are|is)|'(?:m|re|s)) (?:in|at|away|off|closed)\b|\bam (?!moving|starting|switching|migrating|"
+    r"joining|leaving|changing|working|beginning|going to )\w+ing\b"
 )
 """A clause that tells what is so, and not what begins: "in May" is then the whole of May.
 

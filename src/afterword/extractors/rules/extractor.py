@@ -22,7 +22,10 @@ from afterword.facts.assertions import Cue, Kind, SpeechAct, Verdict
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.foreign.stretches import foreign_turns
 
-_JOKING = re.compile(r"[;:]-?[)DP](?!\w)|[\U0001F300-\U0001FAFF]|(?i:\b(?:haha\w*|lol|xd|just kidding|jk)\b)|/s$")
+_JOKING = re.compile(
+    r"[;:]-?[)DP](?!\w)|[\U0001F300-\U0001FAFF]|(?i:\b(?:haha\w*|lol|xd|just kidding|jk)\b)|/s$|"
+    r"^(?i:(?:oh|yeah|yes|sure|right|wow)\b[\w ,]{0,8}\bI (?:just|so|simply|totally|absolutely) (?:love|adore|enjoy)\b)"
+)
 _TAKEN_AS_JOKE = re.compile(
     r"(?i)\b(?:just kidding|I'm (?:just |only )?(?:kidding|joking)|(?:only|just) joking|not really)\b"
 )
@@ -151,7 +154,7 @@ def _withdrawn(stated: Candidate, withdrawal: withdrawals.WithdrawnClaim, speech
     """Return the withdrawal of a statement. A request to erase does not repeat the value."""
     owner_name = speech.who if stated.subject in ("user", "team") else stated.subject
     claim = re.sub(r"^The (?=user|team)", "the ", stated.statement)
-    statement = f"It is {'not' if withdrawal.cue is Cue.CORRECTION else 'no longer'} true that {claim}"
+    statement = f"It is {'no longer' if withdrawal.cue is Cue.CHANGE else 'not'} true that {claim}"
     if withdrawal.act is SpeechAct.ERASE:
         statement = _sentence(f"{speech.who} asked to forget {owner_name}'s {stated.attribute.replace('_', ' ')}")
     marks = {"act": withdrawal.act, "cue": withdrawal.cue, "statement": statement}
@@ -195,11 +198,8 @@ def _with_days(claim: ClauseClaim, days: str, validity: Validity) -> ClauseClaim
         days = f"on {day.day} {day:%B %Y}" if day else ""
     dated = claim._replace(statement=f"{claim.statement} {days}".strip())
     plan = re.sub(r"^\{who\} (?:will |is (?:going to )?|plans to )?", "", dated.statement)
-    return (
-        dated
-        if validity.valid_from or not claim.is_plan
-        else dated._replace(kind=Kind.DECISION, attribute="plan", value=plan)
-    )
+    has_first_day = validity.valid_from or not claim.is_plan
+    return dated if has_first_day else dated._replace(kind=Kind.DECISION, attribute="plan", value=plan)
 
 
 def _candidate(claim: ClauseClaim, clause: Clause, speech: _Speech, validity: Validity = ALWAYS) -> Candidate:

@@ -24,20 +24,17 @@ _FOR_GOOD = r"(?:from now on|in (?:the )?future|going forward|as a rule|at all t
 _OCCASION = re.compile(r"(?i)(?P<main>.+?) (?:for|on|in|at|during|while|after|before|with) (?P<occasion>.+)")
 _PURPOSE = re.compile(r"(?i)(?P<main>.+?) (?:for|as) (?P<occasion>(?:the|our|my|all) .+|\w+)")
 _OF_OTHERS = word_set("responsibility plan home country employer job origin age allergy condition diet language")
-_OF_RELATIVES = _OF_OTHERS | {"event", "studies", "business"}
+_OF_RELATIVES = _OF_OTHERS | {"event", "studies", "teaches", "business"}
 _DECIDED = re.compile(
     r"(?i)(?:have )?(?:(?:decided|agreed|opted|chosen) (?:(?P<against>not to |against )|to (?!go with))(?P<act>.+)|"
-    r"(?:(?:decided|"
-    r"agreed|settled|opted) (?:on|for|to go with)|chose(?! to)|chosen(?! to)|picked(?! up)|(?:will |let )?go with|"
-    r"(?:went|"
-    r"gone) with|am going (?:to go )?with) (?P<thing>.+?)(?: over .+)?)"
+    r"(?:(?:decided|agreed|settled|opted) (?:on|for|to go with)|chose(?! to)|chosen(?! to)|picked(?! up)|"
+    r"(?:will |let )?go with|(?:went|gone) with|am going (?:to go )?with) (?P<thing>.+?)(?: over .+)?)"
 )
 _SWITCHED = re.compile(r"(?i)(?:have )?(?:switched|migrated|changed) (?:over )?(?:from (?P<old>.+?) )?to (?P<new>.+)")
 _DROPPED = re.compile(r"(?i)(?:have )?(?:dropped|ditched|abandoned|scrapped|got(?:ten)? rid of|cancell?ed) (?P<old>.+)")
 _REQUEST = re.compile(
     rf"(?i)(?:(?P<first>{_FOR_GOOD}),? )?(?:please )?(?:(?:I(?: want|'d like| would like| need) you|make sure|be sure|"
-    rf"remember|"
-    rf"you (?:should|must|need)|take care) (?:to )?)?(?:please )?"
+    rf"remember|you (?:should|must|need)|take care) (?:to )?)?(?:please )?"
     rf"(?:(?P<mark>always|never|don't ever|don't|do not|stop) )?(?P<verb>{words.INSTRUCTION}|\w+ing) (?P<order>.+?)"
     rf"(?:,? (?:please,? )?(?P<last>{_FOR_GOOD}))?"
 )
@@ -94,9 +91,9 @@ _AFTER_I_OR_WE: tuple[tuple[str, Kind, str], ...] = (
     (r"(?:have |found |accepted |started )+an? (?:new )?(?:job|position) (?:at|with) (?P<place>.+)", _E, "employer"),
     (rf"(?:work as|am)(?: an?)? (?P<v>{words.JOBS})(?: by trade)?(?: (?:at|for) (?P<place>.+))?", _E, "job"),
     (rf"(?:run|manage|own) (?P<v>an? (?P<thing>(?:[\w-]+ ){{0,3}}(?:{words.BUSINESSES})(?: .+)?))", _E, "business"),
-    (r"(?:teach|study|am studying|am majoring in) (?P<kind>[\w ]+?)(?: (?:at|in) .+)?", _E, "studies"),
-    (r"work (?P<v>from home|remotely|part[- ]time|full[- ]time|freelance|"
-     r"(?:night )?shifts)(?: on .+)?", _E, "work_mode"),
+    (r"(?:study|am studying|am majoring in) (?P<kind>[\w ]+?)(?: (?:at|in) .+)?", _E, "studies"),
+    (r"teach (?P<kind>[\w ]+?)(?: (?:at|in|to) .+)?", _E, "teaches"),
+    (r"work (?P<v>from home|remotely|(?:part|full)[- ]time|freelance|(?:night )?shifts)(?: on .+)?", _E, "work_mode"),
     (rf"am (?P<v>{words.NUMBERS})(?: years old)?", _E, "age"),
     (r"(?:get up|wake up|go to bed|(?:start|finish)(?: work)?|open|close) (?P<v>(?:at|"
      r"around) \w+(?::\d\d)?)", _P, "hours"),
@@ -155,7 +152,7 @@ _WHOLE_SENTENCES: tuple[tuple[str, Kind, str], ...] = (
     (rf"(?:my|the) (?P<noun>{words.UNDERTAKINGS}) is (?:called|named) (?P<place>.+)", _E, "*_name"),
     (rf"(?:my|the) (?P<noun>{words.UNDERTAKINGS}) (?:{words.MADE_WITH}) (?P<named>.+)", _E, "*"),
     (rf"(?:my|the) (?P<event>[\w-]+(?: [\w-]+)?) (?:is|starts|opens) {words.FREQUENCY}(?: at [\w:]+)?", _E, "*_time"),
-    (r"my (?P<noun>favou?rite (?!part|exercise)[\w-]+) is (?P<thing>.+)", _P, "*"),
+    (r"my (?P<noun>favou?rite (?!part|exercise)[\w-]+) is (?P<thing>[^,]+)", _P, "*"),
     (rf"(?:my|the) (?:new )?(?P<noun>{words.PERSONS}|{words.JOBS}) is (?P<person>.+)", _E, "*"),
     (rf"(?:my|the(?= deadline| budget)) (?:new )?(?P<noun>{words.OWNED}) is (?:on (?=\d))?(?P<named>.+)", _E, "*"),
     (r"my favou?rite (?P<noun>(?!part|exercise)\w+?)s are (?P<thing>.+)", _P, "likes_*"),

@@ -30,8 +30,7 @@ _INVERTED = re.compile(
     rf"ou?rite) \w+))(?: of all time)?"
 )
 _SUBJECT = re.compile(
-    rf"(?i)(?:I|we)\b|(?:my|our) (?:{vocabulary.RELATIONS}|{vocabulary.PETS})(?: (?-i:[A-Z])\w+)?\b|"
-    rf"(?-i:[A-Z])\w+"
+    rf"(?i)(?:I|we)\b|(?:my|our) (?:{vocabulary.RELATIONS}|{vocabulary.PETS})(?: (?-i:[A-Z])\w+)?\b|(?-i:[A-Z])\w+"
 )
 _NOW = re.compile(r"(?i)(?<!right )(?<!for )(?<!until )(?<!as of )(?:^|,? )now(?! on\b)(?=$| )")
 _SELF = re.compile(
@@ -48,23 +47,16 @@ _RELATED = re.compile(
 _NAMED = re.compile(r"(?P<name>[^\W\d_a-z][\w'-]{1,30}(?: [^\W\d_a-z][\w'-]{1,30})?),? (?P<others>.+)")
 _OTHERS = re.compile(
     r"(is not|isn't|is|has|doesn't|does not|(live|work|speak|eat|like|love|enjoy|hate|prefer|drink|play|drive|own|run|"
-    r"handle|lead|"
-    r"teach(?=es)|wear|collect|smoke|start)e?s|moved|was born|grew up|got|had|started|joined|adopted|graduated|bought|"
-    r"won|can't|cannot) (?P<others>.+)"
+    r"handle|lead|teach(?=es)|wear|collect|smoke|start)e?s|moved|was born|grew up|got|had|started|joined|adopted|"
+    r"graduated|bought|won|can't|cannot) (?P<others>.+)"
 )
 _SEVERAL = re.compile(
     rf"(?i)(?:my|our) (?P<relation>{vocabulary.SEVERAL_RELATIVES}) (?P<predicate>(?:are|live|work|have|speak|love|"
-    rf"like|hate|"
-    rf"moved|got) .+)"
+    rf"like|hate|moved|got) .+)"
 )
-_FIRST_PERSON = {
-    "is": "am",
-    "is not": "am not",
-    "isn't": "am not",
-    "has": "have",
-    "doesn't": "don't",
-    "does not": "don't",
-}
+_FIRST_PERSON = {"is": "am", "is not": "am not", "isn't": "am not", "has": "have"} | dict.fromkeys(
+    ("doesn't", "does not"), "don't"
+)
 _CONNECTING = word_set("de la le of the upon am der den del du da do dos y von zu")
 _PLAIN_WORD = re.compile(r"[\w'&.+/#:€$£-]+(?:,\d+)*,?$")
 _LONGEST_NAME, _LONGEST_THING = 6, 9

@@ -20,17 +20,12 @@ def _alternatives(name: str) -> str:
 
 LANGUAGES = _alternatives("languages")
 RELATIONS, SEVERAL_RELATIVES = _alternatives("relations"), _alternatives("several_relatives")
-PETS = _alternatives("pets")
-PERSONS = _alternatives("persons")
-OWNED = _alternatives("owned")
-BUSINESSES = _alternatives("businesses")
+PETS, PERSONS, OWNED, BUSINESSES = map(_alternatives, ("pets", "persons", "owned", "businesses"))
 UNDERTAKINGS, MADE_WITH = _alternatives("undertakings"), _alternatives("made_with")
 ACTIVITIES, NO_SORT_OF_PERSON = _alternatives("activities"), _alternatives("no_sort_of_person")
 DIETS, CONDITIONS, STATES = (_alternatives(name) for name in ("diets", "conditions", "states"))
-INSTRUCTION = _alternatives("instruction")
-HABITS = _alternatives("habits")
-LONG_DONE = _alternatives("long_done")
-HAPPENED = _alternatives("happened")
+INSTRUCTION, HABITS = _alternatives("instruction"), _alternatives("habits")
+LONG_DONE, HAPPENED = _alternatives("long_done"), _alternatives("happened")
 LEADS, TAILS = _alternatives("leads"), _alternatives("tails")
 CHANGES_MEANING, NARROWS = _alternatives("changes_meaning"), _alternatives("narrows")
 LIKE, DISLIKE, SHARED_VERB, FREQUENCY, MONTHS = (
@@ -49,15 +44,12 @@ GERUNDS = {
     for verb in (*INSTRUCTION.split("|"), *OFTEN_DONE.split("|"), "like")
     for form in (f"{verb}ing", f"{verb[:-1]}ing", f"{verb}{verb[-1]}ing")
 } | {"being": "am"}
-COUNTRIES = word_set(_LISTS["countries"])
-POINTING = word_set(_LISTS["pointing"])
-OF_THE_TALK = word_set(_LISTS["of_the_talk"])
-NO_ALLERGEN = word_set(_LISTS["no_allergen"])
+COUNTRIES, POINTING, OF_THE_TALK, NO_ALLERGEN = (
+    word_set(_LISTS[name]) for name in ("countries", "pointing", "of_the_talk", "no_allergen")
+)
 NO_NAME = word_set(_LISTS["no_name"]) | frozenset(LANGUAGES.lower().split("|"))
-NO_EVENT = word_set(_LISTS["no_event"])
-NO_EVENT_EDGES = word_set(_LISTS["no_event_edges"])
-NO_ACTIVITY = word_set(_LISTS["no_activity"])
-VAGUE_VERBS = word_set(_LISTS["vague_verbs"])
+NO_EVENT, NO_EVENT_EDGES = word_set(_LISTS["no_event"]), word_set(_LISTS["no_event_edges"])
+NO_ACTIVITY, VAGUE_VERBS = word_set(_LISTS["no_activity"]), word_set(_LISTS["vague_verbs"])
 
 _SLOTS = {
     "seat": r"(?:the |an? )?(?:window|aisle)(?: seats?)?",

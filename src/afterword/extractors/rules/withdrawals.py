@@ -60,8 +60,10 @@ def find_withdrawal(clause: str) -> WithdrawnClaim | None:
         return WithdrawnClaim(SpeechAct.ERASE, claim, topic=topic if topic != claim else None)
     if match := _DENIED.fullmatch(clause):
         return WithdrawnClaim(SpeechAct.RETRACT, match["claim"], Cue.CORRECTION)
-    ended = _ended_claim(clause)
-    return WithdrawnClaim(SpeechAct.RETRACT, ended, Cue.CHANGE) if ended else None
+    if ended := _ended_claim(clause):
+        return WithdrawnClaim(SpeechAct.RETRACT, ended, Cue.CHANGE)
+    denied = _denied_claim(clause)
+    return WithdrawnClaim(SpeechAct.RETRACT, denied) if denied else None
 
 
 def _ended_claim(clause: str) -> str | None:
@@ -73,6 +75,11 @@ def _ended_claim(clause: str) -> str | None:
             return f"I work at {match['firm']}"
         verb = f"work {match['job']}" if match["job"] else GERUNDS.get(match["gerund"].lower(), "")
         return f"{match['head']} {verb}{match['others'] or ''}"
+    return None
+
+
+def _denied_claim(clause: str) -> str | None:
+    """Return what a clause denies without saying that it was once so: "I'm not vegan" denies "I'm vegan"."""
     match = _NOT_SO.fullmatch(clause.replace(" isn't ", " is not "))
     if match and match["head"]:
         return f"{match['head']}{match['be'] or ''} {match['claim']}"
