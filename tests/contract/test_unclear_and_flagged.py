@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from autogen_core import CancellationToken
 
 from afterword.agents.memory import FactMemory
-from afterword.agents.tools import memory_tools
+from afterword.agents.tools import RecallTool, memory_tools
 from afterword.facts.assertions import Assertion, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Status
 from afterword.store import ledger
@@ -46,7 +46,7 @@ async def test_a_search_and_the_tool_of_an_agent_tell_the_doubt_too(store: Store
     assert {fact.statement: fact.status for fact in found.facts}[NUTS.statement] is Status.PENDING
     assert CHESS.statement not in {fact.statement for fact in found.facts}
     memory = FactMemory(user="lena", store=store, embedder=None, clock=lambda: NOW)
-    tool = next(each for each in memory_tools(memory) if each.name == "recall")
+    tool = next(each for each in memory_tools(memory) if isinstance(each, RecallTool))
     answer = await tool.run_json({"query": "Tomek nuts"}, CancellationToken())
     assert "It is not clear whose: Tomek is allergic to nuts." in str(answer)
 

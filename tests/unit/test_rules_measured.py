@@ -6,7 +6,7 @@ measured. The part `spoken` (120 sentences, 30 pairs) was written before the gra
 change, who knew the rules and had read turns of LoCoMo; that grammar was written with it at hand.
 
 `fresh_sentences.jsonl` and `fresh_pairs.jsonl` are by somebody who had not seen the rules: 300 sentences in seven
-languages and 200 pairs. `right` lists the statements that were judged right by reading what the rules keep of a sentence.
+languages and 200 pairs. `right` lists the statements that were judged right by reading what the rules keep.
 """
 
 from __future__ import annotations
