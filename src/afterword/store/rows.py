@@ -177,7 +177,7 @@ def fact_values(history: FactHistory, scope_id: int) -> Values:
         "may_be": list(history.may_be),
         "exceptions": list(history.exceptions),
         "rewordings": [
-            {"start": _iso(each.start), "end": _iso(each.end), "statement": each.statement}
+            {"start": _iso(each.start), "end": _iso(each.end), "statement": each.statement, "ended_by": each.ended_by}
             for each in history.rewordings
         ],
     }
@@ -225,6 +225,7 @@ def rewordings_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Rewording, ...]:
             datetime.fromisoformat(each["start"]),
             datetime.fromisoformat(each["end"]) if each["end"] else None,
             each["statement"],
+            each.get("ended_by"),
         )
         for each in stored
     )

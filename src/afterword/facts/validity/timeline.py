@@ -213,7 +213,8 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
                 continue
             if relation is Relation.CORRECTS:
                 taken = (min(taken[0], intervals[assertion.id][0]), taken[1])
-            omissions.append(OmittedPart(taken, pairs.position[later], remainder, later))
+            held_before = relation is Relation.CHANGES and taken[0] > intervals[assertion.id][0]
+            omissions.append(OmittedPart(taken, pairs.position[later], remainder, later, held_before))
         validity.omit(assertion, omissions)
     return validity
 

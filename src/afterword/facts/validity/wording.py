@@ -27,11 +27,16 @@ _NEGATIONS = word_set(
 
 @dataclass(frozen=True, slots=True)
 class Rewording:
-    """A period in which a fact is told in other words than those of its leading assertion. `end` None: it is open."""
+    """A period in which a fact is told in other words than those of its leading assertion. `end` None: it is open.
+
+    `ended_by` is the assertion that ended the part which is left out. It is None where the part was wrong, so that
+    nobody is told it, and where no part is left out.
+    """
 
     start: datetime
     end: datetime | None
     statement: str
+    ended_by: str | None = None
 
     def covers(self, at: datetime) -> bool:
         """Whether the period contains an instant."""
@@ -42,13 +47,15 @@ class Rewording:
 class OmittedPart:
     """An interval in which a part of an earlier sentence does not apply, and the `remainder` that does.
 
-    `later_id` is the statement that ended the part, `order` its place in the order of saying.
+    `later_id` is the statement that ended the part, `order` its place in the order of saying. `held_before` says
+    whether the part was so until then.
     """
 
     interval: Interval
     order: int
     remainder: str
     later_id: str
+    held_before: bool = True
 
     def covers(self, at: datetime) -> bool:
         """Whether the part does not apply at an instant."""
@@ -121,7 +128,9 @@ def split_at_omissions(earlier: Assertion, omissions: Sequence[OmittedPart]) -> 
     for start, end in zip(bounds, [*bounds[1:], None], strict=False):
         active = [each for each in omissions if each.covers(start)]
         if active:
-            rewordings.append(Rewording(start, end, combined_remainder(earlier, active) or ""))
+            last = max(active, key=lambda each: each.order)
+            ended_by = last.later_id if all(each.held_before for each in active) else None
+            rewordings.append(Rewording(start, end, combined_remainder(earlier, active) or "", ended_by))
     return rewordings
 
 
@@ -145,14 +154,16 @@ def fact_rewordings(
     rewordings: list[Rewording] = []
     for start, end in zip(ordered, [*ordered[1:], None], strict=False):
         holding = [id_ for id_, periods in spans.items() if any(_spans(period, start) for period in periods)]
-        texts = {id_: text for id_ in holding if (text := _text_at(own.get(id_, ()), start))}
-        whole = [statements[id_] for id_ in holding if id_ not in texts]
-        parts = [(statements[id_], text) for id_, text in texts.items()]
+        reworded = {id_: each for id_ in holding if (each := _rewording_at(own.get(id_, ()), start))}
+        whole = [statements[id_] for id_ in holding if id_ not in reworded]
+        parts = [(statements[id_], each.statement) for id_, each in reworded.items()]
         if parts and all(lacks_ended_part(statement, *part) for statement in whole for part in parts):
-            words = texts.get(lead_id) or parts[-1][1]
-            if rewordings and (rewordings[-1].end, rewordings[-1].statement) == (start, words):
-                start = rewordings.pop().start  # the same words go on
-            rewordings.append(Rewording(start, end, words))
+            told = reworded.get(lead_id) or next(reversed(reworded.values()))
+            ended_by = told.ended_by if all(each.ended_by for each in reworded.values()) else None
+            if rewordings and (rewordings[-1].end, rewordings[-1].statement) == (start, told.statement):
+                former = rewordings.pop()  # the same words go on
+                start, ended_by = former.start, former.ended_by and ended_by
+            rewordings.append(Rewording(start, end, told.statement, ended_by))
     return tuple(rewordings)
 
 
@@ -200,8 +211,8 @@ def _places(words: Sequence[str], said: Sequence[str]) -> set[int] | None:
     return places
 
 
-def _text_at(rewordings: Sequence[Rewording], at: datetime) -> str | None:
-    return next((each.statement for each in rewordings if each.covers(at)), None)
+def _rewording_at(rewordings: Sequence[Rewording], at: datetime) -> Rewording | None:
+    return next((each for each in rewordings if each.covers(at)), None)
 
 
 def _spans(interval: Interval, at: datetime) -> bool:

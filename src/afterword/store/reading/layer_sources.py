@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -19,6 +19,7 @@ from afterword.facts.findings import AgentFinding, FindingStatus
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn, TurnPlace
 from afterword.facts.validity.timeline import FactHistory
+from afterword.facts.validity.wording import Rewording, reworded_value
 from afterword.facts.words import terms
 from afterword.privacy.policy import Privacy
 from afterword.recall.block import FormerFact
@@ -86,10 +87,11 @@ class ServedFacts:
 class LayerSource:
     """The sources of the layers at an instant.
 
-    `former` is what held before, the newest first; `former_index` finds these facts. `said` are the turns
-    that can be searched, and `hidden` says which of them are not told. `served` are the facts that hold, in the order
-    of saying, given by their places. `findings` are what agents found, expired or not, the newest first, each with the
-    words that find it.
+    `former` is what held before, the newest first; `former_index` finds these facts. `former_parts` are the sentences
+    of facts that hold, as they were until a part of them ended, the newest first. `said` are the turns that can be
+    searched, and `hidden` says which of them are not told. `served` are the facts that hold, in the order of saying,
+    given by their places. `findings` are what agents found, expired or not, the newest first, each with the words that
+    find it.
     """
 
     former: tuple[FormerFact, ...]
@@ -99,6 +101,18 @@ class LayerSource:
     former_by_id: Mapping[str, FormerFact]
     former_index: SearchIndex
     findings: tuple[tuple[AgentFinding, Words], ...] = ()
+    former_parts: tuple[FormerFact, ...] = ()
+
+    @cached_property
+    def told_as_former(self) -> tuple[FormerFact, ...]:
+        """Return what held before and the sentences of which a part has ended, the newest first."""
+        entries = (*self.former, *self.former_parts)
+        return tuple(sorted(entries, key=lambda entry: entry.order, reverse=True)) if self.former_parts else entries
+
+    def parts_for(self, query: str) -> list[FormerFact]:
+        """Return the sentences of which a part has ended that share words with a query."""
+        wanted = question_terms(query) if self.former_parts else set[str]()
+        return [entry for entry in self.former_parts if not wanted.isdisjoint(_words(entry.fact))]
 
     @cached_property
     def flagged(self) -> tuple[StoredFact, ...]:
@@ -237,6 +251,7 @@ class _Ended:
         self.gone_values, self.superseded_values = set(reading.unlinked), set(reading.ends.values())
         self.gone_places, self.superseded_places = set(view.snapshot.unlinked), set[TurnPlace]()
         self.former: list[Fact] = []
+        self.parts: list[Fact] = []
 
     def add(self, stored: StoredFact) -> None:
         """Add a fact that has ended."""
@@ -262,10 +277,33 @@ class _Ended:
         rewording = history.rewording_at(self._view.since)
         if rewording is None:
             return
+        said, left = frozenset(terms(history.lead.statement)), frozenset(terms(rewording.statement))
         was_never_so = all(rewording.start <= span.start for span in history.spans)
         (self.gone_places if was_never_so else self.superseded_places).update(stored.sources)
-        words = frozenset(terms(history.lead.statement)) - frozenset(terms(rewording.statement))
-        (self.gone_values if was_never_so else self.superseded_values).add(words)
+        (self.gone_values if was_never_so else self.superseded_values).add(said - left)
+        if rewording.ended_by and not was_never_so and not stored.is_instruction:
+            self.parts.append(self._former_part(stored, history, rewording))
+
+    def _former_part(self, stored: StoredFact, history: FactHistory, rewording: Rewording) -> Fact:
+        """Return a fact as it was told until a part of it ended."""
+        fact = self._view.fact(stored)
+        began = max(span.start for span in history.spans if span.start < rewording.start)
+        words = history.lead.statement
+        for each in history.rewordings:
+            if each.end is not None and began < each.end <= rewording.start:
+                is_next = each.end == rewording.start
+                began, words = (each.start, each.statement) if is_next else (each.end, words)
+        part = replace(
+            fact,
+            value=reworded_value(history.lead.value, words),
+            statement=words,
+            status=Status.SUPERSEDED,
+            valid_from=began,
+            valid_to=rewording.start,
+            retired_by=rewording.ended_by,
+            exceptions=(),
+        )
+        return self._view.names.told(part) if self._view.has_renamings else part
 
 
 def _source(view: View, reading: _Reading) -> LayerSource:
@@ -279,12 +317,10 @@ def _source(view: View, reading: _Reading) -> LayerSource:
     has_hidden_values = ended.gone_values or ended.superseded_values
     held = {stored.value_words for stored in served.facts} if has_hidden_values else frozenset[Words]()
     gone, superseded = NamedValues(ended.gone_values, held), NamedValues(ended.superseded_values, held)
-    former = [
-        fact
-        for fact in ended.former
-        if not gone or not gone.are_named_in(frozenset(terms(f"{fact.statement} {fact.value}")))
-    ]
-    entries = _with_successors(view, former, served)
+    entries, parts = (
+        _with_successors(view, [fact for fact in facts if not gone.are_named_in(_words(fact))], served)
+        for facts in (ended.former, ended.parts)
+    )
     is_former = numpy.zeros(view.snapshot.table.size, dtype=bool)
     places = (view.snapshot.table.place(entry.fact.id) for entry in entries)
     is_former[[place for place in places if place is not None]] = True
@@ -293,10 +329,15 @@ def _source(view: View, reading: _Reading) -> LayerSource:
         said=reading.turns.index,
         hidden=Hidden(gone, superseded, frozenset(ended.gone_places), frozenset(ended.superseded_places)),
         served=served,
+        former_parts=parts,
         former_by_id={entry.fact.id: entry for entry in entries},
         former_index=SearchIndex(view.snapshot.table, is_former),
         findings=reading.findings,
     )
+
+
+def _words(fact: Fact) -> Words:
+    return frozenset(terms(f"{fact.statement} {fact.value}"))
 
 
 def _is_replaced_plan(history: FactHistory, corrected: frozenset[str]) -> bool:

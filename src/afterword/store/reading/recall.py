@@ -116,8 +116,8 @@ async def recall(
     if kinds is None:
         sources = replace(
             sources,
-            former=source.former,
-            former_ranked=_former_ranked(source, query, most=MOST_RANKED),
+            former=source.told_as_former,
+            former_ranked=[*_former_ranked(source, query, most=MOST_RANKED), *source.parts_for(query)],
             said=_said(source, query, at, is_about_the_past=is_past, related=related_words(query, embedder)),
             findings=[finding for finding, _ in source.findings_for(query, at=at, is_about_the_past=is_past)],
         )
