@@ -229,7 +229,7 @@ class RecallTool(MemoryTool[RecallArguments]):
         marks = [
             str(fact.kind),
             f"since {fact.valid_from:%Y-%m-%d}" if fact.valid_from else f"said {fact.said_at:%Y-%m-%d}",
-            f"until {fact.valid_to:%Y-%m-%d}" if fact.valid_to else "",
+            f"until {fact.ends_at:%Y-%m-%d}" if fact.ends_at else "",
             str(fact.status),
         ]
         shown_marks = ", ".join(mark for mark in marks if mark and mark != "current")

@@ -133,7 +133,7 @@ def fact_table(facts: Sequence[Fact], *, title: str) -> ResponsiveTable:
             status_text(fact),
             fact.statement,
             day(fact.valid_from),
-            day(fact.valid_to),
+            day(fact.ends_at),
             fact.support,
             ", ".join(fact.tags),
         )

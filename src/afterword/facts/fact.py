@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any
 
 from afterword.facts.assertions import OWNER, Evidence, Kind
@@ -46,7 +47,8 @@ class Fact:
     only if it is flagged. `former` is the value that it replaced, where a block has room to show it. `is_flagged` marks
     what an agent must never miss: health, allergies, safety and standing instructions. `tags` are those that the
     application gave any of its assertions. `exceptions` are the facts that set a case of it apart: it is told together
-    with them. `former_name` is what it says that its subject was called before.
+    with them. `former_name` is what it says that its subject was called before. `later_periods` are those in which it
+    holds again after other days interrupt it.
     """
 
     id: str
@@ -76,6 +78,20 @@ class Fact:
     tags: tuple[str, ...] = ()
     exceptions: tuple[Fact, ...] = ()
     former_name: str | None = None
+    later_periods: tuple[tuple[datetime, datetime | None], ...] = ()
+
+    @property
+    def ends_at(self) -> datetime | None:
+        """When it ends at last, also where other days interrupt it; None if no end is known."""
+        return self.later_periods[-1][1] if self.later_periods else self.valid_to
+
+    @property
+    def interruptions(self) -> tuple[tuple[datetime, datetime], ...]:
+        """The times between its periods, in which something else holds, from its end on."""
+        periods = ((self.valid_from, self.valid_to), *self.later_periods)
+        return tuple(
+            (end, start) for (_, end), (start, _) in pairwise(periods) if end is not None and start is not None
+        )
 
     @property
     def is_served(self) -> bool:

@@ -11,7 +11,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from afterword.facts.assertions import Kind, digest
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
@@ -45,6 +45,7 @@ LONGEST_SUCCESSOR = 60
 MAX_PASSED_OVER = 8
 """After this many entries in a row that do not fit the budget, the remaining ones are not tried."""
 HEADINGS = {Kind.PREFERENCE: "Preferences:", Kind.DECISION: "Decisions:", Kind.ENTITY: "Facts:"}
+_INSTANT = timedelta(seconds=1)
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _HARMLESS = re.compile("[ -;=-~]*")
@@ -300,12 +301,18 @@ def _limit_and_outcome(fact: Fact, statement: str) -> Sequence[str]:
 
 
 def _validity(fact: Fact) -> str:
-    start, end = fact.valid_from, fact.valid_to
+    start, end = fact.valid_from, fact.ends_at
     if fact.dated and start and end and _day(start) == _day(end):
         return f"on {_day(start)}"
     begin = _begin_word(fact, start) if start else ""
-    parts = [f"{begin} {_day(start)}" if begin and start else "", f"until {_day(end)}" if end else ""]
-    return " ".join(filter(None, parts))
+    # What goes on after an exception begins in the last second of it.
+    parts = [f"{begin} {_day(start + _INSTANT)}" if begin and start else "", f"until {_day(end)}" if end else ""]
+    return ", ".join(filter(None, (" ".join(filter(None, parts)), *map(_interruption, fact.interruptions))))
+
+
+def _interruption(days: tuple[datetime, datetime]) -> str:
+    first, last = _day(days[0]), _day(days[1] - _INSTANT)
+    return f"not {first}" if first >= last else f"not {first} to {last}"
 
 
 def _begin_word(fact: Fact, start: datetime) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from afterword.facts.assertions import Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
-from afterword.facts.fact import ENDED_STATUSES, Fact, Status
+from afterword.facts.fact import ENDED_STATUSES, SERVED, Fact, Status
 from afterword.facts.safety import assertion_flag, is_flagged
 from afterword.facts.subjects import renamed_labels
 from afterword.facts.validity.judged_pairs import JudgedPairs
@@ -324,10 +324,18 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         outcome=lead.outcome,
         former_name=lead.former_name if renamed_labels(lead) else None,
         dated=_is_dated(lead, span),
+        later_periods=_later_periods(history, span) if status in SERVED else (),
         last_said_at=members[-1].said_at,
         is_flagged=history.is_flagged,
         tags=tuple(dict.fromkeys(tag for assertion in members for tag in assertion.tags)),
     )
+
+
+def _later_periods(history: FactHistory, span: ValidityPeriod | None) -> tuple[Interval, ...]:
+    """Return the periods after the one that decides the status, if that has an end."""
+    if span is None or span.end is None:
+        return ()
+    return tuple((later.start, later.end) for later in history.spans if later.start >= span.end)
 
 
 def _open_status(history: FactHistory, rivals: tuple[str, ...]) -> Status:

@@ -63,7 +63,7 @@ def facts_as_markdown(scope: Scope, facts: Sequence[Fact]) -> str:
 
 
 def _fact_lines(fact: Fact) -> Iterable[str]:
-    until = f" until {fact.valid_to:%Y-%m-%d}" if fact.valid_to else ""
+    until = f" until {fact.ends_at:%Y-%m-%d}" if fact.ends_at else ""
     since = f"since {fact.valid_from:%Y-%m-%d}" if fact.valid_from else "no date"
     yield ""
     yield f"- **{fact.statement}** ({fact.kind}, {fact.status}, {since}{until}; said {fact.said_at:%Y-%m-%d})"
