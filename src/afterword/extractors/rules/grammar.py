@@ -279,12 +279,8 @@ def _attribute(groups: dict[str, str], template: str, value: str, head: str) -> 
         return f"{attribute_of_phrase(value)}_date"
     if template == "home" and value.casefold() in words.COUNTRIES:
         return "country"
-    noun = (
-        groups.get("noun", attribute_of_phrase(head))
-        .lower()
-        .replace("favourite", "favorite")
-        .replace("colour", "color")
-    )
+    noun = groups.get("noun", attribute_of_phrase(head)).lower()
+    noun = noun.replace("favourite", "favorite").replace("colour", "color")
     return template.replace("*", noun.replace(" ", "_"))
 
 
@@ -307,10 +303,8 @@ def _read_decision(predicate: str) -> list[ClauseClaim]:
     occasion = limited["occasion"] if limited else None
     value = f"against {chosen}" if match["against"] else chosen
     statement = f"{{who}} decided {match['against'] or ('to ' if match['act'] else 'on ')}{decided}"
-    return [
-        *_dropped(replaced),
-        ClauseClaim(_D, attribute_of_phrase(occasion or chosen), value, statement, limited_to=occasion),
-    ]
+    decision = ClauseClaim(_D, attribute_of_phrase(occasion or chosen), value, statement, limited_to=occasion)
+    return [*_dropped(replaced), decision]
 
 
 def _dropped(tool: str | None, verb: str = "no longer uses") -> list[ClauseClaim]:
