@@ -37,12 +37,21 @@ GUARDS = [
     ("store.forgetting.served_copies:sweep_session:empty", "contract/test_forgotten_copies.py"),
     ("store.forgetting.served_copies:sweep_blocks_in_other_scopes:none", "contract/test_forgotten_copies.py"),
     ("store.forgetting.row_blanking:SessionRows.blank_turns:none", "contract/test_forgotten_copies.py"),
+    ("store.forgetting.row_blanking:_ids_of_unchanged:empty", "contract/test_forgetting.py"),
     ("store.access.keys:ApiKey.opens:true", "adversarial/test_service_attacks.py"),
+    ("store.access.keys:opens_scope:false", "adversarial/test_moved_memories.py"),
+    ("server.pages.visit:requester_of:none", "adversarial/test_service_attacks.py"),
+    ("server.background:_WorkThread.answers:true", "integration/test_work_threads.py"),
+    ("server.access:TemporaryFile:named_file", "integration/test_temporary_files.py"),
+    ("cli.transfer_commands:TemporaryFile:named_file", "integration/test_temporary_files.py"),
+    ("pipeline.sources.other_libraries:_check_single_owner:none", "integration/test_transfer_cli.py"),
+    ("extractors.readers.limits:_opened_below:second", "unit/test_session_folders.py"),
+    ("pipeline.background.leases:_kinds_of:argument", "contract/test_jobs.py"),
 ]
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("guard", "theme"), GUARDS, ids=[guard.split(":")[1] for guard, _ in GUARDS])
+@pytest.mark.parametrize(("guard", "theme"), GUARDS, ids=[guard.rpartition(":")[0] for guard, _ in GUARDS])
 def test_without_a_guard_a_test_of_its_theme_fails(guard: str, theme: str) -> None:
     command = [sys.executable, "-m", "pytest", "-p", "weakening", "-n", "0", "-x", "-q", "-p", "no:cacheprovider"]
     environment = os.environ | {

@@ -16,6 +16,7 @@ from afterword.privacy.redaction import Masking
 from fresh_record_cases import fresh_record_cases
 from fresh_secret_cases import fresh_secret_cases, later_secret_cases
 from off_record_cases import record_cases
+from plain_secret_cases import plain_harmless_cases, plain_secret_cases
 from record_wording_cases import record_wording_cases
 from secret_cases import SecretCase, harmless_cases, held_out_cases, secret_cases
 
@@ -40,7 +41,8 @@ def secret_rows() -> list[Row]:
     """Return the missed secrets by category."""
     return _rows(
         (case.category, is_missed(case))
-        for case in [*secret_cases(), *held_out_cases(), *fresh_secret_cases(), *later_secret_cases()]
+        for cases in (secret_cases, held_out_cases, fresh_secret_cases, later_secret_cases, plain_secret_cases)
+        for case in cases()
     )
 
 
@@ -51,7 +53,8 @@ def language_rows() -> list[Row]:
 
 def harmless_rows() -> list[Row]:
     """Return the harmless texts that were changed, by category."""
-    return _rows((case.category, Masking().mask_turn(case.text, "user") != case.text) for case in harmless_cases())
+    cases = (*harmless_cases(), *plain_harmless_cases())
+    return _rows((case.category, Masking().mask_turn(case.text, "user") != case.text) for case in cases)
 
 
 def record_rows() -> list[Row]:

@@ -1,7 +1,8 @@
 """A pytest plugin that takes one guard out: `python -m pytest -p weakening`, with AFTERWORD_TEST_WEAKENED set.
 
 The variable is `MODULE:FUNCTION:RESULT`, for example `afterword.facts.removals:_is_named_to_end:true`. Wherever the
-function was imported, one that only returns the result takes its place. `argument` returns the first argument.
+function was imported, one that only returns the result takes its place. `argument` returns the first argument, `second`
+the second one, and `named_file` a temporary file with a name.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import pytest
@@ -21,6 +23,8 @@ RESULTS: dict[str, Callable[..., Any]] = {
     "false": lambda *_, **__: False,
     "empty": lambda *_, **__: [],
     "argument": lambda first, *_, **__: first,
+    "second": lambda _, second, *__, **___: second,
+    "named_file": NamedTemporaryFile,
 }
 
 
@@ -44,7 +48,9 @@ def pytest_collection_finish() -> None:
     if owner:
         setattr(holder, name, weak)
         return
-    for other in list(sys.modules.values()):
+    # A function of the standard library keeps its meaning there and in pytest.
+    others = [(name, module) for name, module in sys.modules.items() if not name.startswith("_pytest")]
+    for other in [module for name, module in others if name.partition(".")[0] not in sys.stdlib_module_names]:
         for alias, held in list(vars(other).items()):
             if held is guard:
                 setattr(other, alias, weak)

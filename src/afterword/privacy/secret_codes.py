@@ -6,7 +6,9 @@ from afterword.privacy import secret_numbers as numbers
 from afterword.privacy.secret_cues import (
     CODE_WORD,
     DEVICE,
+    ENTERING,
     IS,
+    KEY_BOX,
     NO_SECRET_CODE,
     ONE_TIME,
     OPENING,
@@ -17,6 +19,12 @@ from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, any
 
 _BEFORE_NUMBER, _AFTER_NUMBER = r"(?<![\w.,/:€$£+-])", r"(?![\w]|[.:,/-]\d|\s?[%€$£°])"
 _DIGITS = rf"{_BEFORE_NUMBER}(?P<value>\d(?:[ -]?\d){{3,7}}+){_AFTER_NUMBER}"
+_THREE = ("three", "drei", "tres", "trois", "tre", "três", "drie", "last 3", "3 digits")
+_THREE_DIGITS = (
+    r"(?:three|3|drei|tres|trois|tre|três|drie) (?:last )?(?:digits|numbers|ziffern|zahlen|cifras|números|dígitos|chiffres|cifre|numeri|cijfers)"
+    r"(?= (?:on (?:the )?back|at the back|auf der rückseite|hinten|detrás|del (?:reverso|dorso)|au dos|sul retro|dietro|no verso|atrás|achterop|op de achterkant)"
+    r"(?: (?:of (?:the|my|it)|der|de la|de|della|do|van de) (?:card|karte|tarjeta|carte|carta|cartão|kaart))? ?(?:is|are|ist|sind|es|son|est|sont|è|sono|é|são|zijn|:))"
+)
 _CODE_VALUE = r"(?P<value>[#*]?\d(?:[\w#*-]| (?=\d)){2,20}+)"
 _NO_SECRET_CODE_BEFORE = "".join(
     f"(?<!{word} )"
@@ -25,14 +33,32 @@ _NO_SECRET_CODE_BEFORE = "".join(
         *("return", "response", "dress", "product", "coupon", "voucher", "colour", "color", "order", "building"),
     )
 )
-_CODE_HINTS = ("code", "codice", "código", "codigo", "pin", "comb", "komb")
+_PIN_OWNERS = (
+    r"(?:sim|bank|card|debit|credit|atm|phone|mobile|tablet|giro|ec|voicemail|mailbox|account|app|visa|mastercard)"
+)
+_CODE_HINTS = (
+    "code",
+    "codice",
+    "código",
+    "codigo",
+    "pin",
+    "comb",
+    "komb",
+    "box",
+    "safe",
+    "schl",
+    "sleutel",
+    "clés",
+    "caja",
+    "caixa",
+)
 
 
 CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "pin",
         Secret.CODE,
-        rf"(?<![\w-])(?:(?:sim|bank|card|debit|phone|giro|ec)[ -]{{1,2}})?pin(?:[ -]?(?:code|number|nummer))?(?P<link>\s{{0,2}}(?:{IS}|to|:|\?)\s{{0,2}}|[\"']\s?:\s?[\"']?|\s)"
+        rf"(?<![\w-])(?:{_PIN_OWNERS}[ -]{{1,2}}|(?:[a-zäöüß]{{2,20}}-){{1,2}})?pin(?:[ -]?(?:code|number|nummer))?(?P<link>\s{{0,2}}(?:{IS}|to|:|\?)\s{{0,2}}|[\"']\s?:\s?[\"']?|\s)"
         r"(?P<value>\d(?:[ -]?\d){3,7}+)(?![\w-]|[.:,/]\d)",
         ("pin",),
         numbers.check_pin,
@@ -55,9 +81,9 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     SentencePattern(
         "number in a sentence about a one-time code",
         Secret.CODE,
-        (rf"(?<![\w-])(?:{ONE_TIME})(?![\w])",),
+        (rf"(?<![\w-])(?:{ONE_TIME}|(?-i:m?TAN|OTP))(?![\w])",),
         _DIGITS,
-        ("otp", "one", "code", "codice", "código", "codigo", "passw"),
+        ("otp", "tan", "one", "code", "codice", "código", "codigo", "passw"),
         numbers.check_sentence_one_time_code,
     ),
     SentencePattern(
@@ -101,7 +127,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         Secret.CODE,
         rf"(?<![\w-])(?:{PLACE}\b[^.!?;\n]{{0,50}}?\b{_NO_SECRET_CODE_BEFORE}code\b"
         rf"|c[óo]d(?:igo|ice)\b(?:\s[\w']{{1,6}}){{0,3}}[\s']{PLACE}|code\b\s(?:de\s(?:la\s|l')?|d')?{PLACE}"
-        rf"|code\b[^.!?;\n]{{0,20}}\b{PLACE}|{CODE_WORD})"
+        rf"|code\b[^.!?;\n]{{0,20}}\b{PLACE}|{CODE_WORD}|{KEY_BOX}(?=\s{IS}|:))"
         rf"(?:\s{{1,2}}{IS}:?|:|\snow)?\s{{1,2}}[\"'“]?{_CODE_VALUE}",
         _CODE_HINTS,
         numbers.check_door_code,
@@ -126,11 +152,24 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (" with ", " mit ", " con ", " avec ", " com ", " met "),
         numbers.check_sentence_code,
     ),
+    SentencePattern(
+        "number to enter with",
+        Secret.CODE,
+        (rf"\b{ENTERING}\b", rf"(?<![\w-]){PLACE}\b"),
+        rf"\b(?:with|mit|con|avec|com|met)\s(?:the\s|dem\s)?(?:code\s|pin\s)?{_CODE_VALUE}(?=\s?[.,;!?)]|\s?$"
+        r"|\s(?:on|at|op|aan|am|an|auf|en|sur|au|à|sul|nel|no|na|in|and|und|y|et|e|then|dann)\b)",
+        (" with ", " mit ", " con ", " avec ", " com ", " met "),
+        numbers.check_sentence_code,
+    ),
     Pattern(
         "number before the door that it opens",
         Secret.CODE,
-        rf"{_BEFORE_NUMBER}{_CODE_VALUE}\s{OPENING}\s[^.!?\n]{{0,40}}?\b{PLACE}\b",
-        ("open", "unlock", "disarm", "deactiv", "öffn", "entsp", "entsch", "abre", "ouvre", "apre", "ontgr"),
+        rf"{_BEFORE_NUMBER}{_CODE_VALUE}\s(?:(?:to|um|para|pour|per|om)\s(?:[^\W\d]{{2,12}}\s){{0,3}}?(?:zu\s|te\s)?)?"
+        rf"{OPENING}\s[^.!?\n]{{0,40}}?\b(?:{PLACE}|{DEVICE})\b",
+        (
+            *("open", "unlock", "disarm", "deactiv", "öffn", "entsp", "entsch", "abr", "ouvr", "apr", "ontgr"),
+            *("desbloq", "déverr", "sblocc"),
+        ),
         numbers.check_sentence_code,
     ),
     Pattern(
@@ -143,8 +182,8 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "security code of a card",
         Secret.CODE,
-        r"(?<![\w-])(?:cvc2?|cvv2?|csc|cid|security code|prüfziffer|kartenprüfnummer)(?:\s(?:on|at|auf|en|sur|sul|op|no)\s[^.!?\n\d]{1,25}?)?(?:\s(?:is|code|number|ist|es|est|è|é))?\W{1,3}(?P<value>\d{3,4})(?![\w-]|[.:,/]\d)",
-        ("cvc", "cvv", "csc", "cid", "security code", "prüf"),
+        rf"(?<![\w-])(?:cvc2?|cvv2?|csc|cid|security code|prüfziffer|kartenprüfnummer|{_THREE_DIGITS})(?:\s(?:on|at|auf|en|sur|sul|op|no)\s[^.!?\n\d]{{1,25}}?)?(?:\s(?:is|are|code|number|ist|sind|es|son|est|sont|è|sono|é|são|zijn))?\W{{1,3}}(?P<value>\d{{3,4}})(?![\w-]|[.:,/]\d)",
+        ("cvc", "cvv", "csc", "cid", "security code", "prüf", *_THREE),
         any_value,
     ),
 )

@@ -12,17 +12,17 @@ def _any_of(words_by_language: Mapping[str, str]) -> str:
     return f"(?:{'|'.join(dict.fromkeys(words_by_language.values()))})"
 
 
-_NETWORK = r"(?:wi-?fi|wlan|wpa2?|network|netzwerk|hotspot|router|internet|red|réseau|rete|rede|box|netwerk)"
+NETWORK = r"(?:wi-?fi|wlan|wpa2?|network|netzwerk|hotspot|router|internet|red|réseau|rete|rede|box|netwerk)"
 
 PASSWORD = _any_of(
     {
-        "en": rf"pass[ -]?(?:word|code|phrase)|passwd|pwd|pw|{_NETWORK}[ -]?(?:key|code|pass)|(?:secret|code) ?word|master[ -]?key",
-        "de": rf"(?:[a-zäöü]{{1,20}}-?)?(?:passwort|kennwort|passphrase)|(?:codewort|geheimwort|losungswort)|{_NETWORK}[ -]?(?:schlüssel|schluessel)",
-        "es": rf"contrase[ñn]a|clave (?:de acceso|(?:de(?: la|l)? )?{_NETWORK})|palabra clave",
-        "fr": rf"mots? de passe|mdp|cl(?:é|ef|e) (?:du |de la |de |d')?{_NETWORK}|code (?:du |de la |de )?wi-?fi",
-        "it": rf"parola (?:d'ordine|chiave)|chiave (?:del |della |di |d')?(?:{_NETWORK}|accesso)",
-        "pt": rf"senha|palavra[- ](?:passe|chave)|chave (?:do |da |de )?(?:{_NETWORK}|acesso)",
-        "nl": rf"(?:[a-z]{{1,20}}-?)?wachtwoord|{_NETWORK}[ -]?sleutel|toegangscode",
+        "en": rf"pass[ -]?(?:word|code|phrase)|passwd|pwd|pw|{NETWORK}[ -]?(?:key|code|pass)|(?:secret|code) ?word|master[ -]?key",
+        "de": rf"(?:[a-zäöü]{{1,20}}-?)?(?:passwort|kennwort|passphrase)|(?:codewort|geheimwort|losungswort)|{NETWORK}[ -]?(?:schlüssel|schluessel)",
+        "es": rf"contrase[ñn]a|clave (?:de acceso|(?:de(?: la|l)? )?{NETWORK})|palabra clave",
+        "fr": rf"mots? de passe|mdp|cl(?:é|ef|e) (?:du |de la |de |d')?{NETWORK}|code (?:du |de la |de )?wi-?fi",
+        "it": rf"parola (?:d'ordine|chiave)|chiave (?:del |della |di |d')?(?:{NETWORK}|accesso)",
+        "pt": rf"senha|palavra[- ](?:passe|chave)|chave (?:do |da |de )?(?:{NETWORK}|acesso)",
+        "nl": rf"(?:[a-z]{{1,20}}-?)?wachtwoord|{NETWORK}[ -]?sleutel|toegangscode",
     }
 )
 """Words that mean a password and little else."""
@@ -147,9 +147,9 @@ NO_SECRET_KEY = r"public key|primary key|foreign key|cache key|sort key|partitio
 PIN = _any_of(
     {
         "en": r"pin(?:[ -]?(?:code|number))?|passcode|(?:unlock|screen|bank|card|phone) code",
-        "de": r"pin(?:[ -]?(?:code|nummer))?|geheimzahl|geheimnummer|entsperrcode|puk",
+        "de": r"(?:[a-zäöüß]{2,20}-){0,2}pin(?:[ -]?(?:code|nummer))?|geheimzahl|geheimnummer|entsperrcode|puk",
         "es": r"pin|c[óo]digo (?:pin|secreto|de desbloqueo)|n[úu]mero secreto",
-        "fr": r"(?:code )?pin|code (?:secret|confidentiel|de (?:ma|la|sa) carte|de déverrouillage)",
+        "fr": r"(?:code )?pin|code (?:secret|confidentiel|de (?:(?:ma|la|sa) )?carte|de déverrouillage)",
         "it": r"(?:codice )?pin|codice (?:segreto|di sblocco)",
         "pt": r"(?:código )?pin|código (?:secreto|de desbloqueio)",
         "nl": r"pin(?:[ -]?code)?|ontgrendelcode|geheime code",
@@ -170,13 +170,13 @@ ONE_TIME = _any_of(
 
 PLACE = _any_of(
     {
-        "en": r"(?:front |back |side )?door|alarm|gate|garage|entry|entrance|lock ?box|key ?box|key ?safe|safe|vault|keypad|building|intercom|padlock|locker|suitcase|elevator|stairwell|lobby",
-        "de": r"(?:haus|wohnungs|garagen|hinter|ein[gn]angs)?tür|alarm(?:anlage)?|tor|garage|schlüssel(?:box|safe|kasten)|tresor|briefkasten|safe|zahlenschloss|fahrradschloss|(?:hinter|haupt|neben|seiten|vorder|personal|liefer(?:anten)?)?eingang|haus|spind|koffer|schloss",
-        "es": r"puerta|alarma|portal|garaje|caja fuerte|entrada|edificio|candado|portón|maleta",
-        "fr": r"porte|alarme|portail|immeuble|coffre(?:-fort)?|garage|entrée|digicode|cadenas|interphone|boîte à clés",
-        "it": r"porta|allarme|cancello|portone|cassaforte|garage|ingresso|palazzo|lucchetto|citofono",
-        "pt": r"porta|alarme|portão|cofre|garagem|entrada|prédio|cadeado|portaria",
-        "nl": r"(?:voor|achter|garage)?deur|alarm|poort|kluis|garage|sleutelkast|sleutelkluis|ingang|gebouw|hangslot|fietsslot",
+        "en": r"(?:front |back |side )?door|alarm|gate|garage|entry|entrance|lock ?box|key ?box|key ?safe|safe|vault|keypad|building|intercom|padlock|locker|suitcase|elevator|stairwell|lobby|panel",
+        "de": r"(?:haus|wohnungs|garagen|hinter|ein[gn]angs)?tür|alarm(?:anlage)?|tor|garage|schlüssel(?:box|safe|kasten)|tresor|briefkasten|safe|zahlenschloss|fahrradschloss|(?:hinter|haupt|neben|seiten|vorder|personal|liefer(?:anten)?)?eingang|haus|spind|koffer|schloss|bedienfeld|tastenfeld",
+        "es": r"puerta|alarma|portal|garaje|caja fuerte|entrada|edificio|candado|portón|maleta|teclado|panel",
+        "fr": r"porte|alarme|portail|immeuble|coffre(?:-fort)?|garage|entrée|digicode|cadenas|interphone|boîte à clés|clavier|boîtier",
+        "it": r"porta|allarme|cancello|portone|cassaforte|garage|ingresso|palazzo|lucchetto|citofono|tastierino",
+        "pt": r"porta|alarme|portão|cofre|garagem|entrada|prédio|cadeado|portaria|teclado|painel",
+        "nl": r"(?:(?:voor|achter|garage)?deur|alarm|poort|kluis|garage|sleutelkast|sleutelkluis|ingang|gebouw|hangslot|fietsslot)(?:t?je)?|paneel",
     }
 )
 NO_SECRET_CODE = (
@@ -185,13 +185,22 @@ NO_SECRET_CODE = (
 )
 CODE_WORD = r"(?:(?:haus|wohnungs|ein[gn]angs)?tür|alarm|zugangs|tor|haus|eingangs|zutritts|safe|entsperr|deur|poort|kluis|toegangs|voordeur)-?code|digicode"
 """One word that means the code of a door."""
+KEY_BOX = r"(?:lock ?box|key ?box|key ?safe|schlüssel(?:box|safe|kasten)|sleutel(?:kast|kluis)(?:t?je)?|boîte à clés|caja de llaves|caixa de chaves)"
 
 OPENING = (
     r"(?:opens?|unlocks?|turns? (?:it )?off|switch(?:es)? off|disarm\w*|deactivat\w*|öffne\w*|entsperr\w*|entschärf\w*|deaktivier\w*|abre\w*|desactiva\w*|ouvre\w*|désactive\w*|"
-    r"apre|aprire|disattiva|desativa\w*|open(?:t|en)|ontgrendel\w*|geht|schaltet|gaat)"
+    r"apre|aprire|disattiva|desativa\w*|open(?:t|en)|ontgrendel\w*|geht|schalte\w*|gaat|locked|gesperrt|bloquead[oa]|verrouillé|bloccat[oa]|vergrendeld|desbloque\w*|déverrouill\w*|sblocc\w*)"
 )
 """Verbs for opening a door or switching an alarm off."""
-DEVICE = r"phone|tablet|laptop|screen|handy|telefon|bildschirm|teléfono|móvil|pantalla|téléphone|écran|telefono|schermo|telemóvel|celular|telefoon|scherm"
+ENTERING = r"(?:(?:get|gets|come|comes|go) in(?:to)?|komm\w* (?:\w{2,6} )?(?:rein|hinein)|kommt man|entr(?:a|as|e|es|ez|i|o|ar|are|er)|ko(?:m|mt) (?:\w{2,4} )?binnen)"
+"""Verbs for entering a building with a number."""
+LOCKING = (
+    r"(?:unlock\w*|(?:password[ -]?)?protected|encrypted|entsperr\w*|verschlüsselt|geschützt|desbloque\w*|cifrad[oa]|protegid[oa]|déverrouill\w*"
+    r"|chiffré\w*|protégé\w*|sblocc\w*|cifrat[oa]|protett[oa]|encriptad[oa]|ontgrendel\w*|versleuteld|beveiligd)"
+)
+"""Verbs for what a password does to a device or a file."""
+LOCKED = r"zip|archiv\w*|pdf|files?|datei|archivo|fichier|arquivo|bestand|drive|stick|disk|festplatte|disco|schijf|spreadsheet|document\w*|backups?"
+DEVICE = r"(?:i|smart)?phone|ipad|kindle|computer|notebook|tablet|laptop|ordenador|portátil|ordinateur|computador|screen|handy|telefon|bildschirm|teléfono|móvil|pantalla|téléphone|écran|telefono|schermo|telemóvel|celular|telefoon|scherm"
 """What else is unlocked with a number."""
 SIGNING_IN = (
     r"(?:log(?:s|ged)?[ -]?(?:in|on|into)|sign(?:s|ed)?[ -]?(?:in|on|into)|logge|anmelden|einloggen|inicia\w* sesión|connecte\w*|acced\w+|"
@@ -202,7 +211,7 @@ SPARE_CODES = r"(?:recovery|backup|back-up|reset|scratch|2fa|wiederherstellungs|
 """Codes that replace a password once."""
 
 _IDENTITY_WORDS = (
-    r"ssn|social security|national insurance|ni number|nino|dni|nie|nif|nuss|codice fiscale|cf(?=\s?:)|insee|nir|numéro de sécurité sociale"
+    r"ssn|social security|num[ée]ro de sécu|sécu|national insurance|ni number|nino|dni|nie|nif|nuss|codice fiscale|cf(?=\s?:)|insee|nir|numéro de sécurité sociale"
     r"|bsn|burgerservicenummer|sofinummer|cpf|rg|nif|cartão de cidadão|steuer-?(?:id|nummer|identifikationsnummer)|sozialversicherungsnummer|rentenversicherungsnummer"
     r"|passport|reisepass\w*|passnummer|pasaporte|passeport|passaporto|passaporte|paspoort\w*|(?:personal)?ausweis\w*|id[ -]?(?:card|number)|identity (?:card|number)"
     r"|identitätskarte|carte d'identité|carta d'identità|carné|documento de identidad|bilhete de identidade|identiteitskaart|rijbewijs\w*"
@@ -215,7 +224,7 @@ IDENTITY_HINTS = (
         "ssn",
         "social",
         "sociale",
-        "sécurité",
+        "sécu",
         "national insurance",
         "ni number",
         "nino",

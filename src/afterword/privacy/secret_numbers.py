@@ -34,7 +34,7 @@ _COUNTED = re.compile(
 _LINKED = re.compile(r"(?:\b(?:is|ist|es|est|è|é|lautet|luidt)|[:=])\s*$", re.IGNORECASE)
 _PIN_CUE = re.compile(
     r"\bPIN\b|\b(?i:pin[ -]?(?:code|number|nummer)|passcode|geheimzahl|geheimnummer|entsperrcode|ontgrendelcode|"
-    r"(?:code|c[óo]digo|codice|n[úu]mero) (?:pin|secret[oa]?|confidentiel|segreto|de (?:ma|la|sa) carte|de d[ée]\w+|di sblocco)|"
+    r"(?:code|c[óo]digo|codice|n[úu]mero) (?:pin|secret[oa]?|confidentiel|segreto|de (?:(?:ma|la|sa) )?carte|de d[ée]\w+|di sblocco)|"
     r"(?:unlock|screen|bank|card|phone) code|geheime code|puk)\b"
     r"|\b(?i:my|your|our|the|his|her|mein\w*|dein\w*|die|der|mi|tu|su|el|mon|ton|votre|le|il|mio|tuo|meu|seu|o|mijn|jouw|de) pin\b(?! \d)"
 )

@@ -16,10 +16,14 @@ from afterword.privacy.secret_cues import (
     AS,
     ASSIGNS,
     CARD,
+    DEVICE,
     IDENTITY,
     IDENTITY_HINTS,
     IS,
     KEY,
+    LOCKED,
+    LOCKING,
+    NETWORK,
     NO_COMPOUND,
     NO_SECRET_KEY,
     OWNERS,
@@ -168,6 +172,22 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         ),
         values.check_striking_password,
     ),
+    SentencePattern(
+        "password that locks a device or a file",
+        Secret.PASSWORD,
+        (rf"\b{LOCKING}\b", rf"\b(?:{DEVICE}|{LOCKED})\b"),
+        r"(?<![\w-])(?:with|using|mit|con|avec|com|met)\s{1,2}(?P<value>[^\s\"'`<>“”„«»|]{6,100}+)",
+        (" with ", " using ", " mit ", " con ", " avec ", " com ", " met "),
+        values.check_locking_password,
+    ),
+    SentencePattern(
+        "key of a network",
+        Secret.PASSWORD,
+        (rf"(?<![\w-]){NETWORK}(?![\w])",),
+        rf"(?<![\w-])(?:key|schlüssel|llave|clave|cl[ée]|clef|chiave|chave|sleutel)(?:\s[^\W\d]{{2,10}}){{0,2}}?(?:\s{IS}:?|\s?[:=])\s{{1,2}}(?P<value>[^\s\"'`<>“”„«»|]{{6,100}}+)",
+        ("key", "schlüssel", "llave", "clave", "clé", "cle", "chiave", "chave", "sleutel"),
+        values.check_adjacent_password,
+    ),
     Pattern(
         "password after the name of a network",
         Secret.PASSWORD,
@@ -251,9 +271,9 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "social security number",
         Secret.SSN,
-        r"(?<![\w-])(?:ssn|social security(?: (?:number|no\.?|#))?)(?:\s(?:is|was))?[\s:#=]{1,3}"
+        r"(?<![\w-])(?:ssn|social(?: security)?(?: (?:number|no\.?|#))?)(?:\s(?:is|was|'s))?[\s:#=]{1,3}"
         r"(?P<value>\d{3}([ .-]?)\d{2}\2\d{4})(?![\w-])",
-        ("ssn", "social security"),
+        ("ssn", "social"),
         any_value,
     ),
     Pattern(

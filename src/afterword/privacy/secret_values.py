@@ -38,6 +38,10 @@ _MEASURE = re.compile(
     r"|(?:gpt|claude|llama|gemini|mistral|o\d)-",
     re.IGNORECASE,
 )
+_CIPHER = re.compile(
+    r"(?:aes|rsa|curve|ed|x|chacha|salsa|twofish|blowfish|serpent|luks|tls|gpg|pgp)-?\d|.*-(?:cbc|gcm|xts|poly)",
+    re.IGNORECASE,
+)
 _NOUN = re.compile(
     r"(?:[a-z]{1,20}_|new|old|confirm|current|user|hashed)?(?:passwords?|passwd|pwd|tokens?|secrets?|keys?)_?\d?$",
     re.IGNORECASE,
@@ -79,7 +83,7 @@ _OWNER_BEFORE = re.compile(
 )
 _ADDRESS = re.compile(r"//|\w\.[a-z]{2,}/|^(?:[\w.-]+/){2}", re.IGNORECASE)
 _PRODUCT = re.compile(
-    r"(?:iphone|ipad|ios|windows|win|macos|android|ubuntu|debian|python|node|php|java|jdk|es|css|html|mysql|postgres\w*|oauth"
+    r"(?:iphone|ipad|ios|windows|win|acrobat|macos|android|ubuntu|debian|python|node|php|java|jdk|es|css|html|mysql|postgres\w*|oauth"
     r"|galaxy|pixel|ps|xbox|mp|ipv|log4|web|[a-z]|k8|i18|l10)-?\d{1,2}[a-z]{0,3}$|(?:rtx|gtx|covid|windows|es|office)-?\d{2,4}$|1password$|\d+[a-z]?$",
     re.IGNORECASE,
 )
@@ -209,6 +213,12 @@ def check_striking_password(match: re.Match[str]) -> Span | None:
     return (start, end) if is_password else None
 
 
+def check_locking_password(match: re.Match[str]) -> Span | None:
+    """Return the span of a word that unlocks or encrypts something: it looks like a password, and like no cipher."""
+    span = check_striking_password(match)
+    return span if span and not _CIPHER.match(match.string[slice(*span)]) else None
+
+
 def check_random_password(match: re.Match[str]) -> Span | None:
     """Return the span of a word that looks like a password by its signs alone: letters, digits, and case or symbols."""
     span = check_striking_password(match)
@@ -288,7 +298,10 @@ def check_adjacent_password(match: re.Match[str]) -> Span | None:
     """Return the span of a value right after the word "password": letters with digits only."""
     start, end = _bare(match)
     value = match.string[start:end]
-    is_striking = len(value) >= 6 and _is_mixed(value) and not _PLACEHOLDER.match(value)
+    is_last = _CLAUSE_END.match(match.string, end) is not None
+    is_striking = (
+        len(value) >= 6 and (_is_mixed(value) or (is_last and _has_symbol(value))) and not _PLACEHOLDER.match(value)
+    )
     return (start, end) if is_striking and not _MEASURE.match(value) and not _CODE.match(value) else None
 
 

@@ -155,10 +155,7 @@ class _Lease:
         return ending
 
     def _complete(self, transaction: Session) -> bool:
-        # Only the kind of a failure is stored: the rest of a reason may repeat words of a session.
-        failed = Counter[str]()
-        for reason, times in self.result.failures.items():
-            failed[reason.partition(":")[0]] += times
+        failed = Counter(_kinds_of(self.result.failures))
         failure = "; ".join(f"{times} × {kind}" for kind, times in failed.most_common(REASONS_KEPT)) or None
         is_ours = jobs.complete_job(
             transaction,
@@ -245,3 +242,11 @@ class _Lease:
                 await asyncio.wait([handing_back], timeout=left_s)
         handing_back.cancel()
         await asyncio.gather(handing_back, return_exceptions=True)
+
+
+def _kinds_of(failures: Mapping[str, int]) -> Mapping[str, int]:
+    """Return how often each kind of failure occurred. The rest of a reason may repeat words of a session."""
+    kinds = Counter[str]()
+    for reason, times in failures.items():
+        kinds[reason.partition(":")[0]] += times
+    return kinds

@@ -36,7 +36,8 @@ PARTS = {
     "neutral": "other words that may stand in a wish",
 }
 """What each list of a language is for. Besides, `saying` is an expression for "what I say", which counts as a pointing
-word, and `splits` are conjunctions that begin another clause."""
+word, `known` one for "what you know about me", which counts as a memory, and `splits` are conjunctions that begin
+another clause."""
 _ENDINGS = {"*": r"\w{0,12}", "~": r"(?!(?:o|a|an|ó|é|ei|ou|ai)\Z|\w{0,9}(?:mos|amo)\Z)\w{0,12}"}
 _LONGEST = 24
 """The most words of a wish. It bounds the work on a text too."""
@@ -50,6 +51,7 @@ _FILE = re.compile(r"\b(?:this|that|these) (?:files?|logs?|records?|notes?|docum
 _WORD = re.compile(r"[^\W_]+")
 _CLOSING = re.compile(r"\s*(?:[:)\]–—]|-\s)")
 _CONTRACTIONS = re.compile(r"\b(do|did|is|are|should|would|could|must|need|have|wo|ca|can)n['’]?t\b")
+_NEEDLESS = re.compile(r"\bdoes(?: not|n['’]?t) need\b")
 _SHARED = re.compile(r"\b(?:(?:can|could|may|shall) we|let us|let['’]s)\b")
 _PERSON = re.compile(
     r"\bsie (?:kann|konnte|will|wollte|möchte|mochte|wird|würde|muss|musste|soll|hat|hatte)\b"
@@ -58,8 +60,8 @@ _PERSON = re.compile(
     r"(?!\w+ (?:(?:rien|pas) )?(?:rester|y|avoir)\b)"
 )
 """A third person in words that otherwise address the assistant or nobody: "sie" with a verb in the singular, "il"."""
-_POINTING = "this"
-_REQUESTING = frozenset("do please bitte kindly just never treat surtout que che".split())
+_POINTING, _MEMORY = "this", "memory"
+_REQUESTING = frozenset("do leave make please bitte kindly just never treat surtout que che".split())
 _YOURS = frozenset(
     "your dein deine deinen deiner deinem ihre ihren tu tus su sus tes vos tuoi tue tua tuas teus suas jouw je "
     "uw".split()
@@ -73,6 +75,7 @@ class WishWords:
     by_part: dict[str, re.Pattern[str]]
     known: re.Pattern[str]
     saying: re.Pattern[str]
+    memory: re.Pattern[str]
     splits: frozenset[str]
 
     def has(self, part: str, words: list[str]) -> bool:
@@ -99,10 +102,12 @@ def is_wish_word(word: str) -> bool:
 
 def _compiled(lists: dict[str, str]) -> WishWords:
     by_part = {part: lists[part].split() for part in PARTS}
+    by_part["memory"].append(_MEMORY)
     return WishWords(
         {part: _expression(words) for part, words in by_part.items()},
         _expression([word for words in by_part.values() for word in words]),
         re.compile(rf"\b(?:{lists['saying'].strip()})\b"),
+        re.compile(rf"\b(?:{lists['known'].strip()})\b"),
         frozenset(lists["splits"].split()),
     )
 
@@ -117,7 +122,7 @@ def wish_clauses(text: str) -> Iterator[Span]:
     The text is in lower case. A clause ends at a sign or at a conjunction; up to three neighbours are read as one.
     """
     for segment in _SEGMENT.finditer(text):
-        words = _WORD.findall(_CONTRACTIONS.sub(r"\1 not", segment.group()))
+        words = _WORD.findall(_CONTRACTIONS.sub(r"\1 not", _NEEDLESS.sub("need not", segment.group())))
         is_closed = bool(_CLOSING.match(text, segment.end()))
         is_question = text.startswith("?", segment.end())
         for language in wish_languages():
@@ -157,8 +162,10 @@ def _clauses(segment: str, language: WishWords) -> Iterator[tuple[int, int]]:
 
 
 def _is_wish(clause: str, language: WishWords, *, points: bool, is_single: bool) -> bool:
-    plain = " ".join(_WORD.findall(_CONTRACTIONS.sub(r"\1 not", _SHARED.sub("please", clause))))
-    words = language.saying.sub(_POINTING, plain).split()
+    plain = " ".join(
+        _WORD.findall(_CONTRACTIONS.sub(r"\1 not", _NEEDLESS.sub("need not", _SHARED.sub("please", clause))))
+    )
+    words = language.saying.sub(_POINTING, language.memory.sub(_MEMORY, plain)).split()
     if not 1 < len(words) <= _LONGEST:
         return False
     if _FILE.search(plain) or _PERSON.search(plain) or not _are_wish_words(words, language, is_single=is_single):

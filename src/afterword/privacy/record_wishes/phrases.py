@@ -22,6 +22,13 @@ _PAUSING = (
     r"(?:memory|recording|saving|storing|logging|note[- ]taking|remembering|taking notes)(?:,? please)?(?= for (?:this|that|a|one|now|the next|my next)|\s*[:,])"
 )
 _NO_KEEPING = rf"{_START}(?:please )?no (?:saving|storing|recording|logging|remembering|note[- ]taking)(?: please)?(?=\s*[.,:;!)])"
+_NOT_SAVED = (
+    rf"{_SENTENCE_START}(?:please |so |and )?(?:(?:do ?n[o']?t|do not|never) (?:save|store|record|remember|memori[sz]e|retain)"
+    r"|(?:bitte )?nicht (?:speichern|merken|abspeichern)|no (?:guardar|guardes|recordar|memorizar)"
+    r"|ne pas (?:enregistrer|retenir|mémoriser|sauvegarder)|non (?:salvare|memorizzare|registrare)"
+    r"|não (?:guardar|guardes|salvar|salves|memorizar)|niet (?:opslaan|bewaren|onthouden))"
+    r"(?:,? (?:please|pls|bitte|por favor|s'il te plaît|per favore|aub|alsjeblieft))?(?=\s*(?:[.!]|$))"
+)
 _FORGETTING = (
     r"(?:forget|delete|erase|remove|wipe)|vergiss|lösch\w*|oublie[zs]?|efface[zs]?|supprime[zs]?|olv[ií]d\w*|borr\w*|dimentica\w*|cancella\w*|"
     r"esque[cç]\w*|apag\w*|vergeet|wis|verwijder"
@@ -54,7 +61,7 @@ _PRETENDING = "|".join(
 )
 
 COMMAND = re.compile(_COMMAND)
-PHRASES = re.compile("|".join((_MODE, _PAUSING, _NO_KEEPING, _FORGET_AFTERWARDS, _TO_FORGET, _PRETENDING)))
+PHRASES = re.compile("|".join((_MODE, _PAUSING, _NO_KEEPING, _NOT_SAVED, _FORGET_AFTERWARDS, _TO_FORGET, _PRETENDING)))
 
 _THIS = (
     r"(?:(?:any|all|nothing|none) of (?:this|that|it|what \w+(?: \w+){0,3})|what (?:i(?:'m| am)?|follows|comes) ?\w*(?: \w+){0,3}|the (?:following|next \w+)|my next \w+"

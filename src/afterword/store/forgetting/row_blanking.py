@@ -147,12 +147,7 @@ def blank_session(
     )
     remaining = transaction.exec(query).all()
     values = tuple(dict.fromkeys((*forgotten.values.get(session.session_id, ()), *forgotten.telling_values)))
-    # A statement that stays keeps its words if it has the forgotten value itself, or was made after `at`.
-    unchanged_ids = {
-        said.id
-        for said, _ in remaining
-        if said.said_at > at or any(mentions_phrase(said.value, value) for value in values)
-    }
+    unchanged_ids = _ids_of_unchanged((said for said, _ in remaining), values, at)
     words = _Words(
         quotes=tuple(dict.fromkeys((*forgotten.quotes.get(session.session_id, ()), *forgotten.anywhere))),
         values=values,
@@ -175,6 +170,15 @@ def blank_session(
     is_about_session = col(VerdictRow.earlier_id).in_(said) | col(VerdictRow.later_id).in_(said)
     rows.blank_notes(replace(words, quotes_to_keep=(), values_to_keep=()).blank, is_about_session)
     return tombstones.all()
+
+
+def _ids_of_unchanged(remaining: Iterable[AssertionRow], values: Sequence[str], at: datetime) -> set[str]:
+    """Return the ids of the statements that keep their words: they have a forgotten value, or were made after `at`."""
+    return {
+        said.id
+        for said in remaining
+        if said.said_at > at or any(mentions_phrase(said.value, value) for value in values)
+    }
 
 
 def blank_turns_before(
