@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting.erasure import Erasure
+from afterword.store.forgetting.tombstone_replay import replay_tombstones
 from afterword.store.scope_rows import Policy
 from afterword.store.transfer import exports, imports
 from deciding_words import find
@@ -36,6 +38,7 @@ from programs import die_in_import
 
 LENA, TOM = Scope.user("lena"), Scope.user("tom")
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
+SAID = {"content": "home: Linz", "source": "user", "type": "UserMessage"}
 Canonical = Callable[[Store, Scope], Awaitable[list[tuple[object, ...]]]]
 
 
@@ -235,3 +238,50 @@ async def test_memories_of_other_libraries_come_in_dated_and_are_no_double(store
     again = await import_memories(store, LENA, Origin.MEM0, found[1:3], judge=RulesJudge(), at=NOW, file_time=day(8))
     assert (again.run_id, again.forgotten) == (None, 2)
     assert set(await held(store)) == {"Prefers dark mode."}
+
+
+async def exported_after_forgetting(store: Store, folder: Path) -> Path:
+    """Forget a fact, a session and words in a copy of `store`, and return its export."""
+    ids = (await held(store))["Gnarlsburg"].assertion_ids
+    await forgetting.erase_in_scope(store, LENA, lambda erasure: erasure.forget_statements(ids), at=NOW)
+    await forgetting.erase_in_scope(store, LENA, lambda erasure: erasure.forget_session("b"), at=NOW)
+    await exports.export_scopes(store, folder / "forgotten.jsonl")
+    return folder / "forgotten.jsonl"
+
+
+async def test_an_import_says_what_its_file_forgot_and_is_here_still(
+    store: Store, elsewhere: Store, tmp_path: Path
+) -> None:
+    await fill(store)
+    await exports.export_scopes(store, tmp_path / "old.jsonl")
+    assert not (await imports.import_file(elsewhere, tmp_path / "old.jsonl")).still_here
+    before = await held(elsewhere)
+    file = await exported_after_forgetting(store, tmp_path)
+    imported = await imports.import_file(elsewhere, file)
+    assert set(await held(elsewhere)) == set(before), "a file that somebody made up must not wipe a memory"
+    assert imported.still_here["facts"] == 3, "two homes and a seat"
+    assert imported.still_here["sessions"] == 1
+    assert (await imports.import_file(elsewhere, file)).still_here == imported.still_here
+    await replay_tombstones(elsewhere, file, at=NOW)
+    assert set(await held(elsewhere)) == set(await held(store))
+    assert not (await imports.import_file(elsewhere, file)).still_here
+
+
+async def test_a_tombstone_of_a_file_forgets_nothing_that_is_still_to_be_said(
+    store: Store, elsewhere: Store, tmp_path: Path
+) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg")
+    await forgetting.erase_in_scope(store, LENA, Erasure.forget_everything, at=NOW)
+    await exports.export_scopes(store, tmp_path / "all.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    (stone,) = (line for line in lines if line["row"] == "tombstone" and line["kind"] == "scope")
+    stone["until"] = "2999-01-01T00:00:00+00:00"
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    await imports.import_file(elsewhere, tmp_path / "all.jsonl")
+    await replay_tombstones(elsewhere, tmp_path / "all.jsonl", at=NOW)
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    state = {"type": "AssistantAgentState", "llm_context": {"messages": [SAID]}}
+    saved = Saved(LENA, "new", state=state, started_at=tomorrow, ended_at=tomorrow)
+    await process_session(elsewhere, saved, extractor=OracleExtractor(find))
+    with elsewhere.reading() as transaction:
+        assert [fact.value for fact in lookup.read_facts(transaction, LENA, at=tomorrow)] == ["Linz"]

@@ -34,6 +34,22 @@ def test_a_store_moves_in_one_file(afterword: Commands, tmp_path: Path) -> None:
     afterword("import", "nowhere.jsonl", expected=2)
 
 
+def test_an_import_says_what_its_file_forgot_and_is_still_here(afterword: Commands) -> None:
+    elsewhere = {"AFTERWORD_STORE__URL": "sqlite:///other.db"}
+    afterword("export", "before.jsonl")
+    assert "still here" not in afterword("import", "before.jsonl", **elsewhere)
+    afterword("forget", "--user", "mira", "--session", "a", "--yes")
+    afterword("export", "after.jsonl")
+    told = afterword("import", "after.jsonl", **elsewhere)
+    assert "still here: 1 facts" in told
+    assert "`afterword forget --replay after.jsonl` erases them" in afterword.errors
+    assert "Bergen" in afterword("facts", "--user", "mira", **elsewhere)
+    assert json.loads(afterword("import", "after.jsonl", "--json", **elsewhere))["still_here"]["facts"] == 1
+    afterword("forget", "--replay", "after.jsonl", **elsewhere)
+    assert "Bergen" not in afterword("facts", "--user", "mira", **elsewhere)
+    assert json.loads(afterword("import", "after.jsonl", "--json", **elsewhere))["still_here"] == {}
+
+
 def test_a_users_own_data_can_be_read(afterword: Commands, tmp_path: Path) -> None:
     afterword("export", "mira.md", "--user", "mira", "--readable")
     text = (tmp_path / "mira.md").read_text()

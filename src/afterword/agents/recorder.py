@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from sqlmodel import Session
@@ -190,7 +191,7 @@ async def queue_state(
     from afterword.extractors.transcript_assembly import date_turns, unite_readings
 
     at = datetime.now(UTC)
-    private_state, transcript = _private(raw_state, humans, session_id, store.privacy)
+    private_state, transcript = _private(raw_state, humans, scope, session_id, store.privacy)
     fresh = transcript or Transcript((), layout="")
     saves = [(at, len(fresh.turns))] if started_at is None else []
 
@@ -218,23 +219,26 @@ async def queue_state(
 
 
 def _private(
-    state: Mapping[str, Any], humans: Collection[str], session_id: str, privacy: Privacy
+    state: Mapping[str, Any], humans: Collection[str], scope: Scope, session_id: str, privacy: Privacy
 ) -> tuple[Mapping[str, Any], Transcript | None]:
     """Return the state as it may be stored, and its transcript."""
-    transcript = _read(state, humans, session_id, privacy)
+    read = partial(_read, humans=humans, scope=scope, session_id=session_id, privacy=privacy)
+    transcript = read(state)
     people = transcript.humans if transcript is not None else (*humans, *GENERIC)
     masked = privacy.mask_state(state, people)
     # Processing will read the stored state: both must see the same turns.
-    return masked, transcript if masked == state else _read(masked, humans, session_id, privacy)
+    return masked, transcript if masked == state else read(masked)
 
 
-def _read(state: Mapping[str, Any], humans: Collection[str], session_id: str, privacy: Privacy) -> Transcript | None:
+def _read(
+    state: Mapping[str, Any], humans: Collection[str], scope: Scope, session_id: str, privacy: Privacy
+) -> Transcript | None:
     """Return the transcript of a state; None if it cannot be read. The state is stored in any case."""
     from afterword.extractors.errors import ReadError
     from afterword.extractors.readers import read_state
 
     try:
-        return read_state(state, humans=humans, privacy=privacy)
+        return read_state(state, humans=humans, user=scope.user_id, privacy=privacy)
     except ReadError as error:
         _log.warning("the state of session %r is kept, but not read (%s)", session_id, type(error).__name__)
         return None

@@ -68,7 +68,9 @@ def forget_command(
     ] = None,
     replay: Annotated[
         Path | None,
-        typer.Option(help="Erase again what the tombstones in this file stand for (after a backup was restored)."),
+        typer.Option(
+            help="Erase what the tombstones in this file, or in an export, stand for (after a backup was restored)."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -199,7 +201,8 @@ def import_command(
 ) -> None:
     """Import an export, or the memories of another library.
 
-    A second import changes nothing, and what was forgotten here stays forgotten.
+    A second import changes nothing, and what was forgotten here stays forgotten. Nothing is erased: what the file names as
+    forgotten and is still here is counted.
     """
     if not path.is_file():
         raise ArgumentInvalid(f"there is no file {path}")
@@ -227,6 +230,13 @@ def import_command(
         counts = {
             state: {kind: count for kind, count in of_kind.items() if count} for state, of_kind in by_state.items()
         }
+        if as_json or arrived.still_here:
+            counts["still_here"] = dict(arrived.still_here)
+        if arrived.still_here:
+            print_lines(
+                f"the file names things as forgotten that are still here; `afterword forget --replay {path}` erases them",
+                to_errors=True,
+            )
         if arrived.is_repetition:
             if not as_json:
                 del counts["imported"]  # lines that belong to what is here already

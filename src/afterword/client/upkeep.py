@@ -106,7 +106,7 @@ class StoreUpkeep:
         return ExportedFile(Path(path), count)
 
     async def replay_tombstones(self, path: str | Path) -> TombstoneReplay:
-        """Forget again what the tombstones in a file of `write_tombstones` stand for.
+        """Forget again what the tombstones in a file of `write_tombstones`, or of `export`, stand for.
 
         Raises `NotFound` and `FileInvalid`.
         """
@@ -126,7 +126,8 @@ class StoreUpkeep:
     async def import_(self, path: str | Path) -> ImportResult:
         """Take in a file of `export`, and return what came of it. Importing again changes nothing.
 
-        What was forgotten here stays so. Raises `ArgumentInvalid` if the file is not there, and `FileInvalid` if it is
+        What was forgotten here stays so. What the file names as forgotten and is here still stays, and is counted as
+        `still_here`: `replay_tombstones` with the same file erases it. Raises `ArgumentInvalid` if the file is not there, and `FileInvalid` if it is
         of a newer version, or damaged.
         """
         if not await asyncio.to_thread(Path(path).is_file):

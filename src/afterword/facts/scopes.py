@@ -67,6 +67,11 @@ class Scope:
         return scope
 
     @property
+    def user_id(self) -> str | None:
+        """The id if it is a user's memory, else None."""
+        return self.id if self.kind is ScopeKind.USER else None
+
+    @property
     def normal(self) -> Scope:
         """The scope with its names in NFC."""
         return Scope(self.tenant, self.kind, self.id)

@@ -181,10 +181,11 @@ def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> tup
     if saved.reread and row is not None:
         return with_privacy_counts(localise_turns(sessions.stored_transcript(before, row), zone)), {}
     humans = (*saved.humans, *(row.humans if row else ()))
+    user = saved.scope.user_id
     fresh = (
-        read_file(saved.path, folder=saved.folder, humans=humans, privacy=privacy, zone=zone)
+        read_file(saved.path, folder=saved.folder, humans=humans, user=user, privacy=privacy, zone=zone)
         if saved.path
-        else read_state(stored.state, humans=humans, privacy=privacy, zone=zone)
+        else read_state(stored.state, humans=humans, user=user, privacy=privacy, zone=zone)
     )
     started, ended, written = (at and in_zone(at, zone) for at in (saved.started_at, saved.ended_at, saved.file_time))
     timed = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)

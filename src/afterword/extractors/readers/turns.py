@@ -62,7 +62,8 @@ def _speaker(source: str, conversation: SavedConversation, log: ReadingLog, peop
     It is decided first by the caller's list, then by the state, then by the name.
     """
     is_known = people.is_listed(source) or (people.has(source) and source not in conversation.agents)
-    is_assumed = not is_known and source in conversation.outsiders
+    may_be_person = source in conversation.outsiders or (source in conversation.unclear and people.is_user(source))
+    is_assumed = not is_known and may_be_person
     return _storable(source, log), Role.HUMAN if is_known or is_assumed else Role.AGENT, is_assumed
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from afterword.facts.local_time import in_zone
 from afterword.facts.transcripts import Role, is_generic
 from afterword.normal_form import composed
+from afterword.privacy.blanking import letters_and_digits
 
 JsonObject = Mapping[str, Any]
 
@@ -68,7 +69,8 @@ class SavedConversation:
     """The utterances of one saved state in order.
 
     `agents` are surely not people; `outsiders` may be people. `unclear` are members of a team whose state does not tell
-    a `UserProxyAgent` from a code executor: they are taken for agents, and the reader's log says so.
+    a `UserProxyAgent` from a code executor: they are taken for agents, and the reader's log says so, unless they have
+    the name of the user whose memory it is.
     """
 
     layout: str
@@ -80,15 +82,20 @@ class SavedConversation:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The names of people: the generic ones, and `names` from a manifest, the recorder or the caller."""
+    """The names of people: the generic ones, and `names` from a manifest, the recorder or the caller.
+
+    `user` is the name, without signs, of the user whose memory it is.
+    """
 
     names: frozenset[str] = frozenset()
+    user: str = ""
 
     @classmethod
-    def named(cls, humans: Collection[str] = (), owner: str | None = None) -> People:
+    def named(cls, humans: Collection[str] = (), owner: str | None = None, user: str | None = None) -> People:
         """Return the people that the caller names. Letter case does not matter."""
         names = {composed(name).casefold() for name in humans}
-        return cls(frozenset(names | ({composed(owner).casefold()} if owner and owner != "assistant" else set())))
+        names |= {composed(owner).casefold()} if owner and owner != "assistant" else set()
+        return cls(frozenset(names), letters_and_digits(user or ""))
 
     def has(self, name: str | None) -> bool:
         """Whether the name is a person's."""
@@ -97,6 +104,10 @@ class People:
     def is_listed(self, name: str) -> bool:
         """Whether the caller listed the name as a person's."""
         return composed(name).casefold() in self.names
+
+    def is_user(self, name: str) -> bool:
+        """Whether the name is that of the user whose memory it is, as a whole. A part of it may name a program."""
+        return bool(self.user) and letters_and_digits(name) == self.user
 
 
 def objects_in(value: object, log: ReadingLog) -> Iterable[JsonObject]:

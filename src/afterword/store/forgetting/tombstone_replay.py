@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from afterword.store.forgetting.row_blanking import blank_turns, read_stored_tur
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_key,
-    add_tombstones,
+    add_imported_tombstones,
     parse_tombstone,
     parse_tombstone_key,
     read_forgotten,
@@ -39,6 +39,10 @@ from afterword.store.scope_rows import read_scopes
 from afterword.store.tables import AssertionRow
 
 FORMAT, VERSION = "afterword tombstones", 1
+EXPORT = "afterword export", 1
+"""The format and the version of an export, which holds tombstones too."""
+
+_TOLD = ("facts", "assertions", "findings", "sessions", "turns")
 
 ChangedTurns = dict[tuple[str, int], str]
 """The new texts of turns that were blanked, by session id and turn number."""
@@ -67,9 +71,9 @@ async def write_tombstones(store: Store, path: Path, scopes: Sequence[Scope] | N
 
 
 async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> ReplayResult:
-    """Store the tombstones of a file, and erase again what they forbid.
+    """Store the tombstones of a file of `write_tombstones`, or of an export, and erase again what they forbid.
 
-    Raises `FileInvalid` if it is not a file of tombstones.
+    Raises `FileInvalid` if it is no such file.
     """
     keys: list[Line] = []
     tombstones: dict[Scope, list[Tombstone]] = defaultdict(list)
@@ -84,7 +88,7 @@ async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> Replay
         for line in keys:
             add_imported_key(transaction, line)
         for scope, of_scope in tombstones.items():
-            add_tombstones(transaction, scope, of_scope)
+            add_imported_tombstones(transaction, scope, of_scope)
 
     try:
         await store.write(store_tombstones)
@@ -94,6 +98,16 @@ async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> Replay
     for scope in tombstones:
         replayed.erased.update((await erase_in_scope(store, scope, erase_by_tombstones, at=at)).erased)
     return replayed
+
+
+async def forbidden_but_here(store: Store, scopes: Iterable[Scope], *, at: datetime) -> Counter[str]:
+    """Return how many things of each kind in `_TOLD` the tombstones of these scopes would erase or blank."""
+    rows = Counter[str]()
+    for scope in scopes:
+        receipt = await erase_in_scope(store, scope, erase_by_tombstones, at=at, is_preview=True)
+        for counts in (receipt.erased, receipt.blanked):
+            rows.update({name: counts[name] for name in _TOLD if counts.get(name)})
+    return rows
 
 
 def erase_by_tombstones(erasure: Erasure) -> None:
@@ -142,7 +156,7 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
 def _lines(path: Path) -> Iterator[Line]:
     number = 0
     for number, _, line in read_lines(path, check_tombstone_line):
-        if number == 1 and (line.get("format"), line.get("version")) != (FORMAT, VERSION):
+        if number == 1 and (line.get("format"), line.get("version")) not in ((FORMAT, VERSION), EXPORT):
             raise FileInvalid(
                 f"{path} holds no tombstones of version {VERSION}; `forget --tombstones` writes such a file"
             )

@@ -10,6 +10,7 @@ import hashlib
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -22,6 +23,7 @@ from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
 from afterword.store import scope_rows
+from afterword.store.database.clock import without_future
 from afterword.store.database.statements import chunks, fetch_rows, insert_missing, select_columns
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.merging.moves import former_sessions, merged_scopes, names_elsewhere
@@ -132,6 +134,13 @@ def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tomb
     for chunk in chunks(rows):
         insert_missing(transaction, TombstoneRow, chunk)
     return len(rows)
+
+
+def add_imported_tombstones(transaction: Session, scope: Scope, tombstones: Sequence[Tombstone]) -> None:
+    """Store the tombstones of a file. They forget nothing that is still to be said, whatever the file names."""
+    instants = without_future(transaction, [tombstone.until for tombstone in tombstones])
+    dated = (replace(tombstone, until=until) for tombstone, until in zip(tombstones, instants, strict=True))
+    add_tombstones(transaction, scope, dated)
 
 
 def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:

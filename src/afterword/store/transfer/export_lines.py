@@ -21,7 +21,7 @@ from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.store.findings.finding_rows import FindingRow
-from afterword.store.forgetting.tombstone_replay import check_tombstone_line
+from afterword.store.forgetting.tombstone_replay import EXPORT, check_tombstone_line
 from afterword.store.json_lines import Line, LineShape, parse_columns, parse_shape, read_lines
 from afterword.store.ledger import RunStatus
 from afterword.store.rows import check_state, pack_state, pack_transcript, turn_of, unpack_state, unpack_transcript
@@ -39,7 +39,7 @@ from afterword.store.tables import (
     WindowRow,
 )
 
-FORMAT, VERSION = "afterword export", 1
+FORMAT, VERSION = EXPORT
 LINES_AT_ONCE = 1_000
 LETTERS_AT_ONCE = 2_000_000
 """The most text of a group of lines. The line of a session is long: it holds all turns and the state."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,10 +28,15 @@ from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks, insert_missing, insert_numbered, insert_rows
 from afterword.store.findings.finding_rows import FindingRow, findings_source, is_finding_forgotten
-from afterword.store.forgetting.tombstone_replay import ChangedTurns, changed_turns, has_unchanged_quotes
+from afterword.store.forgetting.tombstone_replay import (
+    ChangedTurns,
+    changed_turns,
+    forbidden_but_here,
+    has_unchanged_quotes,
+)
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_key,
-    add_tombstones,
+    add_imported_tombstones,
     parse_tombstone,
     read_forgotten,
     read_forgotten_by_session,
@@ -59,11 +65,16 @@ Work = Callable[[Session, Sequence[Line]], None]
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """How many lines of each kind were imported, left out because they were forgotten here, or here already."""
+    """How many lines of each kind were imported, left out because they were forgotten here, or here already.
+
+    `still_here` counts the facts, assertions, findings, sessions and turns that the file names as forgotten and this store
+    still holds. An import erases nothing; `replay_tombstones` with the same file does.
+    """
 
     imported: Counter[str] = field(default_factory=Counter)
     forgotten: Counter[str] = field(default_factory=Counter)
     here_already: Counter[str] = field(default_factory=Counter)
+    still_here: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_repetition(self) -> bool:
@@ -82,6 +93,7 @@ async def import_file(store: Store, path: Path) -> ImportResult:
     for kind, lines in export_lines.read_groups(path):
         await running.write(kind, [mask_line(kind, line, store.privacy) for line in lines])
     await store.write(lambda transaction: analyze(transaction.connection()))
+    running.result.still_here.update(await forbidden_but_here(store, sorted(running.forgetful), at=datetime.now(UTC)))
     return running.result
 
 
@@ -96,6 +108,8 @@ class _Import:
         self._changed: ChangedTurns = {}
         self._runs: list[Line] = []
         self._forgotten_sessions: set[str] = set()
+        self.forgetful: set[Scope] = set()
+        """The scopes of which the file has tombstones."""
         self.result = ImportResult()
 
     async def write(self, kind: str, lines: Sequence[Line]) -> None:
@@ -144,7 +158,8 @@ class _Import:
     def _write_tombstones(self, transaction: Session, lines: Sequence[Line]) -> None:
         tombstones = [parse_tombstone(line) for line in lines]
         for scope in {scope for scope, _ in tombstones}:
-            add_tombstones(transaction, scope, [tombstone for of, tombstone in tombstones if of == scope])
+            add_imported_tombstones(transaction, scope, [tombstone for of, tombstone in tombstones if of == scope])
+        self.forgetful |= {scope for scope, _ in tombstones}
         self.result.imported["tombstones"] += len(tombstones)
 
     def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
