@@ -152,7 +152,7 @@ async def contest(store: Store) -> reviews.Contest:
     await process(store, "b", 5, "home: Linz", guessed=True)
     assert await statuses(store) == {"Graz": "contested", "Linz": "contested"}
     with store.reading() as transaction:
-        (one,) = reviews.read_contests(transaction, LENA)
+        (one,) = reviews.read_contests(transaction, LENA, at=day(20))
     assert "file" in one.refused_because
     return one
 
@@ -168,9 +168,23 @@ async def test_a_contest_is_settled_by_a_person_and_the_decision_can_be_undone(
     run_id = effect.run.id
     assert await statuses(store) == DECIDED[decision]
     with store.reading() as transaction:
-        assert reviews.read_contests(transaction, LENA) == []
+        assert reviews.read_contests(transaction, LENA, at=day(20)) == []
     await store.write(lambda transaction: ledger.revert_run(transaction, LENA, run_id, day(21)))
     assert await canonical(store, LENA) == before
+
+
+async def test_a_contest_of_what_was_replaced_waits_for_nobody(store: Store) -> None:
+    one = await contest(store)
+    replaced = await process(store, "c", 9, "home: Wels")
+    assert await statuses(store) == {"Graz": "superseded", "Linz": "superseded", "Wels": "current"}
+    with store.reading() as transaction:
+        assert reviews.read_contests(transaction, LENA, at=day(20)) == []
+        (before,) = reviews.read_contests(transaction, LENA, at=day(8))
+    assert before.id == one.id
+    assert replaced.run_id is not None
+    await undo_run(store, replaced.run_id, judge=RulesJudge(), clock=lambda: day(21))
+    with store.reading() as transaction:
+        assert [each.id for each in reviews.read_contests(transaction, LENA, at=day(20))] == [one.id]
 
 
 @pytest.mark.parametrize("first", list(Decision))
@@ -201,7 +215,7 @@ async def test_an_approved_request_to_erase_is_rejected_once_the_approval_is_und
     await process(store, "a", 1, "diet: carrots")
     await process(store, "b", 5, "forget diet: carrots", guessed=True)
     with store.reading() as transaction:
-        (one,) = reviews.read_contests(transaction, LENA)
+        (one,) = reviews.read_contests(transaction, LENA, at=day(20))
     approved = await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, Decision.APPROVE, at=day(20))
     assert await statuses(store) == {}
     with pytest.raises(StateConflict, match=f"afterword undo {approved.run.id}"):

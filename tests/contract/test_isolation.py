@@ -90,7 +90,7 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
             lookup.rejections(transaction, scope, SESSION),
             scope_rows.revision_of(transaction, scope),
             ledger.last_window_keys(transaction, scope, ledger.session_source(SESSION)),
-            reviews.read_contests(transaction, scope),
+            reviews.read_contests(transaction, scope, at=AT),
             runs.read_runs(transaction, scope),
             sessions.read_sessions(transaction, scope=scope),
             sessions.find_session(transaction, scope, SESSION),

@@ -154,6 +154,7 @@ async def test_signing_in_is_limited_by_key(app: Afterword) -> None:
     async with visiting(app, requests_per_minute=3) as visitor:
         answers = [await visitor.post("/pages/sign-in", {"key": made.secret}) for _ in range(5)]
         assert [answer.status_code for answer in answers] == [303, 303, 303, 429, 429]
+        assert all(1 <= int(answer.headers["Retry-After"]) <= 60 for answer in answers[3:])
         assert "set-cookie" not in answers[-1].headers
 
 

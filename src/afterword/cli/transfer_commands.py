@@ -201,8 +201,8 @@ def import_command(
 ) -> None:
     """Import an export, or the memories of another library.
 
-    A second import changes nothing, and what was forgotten here stays forgotten. Nothing is erased: what the file names as
-    forgotten and is still here is counted.
+    A second import changes nothing, and what was forgotten here stays forgotten. Nothing is erased: what the file
+    names as forgotten and is still here is counted.
     """
     if not path.is_file():
         raise ArgumentInvalid(f"there is no file {path}")
@@ -234,7 +234,8 @@ def import_command(
             counts["still_here"] = dict(arrived.still_here)
         if arrived.still_here:
             print_lines(
-                f"the file names things as forgotten that are still here; `afterword forget --replay {path}` erases them",
+                "the file names things as forgotten that are still here; "
+                f"`afterword forget --replay {path}` erases them",
                 to_errors=True,
             )
         if arrived.is_repetition:

@@ -337,7 +337,7 @@ class ScopeReading:
 
         def work(transaction: Session) -> Review:
             return Review(
-                tuple(reviews.read_contests(transaction, self.scope)),
+                tuple(reviews.read_contests(transaction, self.scope, at=at)),
                 tuple(held_runs(transaction, self.scope)),
                 waiting.dependents,
                 waiting.pending,

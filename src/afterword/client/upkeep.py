@@ -127,8 +127,8 @@ class StoreUpkeep:
         """Take in a file of `export`, and return what came of it. Importing again changes nothing.
 
         What was forgotten here stays so. What the file names as forgotten and is here still stays, and is counted as
-        `still_here`: `replay_tombstones` with the same file erases it. Raises `ArgumentInvalid` if the file is not there, and `FileInvalid` if it is
-        of a newer version, or damaged.
+        `still_here`: `replay_tombstones` with the same file erases it. Raises `ArgumentInvalid` if the file is not
+        there, and `FileInvalid` if it is of a newer version, or damaged.
         """
         if not await asyncio.to_thread(Path(path).is_file):
             raise ArgumentInvalid(f"there is no file {path}")

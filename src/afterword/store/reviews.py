@@ -26,7 +26,7 @@ from afterword.facts.assertions import (
     Verdict,
     assertion_id,
 )
-from afterword.facts.fact import Fact, Status
+from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.wording import reworded_value
@@ -34,12 +34,13 @@ from afterword.facts.words import named_days
 from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
+from afterword.store.database.statements import chunks
 from afterword.store.entered_statements import is_same_statement, moment_after
 from afterword.store.forgetting.forgotten_statements import read_erase_requests
 from afterword.store.ledger import RunStatus, propose_with_effect
 from afterword.store.proposals import Proposal, RunEffect, WindowReading
 from afterword.store.scope_rows import scope_key
-from afterword.store.tables import RunRow, RunVerdictRow, VerdictRow
+from afterword.store.tables import FactAssertionRow, RunRow, RunVerdictRow, VerdictRow
 
 _Decided = tuple[list[Assertion], list[Verdict]]
 
@@ -68,14 +69,26 @@ class Contest:
         return f"{self.earlier.id}:{self.later.id}"
 
 
-def read_contests(transaction: Session, scope: Scope) -> list[Contest]:
-    """Return the contests of a scope that wait for a person's decision, in the order of saying."""
+def read_contests(transaction: Session, scope: Scope, *, at: datetime) -> list[Contest]:
+    """Return the contests of a scope that wait for a person's decision at `at`, in the order of saying.
+
+    Where one side holds no more, there is nothing to decide.
+    """
     # Only where somebody has judged that one assertion ends another, the two may be contested.
     query = select(VerdictRow.earlier_id, VerdictRow.later_id).where(
         VerdictRow.scope_id == scope_key(transaction, scope), col(VerdictRow.relation).in_(map(str, RETIRING))
     )
     judged_ids = {id_ for pair in transaction.exec(query) for id_ in pair}
-    return _contests(lookup.read_knowledge(transaction, scope), judged_ids) if judged_ids else []
+    contests = _contests(lookup.read_knowledge(transaction, scope), judged_ids) if judged_ids else []
+    if not contests:
+        return []
+    sides = {said.id for contest in contests for said in (contest.earlier, contest.later)}
+    tied = col(FactAssertionRow.assertion_id)
+    queries = (select(FactAssertionRow.fact_id).where(tied.in_(ids)) for ids in chunks(sorted(sides)))
+    roots = {fact_id for query in queries for fact_id in transaction.exec(query)}
+    facts = lookup.read_facts_by_id(transaction, scope, roots, at=at)
+    over = {id_ for fact in facts if fact.status in ENDED_STATUSES for id_ in fact.assertion_ids}
+    return [contest for contest in contests if over.isdisjoint((contest.earlier.id, contest.later.id))]
 
 
 async def decide_contest(

@@ -314,7 +314,7 @@ def _waiting_ids(transaction: Session, scope: Scope, at: datetime) -> dict[str, 
     """Return the ids of what waits for a person in a scope, by kind."""
     findings = read_findings(transaction, scope)
     return {
-        "contests": [contest.id for contest in reviews.read_contests(transaction, scope)],
+        "contests": [contest.id for contest in reviews.read_contests(transaction, scope, at=at)],
         "held_runs": [f"run:{run.id}" for run in runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])],
         "erase_requests": [f"erase:{asked.id}" for asked in read_erase_requests(transaction, scope)],
         "findings": [finding.id for finding in findings if finding.status_at(at) is FindingStatus.WAITING],

@@ -298,6 +298,13 @@ async def sent_form(request: Request) -> dict[str, str]:
 
 async def show_error(request: Request, error: Exception) -> Response:
     """Return the page that tells of an error. The message of a fault of the store is left out: it names its address."""
+    page = _error_page(request, error)
+    if isinstance(error, Refused):
+        page.headers.update(error.headers)
+    return page
+
+
+def _error_page(request: Request, error: Exception) -> Response:
     status, detail, reader = 500, "", Reader.of(request)
     match error:
         case Refused():

@@ -67,8 +67,8 @@ Work = Callable[[Session, Sequence[Line]], None]
 class ImportResult:
     """How many lines of each kind were imported, left out because they were forgotten here, or here already.
 
-    `still_here` counts the facts, assertions, findings, sessions and turns that the file names as forgotten and this store
-    still holds. An import erases nothing; `replay_tombstones` with the same file does.
+    `still_here` counts the facts, assertions, findings, sessions and turns that the file names as forgotten and this
+    store still holds. An import erases nothing; `replay_tombstones` with the same file does.
     """
 
     imported: Counter[str] = field(default_factory=Counter)
