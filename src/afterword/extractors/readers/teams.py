@@ -113,8 +113,11 @@ def _collect(states: JsonObject, contents: _TeamContents, log: ReadingLog) -> No
         else:
             contents.members.add(name)
             inner += _collect_member(name, state, contents, log)
+    tasks = len(contents.tasks)
     for team in inner:
         _collect(team, contents, log)
+    # What an inner team is asked to do was said by the agents outside of it, as well as by people.
+    del contents.tasks[tasks:]
 
 
 def _collect_manager(state: JsonObject, contents: _TeamContents, log: ReadingLog) -> None:
