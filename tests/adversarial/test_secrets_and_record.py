@@ -12,12 +12,16 @@ import pytest
 from sqlalchemy import create_engine, inspect, text
 
 import afterword
+from afterword.extractors.candidates import Candidate, Citation, mask_candidate
 from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.model.prompts.rendering import render
 from afterword.extractors.rules import RulesExtractor
+from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.off_record import hide_off_record
+from afterword.privacy.policy import Privacy
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE, Markers
+from afterword.setting_sections import EmbeddingOptions
 from afterword.settings import Settings
 from fresh_record_cases import fresh_record_cases
 from fresh_secret_cases import fresh_secret_cases
@@ -25,6 +29,7 @@ from off_record_cases import SECRET_SENTENCE
 from privacy_table import is_missed
 from secret_cases import SecretCase
 
+WITHOUT_VECTORS = Settings(embedding=EmbeddingOptions(kind="none"))
 CASES = [case for case in fresh_secret_cases() if not is_missed(case) and len(case.secret) >= 6]
 CATEGORIES = sorted({case.category for case in CASES})
 WISHES = [case.text for case in fresh_record_cases() if case.is_hidden]
@@ -142,3 +147,42 @@ async def test_an_imported_export_is_masked(tmp_path: Path) -> None:
     assert shown == ["I live in Oslo. My password is [redacted: password]", HIDDEN]
     assert secret not in stored(clean)
     assert "Lindau" not in stored(clean)
+
+
+@pytest.mark.parametrize("place", ["statement", "subject", "attribute", "value", "tags"])
+async def test_no_part_of_what_an_application_enters_keeps_a_secret(tmp_path: Path, place: str) -> None:
+    entered = {
+        "statement": "I bank at Acme.",
+        "subject": "user",
+        "attribute": "bank",
+        "value": "Acme",
+        "tags": ["bank"],
+    }
+    told = "my password is Zebra!Kettle9"
+    entered[place] = [told] if place == "tags" else told
+    async with afterword.open(f"sqlite:///{tmp_path}/a.db", settings=WITHOUT_VECTORS) as app:
+        mira = app.user("mira")
+        await mira.remember(**entered)
+        await app.export(tmp_path / "all.jsonl")
+    assert "Zebra" not in stored(tmp_path / "a.db")
+    lines = (tmp_path / "all.jsonl").read_text().replace("[redacted: password]", "Zebra!Kettle9")
+    (tmp_path / "edited.jsonl").write_text(lines)
+    async with afterword.open(f"sqlite:///{tmp_path}/b.db", settings=WITHOUT_VECTORS) as app:
+        assert (await app.import_(tmp_path / "edited.jsonl")).imported["assertions"] == 1
+    assert "Zebra" not in stored(tmp_path / "b.db")
+
+
+def test_no_part_of_what_a_model_answers_keeps_a_secret() -> None:
+    told = "my password is Zebra!Kettle9"
+    proposed = Candidate(
+        kind=Kind.ENTITY,
+        subject=told,
+        attribute=told,
+        value=told,
+        statement=told,
+        evidence=[Citation(turn=1, quote=told)],
+        limited_to=told,
+        outcome=told,
+        former_name=told,
+    )
+    assert "Zebra" not in mask_candidate(proposed, Privacy()).model_dump_json()

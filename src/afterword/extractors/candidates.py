@@ -86,11 +86,11 @@ def mask_candidate(candidate: Candidate, privacy: Privacy) -> Candidate:
         candidate.former_name or "",
     )
     quotes = [citation.quote for citation in candidate.evidence]
-    masked_texts = privacy.mask_fields(candidate.attribute, *texts, *quotes)
-    value, statement, subject, limited_to, outcome, former_name, *quotes = masked_texts
+    masked_texts = privacy.mask_fields(candidate.attribute, *texts, candidate.attribute, *quotes)
+    value, statement, subject, limited_to, outcome, former_name, attribute, *quotes = masked_texts
     evidence = [
         Citation(turn=citation.turn, quote=quote) for citation, quote in zip(candidate.evidence, quotes, strict=True)
     ]
-    masked = {"value": value, "statement": statement, "subject": subject, "evidence": evidence}
+    masked = {"value": value, "statement": statement, "subject": subject, "attribute": attribute, "evidence": evidence}
     optional = {"limited_to": limited_to or None, "outcome": outcome or None, "former_name": former_name or None}
     return candidate.model_copy(update={**masked, **optional})

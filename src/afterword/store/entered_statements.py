@@ -52,10 +52,11 @@ class Entry:
 def masked_entry(entry: Entry, privacy: Privacy) -> Entry:
     """Return an entry without secrets."""
     texts = map(visible_text, (entry.value or "", entry.statement, entry.subject, entry.former_name or "", *entry.tags))
-    value, statement, subject, former_name, *tags = privacy.mask_fields(entry.attribute, *texts)
+    masked_texts = privacy.mask_fields(entry.attribute, *texts, entry.attribute)
+    value, statement, subject, former_name, *tags, attribute = masked_texts
     value_or_none = value if entry.value else entry.value
     masked = replace(entry, statement=statement, subject=subject, value=value_or_none, tags=tuple(tags))
-    return replace(masked, former_name=former_name or None)
+    return replace(masked, attribute=attribute, former_name=former_name or None)
 
 
 def entered_statement(

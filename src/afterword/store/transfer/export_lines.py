@@ -19,6 +19,7 @@ from afterword.errors import FileInvalid
 from afterword.facts.findings import FindingPolicy
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
+from afterword.facts.words import folded
 from afterword.privacy.policy import Privacy
 from afterword.store.findings.finding_rows import FindingRow
 from afterword.store.forgetting.tombstone_replay import EXPORT, check_tombstone_line
@@ -60,7 +61,7 @@ _PARTS: dict[str, type[SQLModel]] = {
     "rejections": RejectionRow,
     "findings": FindingRow,
 }
-_ASSERTION_TEXTS = ("value", "statement", "subject", "limited_to", "outcome", "former_name")
+_ASSERTION_TEXTS = ("value", "statement", "subject", "attribute", "limited_to", "outcome", "former_name", "tags")
 
 
 def read_head(path: Path) -> Line:
@@ -237,6 +238,8 @@ def _masked_assertion(line: Line, privacy: Privacy) -> Line:
     quotes = [cited["quote"] or "" for cited in evidence]
     masked = privacy.mask_fields(columns["attribute"], *texts, *quotes)
     shown = {name: text or columns[name] for name, text in zip(_ASSERTION_TEXTS, masked, strict=False)}
+    # What follows from the texts is made here, whatever the file says.
+    shown |= {"subject_key": folded(shown["subject"]), "attribute_key": folded(shown["attribute"])}
     cited = zip(evidence, masked[len(_ASSERTION_TEXTS) :], strict=True)
     return {**line, "columns": {**columns, **shown}, "evidence": [{**row, "quote": quote} for row, quote in cited]}
 
