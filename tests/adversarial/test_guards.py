@@ -46,7 +46,10 @@ GUARDS = [
     ("cli.transfer_commands:TemporaryFile:named_file", "integration/test_temporary_files.py"),
     ("pipeline.sources.other_libraries:_check_single_owner:none", "integration/test_transfer_cli.py"),
     ("extractors.readers.limits:_opened_below:second", "unit/test_session_folders.py"),
+    ("extractors.readers.utterances:People.is_user:true", "unit/test_proxies.py"),
     ("pipeline.background.leases:_kinds_of:argument", "contract/test_jobs.py"),
+    ("store.database.clock:without_future:second", "contract/test_transfer.py"),
+    ("store.transfer.export_lines:_masked_assertion:argument", "adversarial/test_secrets_and_record.py"),
 ]
 
 
