@@ -151,7 +151,7 @@ async def test_an_imported_export_is_masked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["statement", "subject", "attribute", "value", "tags"])
 async def test_no_part_of_what_an_application_enters_keeps_a_secret(tmp_path: Path, place: str) -> None:
-    entered = {
+    entered: dict[str, Any] = {
         "statement": "I bank at Acme.",
         "subject": "user",
         "attribute": "bank",

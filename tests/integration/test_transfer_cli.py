@@ -37,17 +37,17 @@ def test_a_store_moves_in_one_file(afterword: Commands, tmp_path: Path) -> None:
 def test_an_import_says_what_its_file_forgot_and_is_still_here(afterword: Commands) -> None:
     elsewhere = {"AFTERWORD_STORE__URL": "sqlite:///other.db"}
     afterword("export", "before.jsonl")
-    assert "still here" not in afterword("import", "before.jsonl", **elsewhere)
+    assert "still here" not in afterword.within(elsewhere, "import", "before.jsonl")
     afterword("forget", "--user", "mira", "--session", "a", "--yes")
     afterword("export", "after.jsonl")
-    told = afterword("import", "after.jsonl", **elsewhere)
+    told = afterword.within(elsewhere, "import", "after.jsonl")
     assert "still here: 1 facts" in told
     assert "`afterword forget --replay after.jsonl` erases them" in afterword.errors
-    assert "Bergen" in afterword("facts", "--user", "mira", **elsewhere)
-    assert json.loads(afterword("import", "after.jsonl", "--json", **elsewhere))["still_here"]["facts"] == 1
-    afterword("forget", "--replay", "after.jsonl", **elsewhere)
-    assert "Bergen" not in afterword("facts", "--user", "mira", **elsewhere)
-    assert json.loads(afterword("import", "after.jsonl", "--json", **elsewhere))["still_here"] == {}
+    assert "Bergen" in afterword.within(elsewhere, "facts", "--user", "mira")
+    assert json.loads(afterword.within(elsewhere, "import", "after.jsonl", "--json"))["still_here"]["facts"] == 1
+    afterword.within(elsewhere, "forget", "--replay", "after.jsonl")
+    assert "Bergen" not in afterword.within(elsewhere, "facts", "--user", "mira")
+    assert json.loads(afterword.within(elsewhere, "import", "after.jsonl", "--json"))["still_here"] == {}
 
 
 def test_a_users_own_data_can_be_read(afterword: Commands, tmp_path: Path) -> None:

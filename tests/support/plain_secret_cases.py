@@ -200,7 +200,7 @@ def plain_secret_cases() -> Iterator[SecretCase]:
         for language, sentences in languages.items():
             for *turns, secret in sentences:
                 spoken = tuple(turn if isinstance(turn, tuple) else ("user", turn) for turn in turns)
-                yield SecretCase(category, language, spoken, secret)
+                yield SecretCase(category, language, spoken, str(secret))
 
 
 def plain_harmless_cases() -> Iterator[HarmlessCase]:
