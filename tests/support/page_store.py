@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import afterword
 from afterword.settings import Settings
+
+Result = TypeVar("Result")
 
 MIRA = "/pages/default/user/mira"
 CHROMIUM = next(
@@ -60,19 +63,26 @@ class Keys:
     reader: str
 
 
+async def converse(app: afterword.Afterword, name: str) -> None:
+    """Let a person have four sessions, correct what is kept, and leave something to decide."""
+    person = app.user(name)
+    for session_id, state, day in zip(
+        ("trip", "move", "plans", "asked"), (TRIP, MOVE, PLANS, ASKED), DAYS, strict=True
+    ):
+        await person.process(state, session_id=session_id, started_at=day)
+    (home,) = [fact for fact in (await person.facts()).facts if fact.value == "Oslo"]
+    await person.remember("The user lives in Bergen.", attribute=home.attribute, value="Bergen", kind=home.kind)
+    await person.remember("The fare to Oslo is 49 euros.", subject="note", tags=["travel"])
+    await person.consolidate()
+    agent = person.for_agent()
+    await agent.remember("The user is learning Norwegian.", attribute="language", value="Norwegian")
+    await agent.remember("The user rides a bicycle to work.", attribute="commute", value="bicycle")
+
+
 async def fill(url: str) -> Keys:
     """Fill a store, and return its keys."""
     async with afterword.open(url, settings=Settings()) as app:
-        mira = app.user("mira")
-        for name, state, day in zip(("trip", "move", "plans", "asked"), (TRIP, MOVE, PLANS, ASKED), DAYS, strict=True):
-            await mira.process(state, session_id=name, started_at=day)
-        (home,) = [fact for fact in (await mira.facts()).facts if fact.value == "Oslo"]
-        await mira.remember("The user lives in Bergen.", attribute=home.attribute, value="Bergen", kind=home.kind)
-        await mira.remember("The fare to Oslo is 49 euros.", subject="note", tags=["travel"])
-        await mira.consolidate()
-        agent = mira.for_agent()
-        await agent.remember("The user is learning Norwegian.", attribute="language", value="Norwegian")
-        await agent.remember("The user rides a bicycle to work.", attribute="commute", value="bicycle")
+        await converse(app, "mira")
         await app.user("noor").remember("I live in Rome.")
         keys = [
             (await app.keys.create(user="mira", name="mira")).secret,
@@ -82,12 +92,29 @@ async def fill(url: str) -> Keys:
     return Keys(*keys)
 
 
+async def fill_for(url: str, name: str) -> str:
+    """Let one more person have what mira has, and return the key of that person."""
+    async with afterword.open(url, settings=Settings()) as app:
+        await converse(app, name)
+        return (await app.keys.create(user=name, name=name)).secret
+
+
 def store_url(folder: Path) -> str:
     """Return the address of the store of a folder."""
     return f"sqlite:///{folder}/afterword.db"
 
 
 def filled(folder: Path) -> Keys:
-    """Fill the store of a folder. It has a thread of its own, since Playwright has an event loop in this one."""
+    """Fill the store of a folder."""
+    return _apart(fill(store_url(folder)))
+
+
+def filled_for(folder: Path, name: str) -> str:
+    """Let one more person have what mira has in the store of a folder, and return the key of that person."""
+    return _apart(fill_for(store_url(folder), name))
+
+
+def _apart(work: Coroutine[Any, Any, Result]) -> Result:
+    """Return what the work returns. It has a thread of its own, since Playwright has an event loop in this one."""
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, fill(store_url(folder))).result()
+        return thread.submit(asyncio.run, work).result()
