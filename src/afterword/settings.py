@@ -122,7 +122,9 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Let the environment win over the profile; there is no other source."""
         profile = profile_path()
-        sources = (init_settings, env_settings)
+        # The environment is left out where it holds nothing: each setting would be looked for among all variables.
+        has_variables = any(name.upper().startswith(PREFIX) for name in os.environ)
+        sources = (init_settings, env_settings) if has_variables else (init_settings,)
         return (*sources, TomlConfigSettingsSource(settings_cls, profile)) if profile else sources
 
 

@@ -39,6 +39,12 @@ async def test_the_migrations_make_the_tables_that_the_code_uses(store: Store) -
         assert differences(connection) == []
 
 
+def test_the_names_of_the_files_are_the_versions_in_their_order() -> None:
+    scripts = migrations._scripts()
+    assert migrations._versions() == tuple(script.revision for script in scripts.walk_revisions())[::-1]
+    assert migrations.newest_version() == scripts.get_current_head()
+
+
 async def test_migrating_again_does_nothing(store: Store) -> None:
     before, after = await store.migrate()
     assert before == after == migrations.newest_version()

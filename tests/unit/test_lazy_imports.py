@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,20 +26,30 @@ async def main():
         await mira.facts(); await mira.search("tea"); await mira.context("tea"); await app.status()
 asyncio.run(main())
 """
+STORE_AT_HAND = """
+import asyncio, sys
+from afterword.store.database.engine import Store
+async def use():
+    async with Store(sys.argv[1]) as store:
+        assert len(set(await store.migrate())) == 1
+        await store.check()
+asyncio.run(use())
+"""
 AUTOGEN = "from afterword import Afterword, FactMemory, record_session, memory_tools"
-ONE_AFTER_ANOTHER = ((NAME, AGENT, PROVIDER), (COMMANDS, DOOR, AUTOGEN))
+ONE_AFTER_ANOTHER = ((NAME, AGENT, PROVIDER), (COMMANDS, STORE_AT_HAND, DOOR, AUTOGEN))
 """What one interpreter runs. What a statement must not load, those before it must not load either."""
 
 Loaded = dict[str, set[str]]
 
 
 @pytest.fixture(scope="module")
-def loaded() -> Loaded:
+def loaded(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     """The modules that are loaded after each statement."""
     modules: Loaded = {}
+    store = shutil.copy(sqlite_template, tmp_path_factory.mktemp("at_hand"))
     for statements in ONE_AFTER_ANOTHER:
         code = "".join(f"{statement}\nimport sys; print(*sys.modules)\n" for statement in statements)
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, "-c", code, f"sqlite:///{store}"], capture_output=True, text=True, check=True)
         lines = done.stdout.splitlines()
         modules |= {statement: set(line.split()) for statement, line in zip(statements, lines, strict=True)}
     return modules
@@ -71,6 +83,11 @@ def test_a_provider_loads_no_model_client_no_scheduler_and_no_queue(loaded: Load
 
 def test_whoever_uses_no_workers_never_loads_their_queue(loaded: Loaded) -> None:
     assert "procrastinate" not in loaded[COMMANDS]
+
+
+def test_a_store_whose_tables_are_up_to_date_is_opened_without_the_library_that_changes_tables(loaded: Loaded) -> None:
+    assert "sqlalchemy" in loaded[STORE_AT_HAND]
+    assert "alembic" not in loaded[STORE_AT_HAND]
 
 
 def test_the_door_loads_what_its_methods_need(loaded: Loaded) -> None:

@@ -1,17 +1,21 @@
-"""The store's tables through its versions: one set of migrations for SQLite and PostgreSQL. Append only."""
+"""The store's tables through its versions: one set of migrations for SQLite and PostgreSQL. Append only.
+
+Alembic is loaded by what makes or changes tables. Most processes find the tables up to date, and do without.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic.config import Config
-from alembic.operations import Operations
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine
 
 from afterword.errors import StoreOutdated, StoreTooNew
+
+if TYPE_CHECKING:
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
 
 VERSION_TABLE = "afterword_version"
 ADVISORY_LOCK = 4711240
@@ -20,26 +24,38 @@ ADVISORY_LOCK = 4711240
 
 @cache
 def _scripts() -> ScriptDirectory:
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
     return ScriptDirectory.from_config(config)
 
 
 @cache
+def _versions() -> tuple[str, ...]:
+    """Return all versions, the oldest first. The name of the file of a migration begins with the version it makes."""
+    return tuple(sorted(path.name.partition("_")[0] for path in (Path(__file__).parent / "versions").glob("*_*.py")))
+
+
 def newest_version() -> str:
     """Return the version of the tables that this program uses."""
-    head = _scripts().get_current_head()
-    if head is None:
+    if not _versions():
         raise RuntimeError("the package holds no migrations; install it again")
-    return head
+    return _versions()[-1]
 
 
 def tables_version(connection: Connection) -> str | None:
     """Return the version of the tables in this database, None if there are none yet."""
-    return _context(connection).get_current_revision()
+    if not connection.dialect.has_table(connection, VERSION_TABLE):
+        return None
+    version: str | None = connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}").scalar()
+    return version
 
 
 def _context(connection: Connection) -> MigrationContext:
+    from alembic.runtime.migration import MigrationContext
+
     return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
 
 
@@ -70,6 +86,8 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
 
 
 def _run_migrations(connection: Connection, before: str | None) -> None:
+    from alembic.operations import Operations
+
     # Alembic's command would read and compile every migration again.
     migrations = list(_scripts().iterate_revisions(newest_version(), before or "base"))
     with Operations.context(_context(connection)):
@@ -113,8 +131,7 @@ def check_before_writing(connection: Connection) -> None:
 
 
 def _refuse_unknown(version: str | None) -> None:
-    known = {script.revision for script in _scripts().walk_revisions()}
-    if version is not None and version not in known:
+    if version is not None and version not in _versions():
         raise StoreTooNew(
             f"the store was written by a newer afterword (tables {version}, "
             f"this program knows up to {newest_version()}); upgrade afterword, the store was left alone"
