@@ -21,8 +21,8 @@ def test_every_block_is_a_test_that_passes(block: Block, tmp_path: Path, capsys:
     # As in a folder of its own, without this project's configuration.
     options = ["-q", "-p", "no:cacheprovider", "--import-mode=importlib", f"--rootdir={tmp_path}", "-c", os.devnull]
     options += ["-o", "asyncio_default_fixture_loop_scope=function"]
-    # Loading the one plugin and the other's search for garbage take longer than the tests, which use neither.
-    options += ["-p", "no:schemathesis", "-p", "no:unraisableexception"]
+    # Loading other plugins and a search for garbage take longer than the tests, which use neither.
+    options += ["--disable-plugin-autoload", "-p", "asyncio", "-p", "no:unraisableexception"]
     code = pytest.main([*options, str(tmp_path / "test_block.py")])
     printed = capsys.readouterr().out
     assert code == pytest.ExitCode.OK, printed
