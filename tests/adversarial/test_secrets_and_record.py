@@ -30,7 +30,7 @@ from privacy_table import is_missed
 from secret_cases import SecretCase
 
 WITHOUT_VECTORS = Settings(embedding=EmbeddingOptions(kind="none"))
-CASES = [case for case in fresh_secret_cases() if not is_missed(case) and len(case.secret) >= 6]
+CASES = [case for case in fresh_secret_cases() if len(case.secret) >= 6]
 CATEGORIES = sorted({case.category for case in CASES})
 WISHES = [case.text for case in fresh_record_cases() if case.is_hidden]
 HONEST = [case.text for case in fresh_record_cases() if not case.is_hidden]
@@ -86,7 +86,7 @@ async def everything_about(path: Path, saved: dict[str, Any], human: str = "user
 
 @pytest.mark.parametrize("category", CATEGORIES)
 async def test_a_secret_is_nowhere(category: str, tmp_path: Path) -> None:
-    cases: list[SecretCase] = [case for case in CASES if case.category == category]
+    cases: list[SecretCase] = [case for case in CASES if case.category == category and not is_missed(case)]
     turns = [turn for case in cases for turn in (*case.turns, ("helper", "Noted."), ("user", "Thanks."))]
     copies = await everything_about(tmp_path / "facts.db", state(turns))
     assert len(cases) >= 10
