@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 
 import pytest
 
@@ -19,9 +18,10 @@ from afterword.privacy.prompt_injection import has_instruction_around, is_instru
 from afterword.privacy.record_requests import Markers
 from afterword.privacy.redaction import is_masked, mask_secrets
 
-FIRST_SIZE, SIZES, SOAK_SIZES = 4_000, (4_000, 8_000, 16_000), (40_000, 80_000, 160_000)
-MOST_GROWTH = 3.2
-"""Twice the input may take a little more than twice the time, on a loaded machine still more. A square takes four."""
+FIRST_SIZE, SIZES, SOAK_SIZES = 4_000, (4_000, 16_000), (40_000, 160_000)
+MOST_GROWTH = 8.0
+"""Four times the input may take a little more than four times the time, on a loaded machine still more. A square takes
+sixteen."""
 NOTICEABLE_S = 0.05
 QUICK_S = 0.08
 """What takes less for the first size is not measured further. The soak measures everything, on larger inputs."""
@@ -147,20 +147,20 @@ def _seconds(function: Callable[[str], object], text: str) -> float:
     return time.process_time() - start
 
 
-def _growth(function: Callable[[str], object], unit: str, sizes: Sequence[int]) -> float:
-    """Return the largest growth from one size to the next, where the time can be measured at all."""
+def _growth(function: Callable[[str], object], unit: str, sizes: tuple[int, int]) -> float:
+    """Return the growth from the small size to the large one, where the time can be measured at all."""
     # Whole units, so that every size ends alike and takes as many passes.
-    times = [_seconds(function, unit * (size // len(unit))) for size in sizes]
-    return max((after / before for before, after in pairwise(times) if before >= NOTICEABLE_S), default=0.0)
+    before, after = (_seconds(function, unit * (size // len(unit))) for size in sizes)
+    return after / before if before >= NOTICEABLE_S else 0.0
 
 
-def _grows_evenly(name: str, unit: str, sizes: Sequence[int]) -> bool:
+def _grows_evenly(name: str, unit: str, sizes: tuple[int, int]) -> bool:
     # What is slow by itself is slow each time, what another process slowed down is not.
     return any(_growth(FUNCTIONS[name], unit, sizes) <= MOST_GROWTH for _ in range(TRIES))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_twice_the_input_takes_about_twice_the_time(name: str) -> None:
+def test_four_times_the_input_takes_about_four_times_the_time(name: str) -> None:
     def is_quick(unit: str) -> bool:
         return _seconds(FUNCTIONS[name], unit * (FIRST_SIZE // len(unit))) <= QUICK_S
 
@@ -169,5 +169,5 @@ def test_twice_the_input_takes_about_twice_the_time(name: str) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_twice_a_large_input_takes_about_twice_the_time(name: str) -> None:
+def test_four_times_a_large_input_takes_about_four_times_the_time(name: str) -> None:
     assert [unit for unit in HOSTILE if not _grows_evenly(name, unit, SOAK_SIZES)] == []

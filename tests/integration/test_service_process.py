@@ -86,7 +86,7 @@ def test_a_slow_head_of_a_request_ends_the_connection(tmp_path: Path) -> None:
         began_at_s = time.monotonic()
         heads = b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Name: " + b"a" * 1000
         closing = [threads.submit(wait_until_closed, address, head, 0.3) for head in heads]
-        with httpx.Client(base_url=address) as client:
+        with httpx.Client(base_url=address, timeout=60) as client:
             assert client.get("/healthz").status_code == 200
             for closed in as_completed(closing):
                 closed.result()
@@ -172,7 +172,7 @@ def test_a_session_whose_server_was_killed_can_be_sent_again_soon(tmp_path: Path
         while httpx.post(f"{address}/v1/me/sessions", json=body, headers=headers, timeout=60).status_code == 409:
             assert elapsed_s() < 15
             time.sleep(0.5)
-        runs = httpx.get(f"{address}/v1/me/runs", headers=headers).json()["runs"]
+        runs = httpx.get(f"{address}/v1/me/runs", headers=headers, timeout=60).json()["runs"]
         assert [run["status"] for run in runs] == ["applied"]
 
 

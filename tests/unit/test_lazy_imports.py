@@ -49,7 +49,9 @@ def loaded(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> L
     store = shutil.copy(sqlite_template, tmp_path_factory.mktemp("at_hand"))
     for statements in ONE_AFTER_ANOTHER:
         code = "".join(f"{statement}\nimport sys; print(*sys.modules)\n" for statement in statements)
-        done = subprocess.run([sys.executable, "-c", code, f"sqlite:///{store}"], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code, f"sqlite:///{store}"], capture_output=True, text=True, check=True
+        )
         lines = done.stdout.splitlines()
         modules |= {statement: set(line.split()) for statement, line in zip(statements, lines, strict=True)}
     return modules
