@@ -45,15 +45,16 @@ def each_seed_on_a_database(count: int) -> list[ParameterSet]:
     return [pytest.param(*pair, marks=() if pair in is_first else pytest.mark.soak) for pair in pairs]
 
 
-def some_lists(chance: random.Random) -> list[tuple[dict[str, Any], FactOrder]]:
-    """Return a third of all filters with their orders. The tests ask often enough for each of them to occur."""
+def some_lists(number: int) -> list[tuple[dict[str, Any], FactOrder]]:
+    """Return a fifth of all filters with their orders. With five numbers in a row each of them occurs."""
     lists = list(product(FILTERS, FactOrder))
-    return chance.sample(lists, len(lists) // 3)
+    random.Random(0).shuffle(lists)
+    return lists[number % 5 :: 5]
 
 
-async def check_pages(memory: ScopeMemory, chance: random.Random) -> None:
+async def check_pages(memory: ScopeMemory, chance: random.Random, number: int) -> None:
     """Compare pages of lists with different orders and filters."""
-    for chosen, order in some_lists(chance):
+    for chosen, order in some_lists(number):
         arguments = {**chosen, "order": order, "as_of": chance.choice([None, *INSTANTS])}
         whole = await memory.facts(**arguments)
         offset, limit = chance.randrange(4), chance.choice([1, 3, 500])
@@ -81,11 +82,11 @@ async def test_a_page_is_a_part_of_all_facts(seed: int, url: str) -> None:
         facts = (await mira.facts(status="all")).facts
         assert {str(fact.status) for fact in facts} >= {"current", "contested", "pending"}
         assert ({fact.subject for fact in facts} >= {"Beta"}) == is_renamed
-        await check_pages(mira, chance)
-        for _ in range(3):
+        await check_pages(mira, chance, 4 * seed)
+        for number in range(1, 4):
             for _ in range(3):
                 await change_something(app, chance)
-            await check_pages(mira, chance)
+            await check_pages(mira, chance, 4 * seed + number)
 
 
 @pytest.mark.parametrize(("seed", "url"), each_seed_on_a_database(3), indirect=["url"])
@@ -94,11 +95,11 @@ async def test_a_page_of_a_memory_that_is_not_loaded_is_the_same(seed: int, url:
     async with afterword.open(url, settings=Settings()) as app:
         mira, store = app.scope(MIRA), await app.store()
         await add_what_is_rare(app, with_renaming=False)
-        for _ in range(4):
+        for number in range(4):
             for _ in range(4):
                 await change_something(app, chance)
             wholes = []
-            for chosen, order in some_lists(chance):
+            for chosen, order in some_lists(4 * seed + number):
                 arguments = {**chosen, "order": order, "as_of": chance.choice([None, *INSTANTS])}
                 wholes.append((arguments, await mira.facts(**arguments)))
             is_loaded = True
@@ -114,7 +115,7 @@ async def test_a_page_of_a_memory_that_is_not_loaded_is_the_same(seed: int, url:
                 assert page.facts == whole.facts[offset : offset + limit], arguments
                 assert (page.total, page.other_statuses) == (whole.total, whole.other_statuses), arguments
                 pages += len(page.facts)
-        assert pages > 50
+        assert pages > 25
 
 
 async def test_an_unknown_memory_has_no_page(url: str) -> None:
