@@ -14,9 +14,11 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Usage, Window
 from afterword.extractors.testing import OracleExtractor
+from afterword.facts import knowledge
 from afterword.facts.assertions import Cue, Kind
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
+from afterword.facts.validity.judged_pairs import JudgedPairs
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
@@ -137,6 +139,23 @@ async def test_a_session_takes_three_transactions(
     counted("write")
     await process_session(store, saved("b", 2, "I live in Linz."), extractor=extractor)
     assert transactions == ["read", "read", "write"]
+    assert await statuses(store) == {"Graz": Status.SUPERSEDED, "Linz": Status.CURRENT}
+
+
+async def test_what_a_session_was_judged_by_is_used_again_when_it_is_stored(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await process_session(store, saved("a", 1, "I live in Graz."), extractor=Homes())
+    made: list[int] = []
+
+    class Counted(JudgedPairs):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            made.append(len(self.by_id))
+
+    monkeypatch.setattr(knowledge, "JudgedPairs", Counted)
+    await process_session(store, saved("b", 2, "I live in Linz."), extractor=Homes())
+    assert made == [2]  # what is known after it; what was known before is kept from the session before
     assert await statuses(store) == {"Graz": Status.SUPERSEDED, "Linz": Status.CURRENT}
 
 

@@ -109,9 +109,9 @@ def test_an_acceptance_that_is_not_named_is_none() -> None:
     assert (rejection.reason, rejection.detail.split(":")[0]) == (Reason.NOT_ACCEPTED, "accepted_in")
 
 
-def test_a_fact_is_flagged_where_the_extractor_says_so() -> None:
+def test_a_fact_is_flagged_where_the_extractor_or_its_words_say_so() -> None:
     plain, flagged = (grounded(candidate(flagged=flag)).assertions[0] for flag in (False, True))
-    assert (plain.is_flagged, flagged.is_flagged) == (None, True)
+    assert (plain.is_flagged, flagged.is_flagged) == (False, True)
     assert plain.id != flagged.id
 
 

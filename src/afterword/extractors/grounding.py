@@ -28,6 +28,7 @@ from afterword.extractors.quote_support import (
 )
 from afterword.extractors.said_words import unsaid_subject_names
 from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, SpeechAct, assertion_id
+from afterword.facts.safety import must_never_be_missed
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.facts.words import folded, snake_case
@@ -225,7 +226,7 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
         cue=candidate.cue,
         limited_to=limited_to,
         outcome=outcome,
-        is_flagged=candidate.flagged or None,
+        is_flagged=candidate.flagged or must_never_be_missed(candidate.kind, statement, attribute, value),
         former_name=former_name,
     )
 

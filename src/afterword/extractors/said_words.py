@@ -8,6 +8,7 @@ from functools import cached_property
 
 from afterword.facts.words import MONTHS, STOP_WORDS, WEEKDAYS, phrase_pattern, plain_words, terms, word_set
 from afterword.privacy.normalisation import comparable, visible_text
+from afterword.text_caches import text_cache
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|[。！？]|[\r\n]+")
 _LONGEST_SENTENCE = 600
@@ -96,6 +97,7 @@ _GERMAN = re.compile(
 )
 
 
+@text_cache(1_000)  # the same value, sentence and quote are compared in many ways
 def plain_text(text: str) -> str:
     """Return a text as it is compared: control characters are blanks, as in the fields of an assertion."""
     return comparable(visible_text(_CONTROL.sub(" ", text)))

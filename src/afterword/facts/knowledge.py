@@ -193,18 +193,22 @@ class Knowledge:
     def judged_pairs(self, ids: Iterable[str]) -> JudgedPairs:
         """Return the judged pairs that the facts of these assertions depend on. Other facts in it may be incomplete."""
         live = {id_: self.by_id[id_] for id_ in context_ids(self, ids) if id_ in self.by_id}
-        last = self._last_judged  # the facts that a session changed are those that the next one changes back
-        if last is not None and last.by_id.keys() == live.keys():
-            return last
         verdicts = [
             verdict
             for id_ in live
             for verdict in self.verdicts_by_id.get(id_, ())
             if verdict.earlier_id == id_ and verdict.later_id in live
         ]
+        last = self._last_judged  # the facts that a session changed are those that the next one changes back
+        if last is not None and last.are_of(live, verdicts, self.names):
+            return last
         judged = JudgedPairs(live.values(), verdicts, self.names)
         self._last_judged = judged
         return judged
+
+    def expect_pairs_of(self, other: Knowledge) -> None:
+        """Let `judged_pairs` return what it last returned for `other`, where that is of the same content."""
+        self._last_judged = other._last_judged
 
     def histories(self, ids: Collection[str]) -> list[FactHistory]:
         """Return the histories of the facts to which these assertions belong, in order of saying."""

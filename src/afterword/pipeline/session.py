@@ -65,9 +65,10 @@ class _Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """The run to store for a session, and what it changes."""
+    """The run to store for a session, what will be known after it, and what it changes."""
 
     proposal: Proposal
+    after: Knowledge
     changes: Changes
     is_held: bool
     unjudged: int
@@ -293,7 +294,7 @@ class _Processing:
             },
         )
         must_wait = changes.unnamed.must_wait or comparison.policy.holds(retires=bool(changes.retired))
-        return _Decision(proposal, changes, self.apply and must_wait, judged.unjudged)
+        return _Decision(proposal, after, changes, self.apply and must_wait, judged.unjudged)
 
     def _decide_and_write(
         self,
@@ -328,7 +329,7 @@ class _Processing:
             run_id = ledger.propose_run(transaction, proposal, transcript=prepared.transcript)
         self.account.assign_to_run(transaction, run_id)
         if self.apply and not decision.is_held:
-            ledger.apply_run(transaction, scope, run_id, self.clock())
+            ledger.apply_run(transaction, scope, run_id, self.clock(), expected=decision.after)
             requests.close_requests(transaction, scope, proposal.assertions)
         return run_id
 

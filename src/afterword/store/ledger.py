@@ -9,8 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import bindparam, delete
+from sqlalchemy import bindparam, delete, insert, update
 from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound, ScopeMoved
@@ -21,7 +22,14 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.facts.validity.timeline import FactHistory, fact_histories
 from afterword.store.access.audit import note_run
-from afterword.store.database.statements import chunks, fetch_rows, fetch_where_in, insert_rows, select_columns
+from afterword.store.database.statements import (
+    chunks,
+    expire_loaded,
+    fetch_rows,
+    fetch_where_in,
+    insert_rows,
+    select_columns,
+)
 from afterword.store.lookup import assertions_by_id, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import KnowledgeChange, Proposal, RunEffect, effect_of, store_verdicts, store_window
 from afterword.store.rows import fact_search_terms, fact_values, member_values, pack_transcript
@@ -57,6 +65,9 @@ UNDECIDED = (RunStatus.PROPOSED, RunStatus.HELD)
 _WINDOWS = select_columns(WindowRow).where(
     col(WindowRow.scope_id) == bindparam("scope_id"), col(WindowRow.source) == bindparam("source")
 )
+_NEW_RUN = insert(RunRow).returning(col(RunRow.id))
+_RUN = select_columns(RunRow).where(col(RunRow.id) == bindparam("run_id"))
+_CHANGED_RUN = update(RunRow).where(col(RunRow.id) == bindparam("run_id"))
 _RUNS_OF_SOURCE = select(RunRow.id).where(
     col(RunRow.scope_id) == bindparam("scope_id"), col(RunRow.source) == bindparam("source")
 )
@@ -111,27 +122,23 @@ def propose_run(
     `caused_by` is the run whose undoing makes this one necessary.
     """
     scope_id = lock_scope(transaction, proposal.scope)
-    run = RunRow(
-        scope_id=scope_id,
-        session_pk=session_pk,
-        source=proposal.source,
-        purpose=proposal.purpose,
-        status=RunStatus.HELD if is_held else RunStatus.PROPOSED,
-        extractor=proposal.extractor,
-        judge=proposal.judge,
-        started_at=proposal.started_at,
-        calls=proposal.calls,
-        prompt_tokens=proposal.prompt_tokens,
-        completion_tokens=proposal.completion_tokens,
-        counts={**proposal.counts, "revision": proposal.revision},
-        caused_by=caused_by,
-        transcript=pack_transcript(transcript) if transcript else None,
-    )
-    transaction.add(run)
-    transaction.flush()
-    run_id = run.id or 0
-    # SQLAlchemy refers to rows weakly. This reference saves reading the run again if it is applied at once.
-    transaction.info[RunRow] = run
+    run = {
+        "scope_id": scope_id,
+        "session_pk": session_pk,
+        "source": proposal.source,
+        "purpose": proposal.purpose,
+        "status": RunStatus.HELD if is_held else RunStatus.PROPOSED,
+        "extractor": proposal.extractor,
+        "judge": proposal.judge,
+        "started_at": proposal.started_at,
+        "calls": proposal.calls,
+        "prompt_tokens": proposal.prompt_tokens,
+        "completion_tokens": proposal.completion_tokens,
+        "counts": {**proposal.counts, "revision": proposal.revision},
+        "caused_by": caused_by,
+        "transcript": pack_transcript(transcript) if transcript else None,
+    }
+    run_id = int(fetch_rows(transaction, _NEW_RUN, run)[0].id)
     note_run(transaction, run_id, next((said.id for read in proposal.readings for said in read.assertions), None))
     window_ids = [store_window(transaction, scope_id, proposal, reading) for reading in proposal.readings]
     ties = [{"run_id": run_id, "ordinal": ordinal, "window_id": key} for ordinal, key in enumerate(window_ids)]
@@ -141,8 +148,13 @@ def propose_run(
 
 
 @staged(Stage.APPLY, "scope", "run_id")
-def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> KnowledgeChange:
+def apply_run(
+    transaction: Session, scope: Scope, run_id: int, at: datetime, *, expected: Knowledge | None = None
+) -> KnowledgeChange:
     """Make a proposed run count and return what changed.
+
+    `expected` is what the caller expects to be known afterwards. What it has made of the judged pairs is used again,
+    where they are the same.
 
     Raises `ScopeMoved` if the scope has changed since the run was judged, and `NotFound` if there is no such proposal.
     Nothing is changed then.
@@ -152,10 +164,9 @@ def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> 
     if run.counts.get("revision", revision) != revision:
         raise ScopeMoved(f"{scope} has changed since run {run_id} was judged; judge it again")
     before = read_knowledge(transaction, scope)
-    run.status, run.applied_at = RunStatus.APPLIED, at
-    run.applied_revision = raise_revision(transaction, run.scope_id)
-    transaction.flush()
-    return _update_facts(transaction, scope, run, before, _last_applied(transaction, run))
+    revision = raise_revision(transaction, run.scope_id)
+    _change_run(transaction, run_id, status=RunStatus.APPLIED, applied_at=at, applied_revision=revision)
+    return _update_facts(transaction, scope, run, before, _last_applied(transaction, run), expected)
 
 
 def propose_and_apply(transaction: Session, proposal: Proposal) -> int:
@@ -185,8 +196,7 @@ def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) ->
     run = _require_run(transaction, scope, run_id, RunStatus.APPLIED)
     before, last_applied = read_knowledge(transaction, scope), _last_applied(transaction, run)
     raise_revision(transaction, run.scope_id)
-    run.status, run.undone_at, run.redone_at = RunStatus.UNDONE, at, None
-    transaction.flush()
+    _change_run(transaction, run_id, status=RunStatus.UNDONE, undone_at=at, redone_at=None)
     return _update_facts(transaction, scope, run, before, last_applied)
 
 
@@ -199,43 +209,56 @@ def reinstate_run(transaction: Session, scope: Scope, run_id: int, at: datetime)
     run = _require_run(transaction, scope, run_id, RunStatus.UNDONE)
     before = read_knowledge(transaction, scope)
     raise_revision(transaction, run.scope_id)
-    run.status, run.redone_at = RunStatus.APPLIED, at
-    transaction.flush()
+    _change_run(transaction, run_id, status=RunStatus.APPLIED, redone_at=at)
     return _update_facts(transaction, scope, run, before, _last_applied(transaction, run))
 
 
 def reject_run(transaction: Session, scope: Scope, run_id: int) -> None:
     """Reject a proposal for good. Raises `NotFound` if there is no such proposal."""
-    _require_run(transaction, scope, run_id, *UNDECIDED).status = RunStatus.REJECTED
-    transaction.flush()
+    _require_run(transaction, scope, run_id, *UNDECIDED)
+    _change_run(transaction, run_id, status=RunStatus.REJECTED)
 
 
 def satisfy_run(transaction: Session, scope: Scope, run_id: int) -> None:
     """Mark a held run as satisfied by what a session says. Raises `NotFound` if there is no such held run."""
-    _require_run(transaction, scope, run_id, RunStatus.HELD).status = RunStatus.SATISFIED
-    transaction.flush()
+    _require_run(transaction, scope, run_id, RunStatus.HELD)
+    _change_run(transaction, run_id, status=RunStatus.SATISFIED)
 
 
-def _require_run(transaction: Session, scope: Scope, run_id: int, *statuses: str) -> RunRow:
-    run = transaction.get(RunRow, run_id)
-    if run is None or run.scope_id != scope_key(transaction, scope):
+def _require_run(transaction: Session, scope: Scope, run_id: int, *statuses: str) -> Any:
+    """Return the row of a run as it is now. It must be of this scope and have one of these statuses."""
+    rows = fetch_rows(transaction, _RUN, {"run_id": run_id})
+    if not rows or rows[0].scope_id != scope_key(transaction, scope):
         raise NotFound(f"no run {run_id} in {scope}; see `afterword runs`")
+    (run,) = rows
     if run.status not in statuses:
         raise NotFound(f"run {run_id} of {scope} is {run.status}, not {' or '.join(statuses)}")
     return run
 
 
-def _last_applied(transaction: Session, run: RunRow) -> list[int]:
+def _change_run(transaction: Session, run_id: int, **values: Any) -> None:
+    transaction.connection().execute(_CHANGED_RUN, {"run_id": run_id, **values})
+    expire_loaded(transaction, RunRow, run_id)
+
+
+def _last_applied(transaction: Session, run: Any) -> list[int]:
     """Return the last two applied runs of a run's source: the live one, and the one that is live if it is undone."""
     values = {"scope_id": run.scope_id, "source": run.source}
     return [row.id for row in fetch_rows(transaction, _LAST_APPLIED, values)]
 
 
 def _update_facts(
-    transaction: Session, scope: Scope, run: RunRow, before: Knowledge, run_ids: Sequence[int]
+    transaction: Session,
+    scope: Scope,
+    run: Any,
+    before: Knowledge,
+    run_ids: Sequence[int],
+    expected: Knowledge | None = None,
 ) -> KnowledgeChange:
     """Derive again the facts that these runs may have changed, and record which did."""
     after, ids = knowledge_after_runs(transaction, scope, before, revision_of(transaction, scope), run_ids)
+    if expected is not None:
+        after.expect_pairs_of(expected)
     affected_ids = after.affected_ids(before, ids)
     ties = fetch_where_in(transaction, FactAssertionRow, "assertion_id", affected_ids)
     stored_ids = list(dict.fromkeys(tie.fact_id for tie in ties))

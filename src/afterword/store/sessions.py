@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import bindparam, delete, or_, update
+from sqlalchemy import bindparam, delete, insert, or_, update
 from sqlmodel import Session, col, func, select
 
 from afterword.errors import NotFound, StateConflict
@@ -19,7 +19,16 @@ from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.privacy.normalisation import storable_text
 from afterword.privacy.redaction import mask_secrets
 from afterword.store.access.webhooks import WebhookEvent, announce, session_key_prefix
-from afterword.store.database.statements import RowRange, chunks, fetch_where_in, insert_rows
+from afterword.store.database.statements import (
+    RowRange,
+    Values,
+    chunks,
+    expire_loaded,
+    fetch_rows,
+    fetch_where_in,
+    insert_rows,
+    select_columns,
+)
 from afterword.store.limits import Retries
 from afterword.store.rows import pack_state, turn_of, turn_values, unpack_state
 from afterword.store.scope_rows import lock_scope, scope_key, scope_of_row
@@ -39,10 +48,14 @@ class Progress(StrEnum):
 
 
 # Building a statement takes longer than executing it.
-_SESSION = select(SessionRow).where(
-    col(SessionRow.scope_id) == bindparam("scope_key"), col(SessionRow.session_id) == bindparam("name")
-)
+_IS_SESSION = (col(SessionRow.scope_id) == bindparam("scope_key")) & (col(SessionRow.session_id) == bindparam("name"))
+_SESSION = select_columns(SessionRow).where(_IS_SESSION)
+_STATE_SAVED_AT = select(StateRow.saved_at).where(col(StateRow.session_pk) == col(SessionRow.id), _IS_SESSION)
+_NEW_SESSION = insert(SessionRow).returning(col(SessionRow.id))
+_CHANGED_SESSION = update(SessionRow).where(col(SessionRow.id) == bindparam("key"))
 _SESSIONS: Any = select(SessionRow, ScopeRow).where(col(SessionRow.scope_id) == col(ScopeRow.id))
+_NEW = {"humans": [], "assumed": [], "skipped": {}, "progress": Progress.PENDING, "attempts": 0}
+"""The values of a session that nothing was stored of."""
 WAITING = (Progress.PENDING, Progress.FAILED)
 TROUBLED = (Progress.FAILED, Progress.SET_ASIDE)
 
@@ -86,15 +99,15 @@ def save_state(
     `component` names the kind of agent or team. `humans` are added to the names already known to be people. Raises
     `StateConflict` if the session was saved by another kind of component.
     """
-    row = _ensure_session(transaction, scope, session_id, at)
-    key = _store_row(transaction, row)
+    scope_id, row = _locked_session(transaction, scope, session_id)
+    known = list(dict.fromkeys([*(row.humans if row else ()), *humans]))
+    values: dict[str, Any] = {"humans": known, "progress": Progress.PENDING, "updated_at": at}
+    values |= {"attempts": 0, "next_try_at": None}  # earlier failures concern another state
+    key = _store_session(transaction, scope_id, session_id, row, values)
     stored = transaction.get(StateRow, key)
     if stored is not None and stored.component != component:
         raise StateConflict(_mismatch_message(scope, session_id, stored.component, component))
     transaction.merge(StateRow(session_pk=key, component=component, content=pack_state(state), saved_at=at))
-    row.humans = list(dict.fromkeys([*row.humans, *humans]))
-    row.progress, row.updated_at = Progress.PENDING, at
-    row.attempts, row.next_try_at = 0, None  # earlier failures concern another state
     transaction.flush()
 
 
@@ -121,8 +134,9 @@ def rewrite_state(transaction: Session, key: int, change: Callable[[dict[str, An
 
 def state_saved_at(transaction: Session, scope: Scope, session_id: str) -> datetime | None:
     """Return when the state of a session was saved, None if none is stored."""
-    stored = _state_row(transaction, scope, session_id)
-    return stored.saved_at if stored else None
+    values = {"scope_key": scope_key(transaction, scope), "name": session_id}
+    rows = fetch_rows(transaction, _STATE_SAVED_AT, values)
+    return rows[0].saved_at if rows else None
 
 
 def _state_row(transaction: Session, scope: Scope, session_id: str) -> StateRow | None:
@@ -133,7 +147,7 @@ def _state_row(transaction: Session, scope: Scope, session_id: str) -> StateRow 
 def find_session(transaction: Session, scope: Scope, session_id: str) -> SavedSession | None:
     """Return a stored session, None if this scope has no such session."""
     row = _session_row(transaction, scope, session_id)
-    return _saved_session(row, scope) if row else None
+    return _saved_session(row._mapping, scope) if row else None
 
 
 def read_sessions(
@@ -209,7 +223,7 @@ def failed_sessions(transaction: Session) -> list[SavedSession]:
 
 
 def _saved_sessions(transaction: Session, query: Any) -> list[SavedSession]:
-    return [_saved_session(row, scope_of_row(scope_row)) for row, scope_row in transaction.exec(query)]
+    return [_saved_session(row.model_dump(), scope_of_row(scope_row)) for row, scope_row in transaction.exec(query)]
 
 
 def read_turns(transaction: Session, scope: Scope, session_id: str) -> list[Turn]:
@@ -242,18 +256,23 @@ def save_transcript(
 
     With `is_done` the session counts as processed, and an earlier failure as resolved.
     """
-    row = _ensure_session(transaction, scope, session_id, at)
-    row.layout, row.time_basis = transcript.layout, str(transcript.time_basis) if transcript.time_basis else None
-    row.started_at, row.ended_at = transcript.started_at, transcript.ended_at
-    row.humans = [name for name in transcript.humans if name not in transcript.assumed]
-    row.assumed, row.skipped = list(transcript.assumed), dict(transcript.skipped)
-    row.updated_at = at
+    scope_id, row = _locked_session(transaction, scope, session_id)
+    values: dict[str, Any] = {
+        "layout": transcript.layout,
+        "time_basis": str(transcript.time_basis) if transcript.time_basis else None,
+        "started_at": transcript.started_at,
+        "ended_at": transcript.ended_at,
+        "humans": [name for name in transcript.humans if name not in transcript.assumed],
+        "assumed": list(transcript.assumed),
+        "skipped": dict(transcript.skipped),
+        "updated_at": at,
+    }
     if is_done:
-        row.progress, row.failure, row.attempts, row.next_try_at = Progress.DONE, None, 0, None
+        values |= {"progress": Progress.DONE, "failure": None, "attempts": 0, "next_try_at": None}
     # Instants that differ by their offset alone are equal.
-    before = _turns(transaction, row.id) if row.id else []
+    before = _turns(transaction, row.id) if row else []
     stored = {turn.number: (turn, offset_seconds(turn.said_at)) for turn in before}
-    key = _store_row(transaction, row)
+    key = _store_session(transaction, scope_id, session_id, row, values)
     changed = [turn for turn in transcript.turns if stored.get(turn.number) != (turn, offset_seconds(turn.said_at))]
     unchanged = {turn.number for turn in transcript.turns} - {turn.number for turn in changed}
     for numbers in chunks(sorted(stored.keys() - unchanged)):
@@ -278,27 +297,29 @@ def mark_failed(
     It is set aside if it was tried often enough. If another process has finished the session since `begun_at`, it stays
     done. The reason holds no words of the session.
     """
-    row = _ensure_session(transaction, scope, session_id, at)
-    if begun_at is not None and row.progress == Progress.DONE and row.updated_at > begun_at:
+    scope_id, row = _locked_session(transaction, scope, session_id)
+    if begun_at is not None and row and row.progress == Progress.DONE and row.updated_at > begun_at:
         return Progress.DONE
     # The name of a file or of an endpoint may hold a secret.
     reason, _ = mask_secrets(storable_text(reason))
-    row.failure, row.attempts, row.updated_at = reason, row.attempts + 1, at
-    row.next_try_at = retries.next_try_at(row.attempts, at)
-    row.progress = Progress.FAILED if row.next_try_at else Progress.SET_ASIDE
-    _store_row(transaction, row)
-    if row.progress == Progress.SET_ASIDE:
-        content = {"scope": str(scope), "session": session_id, "tries": row.attempts}
-        key = session_key_prefix(row.id or 0) + at.isoformat()
-        announce(transaction, WebhookEvent.SESSION_SET_ASIDE, scope, key, content, at)
-    return row.progress
+    attempts = (row.attempts if row else 0) + 1
+    next_try_at = retries.next_try_at(attempts, at)
+    progress = Progress.FAILED if next_try_at else Progress.SET_ASIDE
+    values: dict[str, Any] = {"failure": reason, "attempts": attempts, "updated_at": at}
+    values |= {"next_try_at": next_try_at, "progress": progress}
+    key = _store_session(transaction, scope_id, session_id, row, values)
+    if progress == Progress.SET_ASIDE:
+        content = {"scope": str(scope), "session": session_id, "tries": attempts}
+        name = session_key_prefix(key) + at.isoformat()
+        announce(transaction, WebhookEvent.SESSION_SET_ASIDE, scope, name, content, at)
+    return progress
 
 
 def mark_pending(transaction: Session, scope: Scope, session_id: str) -> None:
     """Let a session wait again, although its facts are stored: what agents found in it is still missing."""
     row = _session_row(transaction, scope, session_id)
     if row is not None and row.progress == Progress.DONE:
-        row.progress = Progress.PENDING
+        _change_session(transaction, row.id, {"progress": Progress.PENDING})
 
 
 @staged(Stage.RETRY)
@@ -323,36 +344,43 @@ def retry_session(transaction: Session, scope: Scope, session_id: str) -> None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
     if row.progress not in TROUBLED:
         raise StateConflict(f"session {session_id!r} of {scope} is {row.progress}: there is nothing to try again")
-    row.progress, row.attempts, row.next_try_at = Progress.PENDING, 0, None
+    _change_session(transaction, row.id, {"progress": Progress.PENDING, "attempts": 0, "next_try_at": None})
     note(sessions=1)
     count(Count.RETRIES, by="person")
 
 
-def _session_row(transaction: Session, scope: Scope, session_id: str) -> SessionRow | None:
-    values = {"scope_key": scope_key(transaction, scope), "name": session_id}
-    return transaction.exec(_SESSION, params=values).one_or_none()
+def _session_row(transaction: Session, scope: Scope, session_id: str) -> Any:
+    """Return the row of a session as it is now, None if this scope has no such session."""
+    rows = fetch_rows(transaction, _SESSION, {"scope_key": scope_key(transaction, scope), "name": session_id})
+    return rows[0] if rows else None
 
 
-def _ensure_session(transaction: Session, scope: Scope, session_id: str, at: datetime) -> SessionRow:
-    """Return the row of a session, or a new one that is not stored yet."""
+def _locked_session(transaction: Session, scope: Scope, session_id: str) -> tuple[int, Any]:
+    """Return the key of the scope, whose other writers wait, and the row of the session, None if it is new."""
     if not session_id.strip() or any(unicodedata.category(sign) in ("Cc", "Cs") for sign in session_id):
         raise StateConflict(f"{session_id!a} is no session id; give each conversation a readable id of its own")
-    scope_id = lock_scope(transaction, scope)
-    row = _session_row(transaction, scope, session_id)
-    return row or SessionRow(scope_id=scope_id, session_id=session_id, progress=Progress.PENDING, updated_at=at)
+    return lock_scope(transaction, scope), _session_row(transaction, scope, session_id)
 
 
-def _store_row(transaction: Session, row: SessionRow) -> int:
-    """Store a new or changed row and return its key."""
-    transaction.add(row)
-    transaction.flush()
-    return row.id or 0
+def _store_session(transaction: Session, scope_id: int, session_id: str, row: Any, values: Values) -> int:
+    """Store these values of a session, whose row is given unless it is new; return its key."""
+    if row is not None:
+        _change_session(transaction, row.id, values)
+        return int(row.id)
+    new: Values = {**_NEW, "scope_id": scope_id, "session_id": session_id, **values}
+    return int(fetch_rows(transaction, _NEW_SESSION, new)[0].id)
 
 
-def _saved_session(row: SessionRow, scope: Scope) -> SavedSession:
-    values = row.model_dump(exclude={"id", "scope_id"})
-    values |= {"progress": Progress(row.progress), "humans": tuple(row.humans), "assumed": tuple(row.assumed)}
-    return SavedSession(scope=scope, key=row.id or 0, **values)
+def _change_session(transaction: Session, key: int, values: Values) -> None:
+    transaction.connection().execute(_CHANGED_SESSION, {"key": key, **values})
+    expire_loaded(transaction, SessionRow, key)
+
+
+def _saved_session(values: Mapping[str, Any], scope: Scope) -> SavedSession:
+    fields = {name: value for name, value in values.items() if name not in ("id", "scope_id")}
+    fields["progress"] = Progress(values["progress"])
+    fields |= {name: tuple(values[name]) for name in ("humans", "assumed")}
+    return SavedSession(scope=scope, key=values["id"], **fields)
 
 
 def _mismatch_message(scope: Scope, session_id: str, saved_by: str, asked_by: str) -> str:

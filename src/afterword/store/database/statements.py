@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine, Executable, Select, String, bindparam
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm.util import identity_key
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.util import LRUCache
@@ -94,6 +95,13 @@ def insert_numbered(transaction: Session, table: type[SQLModel], rows: Sequence[
     key = SQLModel.metadata.tables[str(table.__tablename__)].c.id
     statement = insert(table).returning(key, sort_by_parameter_order=True)
     return list(transaction.connection().execute(statement, list(rows)).scalars())
+
+
+def expire_loaded(transaction: Session, table: type[SQLModel], key: int) -> None:
+    """Let an object that the transaction has loaded of this row be read again: a statement has changed the row."""
+    loaded = transaction.identity_map.get(identity_key(table, key))
+    if loaded is not None:
+        transaction.expire(loaded)
 
 
 def insert_missing(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> None:
