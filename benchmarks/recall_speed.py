@@ -66,6 +66,7 @@ class Given:
 
     model = "random-256"
     dimension = DIMENSION
+    is_local = True
 
     def __init__(self) -> None:
         import numpy

@@ -55,6 +55,12 @@ class Lengths:
         return [[float(len(one)), *[1.0] * (self.dimension - 1)] for one in texts]
 
 
+class LocalLengths(Lengths):
+    """An embedder that sends no text anywhere."""
+
+    is_local = True
+
+
 def stated(number: int, statement: str, scope: Scope = LENA) -> Assertion:
     return Assertion(
         id=f"{scope.id}-{number}",
@@ -233,6 +239,16 @@ async def test_a_question_off_the_record_is_not_sent(store: Store) -> None:
     found = await recall(store, LENA, query, at=LATER, budget_tokens=200, embedder=embedder)
     assert embedder.asked == []
     assert found.facts
+
+
+async def test_a_question_that_stays_in_the_process_is_not_searched_for_secrets_and_wishes(store: Store) -> None:
+    await things(store, 40)
+    embedder = LocalLengths()
+    await refresher(store, embedder).refresh()
+    embedder.asked.clear()
+    query = "off the record: which thing number 7?"
+    await search(store, LENA, query, at=LATER, embedder=embedder)
+    assert embedder.asked == [query]
 
 
 async def test_vectors_that_another_process_makes_are_seen_after_a_while(

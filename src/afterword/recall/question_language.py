@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import StrEnum
 
 from afterword.facts.words import plain_words, terms, without_accents, word_set
@@ -52,13 +53,18 @@ _COMMON_WORDS = {
     ),
 }
 
+_LANGUAGES_OF_WORD = {
+    word: [language for language, common in _COMMON_WORDS.items() if word in common]
+    for word in frozenset[str]().union(*_COMMON_WORDS.values())
+}
+
 
 def languages_of(question: str) -> list[Language]:
     """Return the language of which most common words stand in a question; several where as many do."""
     words = plain_words(without_accents(question))
-    counts = {language: sum(word in common for word in words) for language, common in _COMMON_WORDS.items()}
-    most = max(counts.values())
-    return [language for language, count in counts.items() if count == most]
+    counts = Counter(language for word in words for language in _LANGUAGES_OF_WORD.get(word, ()))
+    most = max(counts.values(), default=0)
+    return [language for language in _COMMON_WORDS if counts[language] == most]
 
 
 def question_terms(question: str) -> set[str]:

@@ -58,9 +58,11 @@ class Embedder(Protocol):
 class LocalEmbedder:
     """Word vectors made on this machine without a download: WordLlama in 256 dimensions, stop words left out.
 
-    Raises `EmbeddingUnavailable` at first use where the extra `afterword[local]` is not installed.
+    `is_local` says that no text leaves the process. Raises `EmbeddingUnavailable` at first use where the extra
+    `afterword[local]` is not installed.
     """
 
+    is_local = True
     model = "wordllama-l2-supercat-256"
     dimension = 256
 

@@ -151,7 +151,8 @@ async def meaning(store: Store, view: View, query: str, embedder: Embedder | Non
     """Return how near each unit of the view is to the query, and how many of them lack a vector.
 
     None without an embedder, where there are no vectors, or none can be made of the query: then recall goes by words
-    alone. Secrets in the query are masked before it is sent; what is off the record is not sent at all.
+    alone. Secrets in the query are masked before it is sent; what is off the record is not sent at all. An embedder
+    with `is_local` sends nothing.
     """
     if embedder is None:
         return None, 0
@@ -160,10 +161,11 @@ async def meaning(store: Store, view: View, query: str, embedder: Embedder | Non
     except EmbeddingUnavailable as error:
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
-    if known.missing == int(view.is_served.sum()) or store.privacy.markers.read(query) is not None:
+    is_sent = not getattr(embedder, "is_local", False)
+    if known.missing == int(view.is_served.sum()) or (is_sent and store.privacy.markers.read(query) is not None):
         return None, known.missing
     try:
-        [vector] = await embedder.embed([store.privacy.mask_text(query)])
+        [vector] = await embedder.embed([store.privacy.mask_text(query) if is_sent else query])
     except AfterwordError as error:  # a budget, too, may refuse the question
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
