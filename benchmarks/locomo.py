@@ -156,14 +156,14 @@ async def evidence_told(folder: Path, asked: Scenario) -> dict[str, float]:
             if evidence and question["category"] != "adversarial":
                 budget = configured.recall.budget_tokens
                 recalled = await recall(store, scope, question["text"], at=at, budget_tokens=budget, embedder=vectors)
-                told = _told_turns(recalled)
+                told = told_turns(recalled)
                 share = sum(turn in told for turn in evidence) / len(evidence)
                 for name in (question["category"], "all"):
                     shares.setdefault(name, []).append(share)
     return {name: sum(each) / len(each) for name, each in sorted(shares.items())}
 
 
-def _told_turns(recalled: Recall) -> set[tuple[str, int]]:
+def told_turns(recalled: Recall) -> set[tuple[str, int]]:
     """Return the turns that are told, and those on which the told facts rest."""
     layers = recalled.layers or Layers("")
     said = [turn for said in layers.said for turn in (said.turn, said.context) if turn is not None]

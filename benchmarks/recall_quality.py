@@ -5,7 +5,8 @@
 LoCoMo without category 5: the turns that answer a question among all turns, and in a mixed list of facts and turns
 within a token budget (a fact counts as the turns it rests on). BEAM: the messages of the user. The settings were
 chosen on conversations 26, 30 and 41, and kept where 42 and 43 agreed. The scenario questions: is every needed fact in
-the block at 2,000 tokens, with the gold facts as the store? The data is read by path (AFTERWORD_BENCH_DATA,
+the block at 2,000 tokens, with the gold facts as the store? What a block tells of LoCoMo is measured in a store, with
+the observations as facts, and in tokens as `budget_tokens` counts them. The data is read by path (AFTERWORD_BENCH_DATA,
 AFTERWORD_TEST_SHARED) and never copied. The lines "with vectors" need the extra `afterword[local]`.
 """
 
@@ -22,6 +23,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import recall_blocks
 import recall_scenarios
 
 from afterword.facts.words import terms
@@ -43,6 +45,7 @@ categories (information extraction, knowledge update, contradiction resolution, 
 seeing each one's figures; preferences, several sessions and the rest are left out, and words alone do worse there. The
 years and months that make a question one about the past were added after reading the scenario questions."""
 BUDGETS = (250, 500, 1000, 2000)
+BLOCK_BUDGETS = (1000, 1250, 2000)
 Values = dict[str, Any]
 
 
@@ -232,6 +235,11 @@ class Bench:
 
         return {budget: within(budget) for budget in BUDGETS}
 
+    async def blocks(self, local: LocalEmbedder | None) -> dict[int, list[float]]:
+        """Return the evidence in what an agent is told, by budget."""
+        shares = {one.name: await recall_blocks.shares_told(one.name, BLOCK_BUDGETS, local) for one in self.locomo}
+        return {budget: self.halves(lambda one: shares[one.name][budget]) for budget in BLOCK_BUDGETS}  # noqa: B023
+
     def messages(self, weights: Weights, local: LocalEmbedder | None) -> list[float]:
         """Return the evidence among the first ten messages of the user: odd projects, even ones, all."""
         found = [recall_at(answers(one, one.turns, local, weights), one, 10) for one in self.beam]
@@ -285,6 +293,16 @@ WITHOUT = {
 }
 
 
+def blocks(bench: Bench) -> list[str]:
+    """Return the table of what blocks tell."""
+    rows = ["| what | chosen on | others | all |", "|---|---|---|---|"]
+    for name, local in (("words alone", None), ("with vectors", bench.local)):
+        if name == "words alone" or local:
+            told = asyncio.run(bench.blocks(local))
+            rows += [row(f"a block of {budget} tokens, {name}", shares) for budget, shares in told.items()]
+    return rows
+
+
 def ablation(bench: Bench) -> list[str]:
     """Return the table of what each part gives."""
     heads = ("turns, chosen on", "others", "mixed 250, chosen on", "others", "mixed 1000, chosen on", "others")
@@ -331,7 +349,8 @@ def main() -> None:
     told = ["# Quality of recall", "", "Command: `benchmarks/recall_quality.py --ablate`."]
     told += ["Recall of evidence. Tokens are a quarter of the characters. No download, no model.", ""]
     told += [HOW_TO_READ, ""]
-    told += [*quality(bench), "", "## Scenario questions, 2,000 tokens, gold facts as the store", "", *scenario_lines()]
+    told += [*quality(bench), "", "## What the block tells", "", *blocks(bench)]
+    told += ["", "## Scenario questions, 2,000 tokens, gold facts as the store", "", *scenario_lines()]
     if options.ablate:
         told += ["", "## What each part contributes", "", *ablation(bench)]
     text = "\n".join([*told, ""])

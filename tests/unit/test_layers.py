@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.facts.assertions import OWNER, Kind
+from afterword.facts.assertions import OWNER, Evidence, EvidenceKind, Kind
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
@@ -145,3 +145,16 @@ def test_lines_are_kept_for_the_next_block() -> None:
     again = choose_layers(sources(facts, [], [], fits=False), label=LABEL, budget_tokens=1_000, lines=lines)
     assert first.text == again.text
     assert again.lines is lines
+
+
+def test_turns_that_say_what_no_chosen_fact_says_come_first() -> None:
+    """Otherwise a budget is spent on what is told twice. Where there is room, such a turn is told all the same."""
+    cited = Evidence(EvidenceKind.TURN, "I moved to Oslo", "s1", 1, "user", 0)
+    known = [replace(fact(0, "Lena lives in Oslo."), evidence=(cited,))]
+    said = [SaidTurn(SourceTurn("s1", number, "user", NOON, f"Turn {number} about Oslo")) for number in (1, 2, 3)]
+    several = sources(known, [], said, fits=False)
+    whole = choose_layers(several, label=LABEL, budget_tokens=2_000)
+    assert [each.turn.number for each in whole.said] == [1, 2, 3]
+    less = choose_layers(several, label=LABEL, budget_tokens=token_count(whole.text) - 1)
+    assert [each.turn.number for each in less.said] == [2, 3]
+    assert less.facts == known

@@ -7,7 +7,7 @@ the question.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -294,8 +294,8 @@ def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, line
 
     If all facts that hold fit beside the share of the turns, all are told, then all former facts if these fit too, then
     turns. Otherwise the flagged facts come first. Then come the facts, former facts and turns that match the question,
-    each within its share. More facts fill the rest. If the question is about the past, former facts get a larger share.
-    What agents found gets a small share.
+    each within its share. Of the turns, those on which a chosen fact rests come last. More facts fill the rest. If the
+    question is about the past, former facts get a larger share. What agents found gets a small share.
     """
     selection = _Selection(label, budget_tokens, LineCache() if lines is None else lines)
     if sources.all_facts is not None and selection.take_all(in_block_order(sources.all_facts)):
@@ -329,11 +329,24 @@ def _take_by_question(selection: _Selection, sources: LayerSources, budget_token
     selection.take_many(sources.ranked, share_tokens=int(sources.share_of_facts * whole))
     selection.take_many(sources.former_ranked, share_tokens=int(of_former * whole))
     _take_findings(selection, sources, budget_tokens)
-    selection.take_many(sources.said, share_tokens=selection.left)
+    selection.take_many(_repeats_last(sources.said, selection.layers), share_tokens=selection.left)
     selection.take_many(sources.ranked, share_tokens=selection.left)
     if sources.is_about_the_past:
         selection.take_many(sources.former, share_tokens=int(of_former * whole))
     selection.take_many(sources.latest, share_tokens=selection.left)
+
+
+def _repeats_last(said: Iterable[SaidTurn], layers: Layers) -> Iterator[SaidTurn]:
+    """Yield the turns that say what no chosen fact says, then those on which one rests."""
+    facts = (*layers.facts, *(former.fact for former in layers.former))
+    cited = {(evidence.session_id, evidence.turn) for fact in facts for evidence in fact.evidence}
+    repeated: list[SaidTurn] = []
+    for each in said:
+        if each.turn.place in cited:
+            repeated.append(each)
+        else:
+            yield each
+    yield from repeated
 
 
 def _in_order(layers: Layers) -> Layers:

@@ -137,7 +137,7 @@ def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) 
 def _said(
     source: LayerSource, query: str, at: datetime, *, is_about_the_past: bool, related: Related
 ) -> Iterator[SaidTurn]:
-    """Yield the turns that bear on the query, those that say what no fact says first."""
+    """Yield the turns that bear on the query, best first."""
     hidden = partial(source.hidden.covers, is_about_the_past=is_about_the_past)
     return source.said.bearing_on(query, at=at, is_hidden=hidden, related=related)
 
