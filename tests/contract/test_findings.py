@@ -229,6 +229,17 @@ async def test_a_finding_that_names_what_a_person_took_back_is_not_told(store: S
     assert "night train" not in await block(store, "night train")
 
 
+async def test_a_person_takes_back_a_value_that_only_an_agent_found(store: Store) -> None:
+    """No fact has the value, so nothing but the person's words says that it must not be told."""
+    await keep(store)
+    await process(store, "a", 1, ("researcher", "Found out (flour): The best flour comes from Gnarlsburg."), FOUND)
+    assert "best flour" in await block(store, "flour")
+    await process(store, "b", 2, ("user", "forget flour: Gnarlsburg"))
+    told = await block(store, "flour")
+    assert "best flour" not in told
+    assert STRINGS in told
+
+
 @pytest.mark.parametrize("target", ["session", "before", "finding", "everything"])
 async def test_every_byte_of_a_forgotten_finding_is_gone_and_it_stays_gone(store: Store, target: str) -> None:
     await keep(store)
