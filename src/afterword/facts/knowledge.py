@@ -200,7 +200,7 @@ class Knowledge:
             if verdict.earlier_id == id_ and verdict.later_id in live
         ]
         last = self._last_judged  # the facts that a session changed are those that the next one changes back
-        if last is not None and last.are_of(live, verdicts, self.names):
+        if last is not None and _are_of(last, live, verdicts, self.names):
             return last
         judged = JudgedPairs(live.values(), verdicts, self.names)
         self._last_judged = judged
@@ -269,6 +269,14 @@ class Knowledge:
         said = [self.by_id[id_] for id_ in self.ids_by_subject[label]]
         spellings = {assertion.subject for assertion in said}
         return spellings.pop() if len(spellings) == 1 else max(said, key=lambda assertion: assertion.order).subject
+
+
+def _are_of(
+    judged: JudgedPairs, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], names: SubjectNames
+) -> bool:
+    """Return whether these assertions, the verdicts between them, and these names give the same judged pairs."""
+    is_equal = judged.by_id == by_id and judged.decided == deciding_verdicts(verdicts)
+    return is_equal and judged.names is not None and not names.changed_labels(judged.names)
 
 
 def _updated_verdicts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TypeVar
@@ -78,7 +78,7 @@ class JudgedPairs:
             if self.position[earlier] >= self.position[later]:
                 raise ValueError(f"{earlier} was not said before {later}")
         self.relations: dict[IdPair, Relation] = {pair: verdict.relation for pair, verdict in self.decided.items()}
-        self._names = names
+        self.names: SubjectNames | None = names
         self.subjects: Subjects = Subjects(self.by_id, self.decided.values(), names)
         self.continued_by: dict[str, list[str]] = defaultdict(list)
         self.roots: dict[str, str] = self._roots()
@@ -101,12 +101,6 @@ class JudgedPairs:
         for (earlier, later), relation in self._retiring_relations().items():
             self.retirements[earlier].append((later, relation))
         self._pass_exceptions_on()
-
-    def are_of(self, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], names: SubjectNames) -> bool:
-        """Return whether these assertions, verdicts (all of them between two of the assertions) and names give the same
-        judged pairs."""
-        is_equal = self.by_id == by_id and self.decided == deciding_verdicts(verdicts)
-        return is_equal and self._names is not None and not names.changed_labels(self._names)
 
     @cached_property
     def _alternations(self) -> Alternations:
