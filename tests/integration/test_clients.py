@@ -85,6 +85,10 @@ async def test_another_tools_name_is_no_reason_to_lose_the_answer() -> None:
         assert (await asked(settings(endpoint, "tools"))).name == "Graz"
 
 
+LLAMA_CPP_TOO_LONG = (
+    '{"error": {"code": 400, "type": "exceed_context_size_error", "message": "the request exceeds the available size"}}'
+)
+VLLM_TOO_LONG = '{"object": "error", "code": 400, "message": "This model\'s maximum context length is 4096 tokens."}'
 FAULTS: dict[str, tuple[Reply | Callable[[Json], Reply], type[ExtractionError]]] = {
     "rate limit": (Reply(status=429), EndpointUnavailable),
     "server error": (Reply(status=500, content=PRIVATE), EndpointUnavailable),
@@ -95,6 +99,8 @@ FAULTS: dict[str, tuple[Reply | Callable[[Json], Reply], type[ExtractionError]]]
     "no such model": (Reply(status=404), EndpointMisconfigured),
     "unknown field": (Reply(status=422), EndpointMisconfigured),
     "request too long": (Reply(status=400, code="context_length_exceeded"), AnswerCut),
+    "too long for llama.cpp": (Reply(status=400, body=LLAMA_CPP_TOO_LONG), AnswerCut),
+    "too long for vLLM": (Reply(status=400, body=VLLM_TOO_LONG), AnswerCut),
     "cut": (Reply('{"name": "Gr', finish_reason="length"), AnswerCut),
     "refusal": (Reply(refusal=PRIVATE), AnswerRefused),
     "withheld": (Reply(finish_reason="content_filter"), AnswerRefused),

@@ -68,7 +68,7 @@ PAGES = {
             "afterword worker --concurrency": "afterword worker --once --concurrency 8",
         },
     ),
-    "guides/local-models.md": Page(dict.fromkeys(("ollama ", "vllm ", "llama-server "), "needs a model")),
+    "guides/local-models.md": Page(dict.fromkeys(("OLLAMA_CONTEXT_LENGTH", "vllm ", "llama-server "), "needs a model")),
     "guides/privacy-and-forgetting.md": Page(),
     "guides/review-by-people.md": Page(stand_ins={"afterword inspect": "afterword inspect --help"}),
     "guides/moving-from-other-libraries.md": Page(

@@ -9,6 +9,7 @@ instructor would ask again for the first, and silently use only a part of the se
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ _MOST_BRACES = 50
 
 TRANSIENT_STATUSES = frozenset({408, 409, 429})
 WINDOW_TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
+# The words of servers that give no such code: llama.cpp, vLLM and LM Studio.
+_TELLS_TOO_LONG = re.compile(r"exceed_context_size|\bcontext (?:length|size|window)\b", re.IGNORECASE)
 
 
 def clean_completion(completion: object) -> None:
@@ -143,7 +146,8 @@ def is_refusal(completion: Any) -> bool:
 
 def _status_error(error: APIStatusError, place: str) -> ExtractionError:
     status = error.status_code
-    if status == 413 or str(error.code) in WINDOW_TOO_LONG:
+    is_too_long = str(error.code) in WINDOW_TOO_LONG or (status == 400 and _TELLS_TOO_LONG.search(str(error.body)))
+    if status == 413 or is_too_long:
         return AnswerCut(
             f"{place}: HTTP {status}, the request is too long; take a model with more room, or ask for less"
         )
