@@ -49,6 +49,8 @@ def said(*texts: str, speaker: str = "user", owners: tuple[str, ...] = ("user",)
         ("Nils is allergic to walnuts.", "Nils", "allergy", "walnuts", "Nils is allergic to walnuts."),
         ("Nils has coeliac disease.", "Nils", "condition", "coeliac disease", "Nils has coeliac disease."),
         ("My wife is called Runa.", "Runa", "relation", "wife", "Runa is the user's wife."),
+        ("My wife is called Zara, not Sara.", "Zara", "relation", "wife", "Zara is the user's wife."),
+        ("My dog is Max, not Rex.", "Max", "relation", "dog", "Max is the user's dog."),
         ("My husband is vegan.", "the user's husband", "diet", "vegan", "The user's husband is vegan."),
         ("I have two sons.", "user", "number_of_sons", "two sons", "The user has two sons."),
         ("My favourite colour is teal.", "user", "favorite_color", "teal", "The user's favourite colour is teal."),

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from datetime import UTC, datetime
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from afterword.extractors.extractor import Window
 from afterword.extractors.grounding import ground
 from afterword.extractors.quote_search import find_quote
+from afterword.extractors.rules import dates, extractor, grammar, phrases, withdrawals
 from afterword.extractors.rules.extractor import find_candidates
 from afterword.extractors.windows import cut_windows
 from afterword.facts.assertions import Assertion, SpeechAct
@@ -171,3 +173,66 @@ def test_the_scenarios_are_read_without_a_single_thing_that_is_no_fact(shared: P
     assert wanted == 161
     assert recalled >= 1
     assert matched / stored >= 0.5
+
+
+def examples(pattern: re.Pattern[str]) -> list[str]:
+    """Return texts in which each alternative of a pattern stands at least once. Look-arounds are left out."""
+    return _examples_of(list(re._parser.parse(pattern.pattern, pattern.flags)))  # type: ignore[attr-defined]
+
+
+def _examples_of(parts: list[tuple[Any, Any]]) -> list[str]:
+    columns = [_alternatives(str(kind), what) for kind, what in parts]
+    return ["".join(column[row % len(column)] for column in columns) for row in range(max(map(len, columns), default=1))]
+
+
+def _alternatives(kind: str, what: Any) -> list[str]:
+    if kind == "LITERAL":
+        return [chr(what)]
+    if kind == "BRANCH":
+        return [text for branch in what[1] for text in _examples_of(list(branch))]
+    if kind == "SUBPATTERN":
+        # What a group names may be a name, a thing, or a list with a correction.
+        is_open = [str(part[0]) for part in what[3]] in (["MAX_REPEAT"], ["MIN_REPEAT"])
+        return OPEN_WORDS if is_open else _examples_of(list(what[3]))
+    if kind in ("MAX_REPEAT", "MIN_REPEAT"):
+        least, most, repeated = what
+        once = _examples_of(list(repeated))
+        return [*([""] if least == 0 else []), *(text * max(1, least) for text in once), *(once if most > 2 else [])]
+    if kind == "IN":
+        return [chr(next((value for mark, value in what if str(mark) == "LITERAL"), ord("7")))]
+    return ["x"] if kind == "ANY" else [""]
+
+
+OPEN_WORDS = ["Tim", "tea", "Tim, not Tom", "nuts and milk", "7 May", "", "."]
+SUBJECTS = ["I ", "I'm ", "We ", "My wife ", "My wife is called ", "My 7-year-old son, ", "Nils ", "My parents ", ""]
+ENDS = ["", ", not Tom", " any more", " not", " no longer", ", not the other", " until 31 February", " in May", " now"]
+STARTS = ["", "No, ", "I never said that ", "Forget that ", "Actually, I don't "]
+
+
+def grammar_patterns() -> list[re.Pattern[str]]:
+    """Return every pattern by which the rules read a clause."""
+    modules = (extractor, phrases, grammar, withdrawals, dates)
+    alone = [value for module in modules for value in vars(module).values() if isinstance(value, re.Pattern)]
+    tables = (grammar._OF_SENTENCE, grammar._DATED_OF_SUBJECT, grammar._DATED_OF_SENTENCE)
+    return [*alone, *(pattern for table in tables for pattern, _, _ in table)]
+
+
+@pytest.mark.parametrize("pattern", grammar_patterns(), ids=lambda pattern: pattern.pattern[:30])
+def test_no_sentence_of_the_parts_of_the_grammar_breaks_the_rules(pattern: re.Pattern[str]) -> None:
+    texts = list(dict.fromkeys(examples(pattern)))
+    combined = zip(texts, cycle(SUBJECTS), cycle(ENDS), cycle(STARTS), strict=False)
+    around = zip(product([texts[0]], SUBJECTS, ENDS), cycle(STARTS), strict=False)
+    pieces = [*combined, *((*parts, start) for parts, start in around)]
+    sentences = [f"{start}{subject}{text}{end}" for text, subject, end, start in pieces]
+    for sentence in sentences:
+        assert isinstance(find_candidates(window(sentence)), list)
+
+
+@pytest.mark.parametrize("relation", ["wife", "son", "dog", "daughter", "boss", "best friend"])
+@pytest.mark.parametrize("verb", ["is called", "is named", "is", "'s name is", "has", ","])
+@pytest.mark.parametrize("name", ["Zara", "zara", "Ana Maria", "7", "not Zara", "a b c d", ""])
+def test_no_name_breaks_the_rules(relation: str, verb: str, name: str) -> None:
+    for end in (*ENDS, ", not Sara", " not Sara", ", or Sara", ", Sara", " and not Sara", ", no longer Sara"):
+        for start in (*STARTS, "No! "):
+            sentence = f"{start}My {relation} {verb} {name}{end}.".replace(" '", "'").replace(" ,", ",")
+            assert isinstance(find_candidates(window(sentence)), list)

@@ -44,6 +44,7 @@ _RELATED = re.compile(
     rf"(?P<relation>{vocabulary.RELATIONS}|{vocabulary.PETS}|{vocabulary.PERSONS})"
     r"(?:(?: is (?:called|named)|'s name is) (?P<called>.+)|,? (?P<others>.+))"
 )
+_NOT_CALLED = re.compile(r", (?:and )?not .+")
 _NAMED = re.compile(r"(?P<name>[^\W\d_a-z][\w'-]{1,30}(?: [^\W\d_a-z][\w'-]{1,30})?),? (?P<others>.+)")
 _OTHERS = re.compile(
     r"(is not|isn't|is|has|doesn't|does not|(live|work|speak|eat|like|love|enjoy|hate|prefer|drink|play|drive|own|run|"
@@ -211,7 +212,8 @@ def _with_other_subject(clause: Clause, related: re.Match[str] | None) -> Clause
     called = _called(related, is_kin=is_kin) if related else None
     if called and related:
         return replace(clause, predicate="", has_subject=True, who=called, relation=relation, age=related["age"])
-    text = related["others"] if related else clause.predicate
+    # "My wife is called ..." without a name that can be read tells nothing else.
+    text = (related["others"] or "") if related else clause.predicate
     named = _NAMED.fullmatch(text)
     if named and is_person_name(named["name"]):
         predicate, who = _in_first_person(named["others"]), named["name"]
@@ -223,9 +225,9 @@ def _with_other_subject(clause: Clause, related: re.Match[str] | None) -> Clause
 
 
 def _called(related: re.Match[str], *, is_kin: bool) -> str | None:
-    """Return the name in "my wife is called Runa" or "my wife is Runa"."""
+    """Return the name in "my wife is called Runa", "my wife is Runa" or "my wife is Runa, not Rosa"."""
     name = related["called"] or (related["others"] if is_kin and related["others"].startswith("is ") else "")
-    name = name.removeprefix("is ")
+    name = _NOT_CALLED.sub("", name.removeprefix("is "))
     return name if is_person_name(name) else None
 
 
