@@ -42,6 +42,7 @@ from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import Policy
+from afterword.store.statement_ids import own_ids, with_ids
 from afterword.telemetry import Stage
 
 
@@ -133,6 +134,7 @@ def _plan(
     known = lookup.read_knowledge(transaction, scope)
     safe = [assertion for assertion in assertions if not is_instruction(assertion.statement)]
     new = read_forgotten(transaction, scope).assertions(safe)
+    new = with_ids(new, own_ids(transaction, scope, [assertion.id for assertion in new]))
     result = MemoryImportResult(
         None,
         len(new),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -41,6 +41,7 @@ from afterword.store.forgetting.pauses import PAUSED, count_session_not_kept, re
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import Policy
+from afterword.store.statement_ids import own_ids, with_ids
 from afterword.telemetry import Count, Measure, Stage, count
 
 PATIENT_TRIES = 6
@@ -184,9 +185,7 @@ class _Processing:
         if readings is None:
             return await self._finish_unchanged(await self.store.read(current) if previous else prepared)
         if self.tries <= PATIENT_TRIES or self.store.in_memory:
-            latest, comparison = await self.store.read(
-                lambda transaction: (current(transaction), self._compare(transaction, readings))
-            )
+            latest, readings, comparison = await self.store.read(partial(self._read_to_judge, current, readings))
             judged = await self.judging.judge(comparison.to_judge)
             decision = self._decide(readings, comparison, judged, latest.stored.revision)
             run_id = await self.store.write(partial(self._write, latest, decision))
@@ -249,6 +248,21 @@ class _Processing:
         turns = len(transcript.turns)
         return SessionOutcome(self.saved.scope, self.saved.session_id, None, transcript, prepared.owners, turns=turns)
 
+    def _read_to_judge(
+        self,
+        current: Callable[[Session], PreparedSession],
+        readings: Sequence[WindowReading],
+        transaction: Session,
+    ) -> tuple[PreparedSession, list[WindowReading], _Comparison]:
+        readings = self._own_readings(transaction, readings)
+        return current(transaction), readings, self._compare(transaction, readings)
+
+    def _own_readings(self, transaction: Session, readings: Sequence[WindowReading]) -> list[WindowReading]:
+        """Return the readings with other ids for statements that a rename or a merge gave to another scope."""
+        ids = [said.id for reading in readings for said in reading.assertions]
+        other = own_ids(transaction, self.saved.scope, ids, session_id=self.saved.session_id)
+        return [replace(reading, assertions=with_ids(reading.assertions, other)) for reading in readings]
+
     def _compare(self, transaction: Session, readings: Sequence[WindowReading]) -> _Comparison:
         """Read what the session's statements must be compared with."""
         before = lookup.read_knowledge(transaction, self.saved.scope)
@@ -310,6 +324,7 @@ class _Processing:
         turns = sessions.read_turns(transaction, scope, session_id)
         if forgotten.size != prepared.stored.forgotten.size or turns != prepared.stored.turns:
             raise ScopeMoved(f"session {session_id!r} of {scope} was read further, or forgotten, meanwhile")
+        readings = self._own_readings(transaction, readings)
         comparison = self._compare(transaction, readings)
         judged = self.judging.judge_without_calls(comparison.to_judge)
         decision = self._decide(readings, comparison, judged, comparison.before.revision)

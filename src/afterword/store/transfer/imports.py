@@ -19,6 +19,7 @@ from sqlmodel import Session, col, select
 
 from afterword import telemetry
 from afterword.errors import FileInvalid
+from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.privacy.blanking import FORGOTTEN, has_blanked_words
@@ -44,6 +45,7 @@ from afterword.store.forgetting.tombstone_rows import (
 from afterword.store.json_lines import Line, damaged
 from afterword.store.merging.text_forms import compose_stored_texts
 from afterword.store.rows import assertion_of, derived_turn_values, pack_state, turn_of, unpack_state
+from afterword.store.statement_ids import own_ids
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -107,6 +109,8 @@ class _Import:
         self._is_in_scope = False
         self._changed: ChangedTurns = {}
         self._runs: list[Line] = []
+        self._other_ids: dict[str, str] = {}
+        self._own_keys: dict[str, str] = {}
         self._forgotten_sessions: set[str] = set()
         self.forgetful: set[Scope] = set()
         """The scopes of which the file has tombstones."""
@@ -165,6 +169,7 @@ class _Import:
     def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
         self._scope, self._changed, self._runs = Scope.parse(line["scope"]), {}, []
+        self._other_ids, self._own_keys = {}, {}
         self._forgotten_sessions, self._is_in_scope = set(), True
         # Nobody can forget anything of the scope during the transaction.
         scope_rows.lock_scope(transaction, self._scope)
@@ -216,10 +221,12 @@ class _Import:
     def _write_assertions(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id = scope_rows.lock_scope(transaction, self._scope)
         forgotten = read_forgotten(transaction, self._scope)
+        self._other_ids |= own_ids(transaction, self._scope, [line["id"] for line in lines])
         rows, evidence_rows = [], []
         for line in lines:
-            row = {**line["columns"], "scope_id": scope_id}
-            evidence = [{**piece, "assertion_id": line["id"]} for piece in line["evidence"]]
+            id_ = self._own_id(line["id"])
+            row = {**line["columns"], "id": id_, "scope_id": scope_id}
+            evidence = [{**piece, "assertion_id": id_} for piece in line["evidence"]]
             if self._is_forgotten(row, evidence, forgotten):
                 self.result.forgotten["assertions"] += 1
                 continue
@@ -228,6 +235,16 @@ class _Import:
         insert_missing(transaction, AssertionRow, rows)
         insert_missing(transaction, EvidenceRow, evidence_rows)
         self.result.imported["assertions"] += len(rows)
+
+    def _own_id(self, id_: str) -> str:
+        """Return the id of a statement, or another one where that statement belongs to another scope here."""
+        return self._other_ids.get(id_, id_)
+
+    def _own_key(self, line: Line) -> str:
+        """Return the key of a verdict: another one where an end of it has another id."""
+        ends = self._own_id(line["earlier_id"]), self._own_id(line["later_id"])
+        is_same = ends == (line["earlier_id"], line["later_id"])
+        return line["key"] if is_same else digest(line["key"], *ends, length=32)
 
     def _is_forgotten(self, row: Line, evidence: Sequence[Line], forgotten: Forgotten) -> bool:
         if forgotten.is_empty and not self._changed and not has_blanked_words(row["value"]):
@@ -244,14 +261,16 @@ class _Import:
             for keys in chunks([line["key"] for line in lines])
             for row in transaction.exec(of_scope.where(col(WindowRow.key).in_(keys)))
         }
-        names = [name for line in lines for name in line["assertions"]]
+        names_by_key = {(line["source"], line["key"]): list(map(self._own_id, line["assertions"])) for line in lines}
+        names = [name for of_window in names_by_key.values() for name in of_window]
         here = stored_values(transaction, col(AssertionRow.id), names)
         changed_sessions = {session_id for session_id, _ in self._changed}
         forgotten = read_forgotten(transaction, self._scope)
         ties, refused, findings = [], [], list[Line]()
         for line in lines:
             window_id = ids[line["source"], line["key"]]
-            ties += [{"window_id": window_id, "assertion_id": name} for name in line["assertions"] if name in here]
+            own = names_by_key[line["source"], line["key"]]
+            ties += [{"window_id": window_id, "assertion_id": name} for name in own if name in here]
             session_id = line["source"].removeprefix(findings_source(""))
             if session_id != line["source"] and session_id in self._forgotten_sessions:
                 continue
@@ -279,12 +298,14 @@ class _Import:
 
     def _write_verdicts(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id = scope_rows.lock_scope(transaction, self._scope)
-        names = [line[name] for line in lines for name in ("earlier_id", "later_id")]
-        here = stored_values(transaction, col(AssertionRow.id), names)
+        self._own_keys |= {line["key"]: self._own_key(line) for line in lines}
+        ends = [(self._own_id(line["earlier_id"]), self._own_id(line["later_id"])) for line in lines]
+        here = stored_values(transaction, col(AssertionRow.id), [name for pair in ends for name in pair])
         rows = [
-            {**line["columns"], "scope_id": scope_id}
-            for line in lines
-            if line["earlier_id"] in here and line["later_id"] in here
+            {**line["columns"], "key": self._own_keys[line["key"]], "earlier_id": earlier, "later_id": later}
+            | {"scope_id": scope_id}
+            for line, (earlier, later) in zip(lines, ends, strict=True)
+            if earlier in here and later in here
         ]
         insert_missing(transaction, VerdictRow, rows)
         self.result.imported["verdicts"] += len(rows)
@@ -296,7 +317,7 @@ class _Import:
         for line in self._runs:
             reason_to_skip = run_import.reason_to_skip(line)
             if reason_to_skip is None:
-                new.append(line)
+                new.append({**line, "verdicts": [self._own_keys.get(key, key) for key in line["verdicts"]]})
             else:
                 (self.result.forgotten if reason_to_skip == "forgotten" else self.result.here_already)["runs"] += 1
         if new:
