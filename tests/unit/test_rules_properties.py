@@ -177,12 +177,14 @@ def test_the_scenarios_are_read_without_a_single_thing_that_is_no_fact(shared: P
 
 def examples(pattern: re.Pattern[str]) -> list[str]:
     """Return texts in which each alternative of a pattern stands at least once. Look-arounds are left out."""
-    return _examples_of(list(re._parser.parse(pattern.pattern, pattern.flags)))  # type: ignore[attr-defined]
+    return _examples_of(list(re._parser.parse(pattern.pattern, pattern.flags)))
 
 
 def _examples_of(parts: list[tuple[Any, Any]]) -> list[str]:
     columns = [_alternatives(str(kind), what) for kind, what in parts]
-    return ["".join(column[row % len(column)] for column in columns) for row in range(max(map(len, columns), default=1))]
+    return [
+        "".join(column[row % len(column)] for column in columns) for row in range(max(map(len, columns), default=1))
+    ]
 
 
 def _alternatives(kind: str, what: Any) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -65,6 +65,7 @@ async def record_session(
     humans: Collection[str] = (),
     off_the_record: bool = False,
     process: bool | SessionProcessor = False,
+    clock: Callable[[], datetime] | None = None,
 ) -> AsyncIterator[AgentOrTeam]:
     """Save the agent's or team's state at the end of the block, and queue the session for processing.
 
@@ -75,12 +76,13 @@ async def record_session(
     The state is saved even after an error or a cancellation. The error that ended the block is raised then, and a
     failure to save is only logged. End a team's run within the block: a team that is still running is saved as it is.
     A `UserProxyAgent` is a person under any name. `humans` are names of other people. Secrets are masked, and words off
-    the record left out; with `off_the_record` nothing is saved. Raises `ScopeInvalid` unless exactly one of `user` and
+    the record left out; with `off_the_record` nothing is saved. `clock` tells when it was said, by default this
+    machine's clock. Raises `ScopeInvalid` unless exactly one of `user` and
     `scope` is given, `StateConflict` if the session id is empty or another kind of agent saved this session, and
     `StoreError` if the state could not be stored.
     """
     processor = chosen_processor(process, store)
-    recording = _Recording(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans), processor)
+    recording = _Recording(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans), processor, clock)
     if not session_id.strip():
         raise StateConflict("the session id is empty; give each conversation an id of its own")
     if off_the_record:
@@ -134,6 +136,7 @@ class _Recording:
     store: StoreReference | None
     humans: tuple[str, ...]
     processor: SessionProcessor | None
+    clock: Callable[[], datetime] | None
 
     async def __aenter__(self) -> None: ...
 
@@ -161,7 +164,8 @@ class _Recording:
             component, state = _component(self.recorded), await self.recorded.save_state()
             humans = tuple(dict.fromkeys((*self.humans, *proxy_names(self.recorded))))
             async with opened_store(self.store) as store:
-                await queue_state(store, self.scope, self.session_id, state, component=component, humans=humans)
+                at = self.clock() if self.clock else None
+                await queue_state(store, self.scope, self.session_id, state, component=component, humans=humans, at=at)
 
 
 def proxy_names(agent_or_team: object) -> Iterator[str]:
@@ -182,17 +186,23 @@ async def queue_state(
     component: str,
     humans: Collection[str] = (),
     started_at: datetime | None = None,
+    at: datetime | None = None,
 ) -> None:
     """Store a state without what is private, and queue its session for processing.
 
-    `started_at` is when the session began; by default the new turns were said no later than now. Raises `StateConflict`
-    if another kind of component saved this session.
+    `started_at` is when the session began; by default the new turns were said no later than now, which is `at` or this
+    machine's time. Raises `StateConflict` if another kind of component saved this session.
     """
-    from afterword.extractors.transcript_assembly import date_turns, unite_readings
+    from afterword.extractors.transcript_assembly import (
+        date_turns,
+        latest_present,
+        unite_readings,
+        without_future_times,
+    )
 
-    at = datetime.now(UTC)
+    at = at or datetime.now(UTC)
     private_state, transcript = _private(raw_state, humans, scope, session_id, store.privacy)
-    fresh = transcript or Transcript((), layout="")
+    fresh = without_future_times(transcript or Transcript((), layout=""), latest_present(at))
     saves = [(at, len(fresh.turns))] if started_at is None else []
 
     def work(transaction: Session) -> None:
@@ -201,7 +211,8 @@ async def queue_state(
         timed = forgotten.transcript(fresh, date_turns(fresh, saves=saves, started_at=started_at), before)
         is_paused = pauses.read_pause(transaction, scope) is not None
         if is_paused:
-            pauses.count_session_not_kept(transaction, scope)
+            if transcript is None or pauses.has_new_turns(timed, before):
+                pauses.count_session_not_kept(transaction, scope)
             timed = pauses.leave_out_new_turns(transaction, scope, session_id, timed, before, at)
         else:
             state = forgotten.state(private_state, fresh, timed)

@@ -150,6 +150,8 @@ def skipped_text(reason: str, count: int) -> str:
         return f"no speaker was taken for a person, so nothing was learned: {NAME_PEOPLE}"
     if reason == MAY_BE_PERSON:
         return f"{count} turn{'s' if count > 1 else ''} of a team's member, taken for an agent, {reason}: {NAME_PEOPLE}"
+    if reason == "time in the future":
+        return f"{count} time{'s' if count > 1 else ''} in the future, taken as unknown"
     if reason == "off the record":
         return f"{count} turn{'s' if count > 1 else ''} off the record"
     return f"skipped: {reason}: {count}"

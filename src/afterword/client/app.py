@@ -364,7 +364,9 @@ def open(  # noqa: A001 - as in gzip.open: called as afterword.open()
     `settings` are by default those of the profile and the environment. `url` replaces their address of the store.
     `store` is an opened store; it is not closed here. Nothing is opened before it is needed. With `create=False` a
     missing SQLite file is not created; methods that need it raise `StoreMissing`. `extractor` and `judge` replace the
-    configured ones. `on_vectors` is called with the result whenever a method has made vectors.
+    configured ones. `clock` returns the present instant, for tests and for conversations that are told again: what is
+    recorded, processed and read happens then. `on_vectors` is called with the result whenever a method has made
+    vectors.
 
     Raises `SettingsInvalid`.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,6 +51,13 @@ def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) ->
         return at_offset(local, offset_seconds(local))
     except (ValueError, OverflowError):
         raise ArgumentInvalid(f"{value!r} is no instant; write 2026-01-31 or 2026-01-31T18:00:00Z") from None
+
+
+def check_not_future(argument: str, at: datetime, *, now: datetime, margin: timedelta) -> None:
+    """Raise `ArgumentInvalid` if an instant of the past is later than `now` by more than the margin."""
+    if at > now + margin:
+        told, present = at.isoformat(timespec="seconds"), now.isoformat(timespec="seconds")
+        raise ArgumentInvalid(f"{argument}={told} lies in the future, and nothing was said then; it is {present}")
 
 
 def choices(kind: type[Choice], value: Several, argument: str) -> frozenset[Choice]:

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, replace
 from datetime import time
 from functools import partial
 
-from afterword.client.arguments import Instant, instant
+from afterword.client.arguments import Instant, check_not_future, instant
 from afterword.client.resources import Resources
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.extractors.rules import RulesJudge
@@ -15,6 +15,7 @@ from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import compare_again
 from afterword.store import fact_ids, scope_rows
+from afterword.store.database.clock import MOST_AHEAD
 from afterword.store.database.engine import Store
 from afterword.store.findings.held_findings import read_finding
 from afterword.store.forgetting import erasure
@@ -69,15 +70,15 @@ async def forget(
 async def _erase(
     resources: Resources, store: Store, scopes: Sequence[Scope], target: ForgetTarget, *, is_preview: bool
 ) -> list[Receipt]:
-    at, receipts = resources.now(), list[Receipt]()
-    for scope in scopes:
-        if target.asked:
-            receipt = await erasure.forget_requested_statements(store, scope, at=at, is_preview=is_preview)
-        else:
-            work = await _work(resources, store, scope, target)
-            receipt = await erasure.erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
-        receipts += [receipt] if receipt is not None else []
-    return receipts
+    at = resources.now()
+    if target.asked:
+        asked = [
+            await erasure.forget_requested_statements(store, scope, at=at, is_preview=is_preview) for scope in scopes
+        ]
+        return [receipt for receipt in asked if receipt is not None]
+    # A refusal comes before anything is erased: a day begins elsewhere in another zone.
+    works = [(scope, await _work(resources, store, scope, target)) for scope in scopes]
+    return [await erasure.erase_in_scope(store, scope, work, at=at, is_preview=is_preview) for scope, work in works]
 
 
 async def retain(resources: Resources, scopes: Sequence[Scope], *, is_preview: bool) -> list[Receipt]:
@@ -109,6 +110,7 @@ async def _work(resources: Resources, store: Store, scope: Scope, target: Forget
             default = read_zone(resources.settings.zone)
             zone = await store.read(lambda transaction: scope_rows.zone_of(transaction, scope, default))
             moment = instant(before, day_time=time.min, zone=zone)
+            check_not_future("before", moment, now=resources.now(), margin=MOST_AHEAD)
             return lambda erasure: erasure.forget_before(moment)
         case ForgetTarget(finding=name) if name is not None:
             finding = await store.read(lambda transaction: read_finding(transaction, scope, name))

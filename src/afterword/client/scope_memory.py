@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from afterword.agents.recorder import Recordable, queue_state, record_session, resume
 from afterword.client.agent_access import AgentAccess
-from afterword.client.arguments import EVERY_STATUS, Instant, Source
+from afterword.client.arguments import EVERY_STATUS, Instant, Source, check_not_future
 from afterword.client.forgetting import ForgetTarget, forget, retain
 from afterword.client.processing import ProcessingOptions, consolidate, outdated, process, reprocess, select
 from afterword.client.results import ProcessingReport
@@ -21,6 +21,7 @@ from afterword.client.session_processing.background_processor import processor_o
 from afterword.client.store_results import ExportedFile, OutdatedSession
 from afterword.errors import ArgumentInvalid, NotFound, StateConflict
 from afterword.extractors.readers.limits import check_depth
+from afterword.extractors.transcript_assembly import MOST_AHEAD, latest_present
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import HUMAN_NAMES
 from afterword.pipeline.consolidation import ConsolidationResult
@@ -76,7 +77,7 @@ class ScopeMemory(ScopeChanges):
             manifest=manifest,
             trust_manifest=trust_manifest,
             humans=humans,
-            started_at=None if started_at is None else await self._instant(started_at, time.min),
+            started_at=await self._started_at(started_at),
             at=self._resources.now(),
         )
         return await process(self._resources, selection, options)
@@ -105,8 +106,17 @@ class ScopeMemory(ScopeChanges):
             state,
             component=str(state.get("type", "state")).removesuffix("State"),
             humans=tuple(humans),
-            started_at=None if started_at is None else await self._instant(started_at, time.min),
+            started_at=await self._started_at(started_at),
+            at=self._resources.now(),
         )
+
+    async def _started_at(self, value: Instant | None) -> datetime | None:
+        """Return when a session began. Raises `ArgumentInvalid` for a time that lies in the future."""
+        if value is None:
+            return None
+        at = await self._instant(value, time.min)
+        check_not_future("started_at", at, now=latest_present(self._resources.now()), margin=MOST_AHEAD)
+        return at
 
     async def reprocess(self, session_id: str, *, options: ProcessingOptions | None = None) -> ProcessingReport:
         """Read the stored turns of a session again, by the present extractor.
@@ -247,6 +257,7 @@ class ScopeMemory(ScopeChanges):
             humans=humans,
             off_the_record=off_the_record,
             process=processor_of(self._resources) if process else False,
+            clock=self._resources.now,
         )
 
     async def resume(self, agent_or_team: Recordable, *, session_id: str, missing_ok: bool = False) -> bool:

@@ -1,4 +1,4 @@
-"""Assemble a session's transcript: date its turns, and unite it with an older reading. Pure: no clock, no disk.
+"""Assemble a session's transcript: date its turns, and unite it with an older reading. No disk.
 
 Times are recorded ones only. The best source wins: the turns' own times, then the recorder's saves, then a manifest,
 then the file's time. A saved state may lack turns that an older one had, so the turns of both readings are kept.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from difflib import SequenceMatcher
 
 from afterword.facts.local_time import in_zone
@@ -21,6 +21,37 @@ Save = tuple[datetime, int]
 # The sources of times, most exact first.
 NEAREST = (TimeBasis.TURNS, TimeBasis.RECORDER, TimeBasis.MANIFEST, TimeBasis.FILE)
 LARGEST_COMPARED = 4_000_000
+MOST_AHEAD = timedelta(days=1)
+"""How far ahead of the clock a time of saying may be: a clock may be wrong, and a zone may be taken for another."""
+IN_THE_FUTURE = "time in the future"
+"""The reason for which the time of a turn is taken as unknown."""
+
+
+def latest_present(now: datetime | None) -> datetime:
+    """Return `now`, or this machine's time if that is later: times that have passed are past for a set clock too."""
+    present = datetime.now(UTC)
+    return present if now is None else max(now, present)
+
+
+def without_future_times(transcript: Transcript, now: datetime) -> Transcript:
+    """Return the transcript without the times of turns that are more than a day later than `now`; they are counted.
+
+    Nothing is told before it was said, so what was said with such a time would be in no list for as long.
+    """
+    latest = now + MOST_AHEAD
+    # A turn without an offset is at most a day off.
+    turns = [
+        replace(turn, said_at=None) if turn.said_at and _aware_or_utc(turn.said_at) > latest else turn
+        for turn in transcript.turns
+    ]
+    count = sum(turn.said_at != dated.said_at for turn, dated in zip(transcript.turns, turns, strict=True))
+    if not count:
+        return transcript
+    return replace(transcript, turns=tuple(turns), skipped={**transcript.skipped, IN_THE_FUTURE: count})
+
+
+def _aware_or_utc(at: datetime) -> datetime:
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def date_turns(

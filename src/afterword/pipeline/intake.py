@@ -16,7 +16,14 @@ from afterword.errors import ScopeMoved
 from afterword.extractors.extractor import Window
 from afterword.extractors.named_secrets import NamedSecrets, masked_again
 from afterword.extractors.readers import read_file, read_state
-from afterword.extractors.transcript_assembly import date_turns, localise_turns, unite_readings
+from afterword.extractors.transcript_assembly import (
+    MOST_AHEAD,
+    date_turns,
+    latest_present,
+    localise_turns,
+    unite_readings,
+    without_future_times,
+)
 from afterword.extractors.windows import cut_windows, window_key
 from afterword.facts.assertions import Assertion
 from afterword.facts.findings import FindingPolicy
@@ -96,13 +103,14 @@ class PreparedSession:
 
 
 @telemetry.staged(Stage.READ)
-async def prepare_session(store: Store, saved: Saved, version: str) -> PreparedSession:
+async def prepare_session(store: Store, saved: Saved, version: str, *, now: datetime | None = None) -> PreparedSession:
     """Return the session as an extractor of that version will read it. Nothing is stored.
 
-    Raises a `ReadError` if the state cannot be read, and `SourceInvalid` if the session has no times.
+    Raises a `ReadError` if the state cannot be read, and `SourceInvalid` if the session has no times, or was saved with
+    a time that lies in the future.
     """
     stored = await store.read(partial(_read_stored, saved, store))
-    transcript, masked_texts = _joined_transcript(store, saved, stored)
+    transcript, masked_texts = _joined_transcript(store, saved, stored, latest_present(now))
     owners = find_owners(transcript.humans, transcript.assumed, saved.scope)
     prepared = _in_windows(PreparedSession(stored, transcript, owners, (), (), masked_texts), version)
     telemetry.note(turns=len(transcript.turns), windows=len(prepared.windows), layout=transcript.layout)
@@ -174,7 +182,9 @@ def _read_what_may_change(saved: Saved, transaction: Session) -> dict[str, Any]:
     }
 
 
-def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> tuple[Transcript, dict[str, str]]:
+def _joined_transcript(
+    store: Store, saved: Saved, stored: StoredSession, now: datetime
+) -> tuple[Transcript, dict[str, str]]:
     """Return the transcript of a session, and the texts in which named secrets were masked again with the new ones."""
     privacy, row, zone = store.privacy, stored.row, stored.zone
     before = list(privacy.mask_turns(stored.turns))  # an older version may have stored them unmasked
@@ -187,8 +197,10 @@ def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> tup
         if saved.path
         else read_state(stored.state, humans=humans, user=user, privacy=privacy, zone=zone)
     )
+    fresh = without_future_times(fresh, now)
     started, ended, written = (at and in_zone(at, zone) for at in (saved.started_at, saved.ended_at, saved.file_time))
     timed = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
+    _check_times(saved, timed, {"started_at": started, "ended_at": ended}, now)
     timed = stored.forgotten.transcript(fresh, timed, before)
     unmasked, timed = timed.turns, replace(timed, turns=masked_again(timed.turns, before))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
@@ -198,3 +210,16 @@ def _joined_transcript(store: Store, saved: Saved, stored: StoredSession) -> tup
             f"session {saved.session_id!r} carries no times; give started_at in a manifest, or a file time"
         )
     return with_privacy_counts(localise_turns(joined, zone)), _changed_texts(unmasked, timed.turns)
+
+
+def _check_times(saved: Saved, timed: Transcript, given: Mapping[str, datetime | None], now: datetime) -> None:
+    """Raise `SourceInvalid` if a time that was given, or that all turns have, is more than a day later than `now`."""
+    last = max((turn.said_at for turn in timed.turns if turn.said_at), default=None)
+    source = "the time of its file" if timed.time_basis is TimeBasis.FILE else "its time"
+    for name, at in (*given.items(), (source, last)):
+        if at is not None and at > now + MOST_AHEAD:
+            where = f"{saved.path}: " if saved.path else ""
+            raise SourceInvalid(
+                f"{where}session {saved.session_id!r}: {name} is {at.isoformat(timespec='seconds')}, which lies in the "
+                "future; correct it, and process the session again"
+            )

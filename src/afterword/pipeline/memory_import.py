@@ -13,6 +13,7 @@ from afterword import telemetry
 from afterword.extractors.grounding import LONGEST
 from afterword.extractors.judge import Judge
 from afterword.extractors.slot_relation import RELATION_VERSION
+from afterword.extractors.transcript_assembly import MOST_AHEAD, latest_present
 from afterword.facts.assertions import (
     OWNER,
     Assertion,
@@ -165,7 +166,9 @@ def _repetitions(known: Sequence[Assertion], new: Sequence[Assertion]) -> list[V
 def _assertion(store: Store, scope: Scope, kind: Origin, memory: Memory, file_time: datetime) -> Assertion:
     statement = store.privacy.mask_text(composed(memory.text))[: LONGEST["statement"]]
     evidence = (Evidence(EvidenceKind.IMPORT, statement),)
-    said_at = memory.at or file_time
+    # What has a time in the future would be told to nobody until then.
+    is_dated = memory.at is not None and memory.at <= latest_present(None) + MOST_AHEAD
+    said_at = memory.at if memory.at is not None and is_dated else file_time
     days = [at.isoformat() for at in (memory.valid_from, memory.valid_to) if at is not None]
     return Assertion(
         id=assertion_id(scope, None, (kind, memory.id, statement, said_at.isoformat(), *days), evidence),
@@ -181,7 +184,7 @@ def _assertion(store: Store, scope: Scope, kind: Origin, memory: Memory, file_ti
         authority=Authority.IMPORTED,
         said_at=said_at,
         evidence=evidence,
-        time_is_guess=memory.at is None,
+        time_is_guess=not is_dated,
         valid_from=memory.valid_from,
         valid_to=memory.valid_to,
     )

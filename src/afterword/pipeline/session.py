@@ -37,7 +37,7 @@ from afterword.pipeline.window_reader import WindowReader, ground_window, limite
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, requests, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.pauses import PAUSED, count_session_not_kept, read_pause
+from afterword.store.forgetting.pauses import PAUSED, count_session_not_kept, has_new_turns, read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import Policy
@@ -161,11 +161,12 @@ class _Processing:
     async def _run_once(self) -> SessionOutcome:
         self.tries += 1
         previous = self.previous if self.previous and not self.previous.done() else None
-        fresh = await intake.prepare_session(self.store, self.saved, self.extractor.version)
+        fresh = await intake.prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
         prepared = intake.without_named_secrets(fresh, self.reader.named, self.extractor.version)
         if prepared.stored.is_paused:
-            # Nothing is stored of a paused scope but the number of its sessions.
-            await self.store.write(lambda transaction: count_session_not_kept(transaction, self.saved.scope))
+            # Nothing is stored of a paused scope but the number of the sessions in which something is new.
+            if has_new_turns(prepared.transcript, prepared.stored.turns):
+                await self.store.write(lambda transaction: count_session_not_kept(transaction, self.saved.scope))
             nothing = Transcript((), layout=PAUSED, skipped={PAUSED: 1})
             return SessionOutcome(self.saved.scope, self.saved.session_id, None, nothing, ())
         self.finding_policy = prepared.stored.findings
@@ -185,9 +186,9 @@ class _Processing:
         if readings is None:
             return await self._finish_unchanged(await self.store.read(current) if previous else prepared)
         if self.tries <= PATIENT_TRIES or self.store.in_memory:
-            latest, readings, comparison = await self.store.read(partial(self._read_to_judge, current, readings))
+            latest, own, comparison = await self.store.read(partial(self._read_to_judge, current, readings))
             judged = await self.judging.judge(comparison.to_judge)
-            decision = self._decide(readings, comparison, judged, latest.stored.revision)
+            decision = self._decide(own, comparison, judged, latest.stored.revision)
             run_id = await self.store.write(partial(self._write, latest, decision))
         else:
             run_id, decision = await self.store.write(partial(self._decide_and_write, current, readings))

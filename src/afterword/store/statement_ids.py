@@ -18,9 +18,7 @@ from afterword.store.scope_rows import scope_key
 from afterword.store.tables import AssertionRow
 
 
-def own_ids(
-    transaction: Session, scope: Scope, ids: Iterable[str], *, session_id: str | None = None
-) -> dict[str, str]:
+def own_ids(transaction: Session, scope: Scope, ids: Iterable[str], *, session_id: str | None = None) -> dict[str, str]:
     """Return other ids for those of a scope's statements that a statement of another scope has.
 
     With `session_id`, all are statements of this session, and a statement of another session is another one as well.

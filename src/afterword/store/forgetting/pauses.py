@@ -61,6 +61,12 @@ def count_session_not_kept(transaction: Session, scope: Scope) -> None:
         transaction.flush()
 
 
+def has_new_turns(transcript: Transcript, stored: Sequence[Turn]) -> bool:
+    """Return whether a transcript has words that are not stored yet."""
+    known = {turn.text for turn in stored}
+    return any(turn.text not in known for turn in transcript.turns)
+
+
 def leave_out_new_turns(
     transaction: Session, scope: Scope, session_id: str, transcript: Transcript, stored: Sequence[Turn], at: datetime
 ) -> Transcript:

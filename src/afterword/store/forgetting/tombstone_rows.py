@@ -11,7 +11,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -174,10 +174,11 @@ def parse_tombstone(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
     """Return the tombstone of a line, and its scope. Raises `FileInvalid` if the line holds no tombstone."""
     try:
         spans = tuple((int(first), int(last)) for first, last in line["spans"])
-        until = datetime.fromisoformat(line["until"])
+        # Older versions let people forget up to a day ahead. Nothing had been said then.
+        until = min(datetime.fromisoformat(line["until"]), datetime.now(UTC))
         key_id, place, mark = line["key_id"], line["place"], line["mark"]
         times = int(line["times"])
-        if until.tzinfo is None or not 0 <= times < 2**31:
+        if not 0 <= times < 2**31:
             raise ValueError
         "".join((key_id, place, mark)).encode()
         tombstone = Tombstone(TombstoneKind(line["kind"]), key_id, place, mark, until, spans, times)
