@@ -117,6 +117,17 @@ async def test_a_clock_that_is_set_ahead_takes_what_is_said_then(shared_url: str
         assert tea.said_at == LATER
 
 
+async def test_a_session_that_was_stored_with_a_time_in_the_future_gets_a_better_one(shared_url: str) -> None:
+    async with afterword.open(shared_url, settings=SETTINGS, clock=lambda: LATER) as app:
+        await app.user("ada").process(with_times(said(OSLO), LATER), session_id="a")
+        await app.user("ada").process(said(TEA), session_id="b", started_at=LATER)
+    async with afterword.open(shared_url, settings=SETTINGS) as app:
+        assert await values(app) == set()
+        await app.user("ada").process(with_times(said(OSLO), LATER), session_id="a", started_at=SAID_AT)
+        await app.user("ada").process(said(TEA), session_id="b", started_at=SAID_AT)
+        assert await values(app) == {"Oslo", "green tea"}
+
+
 async def test_a_session_that_was_kept_before_a_pause_is_not_counted_as_left_out(app: Afterword) -> None:
     ada = app.user("ada")
     await ada.process(said(OSLO), session_id="a", started_at=SAID_AT)

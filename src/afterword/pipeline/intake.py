@@ -204,7 +204,9 @@ def _joined_transcript(
     timed = stored.forgotten.transcript(fresh, timed, before)
     unmasked, timed = timed.turns, replace(timed, turns=masked_again(timed.turns, before))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
-    joined = unite_readings(before, basis, timed, assumed=row.assumed if row else ())
+    # An older version stored times in the future too: the session gets better ones when it comes again.
+    known = without_future_times(Transcript(tuple(before), layout=""), now).turns
+    joined = unite_readings(known, basis, timed, assumed=row.assumed if row else ())
     if any(turn.said_at is None for turn in joined.turns):
         raise SourceInvalid(
             f"session {saved.session_id!r} carries no times; give started_at in a manifest, or a file time"
