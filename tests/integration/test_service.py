@@ -235,6 +235,14 @@ async def test_forgetting_needs_its_confirmation(call: ServiceClient, two_sessio
     assert done["receipt"]["done"]
     assert (await call("GET", "/v1/me/sessions/friday")).status_code == 404
     assert (await call("POST", "/v1/me/forget/preview", json={})).status_code == 400
+    ahead = await call("POST", "/v1/me/forget/preview", json={"before": "2062-01-01"})
+    assert (ahead.status_code, "lies in the future" in ahead.text) == (400, True)
+
+
+async def test_a_session_does_not_begin_in_the_future(call: ServiceClient) -> None:
+    session = {"session_id": "later", "state": said("I live in Oslo."), "started_at": "2062-01-01T00:00:00Z"}
+    refused = await call("POST", "/v1/me/sessions", json=session)
+    assert (refused.status_code, "lies in the future" in refused.text) == (400, True)
 
 
 async def test_an_export(call: ServiceClient, two_sessions: dict[str, Any], tmp_path: Path) -> None:
