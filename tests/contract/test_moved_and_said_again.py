@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -147,3 +148,18 @@ def tie_to_statements_that_moved(transaction: Session) -> None:
     run(f"DELETE FROM evidence WHERE assertion_id IN (SELECT id FROM assertions WHERE scope_id = {priya})")
     run(f"DELETE FROM assertions WHERE scope_id = {priya}")
     run(f"UPDATE {VERSION_TABLE} SET version_num = '0023'")
+
+
+async def test_memories_of_another_library_come_again_under_the_former_name(app: Afterword, tmp_path: Path) -> None:
+    memories = [
+        {"id": "1", "memory": "Priya plays chess", "created_at": "2026-01-05T09:00:00+00:00"},
+        {"id": "2", "memory": "Priya rows", "created_at": "2062-01-05T09:00:00+00:00"},
+    ]
+    (tmp_path / "mem0.json").write_text(json.dumps({"results": memories}))
+    first = await app.scope(PRIYA).import_(tmp_path / "mem0.json", kind="mem0")
+    assert first.guessed == 1, "a time in the future is none"
+    await move(app, "rename")
+    await app.scope(PRIYA).import_(tmp_path / "mem0.json", kind="mem0")
+    for scope in (PRIYA, PAT):
+        facts = (await app.scope(scope).facts()).facts
+        assert {fact.statement for fact in facts} == {"Priya plays chess", "Priya rows"}

@@ -117,6 +117,24 @@ async def test_a_clock_that_is_set_ahead_takes_what_is_said_then(shared_url: str
         assert tea.said_at == LATER
 
 
+class Conversation:
+    """Something whose state can be saved."""
+
+    async def save_state(self) -> dict[str, Any]:
+        return said(TEA)
+
+    async def load_state(self, state: Any) -> None: ...
+
+
+async def test_what_is_recorded_has_the_time_of_the_clock_that_was_given(shared_url: str) -> None:
+    past = datetime(2026, 2, 3, 8, tzinfo=UTC)
+    async with afterword.open(shared_url, settings=SETTINGS, clock=lambda: past) as app:
+        async with app.user("ada").record(Conversation(), session_id="a"):
+            pass
+        await app.user("ada").process("a")
+        assert [(fact.value, fact.said_at) for fact in (await app.user("ada").facts()).facts] == [("green tea", past)]
+
+
 async def test_a_session_that_was_stored_with_a_time_in_the_future_gets_a_better_one(shared_url: str) -> None:
     async with afterword.open(shared_url, settings=SETTINGS, clock=lambda: LATER) as app:
         await app.user("ada").process(with_times(said(OSLO), LATER), session_id="a")

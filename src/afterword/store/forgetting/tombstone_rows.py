@@ -11,7 +11,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -174,8 +174,7 @@ def parse_tombstone(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
     """Return the tombstone of a line, and its scope. Raises `FileInvalid` if the line holds no tombstone."""
     try:
         spans = tuple((int(first), int(last)) for first, last in line["spans"])
-        # Older versions let people forget up to a day ahead. Nothing had been said then.
-        until = min(datetime.fromisoformat(line["until"]), datetime.now(UTC))
+        until = datetime.fromisoformat(line["until"])
         key_id, place, mark = line["key_id"], line["place"], line["mark"]
         times = int(line["times"])
         if not 0 <= times < 2**31:
