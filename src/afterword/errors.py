@@ -76,7 +76,14 @@ class ClockAhead(StoreError):
 
 
 class NotFound(StoreError, LookupError):
-    """This scope has no such fact, session or run. Check the id and the scope."""
+    """This scope has no such fact, session or run. Check the id and the scope.
+
+    `nearest` are the names of known scopes that may be meant, if the scope itself is unknown.
+    """
+
+    def __init__(self, *message: object, nearest: tuple[str, ...] = ()) -> None:
+        super().__init__(*message)
+        self.nearest = nearest
 
 
 class NothingSelected(NotFound):

@@ -242,6 +242,7 @@ async def test_what_an_agent_may_not_keep(mira: ScopeMemory) -> None:
     async with client_of(server_of(mira), person=person) as client:
         assert (await call(client, "remember", statement=secret))["status"] == "not kept"
         assert (await call(client, "correct_fact", fact_id=known["Oslo"], statement=secret))["status"] == "not kept"
+        assert (await call(client, "remember", statement="Off the record: I am ill."))["status"] == "not kept"
         # A command to an assistant is not a question that a person clicks away.
         assert (await call(client, "remember", statement=command))["status"] == "waits for review"
         assert (await call(client, "correct_fact", fact_id=known["Oslo"], statement=command))["status"] != "done"

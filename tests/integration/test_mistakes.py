@@ -259,14 +259,62 @@ def test_an_export_to_standard_output_can_be_imported(afterword: Commands, tmp_p
     assert not list(tmp_path.glob("-*"))
 
 
-def test_a_pause_says_that_nobody_of_this_name_is_known(afterword: Commands) -> None:
+def test_nobody_is_paused_by_mistake(afterword: Commands) -> None:
     """The memory of a misspelt name was paused, and that of the person was not."""
-    assert "default/user/mria is paused" in afterword("pause", "--user", "mria")
+    afterword("pause", "--user", "mria", expected=1)
+    assert "did you mean default/user/mira?" in afterword.errors
+    assert "--new" in afterword.errors
+    assert "mria" not in afterword("scopes")
+    assert "default/user/mria is paused" in afterword("pause", "--user", "mria", "--new")
     assert "did you mean default/user/mira?" in afterword.errors
     afterword("pause", "--user", "mira")
     assert afterword.errors == ""
-    afterword.within({"AFTERWORD_STORE__URL": "sqlite:///new.db"}, "pause", "--user", "mira")
-    assert "nothing was ever kept for default/user/mira" in afterword.errors
+    elsewhere = {"AFTERWORD_STORE__URL": "sqlite:///new.db"}
+    afterword.within(elsewhere, "pause", "--user", "mira", expected=1)
+    assert "--new" in afterword.errors
+    assert "is paused" in afterword.within(elsewhere, "pause", "--user", "mira", "--new")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("remember", "I live in Rome."),
+        ("keys", "create"),
+        ("zone", "Asia/Tokyo"),
+        ("agents", "researcher"),
+        ("others", "tell"),
+    ],
+)
+def test_what_writes_for_a_new_name_says_which_known_one_is_near(
+    afterword: Commands, arguments: tuple[str, ...]
+) -> None:
+    afterword(*arguments, "--user", "mria")
+    assert "did you mean default/user/mira?" in afterword.errors
+    afterword(*arguments, "--user", "zebulon")
+    assert "nothing was ever kept" not in afterword.errors
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("off the record: I am ill.", "off the record"),
+        ("Off the record, I want to leave my job.", "off the record"),
+        ("My password is hunter2.", "secret"),
+        ("hunter2 is my password", "secret"),
+        ("4111 1111 1111 1111", "secret"),
+        ("The user's password for GitHub is hunter2.", "secret"),
+    ],
+)
+def test_nothing_is_remembered_that_is_never_kept(afterword: Commands, statement: str, why: str) -> None:
+    afterword("remember", statement, "--user", "mira", expected=2)
+    assert why in afterword.errors
+    assert "hunter2" not in afterword.errors
+    fact = next(fact for fact in json.loads(afterword("facts", "--user", "mira", "--json")))
+    afterword("edit", fact["id"], "--user", "mira", "--statement", statement, expected=2)
+    assert why in afterword.errors
+    assert len(json.loads(afterword("facts", "--user", "mira", "--all", "--json"))) == 1
+    # A sentence that says something else, too, is kept without its secret.
+    afterword("remember", "My card is 4111 1111 1111 1111, I bank at Acme.", "--user", "mira")
 
 
 def test_runs_and_reviews_of_all_memories(afterword: Commands) -> None:

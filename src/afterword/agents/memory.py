@@ -206,8 +206,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
         Takes text, Markdown and JSON. `metadata` may give kind, subject, attribute, value, valid_from and valid_to
         (dates or instants, ISO). A sentence that reads like an instruction to an assistant waits for a person
-        (`afterword review`). Raises ValueError for bytes, images, an empty text or invalid metadata, and `StoreError`
-        if it could not be stored.
+        (`afterword review`). Raises ValueError for bytes, images, an empty text or invalid metadata, for a sentence
+        that asks to be off the record or says nothing but a secret, and `StoreError` if it could not be stored.
         """
         entry = entry_of(content)
 

@@ -18,6 +18,7 @@ from afterword.cli.app import (
     chosen_scope,
     counted,
     day,
+    hint_at_known,
     print_lines,
     print_result,
     required_scope,
@@ -28,6 +29,7 @@ from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
     from afterword import Afterword, ApiKey
+    from afterword.client.access.keys import NewKey
 
 
 keys_app: typer.Typer = typer.Typer(
@@ -57,12 +59,15 @@ def create_key_command(
     from afterword.client.access.keys import key_json
 
     owner = chosen_scope(user, scope)
-    made = call_store(
-        lambda store: store.keys.create(
+
+    async def create(store: Afterword) -> NewKey:
+        if owner is not None:
+            await hint_at_known(store.scope(owner))
+        return await store.keys.create(
             scope=owner, tenant=tenant, name=name, read_only=read_only, admin=admin, expires_at=expires
-        ),
-        create=True,
-    )
+        )
+
+    made = call_store(create, create=True)
     print_result({"id": made.key.id, "key": made.secret, **key_json(made.key)}, made.secret, as_json=as_json)
     if not as_json:
         print_lines(f"key {made.key.id} for {_opens(made.key)}; it is not shown again", to_errors=True)

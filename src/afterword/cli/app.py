@@ -17,7 +17,7 @@ import typer
 
 import afterword
 from afterword.cli.tables import ResponsiveTable
-from afterword.errors import ArgumentInvalid
+from afterword.errors import ArgumentInvalid, NotFound
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -249,8 +249,26 @@ def call_store(
 
 
 def call_memory(scope: Scope, work: Callable[[afterword.ScopeMemory], Awaitable[T]], *, create: bool = False) -> T:
-    """Return the result of `work` on the memory of a scope. The store and the memory are created only with `create`."""
-    return call_store(lambda store: work(store.scope(scope)), create=create, known=None if create else scope)
+    """Return the result of `work` on the memory of a scope. The store and the memory are created only with `create`.
+
+    If a new memory has nearly the name of a known one, say so on standard error.
+    """
+
+    async def call(store: afterword.Afterword) -> T:
+        if create:
+            await hint_at_known(store.scope(scope))
+        return await work(store.scope(scope))
+
+    return call_store(call, create=create, known=None if create else scope)
+
+
+async def hint_at_known(memory: afterword.ScopeMemory) -> None:
+    """Say on standard error which known memory may be meant, if nothing was ever kept in this one."""
+    try:
+        await memory.check_known()
+    except NotFound as error:
+        if error.nearest:
+            print_lines(str(error), to_errors=True)
 
 
 def show_vectors(refreshed: RefreshResult) -> None:

@@ -32,10 +32,10 @@ from afterword.cli.app import (
     table,
 )
 from afterword.client.json_forms import iso_instant, review_json, run_json, run_record_json
-from afterword.errors import ArgumentInvalid, NotFound
+from afterword.errors import ArgumentInvalid, NotFound, StoreMissing
 
 if TYPE_CHECKING:
-    from afterword import Afterword, Pause, Review, Run, RunEffect, RunPage, Scope, ScopeCosts, ScopeMemory
+    from afterword import Afterword, Review, Run, RunEffect, RunPage, Scope, ScopeCosts, ScopeMemory
 
 
 @app.command(name="runs")
@@ -238,21 +238,23 @@ def zone_command(
 
 
 @app.command(name="pause")
-def pause_command(user: User = None, scope: ScopeName = None, as_json: Json = False) -> None:
+def pause_command(
+    user: User = None,
+    scope: ScopeName = None,
+    new: Annotated[bool, typer.Option("--new", help="Pause a memory in which nothing was ever kept, too.")] = False,
+    as_json: Json = False,
+) -> None:
     """Stop remembering a user or a project for a while.
 
     No session of this memory is kept until `afterword resume`. Nothing that is known is forgotten.
     """
     owner = required_scope(user, scope)
-
-    async def pause_scope(memory: ScopeMemory) -> Pause:
-        try:
-            await memory.check_known()
-        except NotFound as error:  # a new person may be paused before anything is kept; a misspelt name must be seen
-            print_lines(str(error), to_errors=True)
-        return await memory.pause()
-
-    pause = call_memory(owner, pause_scope, create=True)
+    try:
+        pause = call_memory(owner, lambda memory: memory.pause(), create=new)
+    except (NotFound, StoreMissing) as error:
+        # Under a misspelt name, the sessions of the person who is meant would be kept all the same.
+        unpaused = f"{error}. Nothing was paused; --new pauses a memory before anything is kept in it"
+        raise type(error)(unpaused) from error
     shown = f"{owner} is paused since {day(pause.paused_at)}; `afterword resume` ends the pause"
     print_result({"scope": str(owner), "paused_at": iso_instant(pause.paused_at)}, shown, as_json=as_json)
 

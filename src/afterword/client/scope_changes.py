@@ -50,7 +50,8 @@ class ScopeChanges(ScopeFindings):
         `subject` is whom it is about, "user" for the owner of the memory. `tags` are words to find it by. The same
         sentence again supports the fact that is there, and adds its tags. Secrets in it are masked. A sentence that
         reads like an instruction to an assistant waits for `review`: the run's status is "held". Raises
-        `ArgumentInvalid`, and `Overtaken` if other writers were always faster.
+        `ArgumentInvalid`, also if the sentence asks to be off the record or says nothing but a secret, and `Overtaken`
+        if other writers were always faster.
         """
         statement = " ".join(statement.split())
         if not statement:

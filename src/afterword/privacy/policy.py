@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 from afterword.facts.findings import FindingPolicy
 from afterword.facts.transcripts import Transcript, Turn
 from afterword.privacy.off_record import count_hidden_turns, hide_off_record, hide_off_record_in_state
-from afterword.privacy.record_requests import Markers
-from afterword.privacy.redaction import ALL, Masking, count_masks
+from afterword.privacy.record_requests import Markers, RecordChange
+from afterword.privacy.redaction import ALL, MASK, Masking, count_masks, is_masked
 
 FACTS_PER_SESSION = 500
 """How many facts are kept of one session. A conversation of a day says a few dozen; thousands are a mistake."""
@@ -18,6 +19,10 @@ FACTS_PER_SESSION = 500
 SECRETS_MASKED = "secrets masked"
 OFF_THE_RECORD = "off the record"
 """The keys of these counts in `Transcript.skipped`."""
+
+_CLAUSE = r"(?:(?!\band\b)[^.,;!?])*"
+# One clause that begins or ends with a secret says nothing but the secret: "My password is [redacted: password]."
+_SAYS_A_SECRET = re.compile(rf"{_CLAUSE}{MASK.pattern}\W*|\W*{MASK.pattern}{_CLAUSE}\W*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,21 @@ class Privacy:
         fields = (masked, *map(masking.mask_text, others))
         # A secret recognised in a later field may stand in an earlier one.
         return tuple(masking.mask_text(text) for text in fields) if masking.counts else fields
+
+    def asks_off_record(self, text: str) -> bool:
+        """Return whether a text asks not to be kept, as a person's turn does that is off the record."""
+        return self.markers.read(text) in (RecordChange.THIS, RecordChange.OFF)
+
+    def objection(self, statement: str, value: str | None = None) -> str | None:
+        """Return why a statement that somebody enters is not kept at all; None if it may be kept.
+
+        It asks not to be kept, as a turn off the record does, or nothing of it would be left but a masked secret.
+        """
+        if self.asks_off_record(statement):
+            return "it asks to be off the record"
+        masked = self.mask_text(statement)
+        is_secret = _SAYS_A_SECRET.fullmatch(masked) or is_masked(self.mask_text(value or ""))
+        return "it is a secret" if is_secret else None
 
     def mask_turns(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
         """Return the turns without secrets and without what was said off the record."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
+from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import (
     OWNER,
     Assertion,
@@ -47,6 +48,13 @@ class Entry:
         for name in ("statement", "subject", "attribute", "value", "former_name"):
             object.__setattr__(self, name, composed_value(getattr(self, name)))
         object.__setattr__(self, "tags", tuple(map(composed, self.tags)))
+
+
+def check_may_be_kept(statement: str, value: str | None, privacy: Privacy) -> None:
+    """Raise `ArgumentInvalid` if a statement asks to be off the record, or says nothing but a secret."""
+    objection = privacy.objection(visible_text(statement), visible_text(value or ""))
+    if objection is not None:
+        raise ArgumentInvalid(f"nothing was stored of the statement: {objection}, and such words are never kept")
 
 
 def masked_entry(entry: Entry, privacy: Privacy) -> Entry:

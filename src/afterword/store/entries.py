@@ -29,6 +29,7 @@ from afterword.store.database.engine import Store
 from afterword.store.entered_statements import (
     JUDGE,
     Entry,
+    check_may_be_kept,
     entered_statement,
     entered_withdrawal,
     is_same_statement,
@@ -47,9 +48,11 @@ async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -
 
     The run can be undone. A sentence of the same kind that is already known gets another supporter instead of a
     duplicate. Secrets in the entry are masked. An entry that reads like an instruction to an assistant counts only once
-    a person has approved the run in a review. Raises `Overtaken` if other writers were faster every time, and
-    `StoreError` if the store does not answer.
+    a person has approved the run in a review. Raises `ArgumentInvalid` if the statement asks to be off the record or
+    says nothing but a secret, `Overtaken` if other writers were faster every time, and `StoreError` if the store does
+    not answer.
     """
+    check_may_be_kept(entry.statement, entry.value, store.privacy)
     source = f"application:{uuid4().hex}"
     entry = masked_entry(entry, store.privacy)
     evidence = Evidence(EvidenceKind.APPLICATION, entry.statement)

@@ -31,7 +31,8 @@ from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded, plain_words
-from afterword.privacy.normalisation import comparable
+from afterword.privacy.normalisation import comparable, visible_text
+from afterword.privacy.policy import Privacy
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
@@ -101,6 +102,7 @@ class RequestStatus(StrEnum):
     FULL = "full"
     PAUSED = "paused"
     SECRET = "secret"
+    OFF_RECORD = "off the record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +125,13 @@ async def request_statement(
     On a person's word it has the authority of that person, and replaces what `relate` says. A held statement does not
     count before a person approves its run. The policy of the scope may hold statements on a person's word too. An equal
     request is held once: the status is `WAITING` if it is held already, `DECLINED` if a person has rejected it,
-    `FULL` if 100 requests wait, `PAUSED` if the scope is paused, and `SECRET` if it contains a secret. What reads like
-    an instruction to an assistant is held whoever said it. Raises `Overtaken` if other writers were faster
+    `FULL` if 100 requests wait, `PAUSED` if the scope is paused, `SECRET` if it contains a secret, and `OFF_RECORD` if
+    it asks to be off the record. What reads like an instruction to an assistant is held whoever said it. Raises `Overtaken` if other writers were faster
     every time, and `StoreError` if the store does not answer.
     """
 
-    if masked_entry(entry, store.privacy) != entry:
-        return RequestOutcome(RequestStatus.SECRET)
+    if refused := _refused(entry, store.privacy):
+        return RequestOutcome(refused)
     is_command = is_instruction(entry.subject, entry.attribute, entry.value, entry.statement)
     word = None if is_command else word
 
@@ -160,8 +162,8 @@ async def request_correction(
     left of the fact, and otherwise like `request_statement`, with the same statuses.
     """
 
-    if masked_entry(entry, store.privacy) != entry:
-        return RequestOutcome(RequestStatus.SECRET)
+    if refused := _refused(entry, store.privacy):
+        return RequestOutcome(refused)
     is_command = is_instruction(entry.subject, entry.attribute, entry.value, entry.statement)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
@@ -217,6 +219,13 @@ async def request_withdrawal(
         return _propose(transaction, known, said, verdicts, WITHDRAW, key, word, at)
 
     return await store.write(work)
+
+
+def _refused(entry: Entry, privacy: Privacy) -> RequestStatus | None:
+    """Return the status of a request that is not even held, None if it may be."""
+    if privacy.asks_off_record(visible_text(entry.statement)):
+        return RequestStatus.OFF_RECORD
+    return RequestStatus.SECRET if masked_entry(entry, privacy) != entry else None
 
 
 def _members(known: Knowledge, fact: Fact) -> list[Assertion]:

@@ -35,7 +35,7 @@ from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
-from afterword.store.entered_statements import is_same_statement, moment_after
+from afterword.store.entered_statements import check_may_be_kept, is_same_statement, moment_after
 from afterword.store.forgetting.forgotten_statements import read_erase_requests
 from afterword.store.ledger import RunStatus, propose_with_effect
 from afterword.store.proposals import Proposal, RunEffect, WindowReading
@@ -183,8 +183,9 @@ async def edit_fact(
 
     With `is_change` the fact held until now, otherwise it was wrong from the start. The days on which the fact begins
     and ends stay as they were said, unless the new words name other days. Secrets in the words are masked. Raises
-    `NotFound`.
+    `NotFound`, and `ArgumentInvalid` if the words ask to be off the record or say nothing but a secret.
     """
+    check_may_be_kept(meant.statement or "", meant.value, store.privacy)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
     def edited(fact: Fact, members: Sequence[Assertion]) -> Assertion:

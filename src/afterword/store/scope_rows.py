@@ -120,9 +120,9 @@ def check_known(transaction: Session, scope: Scope) -> None:
         return
     query = select(ScopeRow).where(ScopeRow.tenant == scope.tenant)
     names = {str(known).casefold(): str(known) for known in map(scope_of_row, transaction.exec(query))}
-    nearest = [names[name] for name in get_close_matches(str(scope).casefold(), names, cutoff=NEAR)]
+    nearest = tuple(names[name] for name in get_close_matches(str(scope).casefold(), names, cutoff=NEAR))
     hint = f"did you mean {' or '.join(nearest)}?" if nearest else "see `afterword scopes`"
-    raise NotFound(f"nothing was ever kept for {scope}; {hint}")
+    raise NotFound(f"nothing was ever kept for {scope}; {hint}", nearest=nearest)
 
 
 def ensure_scope(transaction: Session, scope: Scope) -> int:

@@ -372,6 +372,7 @@ async def _settled(
         RequestStatus.SECRET: RequestAnswer(
             status="not kept", message="It contains a secret. Say it without the secret, or not at all."
         ),
+        RequestStatus.OFF_RECORD: RequestAnswer(status="not kept", message="It asks to be off the record."),
     }[outcome.answer]
 
 
