@@ -24,7 +24,6 @@ from afterword.cli.app import (
     counts_text,
     day,
     money,
-    print_lines,
     print_result,
     required_scope,
     spending_text,
@@ -35,7 +34,7 @@ from afterword.client.json_forms import iso_instant, review_json, run_json, run_
 from afterword.errors import ArgumentInvalid, NotFound, StoreMissing
 
 if TYPE_CHECKING:
-    from afterword import Afterword, Review, Run, RunEffect, RunPage, Scope, ScopeCosts, ScopeMemory
+    from afterword import Afterword, Review, Run, RunEffect, RunPage, Scope, ScopeCosts
 
 
 @app.command(name="runs")

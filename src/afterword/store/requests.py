@@ -126,8 +126,8 @@ async def request_statement(
     count before a person approves its run. The policy of the scope may hold statements on a person's word too. An equal
     request is held once: the status is `WAITING` if it is held already, `DECLINED` if a person has rejected it,
     `FULL` if 100 requests wait, `PAUSED` if the scope is paused, `SECRET` if it contains a secret, and `OFF_RECORD` if
-    it asks to be off the record. What reads like an instruction to an assistant is held whoever said it. Raises `Overtaken` if other writers were faster
-    every time, and `StoreError` if the store does not answer.
+    it asks to be off the record. What reads like an instruction to an assistant is held whoever said it. Raises
+    `Overtaken` if other writers were faster every time, and `StoreError` if the store does not answer.
     """
 
     if refused := _refused(entry, store.privacy):
