@@ -104,13 +104,14 @@ def test_a_request_waits_or_is_carried_out_at_once(
     told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.", "I am allergic to peanuts.")
     told("b", "2026-03-02T10:00:00Z", f"Please forget that I live in {WORD}.")
     (scope,) = json.loads(afterword("status", "--json"))["scopes"]
-    assert scope["to_forget"] == 2
+    assert scope["to_forget"] == 1
+    assert "1 to erase" in afterword("review", "--user", "mira")
     assert "forget --asked" in afterword("status")
     assert scope["erase_due_at"] is None
     auto: dict[str, Any] = {"AFTERWORD_PRIVACY__ERASE": "auto"}
     told("c", "2026-03-03T10:00:00Z", "I always take the window seat.", **auto)
     (scope,) = json.loads(afterword("status", "--json", **auto))["scopes"]
-    assert (scope["to_forget"], scope["erase_due_at"] is None) == (2, False)
+    assert (scope["to_forget"], scope["erase_due_at"] is None) == (1, False)
     assert "erased by itself" in " ".join(afterword("status", **auto).split())
     (waiting,) = json.loads(afterword("review", "--user", "mira", "--json", **auto))["erasures"]
     assert waiting["due_at"] == scope["erase_due_at"]

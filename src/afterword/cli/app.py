@@ -142,6 +142,10 @@ def fact_table(facts: Sequence[Fact], *, title: str) -> ResponsiveTable:
     return table(title, columns, rows, [STYLES.get(fact.status, "dim") for fact in facts])
 
 
+NO_FACT_FOUND = "asked to be forgotten; no fact was found"
+"""What is said of a request to forget that found nothing to hide."""
+
+
 def skipped_text(reason: str, count: int) -> str:
     """Return in words what was left out of a session."""
     if reason == "secrets masked":

@@ -30,6 +30,7 @@ from afterword.cli.app import (
     FAILED,
     INTERRUPTED,
     MAY_BE_PERSON,
+    NO_FACT_FOUND,
     NO_PERSON,
     OUT_OF_BUDGET,
     call_store,
@@ -226,6 +227,8 @@ def _change_lines(changes: Changes) -> Iterator[str]:
         yield f"  ? {fact.statement} ({told} until `afterword review` says which {fact.subject} is meant)"
     if changes.hidden:
         yield f"  x {counted(changes.hidden, 'fact')} hidden: somebody asked for this to be forgotten"
+    if changes.unfound:
+        yield f"  x {counted(changes.unfound, 'request')}: {NO_FACT_FOUND}; see `afterword review`"
 
 
 def _remarks(outcome: SessionOutcome) -> Iterator[str]:

@@ -6,12 +6,13 @@ merge it and rename it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from afterword.cli.app import (
+    NO_FACT_FOUND,
     Json,
     RunId,
     ScopeName,
@@ -35,6 +36,7 @@ from afterword.errors import ArgumentInvalid, NotFound, StoreMissing
 
 if TYPE_CHECKING:
     from afterword import Afterword, Review, Run, RunEffect, RunPage, Scope, ScopeCosts
+    from afterword.client.results import WaitingErasure
 
 
 @app.command(name="runs")
@@ -172,11 +174,7 @@ def _review_lines(scope: Scope, review: Review) -> Iterator[str]:
         yield from (f"   + {statement}" for statement in waiting.statements)
     if contests or held:
         yield "\ndecide with --approve, --reject or --keep-both and the number (or run:ID)"
-    for erasure in review.erasures:
-        due = f"erased by itself on {iso_instant(erasure.due_at)}" if erasure.due_at else "hidden until it is erased"
-        yield f"\n{erasure.id} {erasure.statement} ({due})"
-    if review.erasures:
-        yield "\n`--reject` and the id stops it: the facts count again; `afterword forget --asked` erases them now"
+    yield from _erasure_lines(scope, review.erasures)
     for dependent in review.dependents:
         changed = dependent.changed
         reason = f"{changed.statement.rstrip('.')!r} changed on {day(changed.valid_to)} ({dependent.reason})"
@@ -184,6 +182,23 @@ def _review_lines(scope: Scope, review: Review) -> Iterator[str]:
     if review.dependents:
         yield "\nconfirm what still fits with `afterword confirm`, and correct the others with `afterword edit`"
     yield from _name_and_finding_lines(review)
+
+
+def _erasure_lines(scope: Scope, erasures: Sequence[WaitingErasure]) -> Iterator[str]:
+    for erasure in erasures:
+        due = f"erased by itself on {iso_instant(erasure.due_at)}" if erasure.due_at else "hidden until it is erased"
+        unfound = "asked to erase the whole memory" if erasure.is_everything else NO_FACT_FOUND
+        yield f"\n{erasure.id} {erasure.statement} ({due if erasure.finds_facts else unfound})"
+    if any(erasure.finds_facts for erasure in erasures):
+        yield "\n`--reject` and the id stops it: the facts count again; `afterword forget --asked` erases them now"
+    if any(not (erasure.finds_facts or erasure.is_everything) for erasure in erasures):
+        yield (
+            "\nwhere no fact was found, the turns that hold the words are told no more: `afterword forget --asked` "
+            "blanks them, `--reject` and the id tells them again"
+        )
+    if any(erasure.is_everything for erasure in erasures):
+        whose = f"--user {scope.id}" if str(scope) == f"default/user/{scope.id}" else f"--scope {scope}"
+        yield f"\n`afterword forget {whose}` erases the whole memory, and `--reject` and the id keeps it"
 
 
 def _name_and_finding_lines(review: Review) -> Iterator[str]:

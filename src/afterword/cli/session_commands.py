@@ -14,6 +14,7 @@ import typer
 
 from afterword.cli.app import (
     NAME_PEOPLE,
+    NO_FACT_FOUND,
     ExtractorKind,
     Json,
     ScopeName,
@@ -271,6 +272,7 @@ def _details_lines(details: SessionDetails) -> Iterator[object]:
         (fact.id[:8], fact.statement, "; ".join(evidence.quote for evidence in fact.evidence)) for fact in details.facts
     ]
     yield table("facts", ("id", "statement", "quotes"), facts) if facts else "facts: none"
+    yield from (f"{NO_FACT_FOUND}: {statement} (see `afterword review`)" for statement in details.unfound)
     rejected = [(refusal.reason, refusal.statement, refusal.detail) for refusal in details.rejected]
     yield table("rejected", ("reason", "statement", "detail"), rejected) if rejected else "rejected: nothing"
     pasted = [

@@ -169,7 +169,8 @@ def session_details_json(details: SessionDetails) -> dict[str, Any]:
             {"reason": refusal.reason, "statement": refusal.statement, "detail": refusal.detail}
             for refusal in details.rejected
         ],
-        "pasted": [{"turn": number, "form": form, "text": text} for number, form, text in pasted_stretches(details)],
+        "not_found": list(details.unfound),
+        "pasted": [dict(zip(("turn", "form", "text"), each, strict=True)) for each in pasted_stretches(details)],
         "held": held_json(details.held) if details.held else None,
     }
 
@@ -243,6 +244,7 @@ def changes_json(changes: Changes) -> dict[str, Any]:
         "contested": [fact_json(fact) for fact in changes.contested],
         "unclear": [fact_json(fact) for fact in changes.unclear],
         "hidden": changes.hidden,
+        "not_found": changes.unfound,
     }
 
 
@@ -277,6 +279,7 @@ def review_json(review: Review) -> dict[str, Any]:
                 "statement": waiting.statement,
                 "hidden_since": iso_instant(waiting.hidden_since),
                 "due_at": iso_instant(waiting.due_at),
+                **{"finds_facts": waiting.finds_facts, "everything": waiting.is_everything},
             }
             for waiting in review.erasures
         ],

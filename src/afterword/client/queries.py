@@ -44,7 +44,7 @@ from afterword.store import costs, fact_ids, ledger, lookup, runs, sessions
 from afterword.store.access import audit
 from afterword.store.costs import Spending
 from afterword.store.database.statements import RowRange
-from afterword.store.forgetting.forgotten_statements import read_erase_requests
+from afterword.store.forgetting.forgotten_statements import read_erase_requests, read_waiting_requests
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import past_changes, read_proposal
 from afterword.store.reading.views import View
@@ -136,6 +136,11 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
         tuple(RejectedCandidate(*refusal) for refusal in rejected),
         spent,
         held[-1] if held else None,
+        tuple(
+            asked.request.statement
+            for asked in read_waiting_requests(transaction, scope)
+            if asked.request.session_id == session_id and not asked.finds_facts
+        ),
     )
 
 

@@ -106,7 +106,8 @@ class SessionDetails:
 
     `facts` are all facts that the session supports, with their status now. `rejected` are the candidates that code
     refused; `session.skipped` counts what could not be read or was not kept, by reason. `spent` is what models cost.
-    `held` is the run of the session that waits for a person's approval, or None.
+    `held` is the run of the session that waits for a person's approval, or None. `unfound` are the requests to forget
+    for which no fact was found, and about which a person has not decided.
     """
 
     session: SavedSession
@@ -115,6 +116,7 @@ class SessionDetails:
     rejected: tuple[RejectedCandidate, ...]
     spent: Spending
     held: HeldRun | None = None
+    unfound: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,13 +315,16 @@ class Review:
 class WaitingErasure:
     """What somebody asked to be erased, and is hidden. It is erased by itself at `due_at`, None if only on request.
 
-    `statement` is the request; it does not repeat what is to be forgotten. `decide` takes the `id`.
+    `statement` is the request; it does not repeat what is to be forgotten. `decide` takes the `id`. If the request
+    finds no facts, the turns that hold its words are hidden. What `is_everything` hides nothing but the request.
     """
 
     id: str
     statement: str
     hidden_since: datetime
     due_at: datetime | None
+    finds_facts: bool = True
+    is_everything: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ from afterword.store import costs, fact_ids, lookup, reviews, scope_rows
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.findings.held_findings import read_findings
-from afterword.store.forgetting.forgotten_statements import read_erase_requests
+from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.reading import recall
 from afterword.store.reading.fact_listing import is_listed
@@ -161,13 +161,20 @@ class ScopeReading:
         return await asyncio.to_thread(lambda: view.lists.counts)
 
     async def erasures(self) -> tuple[WaitingErasure, ...]:
-        """Return what somebody asked to be erased, and is hidden."""
+        """Return what somebody asked to be erased, also if no fact of it was found."""
         due_at = self._resources.settings.privacy.due_at
 
         def work(transaction: Session) -> tuple[WaitingErasure, ...]:
             return tuple(
-                WaitingErasure(asked.id, asked.request.statement, asked.hidden_since, due_at(asked.hidden_since))
-                for asked in read_erase_requests(transaction, self.scope)
+                WaitingErasure(
+                    asked.id,
+                    asked.request.statement,
+                    asked.hidden_since,
+                    due_at(asked.hidden_since) if asked.finds_facts else None,
+                    asked.finds_facts,
+                    asked.is_everything,
+                )
+                for asked in read_waiting_requests(transaction, self.scope)
             )
 
         return await self._read(work)

@@ -21,7 +21,7 @@ from afterword.store import costs, jobs, lookup, runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import forgotten_statements
-from afterword.store.forgetting.forgotten_statements import read_erase_requests
+from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.reading import scope_vectors
@@ -66,7 +66,8 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
     scopes, asking = [], forgotten_statements.scopes_with_requests(transaction)
     for scope, facts, served in _statuses_of_facts(transaction, scope_rows.read_scopes(transaction), at):
         statuses = Counter(facts)
-        asked = read_erase_requests(transaction, scope) if scope in asking else ()
+        asked = read_waiting_requests(transaction, scope) if scope in asking else ()
+        hiding = [request for request in asked if request.finds_facts]
         scopes.append(
             ScopeStatus(
                 scope=scope,
@@ -76,12 +77,12 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
                 contested=statuses[Status.CONTESTED],
                 pending=statuses[Status.PENDING],
                 held_runs=held.get(scope, 0),
-                to_forget=len(forgotten_statements.requested_ids(transaction, scope)) if scope in asking else 0,
+                to_forget=len(asked),
                 pairs=0,
                 judged_pairs=0,
                 spent=total.by_scope.get(scope, Spending()),
                 pause=read_pause(transaction, scope),
-                erase_due_at=privacy.due_at(asked[0].hidden_since) if asked else None,
+                erase_due_at=privacy.due_at(hiding[0].hidden_since) if hiding else None,
             )
         )
     queued = sessions.waiting_sessions(transaction)

@@ -66,8 +66,8 @@ class ScopePage:
 class ScopeStatus:
     """What the store holds of one scope, in counts.
 
-    `current` counts the facts that are served, `to_forget` the statements that people asked to be forgotten and that
-    are hidden since, `judged_pairs` how many of the `pairs` that must be judged are. `erase_due_at` says when the first
+    `current` counts the facts that are served, `to_forget` the requests to forget that wait (as `review` lists them),
+    `judged_pairs` how many of the `pairs` that must be judged are. `erase_due_at` says when the first
     request to forget is carried out by itself.
     """
 

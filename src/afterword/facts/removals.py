@@ -16,7 +16,7 @@ from afterword.facts.assertions import OWNER, Assertion, EvidenceKind, Kind, Rel
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.safety import concerns_health_or_safety, is_standing_instruction
-from afterword.facts.words import folded, terms
+from afterword.facts.words import folded, plain_words, terms, word_set
 
 MOST_UNNAMED = 3
 """How many facts of other sessions one session may end or hide without naming them."""
@@ -35,6 +35,11 @@ _ASKED_TO_KEEP = re.compile(
     r"\b(?:do(?:n['’]?t| not)|never|nicht|no|non|ne|não|niet) (?:ever )?(?:forget|delete|erase|remove|drop|vergiss|"
     r"vergessen|olvid\w+|oubli\w+|dimentic\w+|esque\w+|vergeet|vergeten)\b|\bvergiss nicht\b",
     re.IGNORECASE,
+)
+_ALL = word_set("everything all anything me us")
+_OF_ALL = word_set(
+    "you know about have remember remembered stored saved kept learned learnt that of my our data memory memories "
+    "notes information the user completely entirely i ve said told mentioned wrote shared to just"
 )
 _GENERIC = frozenset(terms("note said story thing part user name value current new old type kind"))
 
@@ -88,6 +93,18 @@ def removals_between(
             )
             removals += [Removal(fact, said, False) for said in requests if said.act is SpeechAct.ERASE][:1]
     return removals
+
+
+def asks_for_everything(said: Assertion) -> bool:
+    """Return whether a request asks to erase all that is known of somebody, and names nothing of it."""
+    words = set(plain_words(said.value.casefold()))
+    return said.act is SpeechAct.ERASE and not words.isdisjoint(_ALL) and words <= _ALL | _OF_ALL
+
+
+def has_found(request: Assertion, after: Knowledge) -> bool:
+    """Return whether a request to erase takes back anything, or did before a person decided otherwise."""
+    verdicts = after.verdicts_by_id.get(request.id, ())
+    return any(verdict.later_id == request.id and verdict.relation is Relation.RETRACTS for verdict in verdicts)
 
 
 def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:

@@ -10,7 +10,13 @@ from afterword.extractors.judge import Pair
 from afterword.facts.assertions import OWNER, Assertion, Order, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.removals import UnnamedRemovals, removals_between, unnamed_removals
+from afterword.facts.removals import (
+    UnnamedRemovals,
+    asks_for_everything,
+    has_found,
+    removals_between,
+    unnamed_removals,
+)
 from afterword.facts.similarity import IndexedStatement, similarity
 from afterword.facts.validity.neighbourhood import (
     LAST_REPLACEMENTS,
@@ -295,8 +301,9 @@ class Changes:
     """What a run changes at an instant: facts learned, repeated, contested, and (retired fact, its successor or None).
 
     `unclear` are the facts of which it is not known any more, or not yet, which of several people they are about.
-    `hidden` counts facts that somebody asked to erase: their words are not shown here either. `unnamed` counts the
-    facts of other sessions that are ended or hidden although nobody named them.
+    `hidden` counts facts that somebody asked to erase: their words are not shown here either. `unfound` counts the
+    requests to erase for which no fact was found. `unnamed` counts the facts of other sessions that are ended or hidden
+    although nobody named them.
     """
 
     learned: tuple[Fact, ...] = ()
@@ -305,6 +312,7 @@ class Changes:
     contested: tuple[Fact, ...] = ()
     unclear: tuple[Fact, ...] = ()
     hidden: int = 0
+    unfound: int = 0
     unnamed: UnnamedRemovals = field(default_factory=UnnamedRemovals)
 
 
@@ -337,8 +345,15 @@ def changes_between(before: Knowledge, after: Knowledge, ids: Collection[str], n
     return replace(
         changes,
         hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in old),
+        unfound=sum(
+            _is_unfound(after.by_id[id_], after) for id_ in after.by_id.keys() & set(ids) - before.by_id.keys()
+        ),
         unnamed=unnamed_removals(removals_between(old, changes.retired, hidden, after)),
     )
+
+
+def _is_unfound(said: Assertion, after: Knowledge) -> bool:
+    return said.act is SpeechAct.ERASE and (asks_for_everything(said) or not has_found(said, after))
 
 
 def _is_retired(old: Fact | None, fact: Fact) -> bool:

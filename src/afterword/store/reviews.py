@@ -36,7 +36,7 @@ from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.entered_statements import check_may_be_kept, is_same_statement, moment_after
-from afterword.store.forgetting.forgotten_statements import read_erase_requests
+from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
 from afterword.store.ledger import RunStatus, propose_with_effect
 from afterword.store.proposals import Proposal, RunEffect, WindowReading
 from afterword.store.scope_rows import scope_key
@@ -120,7 +120,7 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
     """
 
     def work(transaction: Session) -> RunEffect:
-        requests = read_erase_requests(transaction, scope)
+        requests = read_waiting_requests(transaction, scope)
         chosen = next((request for request in requests if request.request.id == request_id), None)
         if chosen is None:
             raise NotFound(f"no request {request_id!r} to erase in {scope}; see `afterword review`")
@@ -133,6 +133,8 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
         verdicts = [Verdict(*pair, Relation.BESIDE, reason, PERSON) for pair in sorted(pairs)]
         check_undecided(transaction, scope, verdicts)
         proposal = _proposal(scope, known, ([], verdicts), at)
+        if not verdicts:
+            proposal = replace(proposal, source=f"{DISMISSED}{request_id}", purpose=DISMISS)
         return propose_with_effect(transaction, proposal, lambda fact: not chosen.ids.isdisjoint(fact.assertion_ids))
 
     return await store.write(work)

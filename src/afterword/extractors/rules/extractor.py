@@ -18,7 +18,7 @@ from afterword.extractors.rules.grammar import ClauseClaim, read_clause
 from afterword.extractors.rules.phrases import Clause, is_thing, subject_of, with_subject, without_lead, without_tails
 from afterword.extractors.rules.vocabulary import MONTHS, SHARED_VERB, attribute_of_phrase
 from afterword.extractors.slot_relation import RELATION_VERSION, relation
-from afterword.facts.assertions import Cue, Kind, SpeechAct, Verdict
+from afterword.facts.assertions import EVERYTHING, Cue, Kind, SpeechAct, Verdict
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.foreign.stretches import foreign_turns
 
@@ -102,6 +102,9 @@ def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
     lead = without_lead(sentence)
     if "?" in sentence and not _asks_to_erase(lead):
         return []
+    asked = lead.predicate.rstrip("?!. ")
+    if withdrawals.points_back(asked):
+        return [_erasure("request", "that", "what was just said", lead, replace(speech, quote=sentence))]
     candidates: list[Candidate] = []
     subject, is_unread = None, False
     for place, quote in enumerate(() if _JOKING.search(sentence) else phrases.clauses(sentence.rstrip("? "))):
@@ -141,13 +144,22 @@ def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
     withdrawal = withdrawals.find_withdrawal(without_tails(clause.predicate))
     if withdrawal is None:
         return _read_statement(clause, speech)
+    if withdrawal.takes_all:
+        return [_erasure(EVERYTHING, withdrawal.topic or "", "everything", clause, speech)]
     stated = _read_statement(Clause(withdrawal.claim), speech)
     if not stated and withdrawal.topic and is_thing(withdrawal.topic.removeprefix("my ")):
         about = attribute_of_phrase(withdrawal.topic)
-        statement = f"{{who}} asked to forget what was said about {about}"
-        erasure = ClauseClaim(Kind.ENTITY, about, withdrawal.topic, statement, SpeechAct.ERASE)
-        return [_candidate(erasure, clause, speech)]
+        return [_erasure(about, withdrawal.topic, f"what was said about {about}", clause, speech)]
+    if not stated and withdrawal.words:
+        # No fact is made of such words, but they were said, and must be told no more.
+        return [_erasure("request", withdrawal.words, "something", clause, speech)]
     return [_withdrawn(candidate, withdrawal, speech) for candidate in stated]
+
+
+def _erasure(attribute: str, topic: str, what: str, clause: Clause, speech: _Speech) -> Candidate:
+    """Return a request to forget what was said about a topic. Its statement does not repeat the topic."""
+    statement = f"{{who}} asked to forget {what}"
+    return _candidate(ClauseClaim(Kind.ENTITY, attribute, topic, statement, SpeechAct.ERASE), clause, speech)
 
 
 def _withdrawn(stated: Candidate, withdrawal: withdrawals.WithdrawnClaim, speech: _Speech) -> Candidate:

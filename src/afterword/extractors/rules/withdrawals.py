@@ -7,18 +7,33 @@ from typing import NamedTuple
 
 from afterword.extractors.rules.vocabulary import GERUNDS
 from afterword.facts.assertions import Cue, SpeechAct
+from afterword.facts.words import terms
 
 _ASK = r"(?:(?:can|could|will) you (?:please )?|(?:I|we)(?:'d| would)? (?:like|want) you to )?(?:please )?(?:just )?"
 _SHARED = r"I(?:'ve| have)? (?:just )?(?:told|said|mentioned|wrote|shared)(?: to)?(?: you)?"
+_OWN = r"(?:I|I'm|I've|we|we're|we've|my|our)\b.+"
 _TOPIC = re.compile(
     rf"(?i){_ASK}(?:forget|delete|erase) (?:(?:everything |all )?(?:what|that)? ?{_SHARED} about (?P<about>[\w' -]+)|"
     rf"(?:that|the|this|my|our) (?P<topic>[\w' -]+?) (?:thing|story|business|{_SHARED})(?: {_SHARED})?)"
 )
-_OWN = r"(?:I|I'm|I've|we|we're|we've|my|our)\b.+"
 _FORGET = re.compile(
     rf"(?i){_ASK}(?:(?:forget|(?:don't|do not) remember) (?P<own>{_OWN})|(?:forget|erase|delete|stop remembering|"
     r"(?:don't|do not|never) (?:remember|store|save|keep|note|record))(?: the fact)? that (?P<claim>.+))"
 )
+_ABOUT = "about (?:me|us)(?: completely| entirely)?"
+_EVERYTHING = re.compile(
+    rf"(?i){_ASK}(?:forget|delete|erase|wipe|remove) (?P<topic>(?:everything|all|anything)(?: (?:that )?(?:you (?:know|"
+    rf"have|remember|(?:have )?(?:stored|saved|kept|learned|learnt))|{_SHARED}))?(?: {_ABOUT})?|"
+    r"(?:me|us)(?: completely| entirely)?|all (?:of )?(?:my|our) (?:data|memories|notes|information))"
+)
+_POINTING_BACK = re.compile(
+    rf"(?i){_ASK}(?:forget|erase|delete|(?:don't|do not) (?:remember|store|save|keep)) (?:that|this|"
+    rf"(?:that|what) {_SHARED}(?: that| this)?)"
+)
+# "Delete that file" speaks of no memory, and "forget that you have doubts" of nobody's words.
+_OTHER_THING = re.compile(rf"(?i){_ASK}(?:(?:erase|delete) that (?!{_OWN})|.* that (?:you|your|it|this|there)\b)")
+# Words of a topic that say nothing about it: a turn that holds no other word of the topic is not meant.
+_SAYS_LITTLE = frozenset("said say tell told mentioned wrote thing things something anything stuff".split())
 _DENIED = re.compile(
     r"(?i)(?:(?:that's wrong, )?it(?:(?:'s| is) (?:not (?:true|the case)|untrue|false|wrong)| isn't true),? that|I"
     rf"(?: have|'ve)? never (?:said|told you)(?: that)?|I (?:didn't|did not) say(?: that)?) (?P<claim>{_OWN})"
@@ -42,28 +57,48 @@ _NOT_SO = re.compile(
 
 class WithdrawnClaim(NamedTuple):
     """What a person takes back: a claim or topic that they ask to erase, a claim that they deny (a correction), or one
-    that they say is over."""
+    that they say is over.
+
+    `words` are those of a claim to erase that nothing else may be made of. With `takes_all` everything is to be erased.
+    """
 
     act: SpeechAct
     claim: str
     cue: Cue | None = None
     topic: str | None = None
+    takes_all: bool = False
+    words: str | None = None
+
+
+def points_back(sentence: str) -> bool:
+    """Return whether a sentence without lead asks to forget what was just said, and does not say what."""
+    return _POINTING_BACK.fullmatch(sentence) is not None
 
 
 def find_withdrawal(clause: str) -> WithdrawnClaim | None:
     """Return what a clause without lead asks to forget, denies, or says is over; None if there is nothing."""
+    if match := _EVERYTHING.fullmatch(clause):
+        return WithdrawnClaim(SpeechAct.ERASE, "", topic=match["topic"], takes_all=True)
     if match := _TOPIC.fullmatch(clause):
         return WithdrawnClaim(SpeechAct.ERASE, "", topic=match["about"] or match["topic"])
     if match := _FORGET.fullmatch(clause):
         claim = match["own"] or match["claim"]
         topic = re.sub(r"^(?:I|we)(?:'m|'re|'ve| am| are| have)? ", "", claim)
-        return WithdrawnClaim(SpeechAct.ERASE, claim, topic=topic if topic != claim else None)
+        words = None if _OTHER_THING.match(clause) else _words_of_claim(claim)
+        return WithdrawnClaim(SpeechAct.ERASE, claim, topic=topic if topic != claim else None, words=words)
     if match := _DENIED.fullmatch(clause):
         return WithdrawnClaim(SpeechAct.RETRACT, match["claim"], Cue.CORRECTION)
     if ended := _ended_claim(clause):
         return WithdrawnClaim(SpeechAct.RETRACT, ended, Cue.CHANGE)
     denied = _denied_claim(clause)
     return WithdrawnClaim(SpeechAct.RETRACT, denied) if denied else None
+
+
+def _words_of_claim(claim: str) -> str | None:
+    """Return what a claim is about, in its own words without "I" and "my"; None if its words say too little."""
+    said = re.sub(rf"(?i)^{_SHARED}(?: that)? ", "", claim.strip(" .!?"))
+    topic = re.sub(r"(?i)^(?:(?:I|we)(?:'m|'re|'ve)?|my|our|about) ", "", said)
+    return topic if set(terms(topic)) - _SAYS_LITTLE else None
 
 
 def _ended_claim(clause: str) -> str | None:

@@ -35,7 +35,7 @@ from afterword.store.access.tables import WebhookPostRow, WebhookRow
 from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost
 from afterword.store.database.engine import Store
 from afterword.store.findings.held_findings import read_findings
-from afterword.store.forgetting.forgotten_statements import read_erase_requests
+from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.ledger import RunStatus
 from afterword.store.limits import Retries
 from afterword.store.scope_rows import scope_key, scope_of_row
@@ -316,7 +316,7 @@ def _waiting_ids(transaction: Session, scope: Scope, at: datetime) -> dict[str, 
     return {
         "contests": [contest.id for contest in reviews.read_contests(transaction, scope, at=at)],
         "held_runs": [f"run:{run.id}" for run in runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])],
-        "erase_requests": [f"erase:{asked.id}" for asked in read_erase_requests(transaction, scope)],
+        "erase_requests": [f"erase:{asked.id}" for asked in read_waiting_requests(transaction, scope)],
         "findings": [finding.id for finding in findings if finding.status_at(at) is FindingStatus.WAITING],
     }
 

@@ -27,7 +27,7 @@ from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import FINDING, FindingRow, rows_of_scope
 from afterword.store.forgetting import forgotten_statements, tombstone_rows
-from afterword.store.forgetting.forgotten_statements import EraseRequest, read_erase_requests
+from afterword.store.forgetting.forgotten_statements import EraseRequest, read_erase_requests, read_waiting_requests
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
 from afterword.store.forgetting.served_copies import (
     ErasedWords,
@@ -128,7 +128,12 @@ class Erasure:
             self.hidden_facts |= {
                 root for root, said in members.items() if request.ids.issuperset(each.id for each in said)
             }
-            self.forget_statements(request.ids, until=request.request.said_at)
+            until = request.request.said_at
+            if not request.finds_facts:
+                # Of the words that no fact was made of, whole turns are blanked: the number is not in "my number".
+                meant = forgotten_statements.turns_meant(self.transaction, self.scope_id, request.request)
+                self._blank_sessions(ForgottenWords.of_texts(meant, ()), until)
+            self.forget_statements(request.ids, until=until)
 
     def forget_statements(self, ids: Iterable[str], *, until: datetime | None = None) -> None:
         """Forget these statements, and their words wherever they stand in the scope.
@@ -364,10 +369,16 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
 async def forget_requested_statements(
     store: Store, scope: Scope, *, at: datetime, hidden_until: datetime | None = None, is_preview: bool = False
 ) -> Receipt | None:
-    """Forget what people have asked to forget, with `hidden_until` what is hidden since then; None if there is none."""
+    """Forget what people have asked to forget, and return a receipt; None if there is nothing.
+
+    With `hidden_until`, without anybody's approval, these are only the facts that are hidden since then. A request to
+    erase everything is left to `Erasure.forget_everything`.
+    """
 
     def requests(transaction: Session) -> list[EraseRequest]:
-        return read_erase_requests(transaction, scope, until=hidden_until)
+        if hidden_until is not None:
+            return read_erase_requests(transaction, scope, until=hidden_until)
+        return [request for request in read_waiting_requests(transaction, scope) if not request.is_everything]
 
     if not await store.read(requests):
         return None

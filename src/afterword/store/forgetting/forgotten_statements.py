@@ -14,9 +14,12 @@ from datetime import datetime, timedelta
 from sqlmodel import Session, col, func, select
 
 from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct
+from afterword.facts.removals import asks_for_everything, has_found
 from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Role
 from afterword.facts.validity.timeline import erased_ids
-from afterword.facts.words import folded
+from afterword.facts.words import folded, terms
+from afterword.recall.named_values import NamedValues
 from afterword.store import lookup
 from afterword.store.database.statements import chunks, fetch_where_in
 from afterword.store.fact_ids import overlap, share_value
@@ -31,21 +34,40 @@ from afterword.store.tables import (
     RunVerdictRow,
     RunWindowRow,
     ScopeRow,
+    SessionRow,
+    TurnRow,
     VerdictRow,
     WindowAssertionRow,
 )
 
+DISMISS = "dismiss"
+"""The purpose of a run by which a person dismisses a request that found nothing to hide."""
+DISMISSED = "dismiss:"
+"""What the source of such a run begins with. The id of the request follows."""
 WAIT = timedelta(days=1)
 """How long what somebody asked to be forgotten is hidden before it is erased by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class EraseRequest:
-    """A request to erase that is in force. `erased_ids` are the statements that it hides since `hidden_since`."""
+    """A request to erase that is in force. `erased_ids` are the statements that it hides since `hidden_since`.
+
+    A request that finds no statement hides the turns that hold its words; a person decides about it.
+    """
 
     request: Assertion
     erased_ids: tuple[str, ...]
     hidden_since: datetime
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether all that is known is to be erased: only a person erases a whole memory."""
+        return asks_for_everything(self.request)
+
+    @property
+    def finds_facts(self) -> bool:
+        """Whether it hides statements, which can be erased without anybody's approval."""
+        return bool(self.erased_ids) and not self.is_everything
 
     @property
     def id(self) -> str:
@@ -59,7 +81,13 @@ class EraseRequest:
 
 
 def read_erase_requests(transaction: Session, scope: Scope, *, until: datetime | None = None) -> list[EraseRequest]:
-    """Return the requests of a scope that are in force, oldest first; those that hide since `until` or before."""
+    """Return the requests that hide facts, oldest first; those that hide since `until` or before."""
+    requests = [request for request in read_waiting_requests(transaction, scope) if request.finds_facts]
+    return [request for request in requests if until is None or request.hidden_since <= until]
+
+
+def read_waiting_requests(transaction: Session, scope: Scope) -> list[EraseRequest]:
+    """Return all requests of a scope that are in force, oldest first, also those that found nothing to hide."""
     of_scope = AssertionRow.scope_id == scope_key(transaction, scope)
     asking_ids = list(
         transaction.exec(select(AssertionRow.id).where(of_scope, AssertionRow.act == str(SpeechAct.ERASE)))
@@ -83,13 +111,37 @@ def read_erase_requests(transaction: Session, scope: Scope, *, until: datetime |
         .group_by(VerdictRow.later_id)
     )
     since = {later_id: applied_at for later_id, applied_at in transaction.exec(applied) if applied_at is not None}
+    dismissed = set(dismissed_requests(transaction, scope_key(transaction, scope)))
     requests = [
-        EraseRequest(said, tuple(hidden[said.id]), since[said.id])
+        EraseRequest(said, tuple(hidden[said.id]), since.get(said.id, said.said_at))
         for said in asking
-        if hidden[said.id] and said.id in since
+        if (hidden[said.id] and said.id in since) or not (has_found(said, known) or said.id in dismissed)
     ]
-    requests.sort(key=lambda request: (request.hidden_since, request.request.order))
-    return [request for request in requests if until is None or request.hidden_since <= until]
+    return sorted(requests, key=lambda request: (request.hidden_since, request.request.order))
+
+
+def dismissed_requests(transaction: Session, scope_id: int) -> list[str]:
+    """Return the ids of the requests that found nothing to hide, and that a person has dismissed."""
+    of_scope = RunRow.scope_id == scope_id, RunRow.purpose == DISMISS, RunRow.status == RunStatus.APPLIED
+    return [source.removeprefix(DISMISSED) for source in transaction.exec(select(RunRow.source).where(*of_scope))]
+
+
+def turns_meant(transaction: Session, scope_id: int, request: Assertion) -> dict[str, list[str]]:
+    """Return the texts of the turns that hold all words of a request, by session: those said up to the request."""
+    named = NamedValues([frozenset(terms(request.value))])
+    query = (
+        select(SessionRow.session_id, TurnRow)
+        .join(TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
+        .where(SessionRow.scope_id == scope_id, TurnRow.role == str(Role.HUMAN))
+    )
+    own = {(evidence.session_id, evidence.turn) for evidence in request.evidence}
+    meant: dict[str, list[str]] = defaultdict(list)
+    for session_id, turn in transaction.exec(query):
+        is_earlier = turn.said_at is None or turn.said_at <= request.said_at
+        is_own = (session_id, turn.number) in own
+        if is_own or (is_earlier and named.are_named_in(frozenset(terms(turn.text)))):
+            meant[session_id].append(turn.text)
+    return meant
 
 
 def with_equal_statements(

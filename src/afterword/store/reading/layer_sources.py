@@ -32,6 +32,7 @@ from afterword.recall.unit_table import UnitTable
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import CompiledQuery
 from afterword.store.findings.held_findings import finding_policy_of, read_findings, tells_other_people
+from afterword.store.forgetting.forgotten_statements import dismissed_requests
 from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.snapshots import IS_UNLINKED, Version, has_same_unlinked, plain_columns, version
 from afterword.store.reading.spoken_turns import SpokenTurns, read_spoken_turns
@@ -138,17 +139,19 @@ class LayerSource:
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """What is read of a scope besides its facts: its turns, the words of the values of statements that belong to no
-    fact, the ids of statements that another one corrects, and what agents found.
+    fact (by id), the ids of statements that another one corrects, and what agents found. Of requests to forget that a
+    person has dismissed, the words are told again.
 
     `ends` are the statements that something no longer holds, with the words of their values: they end what was so, and
     take nothing back.
     """
 
     turns: SpokenTurns
-    unlinked: frozenset[Words]
+    unlinked: Mapping[str, Words]
     ends: Mapping[str, Words]
     corrected: frozenset[str]
     findings: tuple[tuple[AgentFinding, Words], ...] = ()
+    dismissed: frozenset[str] = frozenset()
 
     @property
     def size(self) -> int:
@@ -211,6 +214,7 @@ def _read_scope(transaction: Session, view: View, cache: _SourceCache, privacy: 
         ends,
         frozenset(name for (name,) in corrected),
         _indexed_findings(transaction, scope, privacy),
+        frozenset(dismissed_requests(transaction, now.key or 0)),
     )
     cache.spoken.move_to_end(scope)
     while len(cache.spoken) > 1 and sum(each.size for each in list(cache.spoken.values())) > MOST_TURNS:
@@ -218,16 +222,16 @@ def _read_scope(transaction: Session, view: View, cache: _SourceCache, privacy: 
     return reading
 
 
-def _read_unlinked(connection: Connection, now: Version) -> tuple[frozenset[Words], Mapping[str, Words]]:
-    """Return the words of the statements that belong to no fact, apart from those that end something: these by id."""
-    words, ends = set[Words](), dict[str, Words]()
+def _read_unlinked(connection: Connection, now: Version) -> tuple[Mapping[str, Words], Mapping[str, Words]]:
+    """Return the words of the statements that belong to no fact by their ids, and of those that end something."""
+    words, ends = dict[str, Words](), dict[str, Words]()
     for name, value, statement, act, cue in _UNLINKED.ask(connection, scope=now.key):
         of_statement = frozenset(terms(value or statement))
         if (act, cue) == (str(SpeechAct.RETRACT), str(Cue.CHANGE)):
             ends[name] = of_statement
         else:
-            words.add(of_statement)
-    return frozenset(words), ends
+            words[name] = of_statement
+    return words, ends
 
 
 def _indexed_findings(transaction: Session, scope: Scope, privacy: Privacy) -> tuple[tuple[AgentFinding, Words], ...]:
@@ -248,7 +252,8 @@ class _Ended:
 
     def __init__(self, view: View, reading: _Reading) -> None:
         self._view, self._corrected, self._ends = view, reading.corrected, reading.ends
-        self.gone_values, self.superseded_values = set(reading.unlinked), set(reading.ends.values())
+        self.gone_values = {words for name, words in reading.unlinked.items() if name not in reading.dismissed}
+        self.superseded_values = set(reading.ends.values())
         self.gone_places, self.superseded_places = set(view.snapshot.unlinked), set[TurnPlace]()
         self.former: list[Fact] = []
         self.parts: list[Fact] = []

@@ -91,10 +91,10 @@ def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> 
     if row is None:
         raise NotFound(f"nothing was ever kept for {scope}")
     requests = select(AssertionRow.id).where(AssertionRow.scope_id == row.id, AssertionRow.act == str(SpeechAct.ERASE))
-    if (
-        not even_asked
-        and transaction.exec(requests.limit(1)).first()
-        and forgotten_statements.requested_ids(transaction, scope)
+    has_asked = not even_asked and transaction.exec(requests.limit(1)).first() is not None
+    if has_asked and (
+        forgotten_statements.read_waiting_requests(transaction, scope)
+        or forgotten_statements.requested_ids(transaction, scope)
     ):
         raise FileInvalid(
             f"somebody has asked for something in {scope} to be forgotten: `afterword forget --asked` carries that "
