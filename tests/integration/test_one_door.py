@@ -326,7 +326,7 @@ async def test_moving(app: Afterword, mira: ScopeMemory, tmp_path: Path) -> None
     whole = await app.export(tmp_path / "all.jsonl")
     assert whole.count == (await mira.export(tmp_path / "mira.jsonl")).count
     readable = await mira.export(tmp_path / "mira.json", readable=True)
-    assert len(json.loads((tmp_path / "mira.json").read_text())) == readable.count
+    assert len(json.loads((tmp_path / "mira.json").read_text())["facts"]) == readable.count
     assert (await mira.export(tmp_path / "mira.md", readable=True)).path.read_text().startswith("# What")
     await mira.forget(fact=(await mira.facts(kind="preference")).facts[0].id)
     stones = await app.write_tombstones(tmp_path / "stones.jsonl", scope=MIRA)

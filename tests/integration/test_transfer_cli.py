@@ -57,10 +57,33 @@ def test_a_users_own_data_can_be_read(afterword: Commands, tmp_path: Path) -> No
     assert "said 2026-03-01" in text
     assert '"I live in Bergen' in text
     afterword("export", "mira.json", "--user", "mira", "--readable")
-    (fact,) = json.loads((tmp_path / "mira.json").read_text())
+    data = json.loads((tmp_path / "mira.json").read_text())
+    (fact,) = data["facts"]
     assert fact["evidence"][0]["quote"].startswith("I live in Bergen")
+    # Agents are told turns word for word, so what was said is a person's data as well as the facts.
+    turns = data["turns"]
+    assert {turn["session_id"] for turn in turns} >= {fact["evidence"][0]["session_id"]}
+    assert "## What was said" in text
+    for turn in turns:
+        assert f"### Session {turn['session_id']}" in text
+        assert turn["text"] in text
     afterword("export", "all.md", "--readable", expected=2)
     afterword("export", "tom.md", "--readable", "--user", "tom", expected=1)
+
+
+def test_what_is_read_shows_no_secret_and_nothing_off_the_record(afterword: Commands, tmp_path: Path) -> None:
+    said = ("My card number is 4111 1111 1111 1111.", "Off the record: I am ill.", "I live in\n# Rome.")
+    write_manifest(
+        tmp_path / "more", ("second", "2026-04-01T10:00:00Z", *said), ("third", "2026-05-01T10:00:00Z", "Hi.")
+    )
+    afterword("run", "more")
+    for name in ("mira.md", "mira.json"):
+        text = afterword("export", name, "--user", "mira", "--readable") and (tmp_path / name).read_text()
+        assert "[redacted: card number]" in text
+        assert "4111" not in text
+        assert "I am ill" not in text
+        assert text.index("second") < text.index("third")
+    assert not [line for line in (tmp_path / "mira.md").read_text().splitlines() if line.startswith("# Rome")]
 
 
 SEVERAL = [

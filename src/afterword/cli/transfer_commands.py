@@ -161,7 +161,7 @@ def export_command(
     user: User = None,
     scope: ScopeName = None,
     readable: Annotated[
-        bool, typer.Option("--readable", help="Write facts, quotes and dates to read: Markdown, or JSON for .json.")
+        bool, typer.Option("--readable", help="Write facts and what was said, to read: Markdown, or JSON for .json.")
     ] = False,
     even_asked: Annotated[
         bool, typer.Option("--even-asked", help="Export even if somebody asked for something to be forgotten.")

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
+from sqlmodel import Session
+
 from afterword.agents.recorder import Recordable, queue_state, record_session, resume
 from afterword.client.agent_access import AgentAccess
 from afterword.client.arguments import EVERY_STATUS, Instant, Source, check_not_future
@@ -31,7 +33,7 @@ from afterword.store import scope_rows
 from afterword.store.database.private_files import opened_private
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.transfer.exports import export_scopes
-from afterword.store.transfer.fact_formats import fact_json, facts_as_markdown
+from afterword.store.transfer.readable_export import write_as_json, write_as_markdown
 
 if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
@@ -186,9 +188,9 @@ class ScopeMemory(ScopeChanges):
     ) -> ExportedFile:
         """Write the scope to a new file of mode 0600, as of one moment. With `file`, it is written there.
 
-        It is a file for `import_`, or with `readable` the facts for people: JSON if the name ends in .json, else
-        Markdown. Raises `NotFound` if nothing was ever kept, and `FileInvalid` if the file exists, or if somebody has
-        asked for something to be forgotten (with `even_asked` it is exported, hidden as it is).
+        It is a file for `import_`, or with `readable` the facts and what was said, for people: JSON if the name ends in
+        .json, else Markdown. Raises `NotFound` if nothing was ever kept, and `FileInvalid` if the file exists, or if
+        somebody has asked for something to be forgotten (with `even_asked` it is exported, hidden as it is).
         """
         path, store = Path(path), await self._store()
         if not readable:
@@ -197,9 +199,13 @@ class ScopeMemory(ScopeChanges):
         if not await self._read(lambda transaction: scope_rows.scope_key(transaction, self.scope)):
             raise NotFound(f"nothing was ever kept for {self.scope}")
         facts = (await self.facts(status=EVERY_STATUS)).facts
-        as_json = json.dumps([fact_json(fact) for fact in facts], ensure_ascii=False, indent=1) + "\n"
-        with opened_private(path, file) as written:
-            written.write(as_json if path.suffix == ".json" else facts_as_markdown(self.scope, facts))
+        write = write_as_json if path.suffix == ".json" else write_as_markdown
+
+        def work(transaction: Session) -> None:
+            with opened_private(path, file) as written:
+                write(transaction, self.scope, facts, written)
+
+        await self._read(work)
         return ExportedFile(path, len(facts))
 
     async def import_(self, path: str | Path, *, kind: str) -> MemoryImportResult:

@@ -277,9 +277,10 @@ async def forget_in_two_steps(body: ConfirmedForgetBody, changing: Changing) -> 
 
 @router.get("/export", responses=EXPORTS)
 async def export_memory(who: AnyCaller, memory: Memory, form: ExportForm = ExportForm.JSON) -> Response:
-    """Return the memory: its facts as JSON or Markdown, or for an admin key the file that `afterword import` takes.
+    """Return the memory, its facts and what was said, as JSON or Markdown; or for an admin key the file of an export.
 
-    That file holds the key of the store's tombstones, so it is for those who run the store.
+    `afterword import` takes that file. It holds the key of the store's tombstones, so it is for those who run the
+    store.
     """
     if form is ExportForm.FULL and not who.key.is_admin:
         raise Refused(403, "the full export needs an admin key; json and markdown do not")
