@@ -276,7 +276,7 @@ def test_a_person_adds_and_withdraws_facts_and_redoes_a_run(afterword: Commands)
 
 
 def test_a_paused_memory_keeps_no_session(afterword: Commands, tmp_path: Path) -> None:
-    assert json.loads(afterword("pause", "--user", "mira", "--json"))["paused_at"]
+    assert json.loads(afterword("pause", "--user", "mira", "--new", "--json"))["paused_at"]
     write_manifest(tmp_path / "saved", ("one", "2026-01-05T10:00:00Z", "I live in Graz."))
     afterword("run", "saved")
     assert json.loads(afterword("facts", "--user", "mira", "--json")) == []

@@ -31,7 +31,9 @@ _POINTING_BACK = re.compile(
     rf"(?:that|what) {_SHARED}(?: that| this)?)"
 )
 # "Delete that file" speaks of no memory, and "forget that you have doubts" of nobody's words.
-_OTHER_THING = re.compile(rf"(?i){_ASK}(?:(?:erase|delete) that (?!{_OWN})|.* that (?:you|your|it|this|there)\b)")
+_OTHER_THING = re.compile(
+    rf"(?i){_ASK}(?:(?:erase|delete) that (?!{_OWN})|[\w' ]{{4,20}}?(?: the fact)? that (?:you|your|it|this|there)\b)"
+)
 # Words of a topic that say nothing about it: a turn that holds no other word of the topic is not meant.
 _SAYS_LITTLE = frozenset("said say tell told mentioned wrote thing things something anything stuff".split())
 _DENIED = re.compile(
