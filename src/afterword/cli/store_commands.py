@@ -64,7 +64,7 @@ def _memory_lines(status: StoreStatus) -> Iterator[object]:
     ]
     yield table("memories", (*names, "cost"), rows)
     if any(scope.to_forget for scope in status.scopes):
-        yield "to_forget: requests of people; `afterword review` lists them, `afterword forget --asked` carries out"
+        yield "to_forget: requests in `afterword review`; `afterword forget --asked` carries them out"
     yield from (
         f"to_forget: {scope.scope}: erased by itself from {iso_instant(scope.erase_due_at)} on; "
         "`afterword review` shows it, and `--reject` stops it"
