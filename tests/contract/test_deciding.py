@@ -187,6 +187,19 @@ async def test_a_contest_of_what_was_replaced_waits_for_nobody(store: Store) -> 
         assert [each.id for each in reviews.read_contests(transaction, LENA, at=day(20))] == [one.id]
 
 
+async def test_a_later_dated_statement_settles_a_contest(store: Store) -> None:
+    """The guess repeats what was said with a date: to reject it would withdraw the dated statement too."""
+    one = await contest(store)
+    await process(store, "c", 3, "home: Linz")
+    assert await statuses(store) == {"Graz": "superseded", "Linz": "current"}
+    with store.reading() as transaction:
+        assert reviews.read_contests(transaction, LENA, at=day(20)) == []
+    for decision in Decision:
+        with pytest.raises(NotFound):
+            await reviews.decide_contest(store, LENA, one.earlier.id, one.later.id, decision, at=day(20))
+    assert await statuses(store) == {"Graz": "superseded", "Linz": "current"}
+
+
 @pytest.mark.parametrize("first", list(Decision))
 @pytest.mark.parametrize("second", list(Decision))
 async def test_after_an_undo_a_person_may_decide_otherwise(store: Store, first: Decision, second: Decision) -> None:

@@ -79,7 +79,13 @@ def read_contests(transaction: Session, scope: Scope, *, at: datetime) -> list[C
         VerdictRow.scope_id == scope_key(transaction, scope), col(VerdictRow.relation).in_(map(str, RETIRING))
     )
     judged_ids = {id_ for pair in transaction.exec(query) for id_ in pair}
-    contests = _contests(lookup.read_knowledge(transaction, scope), judged_ids) if judged_ids else []
+    if not judged_ids:
+        return []
+    return _waiting(transaction, scope, _contests(lookup.read_knowledge(transaction, scope), judged_ids), at=at)
+
+
+def _waiting(transaction: Session, scope: Scope, contests: Sequence[Contest], *, at: datetime) -> list[Contest]:
+    """Return the contests of which both sides hold."""
     if not contests:
         return []
     sides = {said.id for contest in contests for said in (contest.earlier, contest.later)}
@@ -97,14 +103,15 @@ async def decide_contest(
     """Carry out a person's decision on a contest, and return its run and what it changed.
 
     Approve: the later assertion replaces the earlier as the judge said. Reject: the later was wrong, the earlier holds.
-    Keep both: they stand beside each other. Raises `NotFound` if these two are not contested.
+    Keep both: they stand beside each other. Raises `NotFound` if these two are not contested, or one holds no more.
     """
 
     pair = (earlier_id, later_id)
 
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
-        contests = {(contest.earlier.id, contest.later.id): contest for contest in _contests(known, pair)}
+        waiting = _waiting(transaction, scope, _contests(known, pair), at=at)
+        contests = {(contest.earlier.id, contest.later.id): contest for contest in waiting}
         if pair not in contests:
             raise NotFound(f"{earlier_id} and {later_id} are not contested in {scope}; see `afterword review`")
         proposal = _proposal(scope, known, _decided(contests[pair], decision, at), at)
