@@ -18,16 +18,14 @@ def files_with(word: bytes, folder: Path) -> list[str]:
 
 async def test_the_reason_of_a_failure_is_stored_with_its_session_alone(tmp_path: Path) -> None:
     path = tmp_path / "afterword.db"
-    body = {"session_id": "odd", "state": {"Gnarlsburg": 1}}
-    headers = {"Idempotency-Key": "once"}
+    state = {"Gnarlsburg": 1}
     settings = Settings(embedding=EmbeddingOptions(kind="none"))
     async with afterword.open(f"sqlite:///{path}", settings=settings) as app, serving(app) as call:
-        failed = (await call("POST", SESSIONS, json=body, headers=headers)).json()
-        assert failed["result"] == "failed"
-        assert "Gnarlsburg" in failed["reason"]
-        again = await call("POST", SESSIONS, json=body, headers=headers)
-        assert again.headers["Idempotency-Replayed"] == "true"
-        assert "reason" not in again.json()
+        body, headers = {"session_id": "odd", "state": state}, {"Idempotency-Key": "once"}
+        refused = await call("POST", SESSIONS, json=body, headers=headers)
+        assert (refused.status_code, "Gnarlsburg" in refused.json()["detail"]) == (422, True)
+        assert files_with(b"Gnarlsburg", tmp_path) == []
+        await app.user("mira").process(state, session_id="odd")
         assert "Gnarlsburg" in (await call("GET", f"{SESSIONS}/odd/job")).text
         await app.user("mira").forget(session="odd")
     assert files_with(b"Gnarlsburg", tmp_path) == []

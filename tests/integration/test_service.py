@@ -14,6 +14,7 @@ import pytest
 
 import afterword
 from afterword import Afterword
+from afterword.setting_sections import ModelOptions
 from afterword.settings import Settings
 from service import ServiceClient, said, serving
 
@@ -151,8 +152,56 @@ async def test_a_session_with_its_transcript(call: ServiceClient, two_sessions: 
     assert monday["transcript"][0]["text"] == "I live in Porto. I prefer window seats."
     assert len(monday["transcript"][0]["facts"]) == 2
     assert (await call("POST", "/v1/me/sessions/monday/reprocess")).json()["result"] in ("done", "unchanged")
-    broken = {"session_id": "broken", "state": {"no": "conversation"}, "started_at": MONDAY}
-    assert (await call("POST", "/v1/me/sessions", json=broken)).json()["result"] == "failed"
+
+
+@pytest.mark.parametrize("queue", [False, True])
+@pytest.mark.parametrize("state", [{}, {"no": "conversation"}, {"llm_context": {"messages": 7}}, ["a"]])
+async def test_a_state_that_is_no_conversation_is_refused(call: ServiceClient, state: object, queue: bool) -> None:
+    """Nothing of it is kept, so that the session can be sent again as it should be."""
+    body = {"session_id": "broken", "state": state, "queue": queue}
+    answer = await call("POST", "/v1/me/sessions", json=body, headers={"Idempotency-Key": "once"})
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+    assert "no saved conversation is recognised" in answer.json()["detail"]
+    assert (await call("GET", "/v1/me/sessions")).json()["total"] == 0
+
+
+async def test_a_session_that_is_sent_while_the_model_is_away_is_tried_again(app: Afterword) -> None:
+    dead = ModelOptions(base_url="http://127.0.0.1:9/v1", api_key="none", max_retries=0)
+    settings = app.settings.model_copy(update={"extractor": "model", "model": dead})
+    async with afterword.open(settings=settings, store=await app.store()) as deaf, serving(deaf) as call:
+        answer = await call("POST", "/v1/me/sessions", json={"session_id": "monday", "state": said("I live in Oslo.")})
+    assert (answer.status_code, answer.json()["result"]) == (200, "failed")
+    await app.retry("monday")
+    await app.run_pending()
+    assert [fact.value for fact in (await app.user("mira").facts()).facts] == ["Oslo"]
+
+
+async def test_a_paused_memory_keeps_nothing_of_a_session_that_is_sent(call: ServiceClient) -> None:
+    await call.app.user("mira").pause()
+    answer = await call("POST", "/v1/me/sessions", json={"session_id": "monday", "state": said("I live in Oslo.")})
+    assert (answer.status_code, answer.json()) == (200, {"result": "paused"})
+    pause = await call.app.user("mira").paused()
+    assert pause is not None
+    assert pause.sessions_not_kept == 1
+    assert (await call.app.user("mira").sessions()).total == 0
+
+
+async def test_a_state_has_the_same_times_sent_at_once_or_queued(call: ServiceClient) -> None:
+    """Who sends it without a time has just had the conversation: that is no guess, and may retire a fact."""
+    times = []
+    for user, queue in (("mira", False), ("noor", True)):
+        first = {"session_id": "first", "state": said("I live in Porto."), "started_at": MONDAY}
+        assert (await call("POST", "/v1/me/sessions", json=first, user=user)).json()["result"] == "done"
+        for texts in (["I moved to Oslo."], ["I moved to Oslo.", "I like tea."]):
+            body = {"session_id": "live", "state": said(*texts), "queue": queue}
+            await call("POST", "/v1/me/sessions", json=body, user=user)
+            path = "/v1/me/sessions/live"
+            await until(call, f"{path}/job", lambda content: content["progress"] == "done", user=user)
+        session = (await call("GET", path, user=user)).json()
+        moved, liked = (turn["said_at"] for turn in session["transcript"])
+        facts = (await call("GET", "/v1/me/facts", params={"status": "all"}, user=user)).json()["facts"]
+        times.append((session["time_basis"], moved < liked, {fact["value"]: fact["status"] for fact in facts}))
+    assert times == [("recorder", True, {"Porto": "superseded", "Oslo": "current", "tea": "current"})] * 2
 
 
 async def test_a_queued_session_is_processed_later(call: ServiceClient) -> None:
@@ -264,8 +313,7 @@ async def test_an_administrator_sees_a_tenant(call: ServiceClient, two_sessions:
     root = {"Authorization": f"Bearer {(await call.app.keys.create(admin=True)).secret}"}
     scopes = (await call.http.get("/v1/admin/scopes", headers=root)).json()
     assert scopes["scopes"] == ["default/user/mira"]
-    broken = {"session_id": "broken", "state": {"no": "conversation"}, "queue": True}
-    await call("POST", "/v1/me/sessions", json=broken)
+    await call.app.user("mira").process({"no": "conversation"}, session_id="broken")
     failed = (await until(call, "/v1/admin/failures", lambda content: content["total"], headers=root))["sessions"]
     assert [session["session_id"] for session in failed] == ["broken"]
     assert (await call.http.get("/v1/admin/queue", headers=root)).json()["total"] == 0

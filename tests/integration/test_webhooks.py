@@ -369,9 +369,11 @@ async def test_a_queued_session_that_fails_in_the_service_is_told_once_a_day(
 ) -> None:
     await app.webhooks.add(receiver.url, events=["job failed"])
     await app.webhooks.add(receiver.url, events=["job failed"], tenant="acme")
-    async with serving(app) as call:
+    dead = ModelOptions(base_url="http://127.0.0.1:9/v1", api_key="none", max_retries=0)
+    settings = app.settings.model_copy(update={"extractor": "model", "model": dead})
+    async with afterword.open(settings=settings, clock=clock) as failing, serving(failing) as call:
         for name in ("one", "two"):
-            queued = {"session_id": name, "state": {"no": WORDS}, "queue": True}
+            queued = {"session_id": name, "state": said(WORDS), "queue": True}
             await call("POST", "/v1/me/sessions", json=queued)
             await until_failed(app, name)
         await until_posts(app, 1)

@@ -1,9 +1,11 @@
 """Re-exports of what `Afterword` and `ScopeMemory` take and return beside the public names of `afterword`.
 
-With `dollars`, which formats an amount, and `check_depth`, which refuses a state that is nested too deep.
+With `dollars`, which formats an amount, `check_depth`, which refuses a state that is nested too deep, and `read_state`,
+which refuses one that is no conversation.
 """
 
 from afterword.extractors.errors import ReadError
+from afterword.extractors.readers import read_state
 from afterword.extractors.readers.limits import check_depth
 from afterword.facts.assertions import OWNER, Assertion, Evidence
 from afterword.facts.fact import FactOrder, Status
@@ -47,4 +49,5 @@ __all__ = [
     "TimeBasis",
     "check_depth",
     "dollars",
+    "read_state",
 ]

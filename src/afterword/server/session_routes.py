@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -26,7 +27,7 @@ from afterword.client.json_forms import (
     session_details_json,
     spending_json,
 )
-from afterword.client.values import check_depth
+from afterword.client.values import check_depth, read_state
 from afterword.errors import NotFound
 from afterword.server.access import (
     Answer,
@@ -97,16 +98,21 @@ async def read_one_session(memory: Memory, session_id: SessionId) -> JSONRespons
 
 @router.post("/sessions", responses=QUEUED)
 async def send_session(body: SessionBody, request: Request, changing: Changing) -> JSONResponse:
-    """Read a saved state: at once, or with `queue` later."""
+    """Read a saved state: at once, or with `queue` later. A state that is no conversation is refused with 422."""
     check_depth(body.state)
     memory, started_at = changing.memory, body.started_at
     state = body.state if isinstance(body.state, dict) else {"messages": body.state}
 
     async def work() -> Answer:
+        await asyncio.to_thread(read_state, state)
+        # A session that is to be read at once is stored first, too: its new turns are said now, and if the model is
+        # away, it is tried again.
+        await memory.queue(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
         if body.queue:
-            await memory.queue(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
             request.app.state.background.wake(memory.scope, body.session_id)
             return {"progress": "pending"}
+        if await memory.paused() is not None:
+            return {"result": "paused"}
         processing = memory.process(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
         report = await request.app.state.background.in_thread(changing.who.key.id, processing)
         return processed_answer(report.sessions[0])
