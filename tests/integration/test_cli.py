@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -298,3 +299,22 @@ def test_memories_are_merged_and_renamed(afterword: Commands, tmp_path: Path) ->
     afterword("undo", str(merged["id"]))
     assert len(json.loads(afterword("facts", "--user", "mira-b", "--json"))) == 1
     assert "afterword: " in afterword("merge", "nonsense", "default/user/tom", expected=2)
+
+
+@pytest.mark.parametrize(
+    "command", ["facts --all --json", "facts", "status", "context", "export -", "schedule", "schedule --once", "--help"]
+)
+def test_a_command_whose_reader_has_gone_ends_quietly(afterword: Commands, tmp_path: Path, command: str) -> None:
+    """As in `afterword facts | head -1`: nothing failed, and nothing is reported."""
+    afterword("remember", "The user lives in Graz.", "--user", "mira")
+    whose = ["--user", "mira"] if command.startswith(("facts", "context", "export")) else []
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "afterword", *command.split(), *whose],
+            cwd=tmp_path, env=clean_environment(), stdout=writing, stderr=subprocess.PIPE, timeout=120, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -39,7 +39,7 @@ def test_nothing_is_forgotten_before_it_was_shown(
     afterword: Commands, told: Callable[..., None], tmp_path: Path
 ) -> None:
     told("a", "2026-03-01T10:00:00Z", f"I live in {WORD}.", "I am allergic to peanuts.")
-    (shown,) = json.loads(afterword("forget", "--user", "mira", "--session", "a", "--json"))
+    (shown,) = json.loads(afterword("forget", "--user", "mira", "--session", "a", "--json", expected=1))
     assert shown["done"] is False
     assert WORD in values(afterword)
     (done,) = json.loads(afterword("forget", "--user", "mira", "--session", "a", "--yes", "--json"))
@@ -155,13 +155,22 @@ def test_what_is_to_go_must_be_said(afterword: Commands, told: Callable[..., Non
     assert values(afterword) == set()
 
 
+def test_memories_without_anything_to_forget_are_not_listed(afterword: Commands, told: Callable[..., None]) -> None:
+    told("a", "2024-03-01T10:00:00Z", "I live in Oslo.")
+    afterword("remember", "The user likes tea.", "--user", "noor")
+    shown = afterword("forget", "--before", "2025-01-01", expected=1)
+    assert "nothing was forgotten yet" in shown
+    assert "noor" not in shown
+    assert "nothing to forget" in afterword("forget", "--before", "2020-01-01")
+
+
 def test_what_is_older_than_the_settings_allow_is_shown_and_goes(
     afterword: Commands, told: Callable[..., None]
 ) -> None:
     told("a", "2024-03-01T10:00:00Z", f"I live in {WORD}.")
     assert "nothing to forget" in afterword("forget", "--retention", "--yes")
     settings = {"AFTERWORD_RETENTION__SESSION_DAYS": "30"}
-    (shown,) = json.loads(afterword.within(settings, "forget", "--retention", "--json"))
+    (shown,) = json.loads(afterword.within(settings, "forget", "--retention", "--json", expected=1))
     assert (shown["done"], values(afterword)) == (False, {WORD})
     (done,) = json.loads(afterword.within(settings, "forget", "--retention", "--user", "mira", "--yes", "--json"))
     assert (done["done"], values(afterword)) == (True, set())

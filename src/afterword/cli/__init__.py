@@ -38,9 +38,20 @@ def main() -> None:
     """Run the command line.
 
     Exit with 0 (done), 1 (something failed and was shown), 2 (usage), 3 (the budget is reached) or 130 (interrupted).
+    A reader of the output that goes away, such as `head`, ends the command with 0.
     """
+    out = sys.stdout
     try:
         _command()(_arguments())
+    except SystemExit as ended:
+        # Where the reader has gone, Typer has replaced standard output and exits with 1.
+        code = ended.code if sys.stdout is out else 0
+        try:
+            out.flush()
+        except BrokenPipeError:
+            # What is not written yet would be reported at the exit of Python.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        sys.exit(code)
     except AfterwordError as error:
         typer.secho(f"afterword: {error}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
         sys.exit(USAGE if error.is_usage else FAILED)

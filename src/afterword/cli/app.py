@@ -59,9 +59,9 @@ T = TypeVar("T")
 
 def console(*, to_errors: bool = False) -> Console:
     """Return a console that prints text as it is, never as markup."""
-    from rich.console import Console
+    from afterword.cli.plain_console import PlainConsole
 
-    plain = Console(stderr=to_errors, markup=False, highlight=False, soft_wrap=True)
+    plain = PlainConsole(stderr=to_errors, markup=False, highlight=False, soft_wrap=True)
     if not plain.is_terminal and "COLUMNS" not in os.environ:
         plain.width = PIPED_WIDTH
     return plain

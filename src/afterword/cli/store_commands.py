@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -160,6 +159,13 @@ def schedule_command(
         from afterword.client.values import Halt
 
         halt = Halt()
+
+        def show(report: JobReport) -> None:
+            try:
+                _show_report(report, as_json=as_json)
+            except BrokenPipeError:
+                halt.stop("the reader of the output has gone")
+
         with handling_signals(lambda stopped_by: halt.stop(stopped_by.name), signal.SIGTERM, signal.SIGINT):
             if once:
                 return await store.run_due_jobs(halt=halt)
@@ -168,7 +174,7 @@ def schedule_command(
                 on_begin=lambda shown_url: print_lines(
                     f"scheduling on {shown_url}; SIGTERM or Ctrl-C stops it", to_errors=as_json
                 ),
-                on_end=partial(_show_report, as_json=as_json),
+                on_end=show,
             )
         return ()
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from afterword.cli.app import (
+    FAILED,
     Json,
     ScopeName,
     User,
@@ -122,7 +123,8 @@ def _forget(owner: Scope | None, target: dict[str, Any] | None, *, yes: bool, as
             erased = await memory.apply_retention(preview=is_preview)
         else:
             erased = await (memory.preview_forget if is_preview else memory.forget)(**target)
-        return erased if isinstance(erased, Sequence) else [erased] if erased else []
+        receipts: Sequence[Receipt] = erased if isinstance(erased, Sequence) else [erased] if erased else []
+        return [receipt for receipt in receipts if any((*receipt.erased.values(), *receipt.blanked.values()))]
 
     receipts = call_store(partial(forget, is_preview=not yes), known=owner)
     if not yes and receipts and not as_json and sys.stdin.isatty():
@@ -130,6 +132,8 @@ def _forget(owner: Scope | None, target: dict[str, Any] | None, *, yes: bool, as
         if typer.confirm("Forget this for good? It cannot be undone"):
             receipts = call_store(partial(forget, is_preview=False))
     _print_receipts(receipts, as_json=as_json)
+    if any(receipt.is_clean is None for receipt in receipts):
+        sys.exit(FAILED)
 
 
 def _print_receipts(receipts: Sequence[Receipt], *, as_json: bool) -> None:

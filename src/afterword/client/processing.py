@@ -247,7 +247,7 @@ async def reprocess(
 ) -> ProcessingReport:
     """Read a session's stored turns again. Raises `NotFound` if the scope has no such session."""
     if await resources.read(lambda transaction: sessions.find_session(transaction, scope, session_id)) is None:
-        raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
+        raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
     return await process(resources, Selection([Saved(scope, session_id, reread=True)], are_named=True), options)
 
 
@@ -275,7 +275,7 @@ async def scope_of_session(store: Store, session_id: str) -> Scope:
     """Return the one scope that has a session. Raises `NotFound`, and `Ambiguous` if several have one of this id."""
     saved = await store.read(lambda transaction: sessions.read_sessions(transaction, session_id=session_id))
     if not saved:
-        raise NotFound(f"no session {session_id!r} is kept; see `afterword status`")
+        raise NotFound(f"no session {session_id!r} is kept; see `afterword sessions`")
     if len(saved) > 1:
         raise Ambiguous(f"{len(saved)} memories have a session {session_id!r}; name the scope")
     return saved[0].scope

@@ -112,7 +112,7 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
     """Return a session with the facts that rest on it. Raises `NotFound`."""
     saved = sessions.find_session(transaction, scope, session_id)
     if saved is None:
-        raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
+        raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
     cited: dict[int | None, list[Fact]] = defaultdict(list)
     supported = []
     resting_ids = lookup.fact_ids_of_session(transaction, scope, session_id)

@@ -341,7 +341,7 @@ def retry_session(transaction: Session, scope: Scope, session_id: str) -> None:
     """
     row = _session_row(transaction, scope, session_id)
     if row is None:
-        raise NotFound(f"no session {session_id!r} in {scope}; see `afterword status`")
+        raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
     if row.progress not in TROUBLED:
         raise StateConflict(f"session {session_id!r} of {scope} is {row.progress}: there is nothing to try again")
     _change_session(transaction, row.id, {"progress": Progress.PENDING, "attempts": 0, "next_try_at": None})

@@ -111,7 +111,7 @@ class Erasure:
         if session is None:
             if self._is_forgotten(session_id):
                 return
-            raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword facts` and `afterword status`")
+            raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword sessions`")
         self.erase_session(session, self._at)
 
     def _is_forgotten(self, session_id: str) -> bool:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from afterword.facts.assertions import EvidenceKind
-from afterword.facts.fact import SERVED, Fact
+from afterword.facts.fact import SERVED, Fact, Status
 from afterword.facts.scopes import Scope
 
 _KINDS = {
@@ -54,19 +54,23 @@ def fact_json(fact: Fact) -> dict[str, Any]:
 def facts_as_markdown(scope: Scope, facts: Sequence[Fact]) -> str:
     """Return the facts of a scope as Markdown: first those that hold, then the others, with their quotes and dates."""
     ordered = sorted(facts, key=lambda fact: (fact.status not in SERVED, fact.kind, fact.said_at, fact.id))
-    lines = [f"# What is remembered of {scope}", "", f"{len(facts)} facts."]
+    statements = {id_: fact.statement for fact in ordered for id_ in (*fact.assertion_ids, fact.id)}
+    lines = [f"# What is remembered of {scope}", "", "1 fact." if len(facts) == 1 else f"{len(facts)} facts."]
     for is_served, group in groupby(ordered, key=lambda fact: fact.status in SERVED):
         lines += ["", "## What holds" if is_served else "## What held once, or is open"]
         for fact in group:
-            lines += _fact_lines(fact)
+            lines += _fact_lines(fact, statements.get(fact.retired_by or ""))
     return "\n".join(lines) + "\n"
 
 
-def _fact_lines(fact: Fact) -> Iterable[str]:
+def _fact_lines(fact: Fact, successor: str | None) -> Iterable[str]:
     until = f" until {fact.ends_at:%Y-%m-%d}" if fact.ends_at else ""
     since = f"since {fact.valid_from:%Y-%m-%d}" if fact.valid_from else "no date"
     yield ""
-    yield f"- **{fact.statement}** ({fact.kind}, {fact.status}, {since}{until}; said {fact.said_at:%Y-%m-%d})"
+    status = "withdrawn" if fact.status is Status.RETRACTED else fact.status
+    yield f"- **{fact.statement}** ({fact.kind}, {status}, {since}{until}; said {fact.said_at:%Y-%m-%d})"
+    if successor is not None:
+        yield f"  - replaced by: {successor}"
     for evidence in fact.evidence:
         place = _KINDS.get(evidence.kind) or f"session {evidence.session_id}, turn {evidence.turn}"
         quote = " ".join(evidence.quote.split())
