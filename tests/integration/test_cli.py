@@ -265,6 +265,23 @@ def test_what_an_agent_is_told_and_what_the_store_holds_is_shown(afterword: Comm
     )
 
 
+def test_an_export_to_read_says_what_became_of_a_fact(afterword: Commands, tmp_path: Path) -> None:
+    write_manifest(
+        tmp_path / "saved",
+        ("one", "2026-01-05T10:00:00Z", "I live in Graz."),
+        ("two", "2026-02-05T10:00:00Z", "I moved to Linz."),
+    )
+    afterword("remember", "The user likes tea.", "--user", "noor")
+    assert "\n1 fact.\n" in afterword("export", "-", "--readable", "--user", "noor")
+    (tea,) = json.loads(afterword("facts", "--user", "noor", "--json"))
+    afterword("withdraw", tea["id"], "--user", "noor")
+    shown = afterword("export", "-", "--readable", "--user", "noor")
+    assert "withdrawn" in shown
+    assert "retracted" not in shown
+    afterword("run", "saved", "--user", "mira")
+    assert "  - replaced by: The user moved to Linz.\n" in afterword("export", "-", "--readable", "--user", "mira")
+
+
 def test_a_person_adds_and_withdraws_facts_and_redoes_a_run(afterword: Commands) -> None:
     added = json.loads(afterword("remember", "The user lives in Graz.", "--user", "mira", "--json"))
     (fact,) = added["facts"]

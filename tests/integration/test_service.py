@@ -145,6 +145,19 @@ async def test_changes_of_facts_are_runs_with_an_actor(call: ServiceClient, two_
     assert actions[:5] == ["undo", "apply", "redo", "undo", "withdraw"]
 
 
+async def test_undoing_a_session_names_the_facts_that_are_gone(call: ServiceClient) -> None:
+    body = {"session_id": "monday", "state": said("I live in Porto. I prefer window seats."), "started_at": MONDAY}
+    done = (await call("POST", "/v1/me/sessions", json=body)).json()
+    undone = (await call("POST", f"/v1/me/runs/{done['run']}/undo")).json()
+    redone = (await call("POST", f"/v1/me/runs/{done['run']}/redo")).json()
+    assert set(undone["facts"]) == set(redone["facts"]) == set(done["learned"])
+
+
+async def test_a_body_that_is_no_json_is_named(call: ServiceClient) -> None:
+    answer = await call("POST", "/v1/me/facts", content="{", headers={"Content-Type": "application/json"})
+    assert (answer.status_code, [fault["field"] for fault in answer.json()["errors"]]) == (422, ["body"])
+
+
 async def test_a_session_with_its_transcript(call: ServiceClient, two_sessions: dict[str, Any]) -> None:
     sessions = (await call("GET", "/v1/me/sessions", params={"state": "done"})).json()
     assert [session["session_id"] for session in sessions["sessions"]] == ["monday", "friday"]

@@ -168,8 +168,9 @@ Admin = Annotated[KeyHolder, Depends(admin)]
 
 
 def effect_answer(effect: RunEffect) -> Answer:
-    """Return a run, and the ids of the facts that it changed or is about."""
-    return {"run": effect.run.id, "status": effect.run.status, "facts": [fact.id for fact in effect.facts]}
+    """Return a run, and the ids of the facts that it changed or is about, those that are gone included."""
+    gone = [changed.before.id for changed in effect.changes if changed.before and changed.after is None]
+    return {"run": effect.run.id, "status": effect.run.status, "facts": [*(fact.id for fact in effect.facts), *gone]}
 
 
 async def change(

@@ -106,7 +106,7 @@ async def _answer_error(_: Request, error: Exception) -> JSONResponse:
             return problem(error.status_code, error.detail, headers=error.headers)
         case RequestValidationError():
             # Without the input: an answer may be logged by whoever asked.
-            faults = [{"field": ".".join(map(str, fault["loc"])), "message": fault["msg"]} for fault in error.errors()]
+            faults = [{"field": _field(fault), "message": fault["msg"]} for fault in error.errors()]
             return problem(422, "the request does not fit; see errors", errors=faults)
         case AfterwordError():
             status = status_of(error)
@@ -116,6 +116,11 @@ async def _answer_error(_: Request, error: Exception) -> JSONResponse:
             # The message of a fault of the store names its address.
             return problem(status, UNAVAILABLE if status == 503 else str(error), headers=headers)
     raise error
+
+
+def _field(fault: Mapping[str, Any]) -> str:
+    """Return the name of the field that does not fit: the whole body where it is no JSON."""
+    return "body" if fault["type"] == "json_invalid" else ".".join(map(str, fault["loc"]))
 
 
 class Guard:
