@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from afterword import settings
 from afterword.composition import model_client, open_embedder
-from afterword.errors import AfterwordError, StoreError
+from afterword.errors import AfterwordError, StoreError, StoreUnreachable
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.model.embeddings import EndpointEmbedder
 from afterword.extractors.model.prices import shipped_prices
@@ -80,6 +80,8 @@ async def _store(configured: Settings) -> list[Check]:
             await store.check()
     except StoreError as error:
         fix = "start the database" if store.dialect == "postgresql" else "name another file with AFTERWORD_STORE__URL"
+        if store.path is not None and isinstance(error, StoreUnreachable):
+            return [Check("store", False, str(error), f"make the file and its folder writable, or {fix}")]
         return [Check("store", False, str(error), f"{fix}, or run `afterword migrate`")]
     checks = [Check("store", True, f"{store.shown_url} answers, its tables are up to date")]
     if store.path is not None and os.name == "posix":

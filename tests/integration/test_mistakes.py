@@ -10,6 +10,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -415,9 +416,18 @@ def test_a_file_that_may_not_be_read_or_written_says_so(afterword: Commands, tmp
     state_file.chmod(0)
     printed = under_file_modes(lambda: afterword("run", "saved", expected=FAILS))
     assert lines_about(printed, "Permission denied; check the path and its permissions"), printed
-    store.chmod(0o400)
-    printed = under_file_modes(lambda: afterword("remember", "I like tea.", "--user", "mira", expected=FAILS))
-    assert lines_about(printed, "afterword.db cannot be opened (it is not a file that may be written)"), printed
+    state_file.chmod(0o600)
+    afterword("remember", "I like tea.", "--user", "mira")
+    for place, mode in ((store, 0o400), (tmp_path, 0o500)):
+        usual = place.stat().st_mode
+        place.chmod(mode)
+        for command in ("facts --user mira", "status"):
+            printed = under_file_modes(partial(afterword, *command.split(), expected=FAILS))
+            assert lines_about(printed, "also to be read, the file and its folder must be writable"), printed
+        advice = under_file_modes(lambda: afterword("doctor", "--json", expected=FAILS))
+        assert "make the file and its folder writable" in advice
+        assert "migrate" not in advice
+        place.chmod(usual)
 
 
 @pytest.mark.parametrize("version", ["0001", "0006"])

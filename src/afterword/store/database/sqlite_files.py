@@ -52,8 +52,12 @@ def create_private(path: Path) -> None:
 
 
 def _check_file(path: Path) -> None:
-    if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
-        raise _unreachable(path, "it is not a file that may be written")
+    if not path.is_file():
+        raise _unreachable(path, "it is not a file")
+    # The log of SQLite lies beside the file. A reader needs it too, and makes it unless another process has.
+    has_log = path.with_name(f"{path.name}-shm").exists()
+    if not os.access(path, os.R_OK | os.W_OK) or not (has_log or os.access(path.parent, os.W_OK | os.X_OK)):
+        raise _unreachable(path, "also to be read, the file and its folder must be writable")
     if not path.stat().st_size:
         raise StoreInvalid(
             f"{path} is empty, so what was in this store is lost: put a backup in its place, "
