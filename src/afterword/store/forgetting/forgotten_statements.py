@@ -111,7 +111,7 @@ def read_waiting_requests(transaction: Session, scope: Scope) -> list[EraseReque
         .group_by(VerdictRow.later_id)
     )
     since = {later_id: applied_at for later_id, applied_at in transaction.exec(applied) if applied_at is not None}
-    dismissed = set(dismissed_requests(transaction, scope_key(transaction, scope)))
+    dismissed = dismissed_requests(transaction, scope_key(transaction, scope), hidden)
     requests = [
         EraseRequest(said, tuple(hidden[said.id]), since.get(said.id, said.said_at))
         for said in asking
@@ -120,10 +120,13 @@ def read_waiting_requests(transaction: Session, scope: Scope) -> list[EraseReque
     return sorted(requests, key=lambda request: (request.hidden_since, request.request.order))
 
 
-def dismissed_requests(transaction: Session, scope_id: int) -> list[str]:
-    """Return the ids of the requests that found nothing to hide, and that a person has dismissed."""
-    of_scope = RunRow.scope_id == scope_id, RunRow.purpose == DISMISS, RunRow.status == RunStatus.APPLIED
-    return [source.removeprefix(DISMISSED) for source in transaction.exec(select(RunRow.source).where(*of_scope))]
+def dismissed_requests(transaction: Session, scope_id: int, ids: Iterable[str]) -> set[str]:
+    """Return the ids of those of these requests that found nothing to hide, and that a person has dismissed."""
+    of_scope = RunRow.scope_id == scope_id, RunRow.status == RunStatus.APPLIED
+    sources: set[str] = set()
+    for some in chunks([f"{DISMISSED}{id_}" for id_ in ids]):
+        sources.update(transaction.exec(select(RunRow.source).where(*of_scope, col(RunRow.source).in_(some))))
+    return {source.removeprefix(DISMISSED) for source in sources}
 
 
 def turns_meant(transaction: Session, scope_id: int, request: Assertion) -> dict[str, list[str]]:

@@ -214,7 +214,7 @@ def _read_scope(transaction: Session, view: View, cache: _SourceCache, privacy: 
         ends,
         frozenset(name for (name,) in corrected),
         _indexed_findings(transaction, scope, privacy),
-        frozenset(dismissed_requests(transaction, now.key or 0)),
+        frozenset(dismissed_requests(transaction, now.key or 0, unlinked)),
     )
     cache.spoken.move_to_end(scope)
     while len(cache.spoken) > 1 and sum(each.size for each in list(cache.spoken.values())) > MOST_TURNS:
