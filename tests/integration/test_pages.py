@@ -650,7 +650,7 @@ async def test_a_session_is_shown_as_a_conversation_and_read_again(visitor: Visi
 
 async def test_a_person_takes_everything_along_and_pauses(visitor: Visitor) -> None:
     await visitor.sign_in()
-    for name, start in (("memory.md", "#"), ("memory.json", "[")):
+    for name, start in (("memory.md", "#"), ("memory.json", "{")):
         answer = await visitor.http.get(f"{MIRA}/mine/export/{name}")
         assert answer.text.startswith(start)
         assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'

@@ -163,10 +163,14 @@ async def test_no_prompt_holds_a_secret(path: Path) -> None:
 
 async def test_what_a_memory_is_given_is_masked(path: Path) -> None:
     memory = FactMemory(user="lena", store=f"sqlite:///{path}")
-    text = MemoryContent(content=f"The wifi password is {PASSWORD}.", mime_type=MemoryMimeType.TEXT)
-    await memory.add(text)
+    text = f"We stay in room 4, and the wifi password is {PASSWORD}."
+    await memory.add(MemoryContent(content=text, mime_type=MemoryMimeType.TEXT))
     (found,) = (await memory.query("")).results
-    assert found.content == "The wifi password is [redacted: password]."
+    assert found.content == "We stay in room 4, and the wifi password is [redacted: password]."
+    for never_kept in (f"The wifi password is {PASSWORD}.", "Off the record: I am ill."):
+        with pytest.raises(ValueError, match="never kept"):
+            await memory.add(MemoryContent(content=never_kept, mime_type=MemoryMimeType.TEXT))
+    assert len((await memory.query("")).results) == 1
     await memory.close()
     assert PASSWORD not in await dumped(path)
 

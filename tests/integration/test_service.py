@@ -308,7 +308,9 @@ async def test_a_session_does_not_begin_in_the_future(call: ServiceClient) -> No
 
 
 async def test_an_export(call: ServiceClient, two_sessions: dict[str, Any], tmp_path: Path) -> None:
-    assert {fact["value"] for fact in (await call("GET", "/v1/me/export")).json()["facts"]} >= {"Porto", "Oslo"}
+    exported = (await call("GET", "/v1/me/export")).json()
+    assert {fact["value"] for fact in exported["facts"]} >= {"Porto", "Oslo"}
+    assert "I moved to Oslo." in {turn["text"] for turn in exported["turns"]}
     assert "Oslo" in (await call("GET", "/v1/me/export", params={"form": "markdown"})).text
     assert (await call("GET", "/v1/me/export", params={"form": "full"})).status_code == 403
     admin = {"Authorization": f"Bearer {await call.secret('mira', admin=True)}"}
