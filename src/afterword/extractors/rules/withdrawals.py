@@ -35,7 +35,7 @@ _OTHER_THING = re.compile(
     rf"(?i){_ASK}(?:(?:erase|delete) that (?!{_OWN})|[\w' ]{{4,20}}?(?: the fact)? that (?:you|your|it|this|there)\b)"
 )
 # Words of a topic that say nothing about it: a turn that holds no other word of the topic is not meant.
-_SAYS_LITTLE = frozenset("said say tell told mentioned wrote thing things something anything stuff".split())
+_SAYS_LITTLE = frozenset(terms("said say tell told mentioned wrote thing something anything stuff"))
 _DENIED = re.compile(
     r"(?i)(?:(?:that's wrong, )?it(?:(?:'s| is) (?:not (?:true|the case)|untrue|false|wrong)| isn't true),? that|I"
     rf"(?: have|'ve)? never (?:said|told you)(?: that)?|I (?:didn't|did not) say(?: that)?) (?P<claim>{_OWN})"
