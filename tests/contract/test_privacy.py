@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import select
 from sqlmodel import SQLModel
 
+from afterword.errors import ArgumentInvalid
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import EndpointMisconfigured
 from afterword.extractors.extractor import Extraction, Usage, Window
@@ -126,17 +127,22 @@ async def test_a_dry_run_keeps_no_secret_either(store: Store) -> None:
 
 
 async def test_entries_and_edits_are_masked(store: Store) -> None:
-    await add_entry(store, LENA, Entry(f"The wifi password is {PASSWORD}.", attribute="wifi", value=PASSWORD), at=AT)
+    wifi_entry = Entry(f"We stay in room 4, and the wifi password is {PASSWORD}.", attribute="wifi", value="room 4")
+    await add_entry(store, LENA, wifi_entry, at=AT)
     await add_entry(store, LENA, Entry("The door.", attribute="door_code", value=DOOR), at=AT)
     with store.reading() as transaction:
         (wifi,) = [fact for fact in lookup.read_facts(transaction, LENA, at=AT) if fact.attribute == "wifi"]
-    words = f"The password is {KEY}."
-    meant = reviews.Wording(words, KEY, wifi.subject)
+    words = f"We stay in room 5, and the password is {KEY}."
+    meant = reviews.Wording(words, f"room 5, {KEY}", wifi.subject)
     await reviews.edit_fact(store, LENA, wifi.id, meant, is_change=False, at=AT)
     await assert_clean(store)
     with store.reading() as transaction:
         values = {fact.value for fact in lookup.read_facts(transaction, LENA, at=AT + timedelta(days=1))}
-    assert {"[redacted: code]", "[redacted: api key]"} <= values
+    assert {"[redacted: code]", "room 5, [redacted: api key]"} <= values
+    for never_kept in (Entry(f"The wifi password is {PASSWORD}."), Entry("Off the record: I am ill.")):
+        with pytest.raises(ArgumentInvalid):
+            await add_entry(store, LENA, never_kept, at=AT)
+    await assert_clean(store)
 
 
 class Failing(OracleExtractor):
