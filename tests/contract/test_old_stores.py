@@ -70,7 +70,7 @@ def of_then(told: Any, version: str) -> Any:
         return [of_then(one, version) for one in told]
     if not isinstance(told, dict):
         return told
-    newer = {"flagged", "tags", "pasted", "held", "actor", "effect", "refused_because"}
+    newer = {"flagged", "tags", "pasted", "held", "actor", "effect", "refused_because", "not_found"}
     newer |= {"spent"} if version == "0001" else set()
     return {name: of_then(one, version) for name, one in told.items() if name not in newer}
 

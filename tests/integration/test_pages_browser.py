@@ -501,6 +501,8 @@ def test_no_page_hinders_anybody_or_is_heavy(browser: Browser, address: str, key
             assert 0 < tab.page.evaluate(WEIGH) < MOST_BYTES, path
             tab.page.evaluate("document.querySelectorAll('details').forEach(element => element.open = true)")
             by_path[path] = hindrances(tab.page, with_colours=with_colours)
-        tab.open(f"{MIRA}/sessions/trip").click("form[action$='/again'] button")
+        session = tab.open(f"{MIRA}/sessions/trip")
+        with session.expect_navigation():
+            session.click("form[action$='/again'] button")
         by_path["proposal"] = hindrances(tab.page, with_colours=with_colours)
         assert {path: hindering for path, hindering in by_path.items() if hindering} == {}
