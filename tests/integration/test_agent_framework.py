@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator
@@ -77,20 +76,6 @@ async def test_what_is_said_before_a_model_fails_is_kept_once(app: Afterword, st
     await agent.run("I live in Bergen.", session=session)
     assert await turns(app, "monday") == [("human", "I live in Bergen."), ("agent", "Noted.")]
     assert await learned(app) == {"The user lives in Bergen."}
-
-
-async def test_a_session_whose_model_failed_is_processed_when_nothing_more_is_said(
-    app: Afterword, store: Store
-) -> None:
-    provider = FactMemoryProvider("mira", store=store, process=app.processor(RULES), idle_s=0.05)
-    agent = helper(provider, RuntimeError("the model is away"))
-    with pytest.raises(RuntimeError):
-        await agent.run("I live in Bergen.", session=agent.create_session(session_id="monday"))
-    for _ in range(1200):
-        if (await app.session("monday")).session.progress == "done":
-            break
-        await asyncio.sleep(0.05)
-    assert [fact.value for fact in (await app.user("mira").facts()).facts] == ["Bergen"]
 
 
 async def test_what_is_said_before_a_stream_is_abandoned_is_kept(app: Afterword, store: Store) -> None:

@@ -49,6 +49,8 @@ TOOLS = (RememberTool, RecallTool, WithdrawTool)
 _log = telemetry.logs(__name__)
 SOURCE_ID = "afterword"
 IDLE_S = 5.0
+LONGEST_ANSWER_S = 120.0
+"""After this time without an answer a session is processed as it is: the model failed, or the stream was abandoned."""
 MOST_MEMORIES = 1_000
 MOST_TRANSCRIPTS = 10_000
 FindUser = Callable[[AgentSession], str | Scope]
@@ -255,8 +257,7 @@ class FactMemoryProvider(ContextProvider):
         return record
 
     async def _save_input(self, run: _Run, reading: asyncio.Task[SessionRecord]) -> None:
-        # The framework tells no provider that a model failed or a stream was abandoned: the last word may be this one.
-        await self._save(run, await reading, [*run.unsaved, *run.incoming])
+        await self._save(run, await reading, [*run.unsaved, *run.incoming], process_after_s=LONGEST_ANSWER_S)
 
     async def _save_answers(self, run: _Run, answers: list[JsonMessage]) -> None:
         """Store the answers. If the store does not answer, they are stored with the next run of the session."""
@@ -267,9 +268,11 @@ class FactMemoryProvider(ContextProvider):
         record = run.record or await self._read(replace(run, unsaved=said, incoming=[]))
         if run.record is not None:
             record.messages = [*record.messages, *answers]
-        await self._save(run, record, said)
+        await self._save(run, record, said, process_after_s=self._idle_s)
 
-    async def _save(self, run: _Run, record: SessionRecord, said: Sequence[JsonMessage]) -> None:
+    async def _save(
+        self, run: _Run, record: SessionRecord, said: Sequence[JsonMessage], *, process_after_s: float
+    ) -> None:
         """Store a record, drop the messages that it contains (`said`) from the unsaved ones, and have it processed."""
         await record.save(await self._anchor.opened(), sorted(self._humans or ()))
         saved = {id(message) for message in said}
@@ -277,7 +280,7 @@ class FactMemoryProvider(ContextProvider):
         if unsaved:
             self._unsaved[run.key] = unsaved
         if self._processor is not None:
-            self._processor.start(record.scope, record.session_id, after_s=self._idle_s)
+            self._processor.start(record.scope, record.session_id, after_s=process_after_s)
 
     def _add_unsaved(self, run: _Run, messages: Sequence[JsonMessage]) -> None:
         """Keep messages until they are stored."""
@@ -296,7 +299,7 @@ class FactMemoryProvider(ContextProvider):
             _log.error("what was said last in session %r is not stored yet", session_id)
 
     async def _save_later(self, run: _Run) -> None:
-        await self._save(run, await self._read(run), run.unsaved)
+        await self._save(run, await self._read(run), run.unsaved, process_after_s=self._idle_s)
 
     def _json(self, messages: Sequence[Message]) -> list[JsonMessage]:
         return [json_message(message, self._clock(), self._humans) for message in messages]
