@@ -148,7 +148,7 @@ def _seconds(function: Callable[[str], object], text: str) -> float:
 
 
 def _growth(function: Callable[[str], object], unit: str, sizes: tuple[int, int]) -> float:
-    """Return the growth from the small size to the large one, where the time can be measured at all."""
+    """Return how many times longer the large size takes than the small one; 0 if the small one is too fast to measure."""
     # Whole units, so that every size ends alike and takes as many passes.
     before, after = (_seconds(function, unit * (size // len(unit))) for size in sizes)
     return after / before if before >= NOTICEABLE_S else 0.0

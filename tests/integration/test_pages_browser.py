@@ -483,7 +483,7 @@ def hindrances(page: Page, *, with_colours: bool) -> list[str]:
     return hindering
 
 
-@pytest.mark.parametrize("language", ["en-GB", pytest.param("de-DE", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("language", ["en-GB", "de-DE"])
 def test_no_page_hinders_anybody_or_is_heavy(browser: Browser, address: str, keys: Keys, language: str) -> None:
     """Every page in each language. A language changes no colour: the colours of each scheme are checked in one of them.
 

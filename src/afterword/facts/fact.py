@@ -180,7 +180,7 @@ class FactFilter:
         return self.is_about(fact.scope, fact.subject, fact.may_be)
 
     def is_about(self, scope: Scope, subject: str, may_be: Iterable[str]) -> bool:
-        """Whether the filter names this subject of a fact, or one of the people that the subject `may_be`."""
+        """Return whether the filter names a fact's subject, or one of the people whom an unclear subject `may_be`."""
         if self.about is None:
             return True
         names = (subject, *may_be, *((scope.id,) if subject == OWNER else ()))

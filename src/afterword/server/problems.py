@@ -213,7 +213,7 @@ class Guard:
             self._long_bodies -= Counter([sender])
 
     async def _with_body(self, headers: Headers, receive: Receive, most_bytes: int) -> Receive:
-        """Read the body, and return what hands it out and then waits for the end of the connection.
+        """Read the whole body, and return a `receive` that gives it out once, and then the end of the connection.
 
         Raises `Refused` if it is longer than `most_bytes`, or takes too long.
         """

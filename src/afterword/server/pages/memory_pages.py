@@ -90,7 +90,7 @@ async def show_memory(visit: Visit) -> Response:
 
 
 async def show_first_of_memory(visit: Visit) -> Response:
-    """Lead from the address of a memory to its first page."""
+    """Redirect from the address of a memory to its first page."""
     return visit.redirect(visit.path_to("memory"))
 
 

@@ -24,9 +24,9 @@ _BESIDE = ("", "-journal", "-wal", "-shm")
 
 @contextmanager
 def opened_private(path: Path, file: TextIO | None = None) -> Iterator[TextIO]:
-    """Open a new file for writing with mode 0600, which gets its name only once it is complete.
+    """Open a new file of mode 0600 for writing. It gets its name when it is complete.
 
-    An open `file` takes its place, and is written anew.
+    Given an open `file`, this one is emptied and written instead.
 
     Raises `FileInvalid` if there is a file of that name, and `StoreUnreachable` if it cannot be written.
     """

@@ -29,9 +29,9 @@ CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 MOST_MADE = 100_000
 """How many facts, lines and weights the views may have made of their rows, about 2 kB each."""
 RECENT = 4
-"""So many views are measured again whenever one is read: what they make of their rows, they make soon after reading."""
+"""The latest views, so many, are measured again whenever a view is read: they grow soon after they were read."""
 MOST_UNASKED = 100
-"""So often a view is used without asking the database, at most: then it is measured again."""
+"""How many times a view is used before the database is asked again, and the size of the view measured."""
 
 
 class ViewCache:

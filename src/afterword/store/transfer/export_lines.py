@@ -238,7 +238,7 @@ def _masked_assertion(line: Line, privacy: Privacy) -> Line:
     quotes = [cited["quote"] or "" for cited in evidence]
     masked = privacy.mask_fields(columns["attribute"], *texts, *quotes)
     shown = {name: text or columns[name] for name, text in zip(_ASSERTION_TEXTS, masked, strict=False)}
-    # What follows from the texts is made here, whatever the file says.
+    # The keys are computed from the texts. Those in the file are not trusted.
     shown |= {"subject_key": folded(shown["subject"]), "attribute_key": folded(shown["attribute"])}
     cited = zip(evidence, masked[len(_ASSERTION_TEXTS) :], strict=True)
     return {**line, "columns": {**columns, **shown}, "evidence": [{**row, "quote": quote} for row, quote in cited]}
