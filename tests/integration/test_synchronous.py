@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -151,6 +152,20 @@ def test_ctrl_c_ends_the_call_and_leaves_the_connection_usable(tmp_path: Path) -
     wait_until(lambda: running.printed() == "begun\n" or running.poll() is not None)
     running.interrupt()
     assert (running.wait(), running.printed(), errors_of(running)) == (0, "begun\ninterrupted 1\n", "")
+
+
+def test_ctrl_c_is_noticed_where_it_does_not_end_the_wait(app: SyncAfterword) -> None:
+    assert app.user("mira").facts().total == 0  # starts the thread of the calls
+    # Blocked in this thread, the signal reaches that one, and does not end the wait, like one that comes just before it.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            app.schedule(on_begin=lambda _: os.kill(os.getpid(), signal.SIGINT))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.signal(signal.SIGINT, handler)
+    assert app.user("mira").facts().total == 0
 
 
 def test_a_program_that_does_not_close_ends_all_the_same(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from threading import Event, Lock, Thread
 from typing import TypeVar
@@ -16,6 +16,9 @@ from anyio.from_thread import BlockingPortal
 from afterword.errors import AfterwordError
 
 T = TypeVar("T")
+
+NOTICED_AFTER_S = 0.5
+"""A caller that waits looks this often whether it was interrupted: a signal just before the wait does not end it."""
 
 
 class Portal:
@@ -40,6 +43,8 @@ class Portal:
 
         future = self._started().start_task_soon(run_to_end)
         try:
+            while not future.done():
+                wait([future], timeout=NOTICED_AFTER_S)
             return future.result()
         finally:
             # It is not done only where the caller was interrupted.
