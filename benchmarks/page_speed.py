@@ -5,10 +5,11 @@
 Debian's chromium, with an empty cache for each visit, on `afterword serve` over a SQLite file of this machine. First
 content: `first-contentful-paint` of the browser, from the beginning of the navigation. Answer: when the last byte of
 the page's HTML has arrived. Weight: the bodies of the page and of everything that it loads, as they were sent. First:
-the first page after the service has started, of as many starts as rounds. After a write: another process has added a fact. Sign-in: a page that
-reads nothing, for comparison: what the browser and a busy machine take by themselves. REST: a page of 50
-facts of `GET /v1/me/facts`. All times are in milliseconds: the median, and in brackets the longest. Sign-in
-and the other pages are visited in turn, so that what else the machine does falls on all of them alike.
+the first page after the service has started, of as many starts as rounds. After a write: another process has added a
+fact. Sign-in: a page that reads nothing, for comparison: what the browser and a busy machine take by themselves.
+REST: a page of 50 facts of `GET /v1/me/facts`. All times are in milliseconds: the median, and in brackets the
+longest. Sign-in and the other pages are visited in turn, so that what else the machine does falls on all of them
+alike.
 """
 
 from __future__ import annotations
