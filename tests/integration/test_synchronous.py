@@ -156,7 +156,7 @@ def test_ctrl_c_ends_the_call_and_leaves_the_connection_usable(tmp_path: Path) -
 
 def test_ctrl_c_is_noticed_where_it_does_not_end_the_wait(app: SyncAfterword) -> None:
     assert app.user("mira").facts().total == 0  # starts the thread of the calls
-    # Blocked in this thread, the signal reaches that one, and does not end the wait, like one that comes just before it.
+    # Blocked in this thread, the signal reaches that one and does not end the wait, as one that comes just before it.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
