@@ -89,11 +89,10 @@ def claim_job(
 
 def renew_lease(transaction: Session, name: str, holder: str, *, until: datetime) -> bool:
     """Extend the lease; return False if another holder has it by now."""
-    row = _locked_row(transaction, name)
-    if row.holder != holder:
-        return False
-    row.leased_until = until
-    return True
+    row = _held_row(transaction, name, holder)
+    if row is not None:
+        row.leased_until = until
+    return row is not None
 
 
 def complete_job(
@@ -111,36 +110,34 @@ def complete_job(
 
     `counts` says what it did, `failures` how many parts of it failed, and `failure` why.
     """
-    row = _locked_row(transaction, name)
-    if row.holder != holder:
-        return False
-    row.done_for, row.last_success_at, row.failure = due_at, now, failure
-    row.ended_at, row.counts, row.failures = now, dict(counts or {}), failures
-    row.holder = row.leased_until = None
-    return True
-
-
-def release_job(transaction: Session, name: str, holder: str) -> None:
-    """Release the lease of a job that is not done."""
-    _release(transaction, name, holder)
+    row = release_job(transaction, name, holder)
+    if row is not None:
+        row.done_for, row.last_success_at, row.failure = due_at, now, failure
+        row.ended_at, row.counts, row.failures = now, dict(counts or {}), failures
+    return row is not None
 
 
 def fail_job(
     transaction: Session, name: str, holder: str, *, failure: str, now: datetime, blocked_until: datetime
 ) -> None:
     """Record that the job failed, and why, and release its lease. Nobody can claim it before `blocked_until`."""
-    row = _release(transaction, name, holder)
+    row = release_job(transaction, name, holder)
     if row is not None:
         row.leased_until, row.failure = blocked_until, failure
         row.ended_at, row.counts, row.failures = now, {}, 1
 
 
-def _release(transaction: Session, name: str, holder: str) -> JobRow | None:
-    row = transaction.exec(select(JobRow).where(JobRow.name == name).with_for_update()).one_or_none()
-    if row is None or row.holder != holder:
-        return None
-    row.holder = row.leased_until = None
+def release_job(transaction: Session, name: str, holder: str) -> JobRow | None:
+    """Release the lease of a job that is not done, and return its row; None if another holder has the lease."""
+    row = _held_row(transaction, name, holder)
+    if row is not None:
+        row.holder = row.leased_until = None
     return row
+
+
+def _held_row(transaction: Session, name: str, holder: str) -> JobRow | None:
+    query = select(JobRow).where(JobRow.name == name, JobRow.holder == holder)
+    return transaction.exec(query.with_for_update()).one_or_none()
 
 
 def scopes_to_consolidate(
