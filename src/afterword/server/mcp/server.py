@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import (
+    ResourceError,
+    ResourceNotFoundError,
+    ToolError,
+    UnexpectedToolError,
+)
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, InputRequiredResult
 from mcp_types import Tool as ListedTool
@@ -67,11 +72,24 @@ class MemoryServer(MCPServer[Any]):
         """Call a tool. Raises `ToolError` for a tool that the caller may not call."""
         caller = self.caller()
         if name in {tool.name for tool in await super().list_tools() if _is_read_only(tool)}:
-            return await super().call_tool(name, arguments, context)
+            return await self._call(name, arguments, context)
         if not caller.may_write:
             raise ToolError(f"There is no tool {name} here: this access is read-only.")
         async with caller.recording(name) if caller.recording is not None else nullcontext():
+            return await self._call(name, arguments, context)
+
+    async def _call(
+        self, name: str, arguments: dict[str, Any], context: CallerContext | None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool, and turn the errors of the memory into errors that the agent reads."""
+        try:
             return await super().call_tool(name, arguments, context)
+        except UnexpectedToolError as error:
+            cause = error.__cause__
+            if not isinstance(cause, AfterwordError):
+                raise
+            hint = ". Look the id up with recall, list_facts or list_sessions." if isinstance(cause, NotFound) else ""
+            raise ToolError(f"Error executing tool {name}: {cause}{hint}") from cause
 
 
 def memory_of(context: CallerContext) -> AgentAccess:
@@ -85,17 +103,6 @@ def caller_of(context: CallerContext) -> ToolCaller:
     if not isinstance(server, MemoryServer):
         raise TypeError(f"the tools of the memory need a MemoryServer, not {type(server).__name__}")
     return server.caller()
-
-
-@contextmanager
-def tool_errors() -> Iterator[None]:
-    """Turn the errors of the memory into errors that the agent reads."""
-    try:
-        yield
-    except NotFound as error:
-        raise ToolError(f"{error}. Look the id up with recall, list_facts or list_sessions.") from error
-    except AfterwordError as error:
-        raise ToolError(str(error)) from error
 
 
 @contextmanager

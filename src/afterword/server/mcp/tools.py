@@ -21,7 +21,7 @@ from afterword.server.mcp.answers import (
     RequestAnswer,
     SessionsAnswer,
 )
-from afterword.server.mcp.server import CallerContext, caller_of, memory_of, tool_errors
+from afterword.server.mcp.server import CallerContext, caller_of, memory_of
 
 MOST_ROWS = 100
 Kinds = Literal["preference", "entity", "decision"]
@@ -64,8 +64,7 @@ async def recall_notes(
 
     With a kind or tags only facts are found. An empty query gives every fact.
     """
-    with tool_errors():
-        return RecallAnswer.of(await memory_of(ctx).search(query, limit=limit, kind=kind, tags=tags or ()))
+    return RecallAnswer.of(await memory_of(ctx).search(query, limit=limit, kind=kind, tags=tags or ()))
 
 
 async def list_told_facts(
@@ -81,17 +80,15 @@ async def list_told_facts(
 ) -> FactsAnswer:
     """List facts in the order in which they were said, in pages."""
     statuses = {"holds": None, "held before": ("superseded", "expired"), "all": "all"}[status]
-    with tool_errors():
-        page = await memory_of(ctx).facts(
-            status=statuses, kind=kind, about=about, tags=tags or (), limit=limit, after=after
-        )
-        return FactsAnswer.of(page)
+    page = await memory_of(ctx).facts(
+        status=statuses, kind=kind, about=about, tags=tags or (), limit=limit, after=after
+    )
+    return FactsAnswer.of(page)
 
 
 async def show_fact(fact_id: FactId, ctx: CallerContext) -> HistoryAnswer:
     """Show one fact with its evidence and its history: who said it in which session and turn, and what it replaced."""
-    with tool_errors():
-        return HistoryAnswer.of(await memory_of(ctx).history(fact_id))
+    return HistoryAnswer.of(await memory_of(ctx).history(fact_id))
 
 
 async def show_context(
@@ -102,8 +99,7 @@ async def show_context(
     ] = None,
 ) -> ContextAnswer:
     """Return the block of notes that an agent with this memory is told for a question."""
-    with tool_errors():
-        return ContextAnswer.of(await memory_of(ctx).context(question, budget_tokens=budget_tokens, most_left_out=0))
+    return ContextAnswer.of(await memory_of(ctx).context(question, budget_tokens=budget_tokens, most_left_out=0))
 
 
 async def list_told_findings(
@@ -112,14 +108,12 @@ async def list_told_findings(
     limit: Limit = 20,
 ) -> FindingListAnswer:
     """List what agents found by their own work and later conversations may use, the newest first."""
-    with tool_errors():
-        return FindingListAnswer.of(await memory_of(ctx).findings(agent=agent, limit=limit))
+    return FindingListAnswer.of(await memory_of(ctx).findings(agent=agent, limit=limit))
 
 
 async def list_told_sessions(ctx: CallerContext, limit: Limit = 50, after: After = None) -> SessionsAnswer:
     """List the conversations that the memory knows, oldest first. The resource memory://sessions/{id} shows one."""
-    with tool_errors():
-        return SessionsAnswer.of(await memory_of(ctx).sessions(limit=limit, after=after))
+    return SessionsAnswer.of(await memory_of(ctx).sessions(limit=limit, after=after))
 
 
 READING_TOOLS: Mapping[str, Callable[..., Awaitable[BaseModel]]] = {
@@ -180,9 +174,7 @@ async def ask_to_remember(
     statement: str, kind: Kinds, about: str, attribute: str, value: str, tags: list[str] | None, ctx: CallerContext
 ) -> Elicit[ApprovalForm] | NotAsked:
     """Return the question whether to remember a sentence, or what became of the request without one."""
-    memory = memory_of(ctx)
-    with tool_errors():
-        outcome = await _remember(memory, statement, kind, about, attribute, value, tags)
+    outcome = await _remember(memory_of(ctx), statement, kind, about, attribute, value, tags)
     return _question(ctx, outcome, f"May the memory keep this for later conversations? “{_shown(statement)}”")
 
 
@@ -201,9 +193,8 @@ async def propose_memory(
     It counts once the person agrees: in a question that your client shows, or later in a review.
     """
     memory = memory_of(ctx)
-    with tool_errors():
-        outcome = _outcome_before(answer) or await _remember(memory, statement, kind, about, attribute, value, tags)
-        return await _settled(memory, outcome, answer, done="It is remembered.")
+    outcome = _outcome_before(answer) or await _remember(memory, statement, kind, about, attribute, value, tags)
+    return await _settled(memory, outcome, answer, done="It is remembered.")
 
 
 async def ask_to_correct(
@@ -211,9 +202,8 @@ async def ask_to_correct(
 ) -> Elicit[ApprovalForm] | NotAsked:
     """Return the question whether to correct a fact, or what became of the request without one."""
     memory = memory_of(ctx)
-    with tool_errors():
-        fact = await memory.fact(fact_id)
-        outcome = await memory.correct(fact_id, statement, value=value, changed=changed)
+    fact = await memory.fact(fact_id)
+    outcome = await memory.correct(fact_id, statement, value=value, changed=changed)
     reason = "It held until now." if changed else "The old sentence was wrong."
     question = f"May the memory replace “{fact.statement}” by “{_shown(statement)}”? {reason}"
     return _question(ctx, outcome, question)
@@ -232,18 +222,15 @@ async def propose_correction(
     The old one stays in the history. It counts once the person agrees, or later in a review.
     """
     memory = memory_of(ctx)
-    with tool_errors():
-        outcome = _outcome_before(answer)
-        outcome = outcome or await memory.correct(fact_id, statement, value=value, changed=changed)
-        return await _settled(memory, outcome, answer, done="It is corrected.")
+    outcome = _outcome_before(answer) or await memory.correct(fact_id, statement, value=value, changed=changed)
+    return await _settled(memory, outcome, answer, done="It is corrected.")
 
 
 async def ask_to_withdraw(fact_id: str, ctx: CallerContext) -> Elicit[ApprovalForm] | NotAsked:
     """Return the question whether to withdraw a fact, or what became of the request without one."""
     memory = memory_of(ctx)
-    with tool_errors():
-        fact = await memory.fact(fact_id)
-        outcome = await memory.withdraw(fact_id)
+    fact = await memory.fact(fact_id)
+    outcome = await memory.withdraw(fact_id)
     return _question(ctx, outcome, f"Is this no longer true? The memory would withdraw “{fact.statement}”")
 
 
@@ -257,9 +244,8 @@ async def propose_withdrawal(
     It counts once the person agrees, or later in a review.
     """
     memory = memory_of(ctx)
-    with tool_errors():
-        outcome = _outcome_before(answer) or await memory.withdraw(fact_id)
-        return await _settled(memory, outcome, answer, done="It is withdrawn.")
+    outcome = _outcome_before(answer) or await memory.withdraw(fact_id)
+    return await _settled(memory, outcome, answer, done="It is withdrawn.")
 
 
 async def ask_to_forget(fact_id: str | None, session_id: str | None, ctx: CallerContext) -> Elicit[ErasureForm]:
@@ -272,13 +258,12 @@ async def ask_to_forget(fact_id: str | None, session_id: str | None, ctx: Caller
             "`afterword forget`. To ask that a fact is no longer used, call withdraw_fact."
         )
     memory = memory_of(ctx)
-    with tool_errors():
-        if session_id is not None:
-            await memory.session(session_id)
-            subject = f"the session “{_shown(session_id)}” and everything that rests on it alone"
-        else:
-            subject = f"“{(await memory.fact(fact_id or '')).statement}”, with the words it rests on"
-        receipt = await memory.preview_forget(fact=fact_id, session=session_id)
+    if session_id is not None:
+        await memory.session(session_id)
+        subject = f"the session “{_shown(session_id)}” and everything that rests on it alone"
+    else:
+        subject = f"“{(await memory.fact(fact_id or '')).statement}”, with the words it rests on"
+    receipt = await memory.preview_forget(fact=fact_id, session=session_id)
     counts = receipt.erased if receipt else {}
     facts, statements = counts.get("facts", 0), counts.get("assertions", 0)
     versions, turns = max(0, statements - facts), counts.get("turns", 0)
@@ -296,8 +281,7 @@ async def erase_after_asking(
     """Erase a fact or a session for good, because the person asks for that. The person is asked to confirm it."""
     if not approval_of(answer):
         return ForgetAnswer(status="declined", message="The person did not confirm it. Nothing was erased.")
-    with tool_errors():
-        receipt = await memory_of(ctx).forget(fact=fact_id, session=session_id)
+    receipt = await memory_of(ctx).forget(fact=fact_id, session=session_id)
     if receipt is None:
         raise ToolError("There was nothing to erase.")
     return ForgetAnswer.of(receipt)
@@ -310,8 +294,7 @@ async def propose_finding(statement: FindingText, topic: FindingTopic, ctx: Call
     It counts once a person approves it, unless the memory keeps findings at once.
     """
     caller = caller_of(ctx)
-    with tool_errors():
-        saved = await caller.memory.save_finding(statement, agent=caller.agent, topic=topic)
+    saved = await caller.memory.save_finding(statement, agent=caller.agent, topic=topic)
     status, message = _SAVED[saved.outcome]
     return RequestAnswer(status=status, message=message.format(agent=caller.agent))
 
