@@ -11,7 +11,7 @@ from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage
 from pydantic import BaseModel, Field
 
 from afterword.agents.person_words import LiveConversation
-from afterword.agents.placement import all_messages, current_conversation
+from afterword.agents.placement import current_messages
 from afterword.agents.tools import MemoryTool, OneLine, text_problem
 from afterword.extractors.agent_findings import OWN_TOOLS
 from afterword.facts.findings import LONGEST_STATEMENT, LONGEST_TOPIC, repeats_note
@@ -43,8 +43,7 @@ class SaveFindingTool(MemoryTool[SaveFindingArguments]):
         if problem := text_problem(texts, _LONGEST, required=texts):
             return f"Not saved: {problem}."
         store, at = await self._memory.opened(), self._memory.now()
-        context = current_conversation(self._memory.scope)
-        messages = await all_messages(context) if context else []
+        messages = await current_messages(self._memory.scope)
         conversation = LiveConversation.of(messages, self._humans, store.privacy, at)
         if objection := conversation.objection(*texts.values()):
             return f"Not saved: {objection}."

@@ -38,11 +38,6 @@ def enter_conversation(scope: Scope, context: ChatCompletionContext) -> None:
     _conversations.set({**_conversations.get(), scope: context})
 
 
-def current_conversation(scope: Scope) -> ChatCompletionContext | None:
-    """Return the conversation of the running task; None if no memory of the scope was queried in it."""
-    return _conversations.get().get(scope)
-
-
 async def place_block(
     context: ChatCompletionContext,
     text: str,
@@ -76,8 +71,14 @@ async def place_block(
     return False
 
 
-async def all_messages(context: ChatCompletionContext) -> list[LLMMessage]:
-    """Return all messages of a context, hidden ones included if the context gives access to them."""
+async def current_messages(scope: Scope) -> list[LLMMessage]:
+    """Return the messages of the conversation of the running task; none if no memory of the scope was queried in it.
+
+    Hidden messages are among them if the context gives access to them.
+    """
+    context = _conversations.get().get(scope)
+    if context is None:
+        return []
     seen = list(await context.get_messages())
     contents = await _contents(context, seen)
     return contents.messages if contents else seen

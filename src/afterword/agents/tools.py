@@ -21,7 +21,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from afterword.agents.memory import FactMemory
 from afterword.agents.memory_content import RecallOutcome, RecallResult
 from afterword.agents.person_words import LiveConversation
-from afterword.agents.placement import all_messages, current_conversation
+from afterword.agents.placement import current_messages
 from afterword.errors import StoreError
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.grounding import LONGEST
@@ -141,8 +141,7 @@ class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         return cls(memory, humans=config.humans)
 
     async def _conversation(self, store: Store) -> LiveConversation:
-        context = current_conversation(self._memory.scope)
-        messages = await all_messages(context) if context else []
+        messages = await current_messages(self._memory.scope)
         return LiveConversation.of(messages, self._humans, store.privacy, self._memory.now())
 
     async def _said_by_person(self, conversation: LiveConversation) -> tuple[Assertion, ...]:

@@ -183,11 +183,12 @@ def remember_command(
     as_json: Json = False,
 ) -> None:
     """Add a fact to a memory."""
-
-    def remember(memory: ScopeMemory) -> Awaitable[RunEffect]:
-        return memory.remember(statement, kind=kind, subject=about, tags=tags or ())
-
-    _change(required_scope(user, scope), remember, as_json=as_json, create=True)
+    _change(
+        required_scope(user, scope),
+        lambda memory: memory.remember(statement, kind=kind, subject=about, tags=tags or ()),
+        as_json=as_json,
+        create=True,
+    )
 
 
 @app.command(name="edit")
@@ -204,11 +205,11 @@ def edit_command(
     as_json: Json = False,
 ) -> None:
     """Correct a fact. A person's correction takes precedence over what was found in sessions."""
-
-    def edit(memory: ScopeMemory) -> Awaitable[RunEffect]:
-        return memory.edit(fact_id, statement=statement, value=value, about=about, changed=changed)
-
-    _change(required_scope(user, scope), edit, as_json=as_json)
+    _change(
+        required_scope(user, scope),
+        lambda memory: memory.edit(fact_id, statement=statement, value=value, about=about, changed=changed),
+        as_json=as_json,
+    )
 
 
 @app.command(name="confirm")

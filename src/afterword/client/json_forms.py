@@ -355,7 +355,7 @@ def status_json(status: StoreStatus) -> dict[str, Any]:
         },
         "reasons": dict(status.failures),
         "failed": [_failed_json(session) for session in status.failed],
-        "jobs": [_job_json(job) for job in status.jobs],
+        "jobs": [{**job_outcome_json(job), "failure": job.failure} for job in status.jobs],
         "vectors": [
             {
                 "model": vectors.model,
@@ -394,7 +394,3 @@ def job_outcome_json(job: JobState) -> dict[str, Any]:
         "counts": dict(job.counts),
         "failures": job.failures,
     }
-
-
-def _job_json(job: JobState) -> dict[str, Any]:
-    return {**job_outcome_json(job), "failure": job.failure}

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.exceptions import HTTPException
@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from afterword import Afterword, ApiKey, RunEffect, Scope, ScopeMemory
+from afterword import Afterword, ApiKey, FactPage, RunEffect, RunPage, Scope, ScopeMemory, SessionPage
 from afterword.errors import AfterwordError, KeyInvalid, NotFound
 from afterword.server.access import (
     NO_SUCH_MEMORY,
@@ -360,14 +360,7 @@ class PageOfList:
         return (self.number - 1) * self.per_page
 
 
-class Counted(Protocol):
-    """A part of a list, with how many rows there are in all."""
-
-    @property
-    def total(self) -> int: ...  # noqa: D102 - described above
-
-
-Rows = TypeVar("Rows", bound=Counted)
+Rows = TypeVar("Rows", FactPage, RunPage, SessionPage)
 
 
 async def page_or_last(rows_from: Callable[..., Awaitable[Rows]], number: int) -> tuple[Rows, PageOfList]:
