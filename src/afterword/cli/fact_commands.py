@@ -364,9 +364,12 @@ def others_command(
 ) -> None:
     """Show or set whether agents are told the words of people who are not the owner of a memory."""
     owner = required_scope(user, scope)
-    if are_told is None:
-        current = call_memory(owner, lambda memory: memory.tells_other_people())
-    else:
-        current = call_memory(owner, lambda memory: memory.set_other_people(are_told=are_told == "tell"), create=True)
+    current = call_memory(
+        owner,
+        lambda memory: (
+            memory.tells_other_people() if are_told is None else memory.set_other_people(are_told=are_told == "tell")
+        ),
+        create=are_told is not None,
+    )
     shown = f"{owner}: words of other people are {'told' if current else 'not told'}"
     print_result({"scope": str(owner), "other_people": current}, shown, as_json=as_json)

@@ -225,10 +225,7 @@ def policy_command(
 ) -> None:
     """Show or set which runs wait for a person before they count."""
     owner = required_scope(user, scope)
-    if policy is None:
-        current = call_memory(owner, lambda memory: memory.policy())
-    else:
-        current = call_memory(owner, lambda memory: memory.set_policy(policy))
+    current = call_memory(owner, lambda memory: memory.policy() if policy is None else memory.set_policy(policy))
     print_result({"scope": str(owner), "policy": str(current)}, f"{owner}: {current}", as_json=as_json)
 
 
@@ -243,11 +240,12 @@ def zone_command(
 ) -> None:
     """Show or set the time zone of a user's sessions, for saved times that name none."""
     owner = required_scope(user, scope)
-    if zone is None:
-        current = call_memory(owner, lambda memory: memory.zone())
-    else:
-        chosen = None if zone == "profile" else zone
-        current = call_memory(owner, lambda memory: memory.set_zone(chosen), create=True)
+    chosen = None if zone == "profile" else zone
+    current = call_memory(
+        owner,
+        lambda memory: memory.zone() if zone is None else memory.set_zone(chosen),
+        create=zone is not None,
+    )
     print_result({"scope": str(owner), "zone": current}, f"{owner}: {current}", as_json=as_json)
 
 
