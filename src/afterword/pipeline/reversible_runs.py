@@ -48,7 +48,7 @@ async def undo_run(
     def revert(transaction: Session, run: Run, at: datetime) -> None:
         ledger.revert_run(transaction, run.scope, run.id, at)
         if run.purpose in MOVES:
-            moves.move_back(transaction, run.scope, run.id)
+            moves.move_sources(transaction, run.scope, run.id, is_back=True)
 
     return await _switched(store, run_id, revert, judge, clock)
 
@@ -70,7 +70,7 @@ async def redo_run(
     def reinstate(transaction: Session, run: Run, at: datetime) -> None:
         if run.status == ledger.RunStatus.UNDONE:
             if run.purpose in MOVES:
-                moves.move_again(transaction, run.scope, run.id)
+                moves.move_sources(transaction, run.scope, run.id, is_back=False)
             reviews.check_undecided(transaction, run.scope, read_proposal(transaction, run)[0].verdicts)
         ledger.reinstate_run(transaction, run.scope, run.id, at)
         for closing in runs.runs_caused_by(transaction, run):

@@ -184,21 +184,12 @@ def take_settings(transaction: Session, scope: Scope, into: Scope, *, is_rename:
     transaction.flush()
 
 
-def move_back(transaction: Session, into: Scope, run_id: int) -> None:
-    """Move the sources that a run took over back to their former scope, with everything that was stored for them since.
+def move_sources(transaction: Session, into: Scope, run_id: int, *, is_back: bool) -> None:
+    """Move the sources that a run took over back to their former scope, or again, with what was stored for them since.
 
     What was forgotten since stays so. Nothing moves where nothing else is left of a run that an older version made.
     Raises `StateConflict` if the run was made in another store.
     """
-    _repeat(transaction, into, run_id, is_back=True)
-
-
-def move_again(transaction: Session, into: Scope, run_id: int) -> None:
-    """Move the sources of a run again that was undone. Raises `StateConflict` as `move_back` does."""
-    _repeat(transaction, into, run_id, is_back=False)
-
-
-def _repeat(transaction: Session, into: Scope, run_id: int, *, is_back: bool) -> None:
     _check_made_here(transaction, run_id)
     rows = list(transaction.exec(select(MovedSourceRow).where(MovedSourceRow.run_id == run_id)))
     if not rows:
