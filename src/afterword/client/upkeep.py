@@ -113,10 +113,10 @@ class StoreUpkeep:
         if not await asyncio.to_thread(Path(path).is_file):
             raise NotFound(f"there is no file {path}; `afterword forget --tombstones FILE` writes one")
         store = await self._resources.store()
-        replayed = await tombstone_replay.replay_tombstones(store, Path(path), at=self._resources.now())
+        count, erased = await tombstone_replay.replay_tombstones(store, Path(path), at=self._resources.now())
         is_clean = await store.compact()
         await self._resources.refresh_vectors(None)
-        return TombstoneReplay(replayed.tombstones, replayed.erased, is_clean)
+        return TombstoneReplay(count, erased, is_clean)
 
     async def export(self, path: str | Path, *, even_asked: bool = False, file: TextIO | None = None) -> ExportedFile:
         """Write the whole store, as of one moment; arguments and errors as `ScopeMemory.export`."""

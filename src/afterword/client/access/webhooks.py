@@ -28,7 +28,7 @@ from afterword.pipeline.background.webhook_sending import (
 )
 from afterword.pipeline.batch import Failure
 from afterword.setting_sections import WebhookOptions
-from afterword.store.access import webhooks
+from afterword.store.access import keys, webhooks
 from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost, announce_failed_sessions
 from afterword.store.database.engine import Store
 from afterword.store.limits import Retries
@@ -139,7 +139,7 @@ class Webhooks:
         Scope(tenant, ScopeKind.USER, "anybody")  # checks the name of the tenant
         parse_webhook_url(url, _address_rules(self._resources.settings.webhooks))
         chosen = choices(WebhookEvent, events, "event") if events else frozenset(WebhookEvent)
-        webhook_id, secret = webhooks.new_webhook_secret()
+        webhook_id, secret = keys.new_secret(webhooks.PREFIX)
         in_order = tuple(event for event in WebhookEvent if event in chosen)
         webhook = Webhook(webhook_id, url, tenant, in_order, self._resources.now())
 

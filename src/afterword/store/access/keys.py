@@ -60,9 +60,9 @@ class ApiKey:
             raise KeyInvalid(f"the key {self.id} has expired; `afterword keys create` makes another one")
 
 
-def new_secret() -> tuple[str, str]:
-    """Return the id of a new key, and the key itself, with 256 random bits."""
-    return secrets.token_hex(6), PREFIX + secrets.token_urlsafe(32)
+def new_secret(prefix: str = PREFIX) -> tuple[str, str]:
+    """Return the id of a new key or webhook, and its secret, with 256 random bits."""
+    return secrets.token_hex(6), prefix + secrets.token_urlsafe(32)
 
 
 def key_digest(secret: str) -> str:

@@ -77,11 +77,6 @@ class WebhookPost:
     failure: str | None = None
 
 
-def new_webhook_secret() -> tuple[str, str]:
-    """Return the id of a new webhook, and the secret that signs its posts, with 256 random bits."""
-    return secrets.token_hex(6), PREFIX + secrets.token_urlsafe(32)
-
-
 def add_webhook(transaction: Session, webhook: Webhook, secret: str) -> None:
     """Store a webhook. It is not told of what happened before."""
     latest_run = transaction.exec(select(func.max(RunRow.id))).one()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -48,14 +47,6 @@ ChangedTurns = dict[tuple[str, int], str]
 """The new texts of turns that were blanked, by session id and turn number."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayResult:
-    """How many tombstones a file held, and how many rows were erased because of them, by table."""
-
-    tombstones: int
-    erased: Counter[str] = field(default_factory=Counter)
-
-
 async def write_tombstones(store: Store, path: Path, scopes: Sequence[Scope] | None = None) -> int:
     """Write the tombstones of these scopes (by default of all) to a file; return how many.
 
@@ -70,10 +61,11 @@ async def write_tombstones(store: Store, path: Path, scopes: Sequence[Scope] | N
     return sum(line["row"] == "tombstone" for line in lines)
 
 
-async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> ReplayResult:
+async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> tuple[int, Counter[str]]:
     """Store the tombstones of a file of `write_tombstones`, or of an export, and erase again what they forbid.
 
-    Raises `FileInvalid` if it is no such file.
+    Returns how many tombstones the file held, and how many rows were erased because of them, by table. Raises
+    `FileInvalid` if it is no such file.
     """
     keys: list[Line] = []
     tombstones: dict[Scope, list[Tombstone]] = defaultdict(list)
@@ -94,10 +86,10 @@ async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> Replay
         await store.write(store_tombstones)
     except StatementError as error:
         raise damaged(path, "tombstones", type(error).__name__) from None
-    replayed = ReplayResult(sum(map(len, tombstones.values())))
+    erased = Counter[str]()
     for scope in tombstones:
-        replayed.erased.update((await erase_in_scope(store, scope, erase_by_tombstones, at=at)).erased)
-    return replayed
+        erased.update((await erase_in_scope(store, scope, erase_by_tombstones, at=at)).erased)
+    return sum(map(len, tombstones.values())), erased
 
 
 async def forbidden_but_here(store: Store, scopes: Iterable[Scope], *, at: datetime) -> Counter[str]:
