@@ -182,92 +182,54 @@ __all__ = [
     "resume",
 ]
 
-_HOMES = {
-    "ApiKey": "afterword.store.access.keys",
-    "AuditEntry": "afterword.store.access.audit",
-    "OpenRequest": "afterword.client.access.keys",
-    "AuditPage": "afterword.client.store_results",
-    "NewKey": "afterword.client.access.keys",
-    "Afterword": "afterword.client.app",
-    "AfterwordError": "afterword.errors",
-    "BackupFile": "afterword.client.store_results",
-    "Budget": "afterword.pipeline.budget",
-    "ConsolidatedScope": "afterword.client.results",
-    "ConsolidationReport": "afterword.client.results",
-    "ConsolidationResult": "afterword.pipeline.consolidation",
-    "ContextBlock": "afterword.client.results",
-    "CostEstimate": "afterword.client.store_results",
-    "CostRange": "afterword.client.store_results",
-    "ExportedFile": "afterword.client.store_results",
-    "ExtractorAgent": "afterword.agents.extractor_agent",
-    "Fact": "afterword.facts.fact",
-    "FactChange": "afterword.facts.fact",
-    "FactMemory": "afterword.agents.memory",
-    "FactOrigin": "afterword.client.results",
-    "FactPage": "afterword.client.results",
-    "Failure": "afterword.pipeline.batch",
-    "HeldRun": "afterword.client.results",
-    "ImportResult": "afterword.store.transfer.imports",
-    "MemoryImportResult": "afterword.pipeline.memory_import",
-    "AgentFinding": "afterword.facts.findings",
-    "FindingOrigin": "afterword.client.results",
-    "FindingPage": "afterword.client.results",
-    "FindingPolicy": "afterword.facts.findings",
-    "SavedFinding": "afterword.store.findings.held_findings",
-    "Layer": "afterword.client.results",
-    "ModelClient": "afterword.extractors.model.client",
-    "ModelExtractor": "afterword.extractors.model.extractor",
-    "ModelSettings": "afterword.extractors.model.client",
-    "NotDue": "afterword.pipeline.batch",
-    "NotStarted": "afterword.pipeline.batch",
-    "Omission": "afterword.client.results",
-    "OmittedFact": "afterword.client.results",
-    "OutdatedSession": "afterword.client.store_results",
-    "Pause": "afterword.store.forgetting.pauses",
-    "Price": "afterword.extractors.model.prices",
-    "ProcessedSession": "afterword.client.results",
-    "ProcessingOptions": "afterword.client.processing",
-    "ProcessingReport": "afterword.client.results",
-    "QueueStatus": "afterword.client.store_results",
-    "Receipt": "afterword.store.forgetting.erasure",
-    "RecordedVerdict": "afterword.client.results",
-    "RejectedCandidate": "afterword.client.results",
-    "Review": "afterword.client.results",
-    "RulesExtractor": "afterword.extractors.rules",
-    "Run": "afterword.store.runs",
-    "RunEffect": "afterword.store.proposals",
-    "RunPage": "afterword.client.results",
-    "RunRecord": "afterword.client.results",
-    "Saved": "afterword.pipeline.session",
-    "SavedSession": "afterword.store.sessions",
-    "Scope": "afterword.facts.scopes",
-    "ScopeCosts": "afterword.client.results",
-    "ScopeMemory": "afterword.client.scope_memory",
-    "ScopePage": "afterword.client.store_results",
-    "ScopeStatus": "afterword.client.store_results",
-    "SearchHit": "afterword.client.results",
-    "SearchResults": "afterword.client.results",
-    "SessionDetails": "afterword.client.results",
-    "SessionOutcome": "afterword.pipeline.session_outcome",
-    "SessionPage": "afterword.client.results",
-    "Spending": "afterword.store.costs",
-    "StoreCosts": "afterword.client.store_results",
-    "StoreStatus": "afterword.client.store_results",
-    "SyncAfterword": "afterword.client.synchronous.wrappers",
-    "SyncScopeMemory": "afterword.client.synchronous.wrappers",
-    "TombstoneReplay": "afterword.client.store_results",
-    "TurnFacts": "afterword.client.results",
-    "VerdictEffect": "afterword.client.results",
-    "VectorStatus": "afterword.client.store_results",
-    "connect": "afterword.client.synchronous.wrappers",
-    "embedder": "afterword.composition",
-    "memory_tools": "afterword.agents.tools",
-    "open": "afterword.client.app",
-    "open_store": "afterword.store.database.engine",
-    "process_session": "afterword.pipeline.session",
-    "record_session": "afterword.agents.recorder",
-    "resume": "afterword.agents.recorder",
+_NAMES = {
+    "afterword.agents.extractor_agent": "ExtractorAgent",
+    "afterword.agents.memory": "FactMemory",
+    "afterword.agents.recorder": "record_session resume",
+    "afterword.agents.tools": "memory_tools",
+    "afterword.client.access.keys": "NewKey OpenRequest",
+    "afterword.client.app": "Afterword open",
+    "afterword.client.processing": "ProcessingOptions",
+    "afterword.client.results": (
+        "ConsolidatedScope ConsolidationReport ContextBlock FactOrigin FactPage FindingOrigin FindingPage HeldRun "
+        "Layer Omission OmittedFact ProcessedSession ProcessingReport RecordedVerdict RejectedCandidate Review "
+        "RunPage RunRecord ScopeCosts SearchHit SearchResults SessionDetails SessionPage TurnFacts VerdictEffect"
+    ),
+    "afterword.client.scope_memory": "ScopeMemory",
+    "afterword.client.store_results": (
+        "AuditPage BackupFile CostEstimate CostRange ExportedFile OutdatedSession QueueStatus ScopePage "
+        "ScopeStatus StoreCosts StoreStatus TombstoneReplay VectorStatus"
+    ),
+    "afterword.client.synchronous.wrappers": "connect SyncAfterword SyncScopeMemory",
+    "afterword.composition": "embedder",
+    "afterword.errors": "AfterwordError",
+    "afterword.extractors.model.client": "ModelClient ModelSettings",
+    "afterword.extractors.model.extractor": "ModelExtractor",
+    "afterword.extractors.model.prices": "Price",
+    "afterword.extractors.rules": "RulesExtractor",
+    "afterword.facts.fact": "Fact FactChange",
+    "afterword.facts.findings": "AgentFinding FindingPolicy",
+    "afterword.facts.scopes": "Scope",
+    "afterword.pipeline.batch": "Failure NotDue NotStarted",
+    "afterword.pipeline.budget": "Budget",
+    "afterword.pipeline.consolidation": "ConsolidationResult",
+    "afterword.pipeline.intake": "Saved",
+    "afterword.pipeline.memory_import": "MemoryImportResult",
+    "afterword.pipeline.session": "process_session",
+    "afterword.pipeline.session_outcome": "SessionOutcome",
+    "afterword.store.access.audit": "AuditEntry",
+    "afterword.store.access.keys": "ApiKey",
+    "afterword.store.costs": "Spending",
+    "afterword.store.database.engine": "open_store",
+    "afterword.store.findings.held_findings": "SavedFinding",
+    "afterword.store.forgetting.erasure": "Receipt",
+    "afterword.store.forgetting.pauses": "Pause",
+    "afterword.store.proposals": "RunEffect",
+    "afterword.store.runs": "Run",
+    "afterword.store.sessions": "SavedSession",
+    "afterword.store.transfer.imports": "ImportResult",
 }
+"""The public names that each module holds."""
 
 
 # The application configures logging. Without any handler Python would write our warnings to its terminal.
@@ -277,9 +239,10 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _version()
-    if name not in _HOMES:
+    home = next((module for module, names in _NAMES.items() if name in names.split()), None)
+    if home is None:
         raise AttributeError(f"module 'afterword' has no attribute {name!r}")
-    public_object = getattr(import_module(_HOMES[name]), name)
+    public_object = getattr(import_module(home), name)
     if name == "FactMemory":
         import_module("afterword.live_settings").provide()
     globals()[name] = public_object
