@@ -17,7 +17,6 @@ from afterword.facts.transcripts import Role, Transcript
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "states"
 STATES = sorted(GOLDEN.glob("*/state.json"))
-OPTIONS: dict[str, dict[str, Any]] = {"v02_without_names": {"owner": "Lena"}}
 
 WRONG = st.one_of(
     st.none(),
@@ -124,7 +123,7 @@ def test_a_state_cut_anywhere_is_a_named_error(data: st.DataObject) -> None:
 @pytest.mark.parametrize("path", STATES, ids=[path.parent.name for path in STATES])
 def test_a_golden_state_reads_into_its_turns(path: Path) -> None:
     expected = json.loads((path.parent / "turns.json").read_text(encoding="utf-8"))
-    transcript = read_state(parse_state(path.read_bytes()), **OPTIONS.get(path.parent.name, {}))
+    transcript = read_state(parse_state(path.read_bytes()))
     assert [[turn.speaker, turn.role.value, turn.text] for turn in transcript.turns] == expected["turns"]
     assert transcript.layout == expected["layout"]
     assert dict(transcript.skipped) == expected.get("skipped", {})

@@ -60,12 +60,6 @@ def test_naming_a_person_adds_them() -> None:
     assert said(history, humans=["lena"]) == [("Lena", "human", "Hi"), ("planner", "agent", "Hello")]
 
 
-@pytest.mark.parametrize("wrap", [lambda items: items, lambda items: {"assistant": items}])
-def test_the_owner_of_a_nameless_list_speaks_as_assistant(wrap: Any) -> None:
-    state = wrap([line("assistant", "I moved."), line("user", "Noted.")])
-    assert said(state, owner="Lena") == [("Lena", "human", "I moved."), ("assistant", "agent", "Noted.")]
-
-
 def test_tools_of_every_age_are_read() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": '{"no": 1}'}}
     messages = [

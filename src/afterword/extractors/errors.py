@@ -55,6 +55,6 @@ class EndpointMisconfigured(ExtractionError):
     `status` is the HTTP status, or None if no request was made.
     """
 
-    def __init__(self, message: str, usage: Usage | None = None, *, status: int | None = None) -> None:
-        super().__init__(message, usage)
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
         self.status = status

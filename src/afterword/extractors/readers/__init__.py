@@ -28,24 +28,21 @@ def read_state(
     state: object,
     *,
     humans: Collection[str] = (),
-    owner: str | None = None,
     user: str | None = None,
     privacy: Privacy | None = None,
     zone: tzinfo = UTC,
 ) -> Transcript:
     """Return the transcript of an already parsed saved state.
 
-    `humans` are names of people, added to the names that say so themselves. `owner` is the person (the user proxy)
-    whose v0.2 list it is. It is needed if the messages carry no names: the role `assistant` is then the owner's.
-    `user` is the id of the user whose memory it is: a member of a team whose state does not tell whether it is a
-    person is one under that name.
+    `humans` are names of people, added to the names that say so themselves. `user` is the id of the user whose memory
+    it is: a member of a team whose state does not tell whether it is a person is one under that name.
     `privacy` says which secrets are masked (default: all) and which phrases take turns off the record.
     Times without an offset are local times of `zone`.
     Raises `LayoutUnknown` if nothing in it looks like a conversation, and `StateTooLarge` if it is nested more than
     200 levels deep.
     """
     check_depth(state)
-    return _read(state, People.named(humans, owner, user), owner, privacy, zone)
+    return _read(state, People.named(humans, user), privacy, zone)
 
 
 def read_file(
@@ -53,7 +50,6 @@ def read_file(
     *,
     folder: Path | None = None,
     humans: Collection[str] = (),
-    owner: str | None = None,
     user: str | None = None,
     privacy: Privacy | None = None,
     zone: tzinfo = UTC,
@@ -66,11 +62,11 @@ def read_file(
     `StateBroken` for what is no sound JSON, `LayoutUnknown`, or `ReadError` itself where the file cannot be opened.
     """
     try:
-        return _read(parse_state(read_bytes(path, folder)), People.named(humans, owner, user), owner, privacy, zone)
+        return _read(parse_state(read_bytes(path, folder)), People.named(humans, user), privacy, zone)
     except ReadError as error:
         raise type(error)(f"{path}: {error}") from error
 
 
-def _read(state: object, people: People, owner: str | None, privacy: Privacy | None, zone: tzinfo) -> Transcript:
+def _read(state: object, people: People, privacy: Privacy | None, zone: tzinfo) -> Transcript:
     state, log = composed_value(state), ReadingLog(zone=zone)
-    return build_transcript(recognise(state, log, Perspective(people, owner)), log, people, privacy or Privacy())
+    return build_transcript(recognise(state, log, Perspective(people)), log, people, privacy or Privacy())

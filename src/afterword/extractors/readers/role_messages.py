@@ -122,14 +122,9 @@ def _read_bare_call(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]
 
 @dataclass(frozen=True, slots=True)
 class Perspective:
-    """Whose message list it is.
-
-    `owner` is the agent or person who kept the list, `partner` the other side, `is_v02` true if the file shows that it
-    comes from v0.2.
-    """
+    """Whose message list it is: `partner` is the other side, `is_v02` true if the file shows that it is of v0.2."""
 
     people: People
-    owner: str | None = None
     partner: str | None = None
     is_v02: bool = False
 
@@ -164,9 +159,8 @@ def is_role_list(value: object) -> bool:
 def _find_speaker(spoken: list[JsonObject], messages: object, perspective: Perspective) -> FindSpeaker:
     if perspective.is_v02 or any(_signs_of_relative_roles(spoken, messages, perspective)):
         return lambda message: _speaker_by_name(message, perspective)
-    is_owners_list = perspective.owner not in (None, "", AGENT_NAME) and not any(map(name_in, spoken))
-    if is_owners_list or perspective.partner == AGENT_NAME:
-        return lambda message: _speaker_by_owner(message, perspective)
+    if perspective.partner == AGENT_NAME:
+        return lambda message: _speaker_by_list(message, perspective)
     return speaker_by_role
 
 
@@ -187,12 +181,11 @@ def _signs_of_relative_roles(spoken: list[JsonObject], messages: object, perspec
 def _speaker_by_name(message: JsonObject, perspective: Perspective) -> tuple[str, Role]:
     name = name_in(message)
     if name is None:
-        return _speaker_by_owner(message, perspective)
+        return _speaker_by_list(message, perspective)
     return name, Role.HUMAN if perspective.people.has(name) else Role.AGENT
 
 
-def _speaker_by_owner(message: JsonObject, perspective: Perspective) -> tuple[str, Role]:
-    """Return the speaker of a message without a name: the owner if the role is `assistant`, else the partner."""
-    is_own = message.get("role") == "assistant"
-    speaker = (perspective.owner if is_own else perspective.partner) or AGENT_NAME
+def _speaker_by_list(message: JsonObject, perspective: Perspective) -> tuple[str, Role]:
+    """Return the speaker of a message without a name: the agent if the role is `assistant`, else the partner."""
+    speaker = AGENT_NAME if message.get("role") == "assistant" else perspective.partner or AGENT_NAME
     return speaker, Role.HUMAN if perspective.people.has(speaker) else Role.AGENT

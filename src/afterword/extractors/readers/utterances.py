@@ -91,11 +91,9 @@ class People:
     user: str = ""
 
     @classmethod
-    def named(cls, humans: Collection[str] = (), owner: str | None = None, user: str | None = None) -> People:
+    def named(cls, humans: Collection[str] = (), user: str | None = None) -> People:
         """Return the people that the caller names. Letter case does not matter."""
-        names = {composed(name).casefold() for name in humans}
-        names |= {composed(owner).casefold()} if owner and owner != "assistant" else set()
-        return cls(frozenset(names), letters_and_digits(user or ""))
+        return cls(frozenset(composed(name).casefold() for name in humans), letters_and_digits(user or ""))
 
     def has(self, name: str | None) -> bool:
         """Whether the name is a person's."""
