@@ -17,7 +17,6 @@ from afterword.extractors.model.embeddings import EndpointEmbedder
 from afterword.extractors.model.prices import Price, shipped_prices
 from afterword.recall.vectors import LocalEmbedder
 from afterword.setting_sections import EmbeddingOptions, ModelOptions
-from afterword.settings import Settings, modes_path
 
 if TYPE_CHECKING:
     from afterword.extractors.extractor import Extractor
@@ -66,7 +65,7 @@ def model_client(options: ModelOptions) -> ModelClient:
             max_retries=options.max_retries,
             mode=options.mode,
             max_completion_tokens=options.max_completion_tokens,
-            modes_file=modes_path(),
+            modes_file=settings.modes_path(),
         )
     )
 
@@ -106,7 +105,7 @@ async def open_embedder(options: EmbeddingOptions) -> AsyncIterator[LocalEmbedde
             await configured_embedder.close()
 
 
-def configured_tracker(configured: Settings, kind: str) -> CostTracker:
+def configured_tracker(configured: settings.Settings, kind: str) -> CostTracker:
     """Return the tracker of one command: the configured budget, with the shipped prices and those of the profile.
 
     Raises `PriceUnknown` if a budget in dollars is set and the price of the model is not known.

@@ -53,7 +53,6 @@ from afterword.store.database.engine import Store, open_store
 from afterword.store.database.urls import store_url
 from afterword.store.reading.recall import Recall, recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
-from afterword.telemetry import Stage
 
 RANKED = 10
 ANSWERED = (RecallOutcome.FOUND, RecallOutcome.NOTHING_RELEVANT)
@@ -114,7 +113,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         If the store fails, nothing is raised, and the context keeps the block that it has.
         """
         enter_conversation(self._scope, model_context)
-        with telemetry.stage(Stage.UPDATE_CONTEXT, scope=self._scope):
+        with telemetry.stage(telemetry.Stage.UPDATE_CONTEXT, scope=self._scope):
             shown = await self._guard.attempt(self._place_blocks(model_context))
             telemetry.note(facts=len(shown or ()))
         return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown or ()]))
@@ -313,7 +312,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         `heard` are the texts of the user's messages that the agent sees. The text is empty if the store fails or takes
         longer than `timeout_s` seconds, by default the memory's own timeout.
         """
-        with telemetry.stage(Stage.UPDATE_CONTEXT, scope=self._scope):
+        with telemetry.stage(telemetry.Stage.UPDATE_CONTEXT, scope=self._scope):
             recalls = await self._guard.attempt(self._layers(query, heard, timeout_s)) or []
             telemetry.note(facts=sum(len(recalled.facts) for recalled, _ in recalls))
         stable = [layers.stable_text for _, layers in recalls]

@@ -28,7 +28,6 @@ from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import pauses
 from afterword.store.forgetting.tombstone_rows import read_forgotten
-from afterword.telemetry import Stage
 
 GENERIC = ("user", "human", "user_proxy")
 """The speakers who are taken for people in a state that cannot be read."""
@@ -160,7 +159,7 @@ class _Recording:
             raise cancellation
 
     async def _save(self) -> None:
-        with telemetry.stage(Stage.RECORD, scope=self.scope, session_id=self.session_id):
+        with telemetry.stage(telemetry.Stage.RECORD, scope=self.scope, session_id=self.session_id):
             component, state = _component(self.recorded), await self.recorded.save_state()
             humans = tuple(dict.fromkeys((*self.humans, *proxy_names(self.recorded))))
             async with opened_store(self.store) as store:

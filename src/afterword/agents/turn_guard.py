@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from autogen_core import CancellationToken
 
 from afterword import telemetry
-from afterword.telemetry import Count
 
 T = TypeVar("T")
 
@@ -35,7 +34,7 @@ class TurnGuard:
         except Exception as error:  # noqa: BLE001 - logged, counted, and returned as "unavailable"
             message = "memory %s was not read or written (%s), the turn goes on without; see `afterword doctor`"
             _log.warning(message, self._label, type(error).__name__)
-            telemetry.count(Count.RECALLS, outcome="unavailable")
+            telemetry.count(telemetry.Count.RECALLS, outcome="unavailable")
             return None
 
     async def in_time(

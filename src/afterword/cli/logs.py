@@ -12,7 +12,6 @@ from opentelemetry import trace
 
 from afterword import settings
 from afterword.setting_sections import LogFormat, LogLevel, LogOptions
-from afterword.settings import SettingsInvalid
 
 NAME = "afterword.cli"
 FIELDS = ("stage", "scope", "session_id", "run_id", "job")
@@ -56,7 +55,7 @@ def configure(log_format: LogFormat | None, level: LogLevel | None) -> None:
     """
     try:
         configured = settings.load().log
-    except SettingsInvalid:
+    except settings.SettingsInvalid:
         configured = LogOptions()
     handler, root = StandardErrorHandler(), logging.getLogger()
     handler.name = NAME

@@ -42,14 +42,11 @@ from afterword.facts.scopes import Scope
 from afterword.privacy.foreign.stretches import foreign_turns
 from afterword.store import costs, fact_ids, ledger, lookup, runs, sessions
 from afterword.store.access import audit
-from afterword.store.costs import Spending
 from afterword.store.database.statements import RowRange
 from afterword.store.forgetting.forgotten_statements import read_erase_requests, read_waiting_requests
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import past_changes, read_proposal
 from afterword.store.reading.views import View
-from afterword.store.runs import Run
-from afterword.store.sessions import Progress
 
 _NOT_IN_FORCE = {
     RunStatus.HELD: VerdictEffect.WAITS,
@@ -122,7 +119,7 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
         for number in numbers:
             cited[number].append(fact)
     source = ledger.session_source(session_id)
-    spent = costs.spending_by_source(transaction, scope, source=source).get(source, Spending())
+    spent = costs.spending_by_source(transaction, scope, source=source).get(source, costs.Spending())
     held = [waiting for waiting in held_runs(transaction, scope) if waiting.run.source == source]
     rejected = lookup.rejections(transaction, scope, session_id)
     turns = sessions.read_turns(transaction, scope, session_id)
@@ -207,7 +204,7 @@ def session_page(
     offset: int = 0,
 ) -> Callable[[Session], SessionPage]:
     """Return what reads a page of the sessions in these states. Raises `ArgumentInvalid`."""
-    states = None if state is None else choices(Progress, state, "state")
+    states = None if state is None else choices(sessions.Progress, state, "state")
     rows = _row_range(limit, after, offset, newest_first)
 
     def work(transaction: Session) -> SessionPage:
@@ -239,9 +236,9 @@ def run_page(
         ids = [run.id for run in shown]
         spent, actors = costs.spending_of_runs(transaction, ids), audit.actors_of_runs(transaction, ids)
 
-        def record(run: Run) -> RunRecord:
+        def record(run: runs.Run) -> RunRecord:
             # Of a run from before costs were recorded the tokens are known, without a price.
-            tokens = Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
+            tokens = costs.Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
             return RunRecord(run, spent.get(run.id) or tokens, actors.get(run.id))
 
         return RunPage(tuple(map(record, shown)), total, cursor)

@@ -18,10 +18,8 @@ from afterword.pipeline.consolidation import read_judging_coverage
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
 from afterword.setting_sections import PrivacyOptions
 from afterword.store import costs, jobs, lookup, runs, scope_rows, sessions
-from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import forgotten_statements
-from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.reading import scope_vectors
@@ -53,7 +51,7 @@ def store_costs(transaction: Session, tenant: str | None = None) -> StoreCosts:
     by_day, by_scope = costs.spending_by_day(transaction, tenant), costs.spending_by_scope(transaction)
     if tenant is not None:
         by_scope = {scope: spent for scope, spent in by_scope.items() if scope.tenant == tenant}
-    return StoreCosts(sum(by_day.values(), start=Spending()), by_scope, by_day)
+    return StoreCosts(sum(by_day.values(), start=costs.Spending()), by_scope, by_day)
 
 
 def _status(transaction: Session, shown_url: str, at: datetime, privacy: PrivacyOptions) -> StoreStatus:
@@ -66,7 +64,7 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
     scopes, asking = [], forgotten_statements.scopes_with_requests(transaction)
     for scope, facts, served in _statuses_of_facts(transaction, scope_rows.read_scopes(transaction), at):
         statuses = Counter(facts)
-        asked = read_waiting_requests(transaction, scope) if scope in asking else ()
+        asked = forgotten_statements.read_waiting_requests(transaction, scope) if scope in asking else ()
         hiding = [request for request in asked if request.finds_facts]
         scopes.append(
             ScopeStatus(
@@ -80,7 +78,7 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
                 to_forget=len(asked),
                 pairs=0,
                 judged_pairs=0,
-                spent=total.by_scope.get(scope, Spending()),
+                spent=total.by_scope.get(scope, costs.Spending()),
                 pause=read_pause(transaction, scope),
                 erase_due_at=privacy.due_at(hiding[0].hidden_since) if hiding else None,
             )

@@ -24,7 +24,6 @@ from afterword.client.resources import Resources
 from afterword.errors import AfterwordError, ArgumentInvalid, KeyInvalid, StoreError
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
 from afterword.store.access import audit, keys
-from afterword.store.access.audit import AuditedRequest, AuditEntry, Repeatable
 from afterword.store.access.keys import USE_IS_NOTED_AFTER, ApiKey
 from afterword.store.transfer.fact_formats import iso_instant
 
@@ -156,7 +155,7 @@ class OpenRequest:
     is_repeated: bool = field(default=False)
 
 
-def audit_entry_json(entry: AuditEntry) -> dict[str, Any]:
+def audit_entry_json(entry: audit.AuditEntry) -> dict[str, Any]:
     """Return which key asked for what, and the runs that came of it."""
     return {
         "id": entry.id,
@@ -214,7 +213,7 @@ class KeyedRequests:
         await self._end(begun, opened.result, opened.answer)
 
     @asynccontextmanager
-    async def _held(self, request: AuditedRequest) -> AsyncIterator[None]:
+    async def _held(self, request: audit.AuditedRequest) -> AsyncIterator[None]:
         """Extend the hold of a request that may be repeated until the end of the block."""
         if request.repeatable is None:
             yield
@@ -226,7 +225,7 @@ class KeyedRequests:
             renewal.cancel()
             await asyncio.gather(renewal, return_exceptions=True)
 
-    async def _keep_holding(self, request: AuditedRequest) -> None:
+    async def _keep_holding(self, request: audit.AuditedRequest) -> None:
         def hold_longer(transaction: Session) -> None:
             audit.hold_longer(transaction, request, self._resources.now() + timedelta(seconds=HOLD_S))
 
@@ -235,7 +234,7 @@ class KeyedRequests:
             with suppress(StoreError):  # the next attempt may succeed before the hold ends
                 await self._resources.write(hold_longer, lasting=False)
 
-    async def _end(self, request: AuditedRequest, result: int, answer: Mapping[str, Any] | None) -> None:
+    async def _end(self, request: audit.AuditedRequest, result: int, answer: Mapping[str, Any] | None) -> None:
         end = partial(audit.end_request, request=request, result=result, answer=answer, at=self._resources.now())
         await self._resources.write(end, lasting=False)
 
@@ -244,14 +243,14 @@ class KeyedRequests:
         await self._resources.write(partial(audit.discard_old_answers, at=self._resources.now()))
 
 
-def _repeatable(action: str, scope: Scope | None, idempotency_key: str, content: Mapping[str, Any]) -> Repeatable:
+def _repeatable(action: str, scope: Scope | None, idempotency_key: str, content: Mapping[str, Any]) -> audit.Repeatable:
     if not 0 < len(idempotency_key) <= LONGEST_IDEMPOTENCY_KEY:
         raise ArgumentInvalid(f"an idempotency key is a text of 1 to {LONGEST_IDEMPOTENCY_KEY} characters")
     request = json.dumps([action, str(scope), content], sort_keys=True, default=str)
     key = idempotency_key.encode("utf-8", "surrogatepass")
     # Without the idempotency key, which is not stored, nobody can find out whether a request held certain words.
     fingerprint = hmac.new(key, request.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
-    return Repeatable(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=HOLD_S))
+    return audit.Repeatable(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=HOLD_S))
 
 
 def _owner(user: str | None, scope: Scope | str | None) -> Scope | None:

@@ -17,7 +17,6 @@ from afterword import telemetry
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.recall.tokens import estimated_tokens
-from afterword.telemetry import ERROR, AttributeValue, Measure
 
 if TYPE_CHECKING:
     import httpx
@@ -103,7 +102,7 @@ async def metered(request: ModelRequest) -> AsyncIterator[Bill]:
 
     It is reported as OpenTelemetry's conventions for generative AI ask for, without any of its text.
     """
-    attributes: dict[str, AttributeValue] = {
+    attributes: dict[str, telemetry.AttributeValue] = {
         "gen_ai.operation.name": request.operation,
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": request.model,
@@ -128,10 +127,10 @@ async def metered(request: ModelRequest) -> AsyncIterator[Bill]:
             )
             if bill.fault:
                 telemetry.mark_span_failed(span, bill.fault)
-        outcome = {**attributes, ERROR: bill.fault} if bill.fault else attributes
-        telemetry.measure(Measure.GEN_AI_DURATION, perf_counter() - began, outcome)
+        outcome = {**attributes, telemetry.ERROR: bill.fault} if bill.fault else attributes
+        telemetry.measure(telemetry.Measure.GEN_AI_DURATION, perf_counter() - began, outcome)
         for kind, tokens in (("input", bill.usage.prompt_tokens), ("output", bill.usage.completion_tokens)):
-            telemetry.measure(Measure.GEN_AI_TOKENS, tokens, {**attributes, "gen_ai.token.type": kind})
+            telemetry.measure(telemetry.Measure.GEN_AI_TOKENS, tokens, {**attributes, "gen_ai.token.type": kind})
 
 
 class RequestTally:
