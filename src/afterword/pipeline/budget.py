@@ -17,7 +17,6 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword import telemetry
 from afterword.errors import StoreError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.metering import Bill, ModelRequest, metering
@@ -28,9 +27,9 @@ from afterword.store import costs
 from afterword.store.access.webhooks import WebhookEvent, announce
 from afterword.store.costs import CallStatus, Spending
 from afterword.store.database.engine import Store
-from afterword.telemetry import Count, count
+from afterword.telemetry import Count, count, logs
 
-_log = telemetry.logs(__name__)
+_log = logs(__name__)
 
 AT_ONCE = 8
 """How many requests of one tracker are open at once by default."""

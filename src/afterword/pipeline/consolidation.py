@@ -31,12 +31,9 @@ from afterword.pipeline.run_storage import retry_if_overtaken, store_run
 from afterword.store import lookup, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
-from afterword.store.forgetting.erasure import Receipt
 from afterword.store.forgetting.forgotten_statements import WAIT
 from afterword.store.forgetting.retention import Retention, apply_retention
 from afterword.store.proposals import Proposal, read_verdicts
-from afterword.store.scope_rows import Policy
-from afterword.telemetry import Stage
 
 _log = telemetry.logs(__name__)
 
@@ -79,7 +76,7 @@ def read_judging_coverage(transaction: Session, scope: Scope, judge: Judge) -> J
     return JudgingCoverage(len(pairs), len(read_verdicts(transaction, scope, pairs, judge.version)))
 
 
-@telemetry.staged(Stage.CONSOLIDATE, "scope")
+@telemetry.staged(telemetry.Stage.CONSOLIDATE, "scope")
 async def consolidate_scope(
     store: Store,
     scope: Scope,
@@ -99,7 +96,7 @@ async def consolidate_scope(
     account = Account(as_cost_tracker(budget), store, scope, CONSOLIDATION, purpose=CONSOLIDATION)
     judging = PairJudging(store, scope, judge)
 
-    def read(transaction: Session) -> tuple[Knowledge, Policy, PairsToJudge]:
+    def read(transaction: Session) -> tuple[Knowledge, scope_rows.Policy, PairsToJudge]:
         known = lookup.read_knowledge(transaction, scope)
         in_force = {verdict.pair for verdict in known.verdicts if verdict.judge == judge.version}
         pairs = [pair for pair in _all_pairs(known, judge) if pair_ids(pair) not in in_force]
@@ -208,7 +205,10 @@ async def retain_and_compare(
 
 
 async def _forget_and_compare(
-    store: Store, scopes: Iterable[Scope], judge: Judge, forget: Callable[[Store, Scope], Awaitable[Receipt | None]]
+    store: Store,
+    scopes: Iterable[Scope],
+    judge: Judge,
+    forget: Callable[[Store, Scope], Awaitable[erasure.Receipt | None]],
 ) -> Counter[str]:
     erased: Counter[str] = Counter()
     touched: list[Scope] = []

@@ -38,7 +38,6 @@ from afterword.store.database.engine import Store
 from afterword.store.findings.held_findings import finding_policy_of
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
-from afterword.telemetry import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class PreparedSession:
     masked_texts: Mapping[str, str] = field(default_factory=dict)
 
 
-@telemetry.staged(Stage.READ)
+@telemetry.staged(telemetry.Stage.READ)
 async def prepare_session(store: Store, saved: Saved, version: str, *, now: datetime | None = None) -> PreparedSession:
     """Return the session as an extractor of that version will read it. Nothing is stored.
 

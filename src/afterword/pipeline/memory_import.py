@@ -9,7 +9,6 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword import telemetry
 from afterword.extractors.grounding import LONGEST
 from afterword.extractors.judge import Judge
 from afterword.extractors.slot_relation import RELATION_VERSION
@@ -42,9 +41,8 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.scope_rows import Policy
 from afterword.store.statement_ids import own_ids, with_ids
-from afterword.telemetry import Stage
+from afterword.telemetry import Stage, staged
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class _Plan:
     to_judge: PairsToJudge
 
 
-@telemetry.staged(Stage.IMPORT, "scope", "kind")
+@staged(Stage.IMPORT, "scope", "kind")
 async def import_memories(
     store: Store,
     scope: Scope,
@@ -142,7 +140,7 @@ def _plan(
         guessed=sum(assertion.time_is_guess for assertion in new),
         quarantined=len(assertions) - len(safe),
         forgotten=len(safe) - len(new),
-        held=bool(new) and scope_rows.policy_of(transaction, scope) is not Policy.AUTO,
+        held=bool(new) and scope_rows.policy_of(transaction, scope) is not scope_rows.Policy.AUTO,
     )
     pairs = required_pairs(new, known.revised(known.revision, added=new), pairs_a_statement=judging.pairs_a_statement)
     return _Plan(result, known, new, judging.prepare(transaction, known, pairs))

@@ -19,7 +19,6 @@ from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.store import ledger, lookup, requests, runs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, RunEffect, dry_run_transcript, effect_of, read_proposal
-from afterword.store.runs import Run
 
 
 async def apply_proposal(
@@ -43,7 +42,7 @@ async def apply_proposal(
     account = Account(as_cost_tracker(budget), store, run.scope, run.source)
     judging = PairJudging(store, run.scope, judge)
 
-    def read(transaction: Session) -> tuple[Run, Proposal, int | None, int, PairsToJudge | None]:
+    def read(transaction: Session) -> tuple[runs.Run, Proposal, int | None, int, PairsToJudge | None]:
         current = runs.read_run(transaction, run_id)
         proposal, session_pk = read_proposal(transaction, current)
         known = lookup.read_knowledge(transaction, run.scope)
@@ -82,7 +81,7 @@ def _has_effect(verdict: Verdict) -> bool:
     return verdict.relation is not Relation.BESIDE or verdict.joins_subjects or verdict.parts_subjects
 
 
-def _refuse_shown(run: Run) -> None:
+def _refuse_shown(run: runs.Run) -> None:
     """Raise `ProposalOutdated` for a dry run that would do something else now. Of a held run no effect was shown."""
     if run.status == ledger.RunStatus.PROPOSED:
         raise ProposalOutdated(
@@ -91,7 +90,7 @@ def _refuse_shown(run: Run) -> None:
         )
 
 
-def _apply_unchanged(run: Run, at: datetime, transaction: Session) -> RunEffect:
+def _apply_unchanged(run: runs.Run, at: datetime, transaction: Session) -> RunEffect:
     """Apply a proposal whose scope has not changed since it was judged."""
     _save_dry_run_turns(transaction, run, at)
     effect = effect_of(transaction, run.id, ledger.apply_run(transaction, run.scope, run.id, at), at)
@@ -101,7 +100,7 @@ def _apply_unchanged(run: Run, at: datetime, transaction: Session) -> RunEffect:
 
 
 def _apply_in_place_of(
-    run: Run, fresh: Proposal, session_pk: int | None, account: Account, transaction: Session
+    run: runs.Run, fresh: Proposal, session_pk: int | None, account: Account, transaction: Session
 ) -> RunEffect:
     """Reject a proposal, and apply the fresh one that was judged against what is known now."""
     at = fresh.started_at
@@ -114,13 +113,13 @@ def _apply_in_place_of(
     return effect
 
 
-def _close_requests(transaction: Session, run: Run, proposal: Proposal) -> None:
+def _close_requests(transaction: Session, run: runs.Run, proposal: Proposal) -> None:
     """Let the requests of agents be satisfied that a session says too."""
     if run.purpose == "session":
         requests.close_requests(transaction, run.scope, proposal.assertions)
 
 
-def _save_dry_run_turns(transaction: Session, run: Run, at: datetime) -> int | None:
+def _save_dry_run_turns(transaction: Session, run: runs.Run, at: datetime) -> int | None:
     """Store the turns that a dry run has read, and return the session's key. None for any other run."""
     transcript = dry_run_transcript(transaction, run)
     if transcript is None:

@@ -25,9 +25,15 @@ from afterword.extractors.named_secrets import mask_named_in_state
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.transcripts import Transcript
-from afterword.pipeline import intake
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
-from afterword.pipeline.intake import PreparedSession, Saved, StoredSession
+from afterword.pipeline.intake import (
+    PreparedSession,
+    Saved,
+    StoredSession,
+    prepare_session,
+    refresh_prepared,
+    without_named_secrets,
+)
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, replaced_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
@@ -40,7 +46,6 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import PAUSED, count_session_not_kept, has_new_turns, read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.scope_rows import Policy
 from afterword.store.statement_ids import own_ids, with_ids
 from afterword.telemetry import Count, Measure, Stage, count
 
@@ -56,7 +61,7 @@ class _Comparison:
     statements take the place of the old ones.
     """
 
-    policy: Policy
+    policy: scope_rows.Policy
     before: Knowledge
     combined: Knowledge
     old: Sequence[Assertion]
@@ -161,8 +166,8 @@ class _Processing:
     async def _run_once(self) -> SessionOutcome:
         self.tries += 1
         previous = self.previous if self.previous and not self.previous.done() else None
-        fresh = await intake.prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
-        prepared = intake.without_named_secrets(fresh, self.reader.named, self.extractor.version)
+        fresh = await prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
+        prepared = without_named_secrets(fresh, self.reader.named, self.extractor.version)
         if prepared.stored.is_paused:
             # Nothing is stored of a paused scope but the number of the sessions in which something is new.
             if has_new_turns(prepared.transcript, prepared.stored.turns):
@@ -181,7 +186,7 @@ class _Processing:
                 await asyncio.wait([previous])
 
         def current(transaction: Session) -> PreparedSession:
-            return intake.refresh_prepared(self.saved, prepared, transaction) if previous else prepared
+            return refresh_prepared(self.saved, prepared, transaction) if previous else prepared
 
         if readings is None:
             return await self._finish_unchanged(await self.store.read(current) if previous else prepared)
@@ -205,7 +210,7 @@ class _Processing:
     async def _masked_readings(self, prepared: PreparedSession) -> tuple[PreparedSession, list[WindowReading]]:
         """Return the session with the secrets masked that the model names in it, and the readings of its windows."""
         readings = await self._readings(prepared)
-        masked = intake.without_named_secrets(prepared, self.reader.named, self.extractor.version)
+        masked = without_named_secrets(prepared, self.reader.named, self.extractor.version)
         if masked is prepared:
             return prepared, readings
         self.extracted.clear()  # it was grounded before all of these secrets were known

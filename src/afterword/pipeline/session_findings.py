@@ -11,7 +11,6 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword import telemetry
 from afterword.errors import Overtaken
 from afterword.extractors.agent_findings import (
     FindingCandidate,
@@ -34,8 +33,7 @@ from afterword.store.findings.finding_rows import finding_id, findings_source, i
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import Proposal, WindowReading, read_window_findings
-from afterword.store.scope_rows import Policy
-from afterword.telemetry import Stage
+from afterword.telemetry import Stage, stage
 
 PURPOSE = "findings"
 """The purpose of the runs that store what agents found in a session, and of their requests."""
@@ -64,7 +62,7 @@ async def keep_findings(
         return None
     account = Account(tracker, store, scope, findings_source(session_id), PURPOSE)
     reading = _FindingsReading(store, scope, session_id, transcript, policy, extractor, account, clock)
-    with telemetry.stage(Stage.EXTRACT), account.open():
+    with stage(Stage.EXTRACT), account.open():
         is_read = False
         try:
             run_id = await reading.run(cut_windows(transcript, outcome.owners))
@@ -186,5 +184,5 @@ class _FindingsReading:
             completion_tokens=self.usage.completion_tokens,
             counts={"windows": len(readings), "findings": MOST_PER_SESSION - most, **counts},
         )
-        is_held = scope_rows.policy_of(transaction, self.scope) is Policy.HOLD_ALL
+        is_held = scope_rows.policy_of(transaction, self.scope) is scope_rows.Policy.HOLD_ALL
         return add_run(transaction, proposal, self.account, is_held=is_held)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from afterword import telemetry
 from afterword.errors import AfterwordError
 from afterword.extractors.extractor import Usage
 from afterword.facts.removals import held_reason
@@ -15,9 +14,9 @@ from afterword.facts.transcripts import Transcript
 from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.resolution import Changes
 from afterword.privacy.policy import OFF_THE_RECORD
-from afterword.telemetry import Count, count, note
+from afterword.telemetry import Count, count, logs, note
 
-_log = telemetry.logs(__name__)
+_log = logs(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from afterword.store import jobs
 from afterword.store.access.webhooks import WebhookEvent, announce_everywhere
 from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
-from afterword.telemetry import Count, Stage, count
 
 _log = telemetry.logs(__name__)
 
@@ -108,10 +107,10 @@ async def attempt_job(
     if not await store.read(is_due):
         return JobReport(job.name, Ending.NOT_DUE, now)
     lease = _Lease(store, job, clock, lease_s, due_at)
-    with telemetry.stage(Stage.JOB, job=job.name):
+    with telemetry.stage(telemetry.Stage.JOB, job=job.name):
         ending = await lease.attempt(stop)
         telemetry.note(ending=str(ending))
-    count(Count.JOBS, job=job.name, ending=str(ending))
+    telemetry.count(telemetry.Count.JOBS, job=job.name, ending=str(ending))
     return JobReport(job.name, ending, clock.now(), lease.result.counts, lease.result.failures)
 
 
