@@ -37,7 +37,6 @@ from afterword.store.entered_statements import (
     moment_after,
     next_unused_moment,
 )
-from afterword.store.ledger import propose_with_effect
 from afterword.store.proposals import Proposal, RunEffect, WindowReading
 
 _log = telemetry.logs(__name__)
@@ -69,7 +68,7 @@ async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -
             _log.warning(message, telemetry.scope_mark(scope))
             held = ledger.propose_run(transaction, replace(proposal, counts={"quarantined": 1}), is_held=True)
             return RunEffect(runs.read_run(transaction, held))
-        return propose_with_effect(transaction, proposal)
+        return ledger.propose_with_effect(transaction, proposal)
 
     return await store.write(work)
 
@@ -101,7 +100,9 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
             for statement in group
         ]
         assertions = [said for said, _ in withdrawals]
-        return propose_with_effect(transaction, _proposal(scope, source, "clear", at, known, assertions, verdicts))
+        return ledger.propose_with_effect(
+            transaction, _proposal(scope, source, "clear", at, known, assertions, verdicts)
+        )
 
     return await store.write(work)
 

@@ -47,7 +47,6 @@ from afterword.store.entered_statements import (
     next_unused_moment,
 )
 from afterword.store.forgetting.pauses import read_pause
-from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading, read_proposal
 from afterword.store.scope_rows import policy_of
 
@@ -273,10 +272,12 @@ def _propose(
 
 def close_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]) -> int:
     """Mark the held requests of agents as satisfied that say what these statements say; return how many."""
-    if not runs.has_run(transaction, scope, status=RunStatus.HELD, extractor=AGENT):
+    if not runs.has_run(transaction, scope, status=ledger.RunStatus.HELD, extractor=AGENT):
         return 0
     claims = {Claim.in_assertion(assertion) for assertion in said}
-    waiting = [run for run in runs.read_runs(transaction, scope, statuses=[RunStatus.HELD]) if run.extractor == AGENT]
+    waiting = [
+        run for run in runs.read_runs(transaction, scope, statuses=[ledger.RunStatus.HELD]) if run.extractor == AGENT
+    ]
     satisfied = [
         run
         for run in (waiting if claims else ())
@@ -292,12 +293,12 @@ def _earlier_outcome(transaction: Session, scope: Scope, source: str) -> Request
     stored = runs.read_runs(transaction, scope)
     equal = [run for run in stored if run.source == source]
     answers: dict[str, RequestStatus] = {
-        RunStatus.HELD: RequestStatus.WAITING,
-        RunStatus.REJECTED: RequestStatus.DECLINED,
+        ledger.RunStatus.HELD: RequestStatus.WAITING,
+        ledger.RunStatus.REJECTED: RequestStatus.DECLINED,
     }
     if equal and (answer := answers.get(equal[-1].status)):
         return RequestOutcome(answer, equal[-1].id)
-    waiting = sum(run.status == RunStatus.HELD and run.extractor == AGENT for run in stored)
+    waiting = sum(run.status == ledger.RunStatus.HELD and run.extractor == AGENT for run in stored)
     return RequestOutcome(RequestStatus.FULL) if waiting >= MAX_HELD_REQUESTS else None
 
 

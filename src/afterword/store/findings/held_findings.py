@@ -36,7 +36,6 @@ from afterword.store.forgetting.pauses import read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.lookup import live_runs
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.scope_rows import Policy, record_changed_facts
 from afterword.store.tables import RunRow, RunWindowRow, ScopeRow
 
 SAVED = "finding"
@@ -78,7 +77,7 @@ def note_change(transaction: Session, scope: Scope) -> None:
     scope_id = scope_rows.scope_key(transaction, scope)
     scope_rows.raise_revision(transaction, scope_id)
     version = scope_rows.version_of(transaction, scope)
-    record_changed_facts(transaction, scope_id, version, source="findings", fact_ids=(), is_unlinked=False)
+    scope_rows.record_changed_facts(transaction, scope_id, version, source="findings", fact_ids=(), is_unlinked=False)
 
 
 def read_findings(transaction: Session, scope: Scope, known_at: datetime | None = None) -> list[AgentFinding]:
@@ -201,7 +200,7 @@ def _store_finding(transaction: Session, finding: AgentFinding, at: datetime) ->
     reading = WindowReading(source, None, None, (), findings=(finding,))
     counts = {"findings": 1, **({"quarantined": 1} if is_quarantined else {})}
     proposal = Proposal(scope, source, SAVED, "tool", "none", at, revision, (reading,), counts=counts)
-    is_held = is_quarantined or scope_rows.policy_of(transaction, scope) is Policy.HOLD_ALL
+    is_held = is_quarantined or scope_rows.policy_of(transaction, scope) is scope_rows.Policy.HOLD_ALL
     run_id = ledger.propose_run(transaction, proposal, is_held=is_held)
     if is_held:
         if is_quarantined:

@@ -27,7 +27,6 @@ from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import FINDING, FindingRow, rows_of_scope
 from afterword.store.forgetting import forgotten_statements, tombstone_rows
-from afterword.store.forgetting.forgotten_statements import EraseRequest, read_erase_requests, read_waiting_requests
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
 from afterword.store.forgetting.served_copies import (
     ErasedWords,
@@ -48,7 +47,6 @@ from afterword.store.tables import (
     WindowAssertionRow,
     WindowRow,
 )
-from afterword.telemetry import Stage
 
 FORGOTTEN_SOURCE = "forgotten"
 """The source of what was spent on a forgotten session."""
@@ -120,7 +118,7 @@ class Erasure:
         query = select(TombstoneRow.id).where(*of_session, col(TombstoneRow.place).in_(places)).limit(1)
         return self.transaction.exec(query).first() is not None
 
-    def forget_requested(self, requests: Iterable[EraseRequest]) -> None:
+    def forget_requested(self, requests: Iterable[forgotten_statements.EraseRequest]) -> None:
         """Forget what these requests hide. What was said after a request is new."""
         for request in requests:
             # What is hidden is no fact any more, but people count it as one.
@@ -206,7 +204,7 @@ class Erasure:
 
         What is said in it after `until` is new.
         """
-        requests = read_erase_requests(self.transaction, self.scope)
+        requests = forgotten_statements.read_erase_requests(self.transaction, self.scope)
         self.forget_requested(each for each in requests if each.request.session_id == session.session_id)
         self.tombstones.add_session(session, until)
         self._erased_words.add_turns(self.transaction, session, until)
@@ -319,7 +317,7 @@ class Erasure:
 ErasureWork = Callable[[Erasure], None]
 
 
-@telemetry.staged(Stage.FORGET, "scope", "is_preview")
+@telemetry.staged(telemetry.Stage.FORGET, "scope", "is_preview")
 async def erase_in_scope(
     store: Store, scope: Scope, work: ErasureWork, *, at: datetime, is_preview: bool = False
 ) -> Receipt:
@@ -375,10 +373,14 @@ async def forget_requested_statements(
     erase everything is left to `Erasure.forget_everything`.
     """
 
-    def requests(transaction: Session) -> list[EraseRequest]:
+    def requests(transaction: Session) -> list[forgotten_statements.EraseRequest]:
         if hidden_until is not None:
-            return read_erase_requests(transaction, scope, until=hidden_until)
-        return [request for request in read_waiting_requests(transaction, scope) if not request.is_everything]
+            return forgotten_statements.read_erase_requests(transaction, scope, until=hidden_until)
+        return [
+            request
+            for request in forgotten_statements.read_waiting_requests(transaction, scope)
+            if not request.is_everything
+        ]
 
     if not await store.read(requests):
         return None

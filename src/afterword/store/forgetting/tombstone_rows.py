@@ -22,12 +22,11 @@ from afterword.errors import FileInvalid
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
-from afterword.store import scope_rows
 from afterword.store.database.clock import without_future
 from afterword.store.database.statements import chunks, fetch_rows, insert_missing, select_columns
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.merging.moves import former_sessions, merged_scopes, names_elsewhere
-from afterword.store.scope_rows import ensure_scope, scope_key
+from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
 from afterword.store.tables import TombstoneKeyRow, TombstoneRow, TurnRow
 
 _KEY_BYTES = 32
@@ -262,7 +261,7 @@ class NewTombstones:
         """Store the tombstones of all scopes, and return how many are new in the scope of this object."""
         own = dict.fromkeys(self._by_scope.pop(self._scope, ()))
         for scope, tombstones in self._by_scope.items():
-            scope_rows.lock_scope(self._transaction, scope)
+            lock_scope(self._transaction, scope)
             add_tombstones(self._transaction, scope, dict.fromkeys(tombstones))
         return add_tombstones(self._transaction, self._scope, own)
 

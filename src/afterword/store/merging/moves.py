@@ -20,9 +20,7 @@ from afterword.store import ledger, scope_rows
 from afterword.store.access.keys import move_keys, move_keys_back
 from afterword.store.database.statements import chunks, insert_rows
 from afterword.store.findings.finding_rows import FindingRow, findings_source
-from afterword.store.ledger import session_source
 from afterword.store.runs import RENAME
-from afterword.store.scope_rows import scope_of_row
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -38,7 +36,7 @@ from afterword.store.tables import (
     WindowRow,
 )
 
-_SESSION, _FINDINGS = session_source(""), findings_source("")
+_SESSION, _FINDINGS = ledger.session_source(""), findings_source("")
 WHOLE_SCOPE = ""
 """Stands for the scope itself among what a run has moved, so that the scope is known where nothing else is left."""
 
@@ -52,7 +50,7 @@ def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
     )
     merged: dict[Scope, datetime] = {}
     for former_id, applied_at, redone_at in transaction.exec(query.distinct()).all():
-        scope, merged_at = scope_of_row(transaction.get_one(ScopeRow, former_id)), redone_at or applied_at
+        scope, merged_at = scope_rows.scope_of_row(transaction.get_one(ScopeRow, former_id)), redone_at or applied_at
         if merged_at is not None:
             merged[scope] = max(merged_at, merged.get(scope, merged_at))
     return merged
@@ -79,7 +77,7 @@ def names_elsewhere(transaction: Session, scope_id: int) -> dict[str, list[tuple
             if owner_id != scope_id:
                 here, there = there, here
             if here.startswith(_SESSION):
-                name = scope_of_row(other_scope), there.removeprefix(_SESSION)
+                name = scope_rows.scope_of_row(other_scope), there.removeprefix(_SESSION)
                 names.setdefault(here.removeprefix(_SESSION), []).append(name)
     return names
 
@@ -243,7 +241,7 @@ def _sources(transaction: Session, scope_id: int) -> set[str]:
     sources = {*transaction.exec(select(RunRow.source).where(RunRow.scope_id == scope_id).distinct())}
     sources |= {*transaction.exec(select(WindowRow.source).where(WindowRow.scope_id == scope_id).distinct())}
     ids = transaction.exec(select(SessionRow.session_id).where(SessionRow.scope_id == scope_id))
-    return sources | {session_source(session_id) for session_id in ids}
+    return sources | {ledger.session_source(session_id) for session_id in ids}
 
 
 def _with_same_sessions(moved: Iterable[MovedSource]) -> list[MovedSource]:

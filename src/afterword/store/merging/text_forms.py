@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Connection
 
 from afterword.facts.words import folded
 from afterword.normal_form import composed, composed_value
@@ -30,7 +29,7 @@ _SESSIONS = sa.table(
 _SCOPES = sa.table("scopes", sa.column("id"), sa.column("derivation"))
 
 
-def compose_stored_texts(connection: Connection, scope_id: int | None = None) -> None:
+def compose_stored_texts(connection: sa.Connection, scope_id: int | None = None) -> None:
     """Bring the texts of a scope, by default of all, into NFC. Changed scopes are marked to be derived again."""
     of_assertions = sa.true() if scope_id is None else _ASSERTIONS.c.scope_id == scope_id
     of_sessions = sa.true() if scope_id is None else _SESSIONS.c.scope_id == scope_id
@@ -40,7 +39,7 @@ def compose_stored_texts(connection: Connection, scope_id: int | None = None) ->
     _compose_assertions(connection, of_assertions)
 
 
-def _compose_evidence(connection: Connection, of_assertions: Any) -> None:
+def _compose_evidence(connection: sa.Connection, of_assertions: Any) -> None:
     """Compose the quotes, and find the place of each in the composed text of its turn."""
     columns = (_EVIDENCE.c.assertion_id, _EVIDENCE.c.ordinal, _EVIDENCE.c.quote, _EVIDENCE.c.speaker, _EVIDENCE.c.start)
     query = (
@@ -60,7 +59,7 @@ def _compose_evidence(connection: Connection, of_assertions: Any) -> None:
         _change(connection, _EVIDENCE, row, columns[:2], values)
 
 
-def _compose_turns(connection: Connection, of_sessions: Any) -> None:
+def _compose_turns(connection: sa.Connection, of_sessions: Any) -> None:
     columns = (_TURNS.c.session_pk, _TURNS.c.number, _TURNS.c.speaker, _TURNS.c.text)
     query = sa.select(*columns).join_from(_TURNS, _SESSIONS, _SESSIONS.c.id == _TURNS.c.session_pk).where(of_sessions)
     for row in _rows(connection, query, *columns[:2]):
@@ -69,14 +68,14 @@ def _compose_turns(connection: Connection, of_sessions: Any) -> None:
         _change(connection, _TURNS, row, columns[:2], texts, {"shown": None})
 
 
-def _compose_people(connection: Connection, of_sessions: Any) -> None:
+def _compose_people(connection: sa.Connection, of_sessions: Any) -> None:
     query = sa.select(_SESSIONS.c.id, _SESSIONS.c.humans, _SESSIONS.c.assumed).where(of_sessions)
     for row in _rows(connection, query, _SESSIONS.c.id):
         people = {"humans": composed_value(row.humans), "assumed": composed_value(row.assumed)}
         _change(connection, _SESSIONS, row, [_SESSIONS.c.id], people)
 
 
-def _compose_assertions(connection: Connection, of_assertions: Any) -> None:
+def _compose_assertions(connection: sa.Connection, of_assertions: Any) -> None:
     query = sa.select(_ASSERTIONS.c.id, _ASSERTIONS.c.scope_id, *(_ASSERTIONS.c[name] for name in _TEXTS))
     for row in _rows(connection, query.where(of_assertions), _ASSERTIONS.c.id):
         texts = {name: getattr(row, name) and composed(getattr(row, name)) for name in _TEXTS}
@@ -86,7 +85,7 @@ def _compose_assertions(connection: Connection, of_assertions: Any) -> None:
 
 
 def _change(
-    connection: Connection,
+    connection: sa.Connection,
     table: Any,
     row: Any,
     key: Sequence[Any],
@@ -101,7 +100,7 @@ def _change(
     return is_changed
 
 
-def _rows(connection: Connection, query: Any, *key: Any) -> Iterator[Any]:
+def _rows(connection: sa.Connection, query: Any, *key: Any) -> Iterator[Any]:
     """Yield the rows of a query in the order of their key, read in batches, so that they may be changed meanwhile."""
     ordered = query.order_by(*key).limit(BATCH)
     places = [list(query.selected_columns.keys()).index(column.name) for column in key]

@@ -44,14 +44,13 @@ from afterword.store.tables import (
     WindowRow,
 )
 from afterword.store.transfer.export_lines import FORMAT, VERSION
-from afterword.telemetry import Stage
 
 PAGE = 200
 """How many rows are read at once. A session comes with all its turns, so fewer sessions are."""
 SESSIONS_A_PAGE = 20
 
 
-@telemetry.staged(Stage.EXPORT)
+@telemetry.staged(telemetry.Stage.EXPORT)
 async def export_scopes(
     store: Store,
     path: Path,

@@ -17,7 +17,6 @@ from typing import Any
 from sqlalchemy.exc import StatementError
 from sqlmodel import Session, col, select
 
-from afterword import telemetry
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
@@ -58,9 +57,8 @@ from afterword.store.tables import (
     WindowRow,
 )
 from afterword.store.transfer import export_lines
-from afterword.store.transfer.export_lines import mask_line
 from afterword.store.transfer.imported_runs import RunImport, stored_values
-from afterword.telemetry import Stage
+from afterword.telemetry import Stage, staged
 
 Work = Callable[[Session, Sequence[Line]], None]
 
@@ -84,7 +82,7 @@ class ImportResult:
         return not (self.imported["sessions"] or self.imported["runs"])
 
 
-@telemetry.staged(Stage.IMPORT)
+@staged(Stage.IMPORT)
 async def import_file(store: Store, path: Path) -> ImportResult:
     """Import a file of `export_scopes` and return how much was imported.
 
@@ -93,7 +91,7 @@ async def import_file(store: Store, path: Path) -> ImportResult:
     """
     running = _Import(store, path, origin=str(export_lines.read_head(path).get("origin")))
     for kind, lines in export_lines.read_groups(path):
-        await running.write(kind, [mask_line(kind, line, store.privacy) for line in lines])
+        await running.write(kind, [export_lines.mask_line(kind, line, store.privacy) for line in lines])
     await store.write(lambda transaction: analyze(transaction.connection()))
     running.result.still_here.update(await forbidden_but_here(store, sorted(running.forgetful), at=datetime.now(UTC)))
     return running.result
