@@ -5,10 +5,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+import afterword
 from afterword.cli.app import (
     Json,
     ScopeName,
@@ -26,11 +27,6 @@ from afterword.cli.app import (
 )
 from afterword.client.json_forms import iso_instant
 from afterword.errors import ArgumentInvalid
-
-if TYPE_CHECKING:
-    from afterword import Afterword, ApiKey
-    from afterword.client.access.keys import NewKey
-
 
 keys_app: typer.Typer = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke keys of the service."
@@ -60,7 +56,7 @@ def create_key_command(
 
     owner = chosen_scope(user, scope)
 
-    async def create(store: Afterword) -> NewKey:
+    async def create(store: afterword.Afterword) -> afterword.NewKey:
         if owner is not None:
             await hint_at_known(store.scope(owner))
         return await store.keys.create(
@@ -91,7 +87,7 @@ def list_keys_command(as_json: Json = False) -> None:
     print_result([key_json(key) for key in keys], listed, as_json=as_json)
 
 
-def _opens(key: ApiKey) -> str:
+def _opens(key: afterword.ApiKey) -> str:
     scopes = [str(key.scope)] if key.scope else []
     return ", ".join([*scopes, *([f"every memory of {key.tenant}"] if key.is_admin else [])])
 
@@ -227,7 +223,7 @@ def serve_command(
     except ModuleNotFoundError as error:
         raise ArgumentInvalid(f"the service needs the extra ({error.name}): pip install 'afterword[server]'") from None
 
-    async def work(store: Afterword) -> None:
+    async def work(store: afterword.Afterword) -> None:
         named = {"host": host, "port": port}
         changed = {name: setting for name, setting in named.items() if setting is not None}
         options = store.settings.server.model_copy(update=changed)
@@ -260,7 +256,7 @@ def inspect_command(
         if browser:
             _open_privately(link, folder)
 
-    async def work(store: Afterword) -> None:
+    async def work(store: afterword.Afterword) -> None:
         options = store.settings.server.model_copy(update={"host": "127.0.0.1", "port": port})
         await serve(store, options, on_begin=show_link, opening=opening)
 
@@ -295,7 +291,7 @@ def mcp_command(
     if find_spec("mcp") is None:
         raise ArgumentInvalid("the MCP server needs the extra: pip install 'afterword[server]'")
 
-    async def serve(store: Afterword) -> None:
+    async def serve(store: afterword.Afterword) -> None:
         from afterword.server.mcp.registration import serve_stdio
 
         await serve_stdio(store.scope(owner), read_only=read_only, agent=agent)

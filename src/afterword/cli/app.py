@@ -188,9 +188,7 @@ def spending_text(spent: Spending) -> str:
 
 def _show_version(is_wanted: bool) -> None:
     if is_wanted:
-        from afterword import __version__
-
-        typer.echo(f"afterword {__version__}")
+        typer.echo(f"afterword {afterword.__version__}")
         raise typer.Exit
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
+import afterword
 from afterword.cli.app import (
     FactId,
     Json,
@@ -29,10 +30,6 @@ from afterword.cli.app import (
 from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
 from afterword.client.json_forms import context_json, fact_json, iso_instant, origin_json, search_json
 from afterword.errors import ArgumentInvalid
-
-if TYPE_CHECKING:
-    from afterword import FindingOrigin, RunEffect, Scope, ScopeMemory
-
 
 Tags = Annotated[
     list[str] | None, typer.Option("--tag", metavar="TAG", help="Only facts with this tag. May be repeated.")
@@ -237,7 +234,11 @@ def withdraw_command(fact_id: FactId, user: User = None, scope: ScopeName = None
 
 
 def _change(
-    scope: Scope, work: Callable[[ScopeMemory], Awaitable[RunEffect]], *, as_json: bool, create: bool = False
+    scope: afterword.Scope,
+    work: Callable[[afterword.ScopeMemory], Awaitable[afterword.RunEffect]],
+    *,
+    as_json: bool,
+    create: bool = False,
 ) -> None:
     effect = call_memory(scope, work, create=create)
     run_id = effect.run.id
@@ -294,7 +295,7 @@ def findings_command(
     print_result(findings_json(page), listed, as_json=as_json)
 
 
-def _show_origin(origin: FindingOrigin, *, as_json: bool) -> None:
+def _show_origin(origin: afterword.FindingOrigin, *, as_json: bool) -> None:
     rows = [
         (
             *(day(saying.said_at), saying.agent, saying.session_id or "saved by a tool"),

@@ -8,10 +8,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
+import afterword
 from afterword.cli.app import (
     NAME_PEOPLE,
     NO_FACT_FOUND,
@@ -36,9 +37,6 @@ from afterword.client.json_forms import (
     session_details_json,
 )
 from afterword.errors import ArgumentInvalid
-
-if TYPE_CHECKING:
-    from afterword import Afterword, ProcessingOptions, ProcessingReport, Scope, SessionDetails, SessionPage
 
 STANDARD_INPUT = Path("-")
 LONGEST_PASTED = 120
@@ -98,10 +96,9 @@ def run_command(
     if estimate:
         _estimate(source, extractor, as_json=as_json)
         return
-    from afterword import ProcessingOptions
     from afterword.cli.outcomes import finish_run, process_interruptibly
 
-    options = ProcessingOptions(
+    options = afterword.ProcessingOptions(
         extractor, apply=not dry_run, retry_now=retry, concurrency=concurrency, processes=processes
     )
     report = process_interruptibly(source.process, options, is_quiet=as_json)
@@ -118,7 +115,7 @@ class _Source:
         self,
         paths: Sequence[Path] | None,
         session_id: str | None,
-        scope: Scope | None,
+        scope: afterword.Scope | None,
         manifest: Path | None,
         trust_manifest: bool,
     ) -> None:
@@ -138,7 +135,9 @@ class _Source:
             "trust_manifest": trust_manifest,
         }
 
-    async def process(self, store: Afterword, options: ProcessingOptions) -> ProcessingReport:
+    async def process(
+        self, store: afterword.Afterword, options: afterword.ProcessingOptions
+    ) -> afterword.ProcessingReport:
         """Process the sessions."""
         if self.scope is not None:
             return await store.scope(self.scope).process(self.content, **self.named, options=options)
@@ -185,7 +184,6 @@ def reprocess_command(
         names = ("scope", "session_id", "extractor")
         print_result([dict(zip(names, row, strict=True)) for row in rows], listed, as_json=as_json)
         return
-    import afterword
     from afterword.cli.outcomes import finish_run
 
     options = afterword.ProcessingOptions(extractor=extractor, apply=apply)
@@ -224,7 +222,7 @@ def sessions_command(
 ) -> None:
     """List sessions with their state, of one memory or of all."""
     owner = chosen_scope(user, scope)
-    page: SessionPage = call_store(
+    page: afterword.SessionPage = call_store(
         lambda store: (store.scope(owner) if owner else store).sessions(state=state), known=owner
     )
     rows = [
@@ -253,7 +251,7 @@ def why_command(
     print_result(session_details_json(details), *_details_lines(details), as_json=as_json)
 
 
-def _details_lines(details: SessionDetails) -> Iterator[object]:
+def _details_lines(details: afterword.SessionDetails) -> Iterator[object]:
     session = details.session
     assumed = [f"{name} (assumed, never the owner)" for name in session.assumed]
     yield f"{session.session_id} of {session.scope}: {session.progress}, {len(details.turns)} turns ({session.layout})"

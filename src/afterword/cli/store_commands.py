@@ -29,7 +29,7 @@ from afterword.cli.app import (
     spending_text,
     table,
 )
-from afterword.client.json_forms import iso_instant, status_json
+from afterword.client.json_forms import fact_json, iso_instant, status_json
 
 if TYPE_CHECKING:
     from afterword import Afterword, FactChange, Scope, StoreCosts, StoreStatus
@@ -260,8 +260,6 @@ def migrate_command(as_json: Json = False) -> None:
 
 
 def _change_json(scope: str, change: FactChange) -> dict[str, object]:
-    from afterword.client.json_forms import fact_json
-
     before, after = (fact_json(fact) if fact else None for fact in (change.before, change.after))
     return {"scope": scope, "before": before, "after": after}
 

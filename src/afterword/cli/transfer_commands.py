@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+import afterword
 from afterword.cli.app import (
     FAILED,
     Json,
@@ -31,9 +32,6 @@ from afterword.cli.app import (
 )
 from afterword.client.json_forms import receipt_json
 from afterword.errors import ArgumentInvalid
-
-if TYPE_CHECKING:
-    from afterword import Afterword, Receipt, Scope
 
 STANDARD_OUTPUT = Path("-")
 KNOWN_ROWS = "session", "turn", "finding"
@@ -95,7 +93,7 @@ def forget_command(
     _forget(owner, None if retention else target, yes=yes, as_json=as_json)
 
 
-def _tend_files(owner: Scope | None, tombstones: Path | None, replay: Path | None, *, as_json: bool) -> None:
+def _tend_files(owner: afterword.Scope | None, tombstones: Path | None, replay: Path | None, *, as_json: bool) -> None:
     """Write the tombstones, replay them, or with neither rewrite the files of the database."""
     if tombstones is not None:
         written = call_store(lambda store: store.write_tombstones(tombstones, scope=owner))
@@ -114,16 +112,16 @@ def _tend_files(owner: Scope | None, tombstones: Path | None, replay: Path | Non
         print_result({"files_clean": is_clean}, blocked or "the files hold nothing that was forgotten", as_json=as_json)
 
 
-def _forget(owner: Scope | None, target: dict[str, Any] | None, *, yes: bool, as_json: bool) -> None:
+def _forget(owner: afterword.Scope | None, target: dict[str, Any] | None, *, yes: bool, as_json: bool) -> None:
     """Erase a target, or without one what is older than the retention settings allow, in one memory or in all."""
 
-    async def forget(store: Afterword, *, is_preview: bool) -> Sequence[Receipt]:
+    async def forget(store: afterword.Afterword, *, is_preview: bool) -> Sequence[afterword.Receipt]:
         memory: Any = store if owner is None else store.scope(owner)
         if target is None:
             erased = await memory.apply_retention(preview=is_preview)
         else:
             erased = await (memory.preview_forget if is_preview else memory.forget)(**target)
-        receipts: Sequence[Receipt] = erased if isinstance(erased, Sequence) else [erased] if erased else []
+        receipts: Sequence[afterword.Receipt] = erased if isinstance(erased, Sequence) else [erased] if erased else []
         return [receipt for receipt in receipts if any((*receipt.erased.values(), *receipt.blanked.values()))]
 
     receipts = call_store(partial(forget, is_preview=not yes), known=owner)
@@ -136,7 +134,7 @@ def _forget(owner: Scope | None, target: dict[str, Any] | None, *, yes: bool, as
         sys.exit(FAILED)
 
 
-def _print_receipts(receipts: Sequence[Receipt], *, as_json: bool) -> None:
+def _print_receipts(receipts: Sequence[afterword.Receipt], *, as_json: bool) -> None:
     advice = None
     if any(receipt.is_clean is None for receipt in receipts):
         advice = "nothing was forgotten yet: give --yes to forget this for good; it cannot be undone"
@@ -146,7 +144,7 @@ def _print_receipts(receipts: Sequence[Receipt], *, as_json: bool) -> None:
     print_result([receipt_json(receipt) for receipt in receipts], *shown, advice, as_json=as_json)
 
 
-def _receipt_text(receipt: Receipt) -> str:
+def _receipt_text(receipt: afterword.Receipt) -> str:
     state = "forgotten" if receipt.is_clean is not None else "would be forgotten"
     rows = dict(receipt.erased)
     facts = rows.pop("facts", 0)

@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from autogen_core.models import ChatCompletionClient, ModelFamily, ModelInfo
 
 from afterword.composition import model_client, open_extractor_and_judge
 from afterword.errors import ArgumentInvalid
@@ -22,9 +24,6 @@ from afterword.extractors.testing import ScriptedEndpoint, recorded_model, repla
 from afterword.setting_sections import ModelOptions
 from afterword.settings import Settings
 from afterword.store.database.engine import Store
-
-if TYPE_CHECKING:
-    from autogen_core.models import ChatCompletionClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +156,6 @@ def answering_model(options: ModelOptions) -> ChatCompletionClient | None:
     key = options.used_key()
     if not key:
         return None
-    from autogen_core.models import ModelFamily, ModelInfo
     from autogen_ext.models.openai import OpenAIChatCompletionClient
 
     model_info = ModelInfo(
