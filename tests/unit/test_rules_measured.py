@@ -140,7 +140,7 @@ def test_no_pair_by_somebody_else_retires_what_still_holds() -> None:
 
 
 def test_the_rules_stay_small() -> None:
-    assert sum(map(lines_of_code, RULES.glob("*.py"))) <= 940
+    assert sum(map(lines_of_code, RULES.glob("*.py"))) < 900
 
 
 def lines_of_code(path: Path) -> int:

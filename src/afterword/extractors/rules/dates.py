@@ -79,13 +79,10 @@ def _named_days(tail: re.Match[str], said_on: date, *, is_past: bool) -> tuple[d
 
 
 def _has_end(tail: re.Match[str], *, is_past: bool) -> bool:
-    return bool(tail["until"]) or (not is_past and _is_lasting(tail))
-
-
-def _is_lasting(tail: re.Match[str]) -> bool:
-    """Return whether a clause holds during the whole of the days that it names: "I am away next week"."""
+    """Return whether a clause ends with its days: with "until", or if it holds on all of them: "I am away in May"."""
     names_period = tail["within"] or re.fullmatch(r"(?i)next (?:week|month|year)", tail["day"])
-    return bool(names_period and not tail["start"] and _LASTING.search(tail["main"]))
+    is_lasting = names_period and not tail["start"] and _LASTING.search(tail["main"])
+    return bool(tail["until"] or (is_lasting and not is_past))
 
 
 def _ahead(words: str, days: tuple[date, date], said_on: date) -> tuple[date, date]:

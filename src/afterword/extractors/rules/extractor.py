@@ -15,7 +15,7 @@ from afterword.extractors.judge import Pair
 from afterword.extractors.rules import phrases, withdrawals
 from afterword.extractors.rules.dates import ALWAYS, Validity, split_days
 from afterword.extractors.rules.grammar import ClauseClaim, read_clause
-from afterword.extractors.rules.phrases import Clause, is_thing, subject_of, with_subject, without_lead, without_tails
+from afterword.extractors.rules.phrases import Clause, with_subject, without_lead, without_tails
 from afterword.extractors.rules.vocabulary import MONTHS, SHARED_VERB, attribute_of_phrase
 from afterword.extractors.slot_relation import RELATION_VERSION, relation
 from afterword.facts.assertions import EVERYTHING, Cue, Kind, SpeechAct, Verdict
@@ -58,9 +58,8 @@ class RulesJudge:
 
     async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
         """Return the verdicts that slot and value settle. It costs nothing."""
-        related = ((earlier.id, later.id, relation(earlier, later)) for earlier, later in pairs)
-        verdicts = [Verdict(earlier, later, *why, self.version) for earlier, later, why in related if why]
-        return verdicts, Usage()
+        related = ((pair, relation(*pair)) for pair in pairs)
+        return [Verdict(pair[0].id, pair[1].id, *why, self.version) for pair, why in related if why], Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,44 +99,29 @@ def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
     if len(sentence.split(maxsplit=1)) < 2:
         return []  # every form of the grammar has several words
     lead = without_lead(sentence)
-    if "?" in sentence and not _asks_to_erase(lead):
-        return []
     asked = lead.predicate.rstrip("?!. ")
+    wish = withdrawals.find_withdrawal(asked) if "?" in sentence else None
+    if "?" in sentence and (wish is None or wish.act is not SpeechAct.ERASE):
+        return []
     if withdrawals.points_back(asked):
         return [_erasure("request", "that", "what was just said", lead, replace(speech, quote=sentence))]
     candidates: list[Candidate] = []
     subject, is_unread = None, False
     for place, quote in enumerate(() if _JOKING.search(sentence) else phrases.clauses(sentence.rstrip("? "))):
-        clause = _with_former_subject(
-            without_lead(quote, lead.cue, is_greeted=lead.is_greeted and not candidates), subject
-        )
+        clause = without_lead(quote, lead.cue, is_greeted=lead.is_greeted and not candidates)
+        if subject and _CONTINUES.match(clause.predicate):
+            clause = replace(clause, predicate=f"{subject} {clause.predicate}")
         read = _read_clause(clause, replace(speech, quote=quote)) if clause.predicate else []
-        is_needed = not read and not _adds_nothing(clause, is_first=not candidates)
+        completes = not clause.predicate or (candidates and _ADDS_NOTHING.fullmatch(clause.predicate))
+        is_needed = not read and not completes
         if is_needed and not phrases.may_be_left_out(quote, is_first=not place):
             return []
         if is_unread and re.match(r"(?i)and (?:I|we)\b", quote):
             return []
         is_unread = is_needed
-        subject = subject_of(clause.predicate) if read else None
+        subject = phrases.subject_of(clause.predicate) if read else None
         candidates += read
     return candidates
-
-
-def _with_former_subject(clause: Clause, subject: str | None) -> Clause:
-    """Return a clause with the subject of the one before it, if it goes on without a subject of its own."""
-    if subject and _CONTINUES.match(clause.predicate):
-        return replace(clause, predicate=f"{subject} {clause.predicate}")
-    return clause
-
-
-def _asks_to_erase(lead: Clause) -> bool:
-    asked = withdrawals.find_withdrawal(lead.predicate.rstrip("? "))
-    return asked is not None and asked.act is SpeechAct.ERASE
-
-
-def _adds_nothing(clause: Clause, *, is_first: bool) -> bool:
-    """Return whether a clause is empty, or only completes what was read before it."""
-    return not clause.predicate or (not is_first and _ADDS_NOTHING.fullmatch(clause.predicate) is not None)
 
 
 def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
@@ -147,7 +131,7 @@ def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
     if withdrawal.takes_all:
         return [_erasure(EVERYTHING, withdrawal.topic or "", "everything", clause, speech)]
     stated = _read_statement(Clause(withdrawal.claim), speech)
-    if not stated and withdrawal.topic and is_thing(withdrawal.topic.removeprefix("my ")):
+    if not stated and withdrawal.topic and phrases.is_thing(withdrawal.topic.removeprefix("my ")):
         about = attribute_of_phrase(withdrawal.topic)
         return [_erasure(about, withdrawal.topic, f"what was said about {about}", clause, speech)]
     if not stated and withdrawal.words:

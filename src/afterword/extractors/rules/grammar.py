@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from afterword.extractors.rules import phrases
 from afterword.extractors.rules import vocabulary as words
-from afterword.extractors.rules.phrases import Clause
 from afterword.extractors.rules.vocabulary import attribute_of_phrase, named_slot
 from afterword.extractors.slot_relation import SINGLE_VALUED
 from afterword.facts.assertions import Cue, Kind, SpeechAct
@@ -95,11 +94,7 @@ _AFTER_I_OR_WE: tuple[tuple[str, Kind, str], ...] = (
     (r"teach (?P<kind>[\w ]+?)(?: (?:at|in|to) .+)?", _E, "teaches"),
     (r"work (?P<v>from home|remotely|(?:part|full)[- ]time|freelance|(?:night )?shifts)(?: on .+)?", _E, "work_mode"),
     (rf"am (?P<v>{words.NUMBERS})(?: years old)?", _E, "age"),
-    (r"(?:get up|wake up|go to bed|(?:start|finish)(?: work)?|open|close) (?P<v>(?:at|"
-     r"around) \w+(?::\d\d)?)", _P, "hours"),
     (r"(?:handle|lead|am in charge of|am responsible for) (?P<thing>.+)", _E, "responsibility"),
-    (rf"am (?:the|an?) (?P<v>(?:{words.JOBS}|maintainer|author|treasurer|chair) of (?P<thing>.+))", _E, "position"),
-    (r"am (?:on|running) (?P<place>.+?)(?: in production)?", _E, "uses_*"),
     (r"am (?P<v>\d[\d.,]* ?(?:m|cm|met(?:er|re)s?|feet|ft)(?: \d{1,2})?)(?: tall)?", _E, "height"),
     (r"weigh (?P<v>\d[\d.,]* ?(?:kg|kilos?|lbs?|pounds|stone))", _E, "weight"),
     (rf"(?:have (?:an? )?|suffer from )(?P<v>{words.CONDITIONS})", _E, "condition"),
@@ -135,10 +130,7 @@ _AFTER_I_OR_WE: tuple[tuple[str, Kind, str], ...] = (
     (rf"{_GOT}(?:got|gotten) (?:engaged|married|divorced|promoted)(?: to (?P<person>.+))?", _E, "event"),
     (r"(?:have )?(?:graduated|passed away|died|was born|got a promotion|had a baby(?: (?:boy|girl))?)", _E, "event"),
     (rf"have (?P<v>an? (?:[\w-]+ ){{0,2}}(?P<noun>{_FAMILY}))", _E, "has_*"),
-    (r"(?:buy|order|get|source|rent) (?:my|our) (?P<thing>.+ (?:from|at|through) .+)", _E, "source_of_*"),
     (r"(?:take|drink) (?:my|our) (?P<thing>(?:coffee|tea) .+)", _P, "likes_*"),
-    (r"(?:would like|want|need) (?P<thing>(?=all \w+ in |.+ from now on$).+?)(?: from now on)?", _P, "wants_*"),
-    (r"(?:pay|spend|earn) (?P<thing>(?:about |around |up to )?[\d€$£].+)", _E, "amount"),
     (rf"{_GOT}(?:{words.HAPPENED})(?: |(?<= ))(?P<event>.+)", _E, "event"),
     (r"(?:plan|am planning) to (?P<action>.+)", _D, "plan?"),
 )
@@ -148,9 +140,6 @@ _WHOLE_SENTENCES: tuple[tuple[str, Kind, str], ...] = (
     (r"my (?:new )?employer is (?P<place>.+)", _E, "employer"),
     (rf"my job is (?P<v>{words.JOBS})", _E, "job"),
     (r"(?:(?:please|you can|just) |(?:everyone|everybody|people|my friends) )?calls? me (?P<person>.+)", _P, "called"),
-    (rf"(?:my|the) (?P<noun>{words.UNDERTAKINGS}|office) is (?:based )?in (?P<place>.+)", _E, "*_place"),
-    (rf"(?:my|the) (?P<noun>{words.UNDERTAKINGS}) is (?:called|named) (?P<place>.+)", _E, "*_name"),
-    (rf"(?:my|the) (?P<noun>{words.UNDERTAKINGS}) (?:{words.MADE_WITH}) (?P<named>.+)", _E, "*"),
     (rf"(?:my|the) (?P<event>[\w-]+(?: [\w-]+)?) (?:is|starts|opens) {words.FREQUENCY}(?: at [\w:]+)?", _E, "*_time"),
     (r"my (?P<noun>favou?rite (?!part|exercise)[\w-]+) is (?P<thing>[^,]+)", _P, "*"),
     (rf"(?:my|the) (?:new )?(?P<noun>{words.PERSONS}|{words.JOBS}) is (?P<person>.+)", _E, "*"),
@@ -164,7 +153,6 @@ _ON_A_DAY: tuple[tuple[str, Kind, str], ...] = (
     (r"(?:am going to|will) (?P<action>.+)", _D, "plan?"),
     (r"am (?P<v>getting married(?: to .+)?)", _D, "plan?"),
     (r"have (?P<event>an? .+)", _D, "plan?"),
-    (rf"turn (?P<v>{words.NUMBERS})", _D, "plan?"),
     (r"am (?P<v>(?:on|in(?! trouble)|at|off|away)(?: (?P<event>.+))?)", _E, "whereabouts"),
 )
 _TAKES_PLACE: tuple[tuple[str, Kind, str], ...] = (
@@ -178,7 +166,7 @@ _OF_SUBJECT, _OF_SENTENCE, _DATED_OF_SUBJECT, _DATED_OF_SENTENCE = (
 )
 
 
-def read_clause(clause: Clause, *, is_dated: bool = False) -> list[ClauseClaim]:
+def read_clause(clause: phrases.Clause, *, is_dated: bool = False) -> list[ClauseClaim]:
     """Return what a clause says if the grammar understands all of it. Of others than the speaker, plain facts only.
 
     `is_dated` says that a day was named at the end of the clause.
@@ -197,7 +185,7 @@ def read_clause(clause: Clause, *, is_dated: bool = False) -> list[ClauseClaim]:
     return [] if clause.who else [*_read_switch(predicate), *_read_decision(predicate)]
 
 
-def _clause_claims(clause: Clause, predicate: str, claims: list[ClauseClaim]) -> list[ClauseClaim]:
+def _clause_claims(clause: phrases.Clause, predicate: str, claims: list[ClauseClaim]) -> list[ClauseClaim]:
     """Return the claims of a row with the cue and the subject of the clause, as far as they may be about that."""
     has_changed = re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate)
     cue = clause.cue or (Cue.CHANGE if has_changed else None)
@@ -208,7 +196,7 @@ def _clause_claims(clause: Clause, predicate: str, claims: list[ClauseClaim]) ->
     return [claim for claim in claims if not clause.who or _is_of_others(claim, clause)]
 
 
-def _is_of_others(claim: ClauseClaim, clause: Clause) -> bool:
+def _is_of_others(claim: ClauseClaim, clause: phrases.Clause) -> bool:
     """Return whether a claim may be about somebody else than the speaker: all of relatives, plain facts of others."""
     if clause.relation or "{who}" in (clause.who or ""):
         return claim.attribute in _OF_RELATIVES or (claim.kind is _P and claim.attribute != "called")
@@ -231,7 +219,9 @@ def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, template: st
     is_plan, template = template.endswith("?"), template.removesuffix("?")
     value = next((groups[name] for name in ("v", *_CHECKS) if name in groups), predicate)
     statement = _statement(predicate, groups, template, value)
-    main, limited_to = _without_occasion(value, groups, template)
+    may_be_limited = template in ("preferred_*", "uses_*") or groups.get("noun", "").lower() in ("budget", "limit")
+    limited = _OCCASION.fullmatch(value) if may_be_limited else None
+    main, limited_to = (limited["main"], limited["occasion"]) if limited else (value, None)
     head = re.sub(r"^the ", "", main)
     if template == "preferred_*" and value.startswith("the ") and named_slot(head) is None:
         return
@@ -248,13 +238,6 @@ def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, template: st
     for part in phrases.listed(value) if "each" in groups else [value]:
         sentence = statement.replace(value, part)
         yield ClauseClaim(kind, attribute, part, sentence, limited_to=limited_to, is_plan=is_plan)
-
-
-def _without_occasion(value: str, groups: dict[str, str], template: str) -> tuple[str, str | None]:
-    """Return a value without the occasion to which it is limited, and the occasion."""
-    may_be_limited = template in ("preferred_*", "uses_*") or groups.get("noun", "").lower() in ("budget", "limit")
-    limited = _OCCASION.fullmatch(value) if may_be_limited else None
-    return (limited["main"], limited["occasion"]) if limited else (value, None)
 
 
 def _statement(predicate: str, groups: dict[str, str], template: str, value: str) -> str:

@@ -47,7 +47,7 @@ _RELATED = re.compile(
 _NOT_CALLED = re.compile(r", (?:and )?not .+")
 _NAMED = re.compile(r"(?P<name>[^\W\d_a-z][\w'-]{1,30}(?: [^\W\d_a-z][\w'-]{1,30})?),? (?P<others>.+)")
 _OTHERS = re.compile(
-    r"(is not|isn't|is|has|doesn't|does not|(live|work|speak|eat|like|love|enjoy|hate|prefer|drink|play|drive|own|run|"
+    r"(is not|is|has|does not|(live|work|speak|eat|like|love|enjoy|hate|prefer|drink|play|drive|own|run|"
     r"handle|lead|teach(?=es)|wear|collect|smoke|start)e?s|moved|was born|grew up|got|had|started|joined|adopted|"
     r"graduated|bought|won|can't|cannot) (?P<others>.+)"
 )
@@ -55,9 +55,7 @@ _SEVERAL = re.compile(
     rf"(?i)(?:my|our) (?P<relation>{vocabulary.SEVERAL_RELATIVES}) (?P<predicate>(?:are|live|work|have|speak|love|"
     rf"like|hate|moved|got) .+)"
 )
-_FIRST_PERSON = {"is": "am", "is not": "am not", "isn't": "am not", "has": "have"} | dict.fromkeys(
-    ("doesn't", "does not"), "don't"
-)
+_FIRST_PERSON = {"is": "am", "is not": "am not", "has": "have", "does not": "don't"}
 _CONNECTING = word_set("de la le of the upon am der den del du da do dos y von zu")
 _PLAIN_WORD = re.compile(r"[\w'&.+/#:€$£-]+(?:,\d+)*,?$")
 _LONGEST_NAME, _LONGEST_THING = 6, 9
@@ -233,7 +231,8 @@ def _called(related: re.Match[str], *, is_kin: bool) -> str | None:
 
 def _in_first_person(predicate: str) -> str | None:
     """Return a predicate of the third person in the first, or None if the grammar does not know its verb."""
-    verb = _OTHERS.fullmatch(re.sub(r"^(?:just|recently|also|really|still|currently|absolutely) ", "", predicate))
+    plain = re.sub(r"^(?:just|recently|also|really|still|currently|absolutely) ", "", predicate)
+    verb = _OTHERS.fullmatch(re.sub(r"^(is|does)n't ", r"\1 not ", plain))
     return f"{_FIRST_PERSON.get(verb[1]) or verb[2] or verb[1]} {verb['others']}" if verb else None
 
 

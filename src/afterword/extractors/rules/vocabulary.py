@@ -20,43 +20,32 @@ def _alternatives(name: str) -> str:
 
 LANGUAGES = _alternatives("languages")
 RELATIONS, SEVERAL_RELATIVES = _alternatives("relations"), _alternatives("several_relatives")
-PETS, PERSONS, OWNED, BUSINESSES = map(_alternatives, ("pets", "persons", "owned", "businesses"))
-UNDERTAKINGS, MADE_WITH = _alternatives("undertakings"), _alternatives("made_with")
-ACTIVITIES, NO_SORT_OF_PERSON = _alternatives("activities"), _alternatives("no_sort_of_person")
-DIETS, CONDITIONS, STATES = (_alternatives(name) for name in ("diets", "conditions", "states"))
-INSTRUCTION, HABITS = _alternatives("instruction"), _alternatives("habits")
-LONG_DONE, HAPPENED = _alternatives("long_done"), _alternatives("happened")
-LEADS, TAILS = _alternatives("leads"), _alternatives("tails")
-CHANGES_MEANING, NARROWS = _alternatives("changes_meaning"), _alternatives("narrows")
+PETS, PERSONS, OWNED, BUSINESSES, DIETS, CONDITIONS, STATES, ACTIVITIES, NO_SORT_OF_PERSON = map(
+    _alternatives, "pets persons owned businesses diets conditions states activities no_sort_of_person".split()
+)
+INSTRUCTION, HABITS, LONG_DONE, HAPPENED = map(_alternatives, ("instruction", "habits", "long_done", "happened"))
+LEADS, TAILS, CHANGES_MEANING, NARROWS = map(_alternatives, ("leads", "tails", "changes_meaning", "narrows"))
 LIKE, DISLIKE, SHARED_VERB, FREQUENCY, MONTHS = (
     f"(?:{_alternatives(name)})" for name in ("like", "dislike", "shared_verbs", "frequency", "months")
 )
 OFTEN_DONE = f"{HABITS}|{_alternatives('often_done')}"
 JOBS = f"(?:(?:{_alternatives('job_kinds')}) ){{0,2}}(?:{_alternatives('jobs')})"
 NUMBERS = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty)"
-MONTHS_AND_DAYS = f"(?:{MONTHS}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
 FRONTED_TIME = (
     rf"(?:yesterday|(?:this|last|next) \w+|(?:a|two|three|a few|\d+) \w+ ago|the other day|{FREQUENCY}|(?:on|in|from|"
-    rf"since|until|as of|starting) (?:\d|next |{MONTHS_AND_DAYS})[\w ]{{0,20}})"
+    rf"since|until|as of|starting) (?:\d|next |{MONTHS}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)[\w ]{{0,20}})"
 )
 GERUNDS = {
     form: verb
     for verb in (*INSTRUCTION.split("|"), *OFTEN_DONE.split("|"), "like")
     for form in (f"{verb}ing", f"{verb[:-1]}ing", f"{verb}{verb[-1]}ing")
 } | {"being": "am"}
-COUNTRIES, POINTING, OF_THE_TALK, NO_ALLERGEN = (
-    word_set(_LISTS[name]) for name in ("countries", "pointing", "of_the_talk", "no_allergen")
+COUNTRIES, POINTING, OF_THE_TALK, VAGUE_VERBS, NO_ALLERGEN, NO_ACTIVITY, NO_EVENT, NO_EVENT_EDGES = (
+    word_set(_LISTS[name])
+    for name in "countries pointing of_the_talk vague_verbs no_allergen no_activity no_event no_event_edges".split()
 )
 NO_NAME = word_set(_LISTS["no_name"]) | frozenset(LANGUAGES.lower().split("|"))
-NO_EVENT, NO_EVENT_EDGES = word_set(_LISTS["no_event"]), word_set(_LISTS["no_event_edges"])
-NO_ACTIVITY, VAGUE_VERBS = word_set(_LISTS["no_activity"]), word_set(_LISTS["vague_verbs"])
 
-_SLOTS = {
-    "seat": r"(?:the |an? )?(?:window|aisle)(?: seats?)?",
-    "editor": "neovim|vim|emacs|vs ?code|helix|pycharm|intellij",
-    "shell": "zsh|bash|powershell|fish|nushell",
-    "preferred_drink": r"(?:\w+ )?(?:tea|coffee|beer|wine|water|juice)",
-}
 _BREAK = re.compile(
     r"(?i)\s(?:with|without|for|from|in|on|at|of|to|and|or|as|by|before|after|over|than|every|under|instead)\b|"
     r"[,.:;!()]"
@@ -66,7 +55,8 @@ _SKIPPED = word_set("a an the my our your some any this very more all always nev
 
 def named_slot(phrase: str) -> str | None:
     """Return the attribute of a known thing: "aisle seats" is `seat`, "Vim" is `editor`."""
-    return next((name for name, nouns in _SLOTS.items() if re.fullmatch(nouns, phrase, re.IGNORECASE)), None)
+    slots = ("seat", "editor", "shell", "preferred_drink")
+    return next((slot for slot in slots if re.fullmatch(_alternatives(slot), phrase, re.IGNORECASE)), None)
 
 
 def attribute_of_phrase(phrase: str) -> str:

@@ -45,15 +45,13 @@ _ENDED = re.compile(
     r" (?:don't|do not) (?P<dont>.+?),? any ?(?:more|longer))"
 )
 _STOPPED = re.compile(
-    r"(?i)(?P<head>I|we)(?:'ve| have)?(?: just)? (?:stopped|quit|given up|"
-    r"gave up) (?:(?P<gerund>\w+ing)(?P<others> .+)?|"
-    r"my job (?P<job>at .+))|(?P<leaver>I)(?:'ve| have)?(?: just)? (?:left my job at|resigned from) (?P<firm>.+)"
+    r"(?i)(?P<head>I|we)(?:'ve| have)?(?: just)? (?:stopped|quit|given up|gave up) (?:my job (?P<job>at .+)|"
+    r"(?P<gerund>\w+ing)(?P<others> .+)?)|I(?:'ve| have)?(?: just)? (?:left my job at|resigned from) (?P<firm>.+)"
 )
 _NOT_SO = re.compile(
     r"(?i)(?P<head>I|we|(?:my|our) \w+(?: (?-i:[A-Z])\w+)?|(?-i:[A-Z])\w+)(?:(?P<be>'m| am|'re| are| is) not| don't|"
-    r" do not) (?P<claim>(?:allergic to|live in|"
-    r"work (?:at|for)|vegan|vegetarian|an? (?!fan|big fan))\b.*)|my name (?:is not|isn't) (?P<name>.+)|"
-    r"don't (?P<called>call me .+)"
+    r" do not) (?P<claim>(?:allergic to|live in|work (?:at|for)|vegan|vegetarian|an? (?!fan|big fan))\b.*)|"
+    r"my name (?:is not|isn't) (?P<name>.+)|don't (?P<called>call me .+)"
 )
 
 
