@@ -43,6 +43,17 @@ async def test_the_former_part_is_told_with_its_days_and_its_successor(store: St
         assert POTTER.statement in text
 
 
+async def test_it_is_told_as_well_where_the_rest_has_ended_later(store: Store) -> None:
+    run(store, "session:a", (POTTER,))
+    run(store, "session:b", (WORKSHOP,), (partly(Relation.CHANGES),))
+    baker = stated("Lena is a baker now and has no workshop.", 3, value="baker", said_at=SAID_AT + timedelta(days=19))
+    run(store, "session:c", (baker,), (Verdict(POTTER.id, baker.id, Relation.CHANGES, "because", "test"),))
+    for text in await blocks(store):
+        former = text.split("Held before, and no longer:\n")[1]
+        assert FORMER in former
+        assert f"- 2026-03-01 to 2026-03-20: {LEFT[:-1]}; now: baker" in former
+
+
 async def test_where_not_all_fits_it_is_told_to_a_question_about_it(store: Store) -> None:
     many = [stated(f"Lena planted {number} tulips in bed {number}.", number) for number in range(10, 90)]
     run(store, "session:a", (POTTER, WORKSHOP, *many), (partly(Relation.CHANGES),))

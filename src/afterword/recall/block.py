@@ -185,7 +185,8 @@ def entry_key(entry: Entry) -> str:
         return f"found {entry.id}"
     if isinstance(entry, SaidTurn):
         return f"{entry.turn.number} {entry.turn.session_id}"
-    return entry.id if isinstance(entry, Fact) else f"before {entry.fact.id}"
+    # A fact of which a part ended first held before in two forms.
+    return entry.id if isinstance(entry, Fact) else f"before {entry.fact.id} {entry.fact.valid_to}"
 
 
 def entry_heading(entry: Entry) -> str:

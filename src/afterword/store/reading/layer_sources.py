@@ -275,9 +275,10 @@ class _Ended:
         is_held = has_ended and (fact.valid_from is not None or is_plan)
         if is_held and not stored.is_instruction:
             self.former.append(fact)
+            self.add_parts(stored)
 
     def add_parts(self, stored: StoredFact) -> None:
-        """Add the ended part of a fact whose other part still holds."""
+        """Add the part of a fact that ended before its other part."""
         history = stored.history(self._view.snapshot.scope)
         rewording = history.rewording_at(self._view.since)
         if rewording is None:
