@@ -23,9 +23,11 @@ from afterword.extractors.model.metering import Bill, ModelRequest, metering
 from afterword.extractors.model.prices import Prices, shipped_prices
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import BudgetReached, PriceUnknown, TimeReached
+from afterword.pipeline.grouped_writes import GroupedWrites
 from afterword.store import costs
 from afterword.store.access.webhooks import WebhookEvent, announce
 from afterword.store.costs import CallStatus, Spending
+from afterword.store.database.cancellation import was_committed
 from afterword.store.database.engine import Store
 from afterword.telemetry import Count, count, logs
 
@@ -83,9 +85,9 @@ class CostTracker:
         self.reached: str | None = None
         self._prices = shipped_prices() if self.budget.prices is None else self.budget.prices
         self._clock = clock
-        self._reserved: dict[int, Spending] = {}
+        self._reserved: dict[object, Spending] = {}
         self._by_source: dict[tuple[Scope, str], Spending] = defaultdict(Spending)
-        self._reserving, self._settled = asyncio.Lock(), asyncio.Event()
+        self._records, self._settled = GroupedWrites(), asyncio.Event()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def limit(self, at_once: int) -> None:
@@ -130,45 +132,80 @@ class CostTracker:
         budget. An interrupted request keeps its reserved cost. Raises `BudgetReached` if the budget leaves no room, and
         `PriceUnknown`.
         """
-        bill, entry, spent = Bill(), None, Spending()
+        self.check(request.model)
+        bound = self.priced(request.model, request.worst_case, is_estimate=True)
+        bill, reservation, spent = Bill(), object(), Spending()
         try:
-            async with self._slots:
-                entry, spent = await self._reserve(account, request)
+            entry = await self._reserve(account, request, reservation, bound)
+            async with self._open_slot(account.store, entry):
+                spent = bound
                 yield bill
             spent = self.priced(request.model, bill.usage, is_estimate=bill.is_estimate)
             _count_usage(spent, request.model)
-            await _settle(account.store, entry, spent, is_answered=bill.is_answered)
+            await self._settle(account.store, entry, spent, is_answered=bill.is_answered)
         finally:
-            if entry is not None:
-                del self._reserved[entry]
-                self.spent += spent
-                self._by_source[account.scope, account.source] += spent
-                self._settled.set()
+            self._release(reservation)
+            self._add_spent(account, spent)
 
-    async def _reserve(self, account: Account, request: ModelRequest) -> tuple[int, Spending]:
-        self.check(request.model)
-        bound = self.priced(request.model, request.worst_case, is_estimate=True)
+    @asynccontextmanager
+    async def _open_slot(self, store: Store, entry: int) -> AsyncIterator[None]:
+        """Wait while too many requests are open. A caller who is cancelled meanwhile has sent nothing."""
+        try:
+            await self._slots.acquire()
+        except asyncio.CancelledError:
+            await self._settle(store, entry, Spending(), is_answered=False)
+            raise
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    def _release(self, reservation: object) -> None:
+        self._reserved.pop(reservation, None)
+        self._settled.set()
+
+    def _add_spent(self, account: Account, spent: Spending) -> None:
+        if spent.calls:
+            self.add(account.scope, account.source, spent)
+
+    async def _reserve(self, account: Account, request: ModelRequest, reservation: object, bound: Spending) -> int:
         while True:
             self._settled.clear()
             try:
-                async with self._reserving:
-                    reserved = sum(self._reserved.values(), start=self.spent)
-                    self._refuse("run", self.budget.usd_per_run, self.budget.tokens_per_run, reserved, bound)
-                    # Strict: two processes that read the day's sum at once must not both find room in it. Lasting:
-                    # what is paid for must stay booked, also where the server of the database crashes.
-                    entry = await account.store.write(
-                        partial(self._store_reservation, account, request, bound), strict=True
-                    )
-                    account.entries.append(entry)
-                    self._reserved[entry] = bound
-                    return entry, bound
+                reserved = sum(self._reserved.values(), start=self.spent)
+                self._refuse("run", self.budget.usd_per_run, self.budget.tokens_per_run, reserved, bound)
+                self._reserved[reservation] = bound
+                # Strict: two processes that read the day's sum at once must not both find room in it. Lasting:
+                # what is paid for must stay booked, also where the server of the database crashes.
+                store_reservation = partial(self._store_reservation, account, request, bound)
+                entry = await self._records.write(account.store, store_reservation, strict=True)
+                account.entries.append(entry)
+                return entry
+            except asyncio.CancelledError as error:
+                if was_committed(error):
+                    self._add_spent(account, bound)  # as in the store
+                raise
             except BudgetReached as error:
+                self._reserved.pop(reservation, None)
                 if not self._reserved:
                     self.reached = str(error)
+                    self._settled.set()  # the others that wait are refused too
                     with suppress(StoreError):  # the budget is kept without it
                         await account.store.write(partial(self._announce_reached, account), lasting=False)
                     raise
             await self._settled.wait()
+
+    async def _settle(self, store: Store, entry: int, spent: Spending, *, is_answered: bool) -> None:
+        status = CallStatus.ANSWERED if is_answered else CallStatus.FAILED
+
+        def work(transaction: Session) -> None:
+            costs.settle_spending(transaction, entry, spent, status)
+
+        try:
+            await self._records.write(store, work, lasting=False)
+        except StoreError as error:
+            # The answer is paid for, so it is returned all the same. The store keeps the reserved cost.
+            _log.warning("the cost of a request was not stored (%s)", type(error).__name__)
 
     def _store_reservation(self, account: Account, request: ModelRequest, bound: Spending, transaction: Session) -> int:
         at, budget = self._clock(), self.budget
@@ -281,15 +318,6 @@ class Account:
 def as_cost_tracker(budget: Budget | CostTracker | None) -> CostTracker:
     """Return the tracker itself, or a new one for the budget."""
     return budget if isinstance(budget, CostTracker) else CostTracker(budget)
-
-
-async def _settle(store: Store, entry: int, spent: Spending, *, is_answered: bool) -> None:
-    status = CallStatus.ANSWERED if is_answered else CallStatus.FAILED
-    try:
-        await store.write(lambda transaction: costs.settle_spending(transaction, entry, spent, status), lasting=False)
-    except StoreError as error:
-        # The answer is paid for, so it is returned all the same. The store keeps the reserved cost.
-        _log.warning("the cost of a request was not stored (%s)", type(error).__name__)
 
 
 def _count_usage(spent: Spending, model: str) -> None:
