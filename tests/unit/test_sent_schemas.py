@@ -42,3 +42,9 @@ def test_the_schema_of_an_answer_stays_as_it_was_released(name: str, answer: typ
 def test_the_schema_of_an_extraction_stays_small() -> None:
     """It is sent with every window."""
     assert len(json.dumps(Answer.model_json_schema())) / 4 < 850
+
+
+def test_instructor_walks_through_no_field_of_an_answer() -> None:
+    """It does so eight times for each request, which took a sixth of a request's processor time."""
+    assert wrapped(Answer).model_fields == {}
+    assert type(wrapped(Answer).model_validate_json('{"facts": []}')) is Answer

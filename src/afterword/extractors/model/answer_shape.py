@@ -32,10 +32,30 @@ def _schema_text(shape: type[Shape]) -> str:
 
 @cache
 def wrapped(shape: type[T]) -> type[T]:
-    """Return the class that instructor makes of an answer; by itself it would make a new one for every request."""
+    """Return the class that instructor is given in place of a shape; by itself it would make one for each request.
+
+    The class has no fields, only the schema of the shape, and answers become instances of the shape. instructor walks
+    through all fields of the class, and of the classes of these, eight times for each request.
+    """
     from instructor import openai_schema
 
-    return openai_schema(shape)
+    class Envelope(BaseModel):
+        @classmethod
+        def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:
+            return shape.model_json_schema(*args, **options)
+
+        @classmethod
+        def model_validate_json(cls, *args: Any, **options: Any) -> Any:
+            return shape.model_validate_json(*args, **options)
+
+        @classmethod
+        def model_validate(cls, *args: Any, **options: Any) -> Any:
+            return shape.model_validate(*args, **options)
+
+    Envelope.__name__, Envelope.__doc__ = shape.__name__, shape.__doc__
+    envelope: Any = Envelope
+    named: type[T] = openai_schema(envelope)
+    return named
 
 
 @cache
