@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from autogen_core import CancellationToken
-from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import AssistantMessage, UserMessage
 
-from afterword import FactMemory
 from afterword.agents import person_words
-from afterword.agents.placement import enter_conversation
-from afterword.agents.tools import RememberTool, WithdrawTool
-from afterword.extractors.rules import RulesExtractor
-from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.policy import Privacy
-from afterword.store import lookup, requests, runs
+from afterword.store import requests
 from afterword.store.database.engine import Store
+from tool_talks import known_note, talks
 
-RULES = RulesExtractor()
 LIVES = ("The user lives in Graz.", "home", "Graz")
 
 SAID = (
@@ -142,45 +132,8 @@ NOT_WITHDRAWN = (
     "No problem. Nothing has changed.",
     "off the record: I'm no longer vegetarian.",
     "Wrong page. Forget it.",
+    "I am vegetarian, and I cook every day.",
 )
-
-
-class Talk:
-    """One person's conversation with an agent that calls its tools."""
-
-    def __init__(self, store: Store, user: str) -> None:
-        self.store, self.memory = store, FactMemory(user=user, store=store)
-        self.scope, self.context = Scope.user(user), UnboundedChatCompletionContext()
-
-    async def says(self, *messages: str) -> None:
-        for text in messages:
-            await self.context.add_message(UserMessage(content=text, source="user"))
-        enter_conversation(self.scope, self.context)
-
-    async def remembers(self, statement: str, attribute: str, value: str, **more: str) -> str:
-        tool = RememberTool(self.memory, extractor=RULES)
-        asked = {"statement": statement, "attribute": attribute, "value": value, "quote": statement, **more}
-        return tool.return_value_as_string(await tool.run_json(asked, CancellationToken()))
-
-    async def withdraws(self, note: str, quote: str) -> str:
-        tool = WithdrawTool(self.memory, extractor=RULES)
-        return tool.return_value_as_string(await tool.run_json({"note": note, "quote": quote}, CancellationToken()))
-
-    async def served(self) -> list[str]:
-        facts = await self.store.read(lambda db: lookup.read_facts(db, self.scope, at=datetime.now(UTC)))
-        return [fact.statement for fact in facts if fact.is_served]
-
-    async def held(self) -> list[dict[str, int]]:
-        waiting = await self.store.read(lambda db: runs.read_runs(db, self.scope, statuses=["held"]))
-        return [dict(run.counts) for run in waiting]
-
-
-@asynccontextmanager
-async def talks(cases: Iterable[Any]) -> Any:
-    """Yield a talk for each case, all in one store in memory."""
-    async with Store("sqlite://") as store:
-        await store.migrate()
-        yield [(Talk(store, f"user{number}"), case) for number, case in enumerate(cases)]
 
 
 async def stored_words(store: Store) -> str:
@@ -271,23 +224,12 @@ async def test_a_note_is_withdrawn_only_if_the_person_takes_it_back() -> None:
     async with talks([*WITHDRAWN, *NOT_WITHDRAWN]) as prepared:
         for talk, message in prepared:
             await talk.says("I am vegetarian.")
-            known = await known_diet(talk)
+            known = await known_note(talk)
             await talk.says(message)
             answer = await talk.withdraws(known, message)
             is_meant = message in WITHDRAWN
             assert answer.startswith("Taken back" if is_meant else "Noted"), message
             assert (await talk.served() == []) is is_meant, message
-
-
-async def known_diet(talk: Talk) -> str:
-    """Store what the rules read in the message, and return its statement."""
-    conversation = person_words.LiveConversation.of(
-        await talk.context.get_messages(), frozenset({"user"}), Privacy(), datetime.now(UTC)
-    )
-    (said,) = await conversation.read_by(RULES, talk.scope)
-    await talk.remembers(said.statement, said.attribute, said.value)
-    assert await talk.served() == [said.statement]
-    return said.statement
 
 
 # Each guard that is planted weaker is seen by one of the tests

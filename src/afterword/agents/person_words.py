@@ -17,6 +17,7 @@ from afterword.extractors.candidates import mask_candidate
 from afterword.extractors.extractor import Extractor, Window
 from afterword.extractors.grounding import ground
 from afterword.extractors.named_secrets import NamedSecrets
+from afterword.extractors.plain_statements import rests_on_plain_statement
 from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
@@ -74,7 +75,10 @@ class LiveConversation:
         return "it was said off the record" if is_hidden else None
 
     async def read_by(self, extractor: Extractor, scope: Scope) -> tuple[Assertion, ...]:
-        """Return what an extractor finds in the person's last message, checked like the statements of a session."""
+        """Return what an extractor finds in the person's last message, checked like the statements of a session.
+
+        What rests on a question, a denial, a supposition or a report is left to the processing of the session.
+        """
         last = self.last_said
         if last is None:
             return ()
@@ -90,7 +94,8 @@ class LiveConversation:
         candidates = [
             named.masked_candidate(mask_candidate(candidate, self._privacy)) for candidate in extraction.candidates
         ]
-        return ground(candidates, transcript, scope=scope, session_id=LIVE, owners=owners).assertions
+        grounded = ground(candidates, transcript, scope=scope, session_id=LIVE, owners=owners).assertions
+        return tuple(said for said in grounded if rests_on_plain_statement(said, transcript.turns[-1]))
 
 
 def _own_words(message: UserMessage | AssistantMessage) -> str:

@@ -61,7 +61,11 @@ _DOUBTFUL = (
 _NEGATED, _DOUBTED = phrase_pattern(*_NEGATIVE), phrase_pattern(*_DOUBTFUL)
 _BEGINS_WITH_NO = re.compile(rf"[\W\d_]*(?:{'|'.join(_NEGATIVE)})\b", re.IGNORECASE)
 _REFUSED = phrase_pattern(
-    *_NEGATIVE, *_DOUBTFUL, r"wrong|false|incorrect|untrue|nonsense|instead|falsch|mentira|faux|falso"
+    *_NEGATIVE,
+    *_DOUBTFUL,
+    r"stop|wait|hold on|hang on|whatever|change the (?:topic|subject)|(?:another|next) topic|pigs|hell|dream on|stopp|"
+    r"warte|egal|espera|attends|arrête|peu importe|aspetta|fermati|pare|wacht|laat maar",
+    r"wrong|false|incorrect|untrue|nonsense|instead|falsch|mentira|faux|falso",
 )
 _ENDS_WITH_DENIAL = re.compile(
     r"(?:\b(?:not|never|no (?:longer|evidence|proof|sign)|cannot|do(?:es)?nt|(?<!no )doubt|false|nicht|nie|niemals|"
@@ -119,6 +123,26 @@ def takes_back(sentence: str) -> bool:
     """Return whether a sentence denies or withdraws what was said before it, or agrees to withdraw it."""
     plain = plain_text(sentence)
     return bool(_TAKEN_BACK.search(plain) or _REFUSED.search(plain) or accepts(sentence))
+
+
+def denies(sentence: str) -> bool:
+    """Return whether a sentence contains a word of denial."""
+    return _NEGATED.search(sentence) is not None
+
+
+def doubts(sentence: str) -> bool:
+    """Return whether a sentence contains a word of doubt or a condition."""
+    return _DOUBTED.search(sentence) is not None
+
+
+def tells_of_denial(statement: str) -> bool:
+    """Return whether a statement denies something itself, or tells of a dislike or an allergy."""
+    return _TELLS_OF_DENIAL.search(plain_text(statement)) is not None
+
+
+def speaks_of_speaker(sentence: str) -> bool:
+    """Return whether a sentence contains a word of the first person."""
+    return _SPEAKER.search(folded(sentence)) is not None
 
 
 def is_cut_from_denial(before: str, quote: str, statement: str) -> bool:

@@ -122,6 +122,17 @@ def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:
     return UnnamedRemovals(max(facts.values(), default=0), health)
 
 
+def unnamed_withdrawal(fact: Fact, said: str) -> UnnamedRemovals:
+    """Return whether these words of a person withdraw a fact about health or safety that they do not say is over."""
+    is_unnamed = is_about_health(fact) and not _says_that_it_ends(fact, said)
+    return UnnamedRemovals(int(is_unnamed), int(is_unnamed))
+
+
+def says_that_something_ends(said: str) -> bool:
+    """Return whether these words say that something is over or is to be forgotten."""
+    return bool(_TAKES_BACK.search(said)) and not _ASKED_TO_KEEP.search(said)
+
+
 def is_about_health(fact: Fact) -> bool:
     """Return whether a fact is about health or safety: by its words, or because it is flagged.
 
@@ -154,14 +165,20 @@ def _is_named(removal: Removal) -> bool:
 
 def _is_named_to_end(removal: Removal) -> bool:
     """Whether the person's words name the value or the subject, and say that it is over or is to be forgotten."""
-    fact, said = removal.fact, _said(removal.by)
+    said = _said(removal.by)
+    if removal.is_replaced and removal.by.act is SpeechAct.STATE:
+        return _names_value_or_subject(removal.fact, said)
+    return _says_that_it_ends(removal.fact, said)
+
+
+def _says_that_it_ends(fact: Fact, said: str) -> bool:
+    return _names_value_or_subject(fact, said) and says_that_something_ends(said)
+
+
+def _names_value_or_subject(fact: Fact, said: str) -> bool:
     subject = "" if folded(fact.subject) == OWNER else fact.subject
     names = ({*terms(fact.value), *terms(subject)} - _GENERIC) or {*terms(fact.statement)}
-    if names.isdisjoint(terms(said)):
-        return False
-    if removal.is_replaced and removal.by.act is SpeechAct.STATE:
-        return True
-    return bool(_TAKES_BACK.search(said)) and not _ASKED_TO_KEEP.search(said)
+    return not names.isdisjoint(terms(said))
 
 
 def _said(assertion: Assertion) -> str:

@@ -6,7 +6,7 @@ request is one run, which can be undone. Nothing is erased.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -29,6 +29,7 @@ from afterword.facts.assertions import (
 )
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
+from afterword.facts.removals import UnnamedRemovals, unnamed_withdrawal
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded, plain_words
 from afterword.privacy.normalisation import comparable, visible_text
@@ -147,7 +148,9 @@ async def request_statement(
         )
         verdicts = _verdicts(known, said, relate)
         key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
-        return _propose(transaction, known, said, verdicts, REMEMBER, key, word, at, is_quarantined=is_command)
+        return _propose(
+            transaction, known, said, verdicts, REMEMBER, key, word, at, reasons=_reasons(is_command=is_command)
+        )
 
     return replace(await store.write(work), is_command=is_command)
 
@@ -183,7 +186,9 @@ async def request_correction(
         reason = "corrected, approved by a person"
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in members]
         key = digest(CORRECT, fact.id, relation, entry.statement, entry.value)
-        return _propose(transaction, known, said, verdicts, CORRECT, key, None, at, is_quarantined=is_command)
+        return _propose(
+            transaction, known, said, verdicts, CORRECT, key, None, at, reasons=_reasons(is_command=is_command)
+        )
 
     return replace(await store.write(work), is_command=is_command)
 
@@ -193,8 +198,11 @@ async def request_withdrawal(
 ) -> RequestOutcome:
     """Withdraw a fact on a person's word, or hold the withdrawal for review if there is none. No fact is erased.
 
-    Raises `NotFound` if nothing is left of the fact, and otherwise like `request_statement`.
+    The withdrawal of a fact about health or safety is held unless the word says that it is over. Raises `NotFound` if
+    nothing is left of the fact, and otherwise like `request_statement`.
     """
+    unnamed = unnamed_withdrawal(fact, word.quote) if word else UnnamedRemovals()
+    word = None if unnamed.must_wait else word
 
     def work(transaction: Session) -> RequestOutcome:
         known = lookup.read_knowledge(transaction, scope)
@@ -215,7 +223,7 @@ async def request_withdrawal(
         # Each statement is withdrawn by itself, so that none comes back if the comparison of two is undone.
         verdicts = [Verdict(member.id, said.id, Relation.RETRACTS, reason, judge) for member in members]
         key = digest(WITHDRAW, fact.id)
-        return _propose(transaction, known, said, verdicts, WITHDRAW, key, word, at)
+        return _propose(transaction, known, said, verdicts, WITHDRAW, key, word, at, reasons=unnamed.counts())
 
     return await store.write(work)
 
@@ -225,6 +233,10 @@ def _refused(entry: Entry, privacy: Privacy) -> RequestStatus | None:
     if privacy.asks_off_record(visible_text(entry.statement)):
         return RequestStatus.OFF_RECORD
     return RequestStatus.SECRET if masked_entry(entry, privacy) != entry else None
+
+
+def _reasons(*, is_command: bool) -> dict[str, int]:
+    return {"quarantined": 1} if is_command else {}
 
 
 def _members(known: Knowledge, fact: Fact) -> list[Assertion]:
@@ -244,7 +256,7 @@ def _propose(
     word: PersonQuote | None,
     at: datetime,
     *,
-    is_quarantined: bool = False,
+    reasons: Mapping[str, int],
 ) -> RequestOutcome:
     """Propose the run of a request, and apply it unless it must be held."""
     scope = said.scope
@@ -262,7 +274,7 @@ def _propose(
         revision=known.revision,
         readings=(WindowReading(source if word else f"{source}:{uuid4().hex}", None, None, (said,)),),
         verdicts=tuple(verdicts),
-        counts={"quarantined": 1} if is_quarantined else {},
+        counts=reasons,
     )
     retires = any(verdict.relation in RETIRING for verdict in verdicts)
     if word is None or policy_of(transaction, scope).holds(retires=retires):

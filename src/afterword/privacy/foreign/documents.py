@@ -19,9 +19,13 @@ _RESUME_TITLE = re.compile(
     r"\W{0,6}(?:curriculum vitae|r[ée]sum[ée]|cv|lebenslauf|curr[íi]culum|hoja de vida)\b", re.IGNORECASE
 )
 _RESUME_HEADING = re.compile(
-    r"\W{0,6}(?:(?:work|professional|job|relevant) )?(?:experience|employment(?: history)?|work history|education|skills|technical skills|qualifications|certifications|references|objective|"
+    r"\W{0,6}(?:(?:work|professional|job|relevant) )?(?:experience|employment(?: history)?|work history|datos personales|profilo|lingue|diplômes?|perfil profissional|datos de contacto|education|skills|technical skills|qualifications|certifications|references|objective|"
     r"(?:professional )?summary|profile|career|languages|interests|publications|awards|contact|personal (?:details|information|data)|berufserfahrung|ausbildung|kenntnisse|persönliche daten|"
     r"experiencia(?: laboral)?|formación|educación|habilidades|idiomas|expérience(?: professionnelle)?|formation|compétences|esperienza|istruzione|competenze|experiência|formação|werkervaring|opleiding|vaardigheden)\W{0,6}$",
+    re.IGNORECASE,
+)
+_RESUME_FIELD = re.compile(
+    r"\W{0,6}(?:name|full name|nombre|nom|nome|naam|vor- und nachname|date of birth|geburtsdatum|nationality)\s?:\s?\S",
     re.IGNORECASE,
 )
 _YEARS = re.compile(
@@ -60,10 +64,13 @@ def _logs(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
 
 
 def _resumes(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    fields = [index for index, line in enumerate(lines) if _RESUME_FIELD.match(line.head)]
     headings = [index for index, line in enumerate(lines) if _RESUME_HEADING.match(line.head)]
     titles = [index for index, line in enumerate(lines) if _RESUME_TITLE.match(line.head) and len(line.head) < 80]
     dated = [index for index, line in enumerate(lines) if _YEARS.search(line.head) and len(line.head) < 120]
-    if len(headings) + bool(titles) + (len(dated) >= 2) < _FEWEST_RESUME_SIGNS or not (headings or titles):
+    if len(headings) + bool(titles) + bool(fields) + (len(dated) >= 2) < _FEWEST_RESUME_SIGNS or not (
+        headings or titles
+    ):
         return
     first = min((*headings, *titles, *dated))
     # The name and the address stand above the first heading.

@@ -21,6 +21,11 @@ SPEAKS_TO_SOMEBODY = re.compile(
     r"|please|remember|forget|delete|erase|remove|ignore|disregard|save|store|note|update|send|the user|user's)(?![\w])",
     re.IGNORECASE,
 )
+ASKS_TO_FORGET = re.compile(
+    r"\b(?:forget|delete|erase|remove|wipe|vergiss|vergesst|lösch\w*|olvid\w+|borr[ae]\w*|oubli\w+|efface\w*|"
+    r"dimentic\w+|cancell\w+|esque[cç]\w+|apagu?\w+|vergeet|verwijder\w*)\b",
+    re.IGNORECASE,
+)
 
 
 class ForeignKind(StrEnum):
@@ -37,6 +42,8 @@ class ForeignKind(StrEnum):
     RECORDS = "records"
     LOG = "log"
     RESUME = "resume"
+    POST = "post or review"
+    SCRIPT = "script or subtitles"
     INTRODUCED = "announced text"
     REGISTER = "other length and style"
 

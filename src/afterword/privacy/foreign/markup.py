@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from afterword.privacy.foreign.lines import FIRST_PERSON_WORD, ForeignKind, ForeignStretch, Line
+from afterword.privacy.foreign.lines import ASKS_TO_FORGET, FIRST_PERSON_WORD, ForeignKind, ForeignStretch, Line
+from afterword.privacy.foreign.speakers import NOT_LATIN
 
 _INLINE_TAGS = frozenset("b i em strong u s br code kbd sub sup mark small del ins tt wbr".split())
 _ELEMENTS = frozenset(
@@ -27,18 +28,29 @@ _TAG = re.compile(
 _BRACKET_TAG = re.compile(
     rf"\[(?P<slash>/?)(?P<name>{'|'.join(sorted(_CONTAINERS))})(?:[= ][^\[\]\n]{{0,80}})?\]", re.IGNORECASE
 )
+_ESCAPED_TAG = re.compile(r"&(?:lt|#60|#x3c);/?[A-Za-z][^\n&]{0,80}&(?:gt|#62|#x3e);", re.IGNORECASE)
+_TEMPLATE = re.compile(r"\{\{[^{}|\n]{1,100}\|[^{}\n]{3,400}\}\}")
+_CUT = r"[-=]{2,}\s?(?:8<|>8|✂)\s?[-=]{2,}"
+_INLINE_CODE = re.compile(r"```[^`\n]{1,40} [^`\n]{1,40} [^`\n]{1,300}```")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _BLOCK_QUOTE = re.compile(r"(?:>|&gt;|\|\s(?!.*\|\s*$))")
 _TRIPLE = re.compile(r'"""|\'\'\'|<<<|>>>')
-_RULE = re.compile(r"(?:-{3,}|={3,}|\*{3,}|_{3,}|~{3,}|#{3,}|[—–─━]{2,}|(?:[-=*_#] ){2,}[-=*_#])\W*$")
+_RULE = re.compile(
+    rf"(?:{_CUT}|-{{3,}}|={{3,}}|\*{{3,}}|_{{3,}}|~{{3,}}|#{{3,}}|[—–─━]{{2,}}|(?:[-=*_#] ){{2,}}[-=*_#])\W*$"
+)
 _BEGIN = re.compile(
     r"[-=*#<\[({~_/\s]{2,}(?:begin|start|anfang|beginn|inicio|début|inizio|início)\b[^\n]{0,80}$", re.IGNORECASE
 )
 _END = re.compile(r"[-=*#<\[({~_/\s]{2,}(?:end|stop|ende|fin|final|fine|fim|einde)\b[^\n]{0,80}$", re.IGNORECASE)
+_BEGIN_IN_CAPITALS = re.compile(r"(?:BEGIN|START)(?: OF)?(?: [A-Z]{2,20}){1,3}$")
 _CARD = re.compile(r"BEGIN:[A-Z]{3,20}$", re.IGNORECASE)
 _CURLY = re.compile(r"[“„«][^“”„«»]{1,20000}+[”“»]")
 _STRAIGHT = re.compile(r'(?<![\d\w])"|"(?!\w)')
-_INLINE = re.compile(r'(?<!\w)"([^"\n]{8,400})"(?!\w)' r"|(?<!\w)'((?:I|I'm|I've|My|We|We're)\b[^\n]{3,300}?)'(?!\w)")
+_INLINE = re.compile(
+    r'(?<!\w)"([^"\n]{8,400})"(?!\w)'
+    r"|(?<!\w)'((?:I|I'm|I've|My|We|We're)\b[^\n]{3,300}?)'(?!\w)"
+    r"|(?<=[:,] )'([^'\n]{8,300})'(?!\w)"
+)
 _FEWEST_QUOTED_WORDS = 3
 
 
@@ -55,6 +67,7 @@ class _Tag(NamedTuple):
 def find_markup(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     """Yield the stretches of a text that markup, quotation marks or delimiters set apart."""
     yield from _fenced_code(lines)
+    yield from (ForeignStretch(*match.span(), ForeignKind.CODE) for match in _INLINE_CODE.finditer(text))
     yield from _block_quotes(lines)
     yield from _tagged(text)
     yield from _delimited(text, lines)
@@ -97,6 +110,11 @@ def _tagged(text: str) -> Iterator[ForeignStretch]:
     for match in _BRACKET_TAG.finditer(text):
         tags.append(_Tag(f"[{match['name'].lower()}]", match.start(), match.end(), bool(match["slash"])))
     yield from _between_tags(text, tags)
+    escaped = [(match.start(), match.end()) for match in _ESCAPED_TAG.finditer(text)]
+    if escaped:
+        yield ForeignStretch(escaped[0][0], escaped[-1][1], ForeignKind.MARKUP)
+    for match in _TEMPLATE.finditer(text):
+        yield ForeignStretch(match.start(), match.end(), ForeignKind.MARKUP)
 
 
 def _between_tags(text: str, tags: Sequence[_Tag]) -> Iterator[ForeignStretch]:
@@ -135,9 +153,9 @@ def _delimited(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     rules = [line for line in lines if _RULE.match(line.head)]
     if len(rules) >= 2:
         yield ForeignStretch(rules[0].start, rules[-1].end, ForeignKind.DELIMITED)
-    begins = [line for line in lines if _BEGIN.match(line.head) or _CARD.match(line.head)]
+    begins = [line for line in lines if any(mark.match(line.head) for mark in (_BEGIN, _CARD, _BEGIN_IN_CAPITALS))]
     if begins:
-        ends = [line.end for line in lines if _END.match(line.head) or line.head.upper().startswith("END:")]
+        ends = [line.end for line in lines if _END.match(line.head) or line.head.startswith(("END:", "END ", "END"))]
         last = max((end for end in ends if end > begins[0].start), default=len(text))
         yield ForeignStretch(begins[0].start, last, ForeignKind.DELIMITED)
     marks = list(_TRIPLE.finditer(text))
@@ -153,7 +171,7 @@ def _quotations(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
             yield ForeignStretch(match.start(), match.end(), ForeignKind.QUOTATION)
     for match in _INLINE.finditer(text):
         # A turn in quotation marks from its first character to its last is the speaker's own.
-        if _is_speech(match.group(1) or match.group(2)) and match.group() != text.strip():
+        if _is_speech(match.group(1) or match.group(2) or match.group(3)) and match.group() != text.strip():
             yield ForeignStretch(match.start(), match.end(), ForeignKind.QUOTATION)
     yield from _double_quoted(text, lines)
     yield from _single_quoted(lines)
@@ -195,4 +213,7 @@ def _single_quoted(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
 
 
 def _is_speech(words: str) -> bool:
+    # Whether words in another script speak of their speaker is unknown.
+    if ASKS_TO_FORGET.search(words) or NOT_LATIN.search(words):
+        return True
     return words.count(" ") + 1 >= _FEWEST_QUOTED_WORDS and FIRST_PERSON_WORD.search(words) is not None

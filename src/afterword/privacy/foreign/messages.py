@@ -6,8 +6,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from afterword.privacy.foreign.given_names import GIVEN_NAMES
+from afterword.privacy.foreign.announcements import find_announced
 from afterword.privacy.foreign.lines import (
+    ASKS_TO_FORGET,
     FIRST_PERSON_WORD,
     SPEAKS_TO_SOMEBODY,
     ForeignKind,
@@ -15,53 +16,31 @@ from afterword.privacy.foreign.lines import (
     Line,
     paragraph_end,
 )
+from afterword.privacy.foreign.speakers import (
+    ABOUT_SOMEBODY,
+    DETERMINERS,
+    GENERIC_NAMES,
+    NOT_LATIN,
+    OWN_LABELS,
+    PRONOUNS,
+    SPEAKER_ROLES,
+    TITLES,
+    is_personal_name,
+    name_words,
+)
 
-# Words before a colon that introduce what the person says, not another speaker.
-_TOPICS = frozenset(
-    (
-        "note notes nb ps pps p.s fyi edit update updates correction clarification reminder question questions answer answers request task goal goals aim "
-        "context background summary tldr tl;dr btw also plan plans idea ideas problem issue issues example examples important warning hint tip tips info "
-        "information details detail reason reasons result results conclusion todo status news topic title subject name names age job work occupation "
-        "profession employer company home city town country address location place date dates time times day days deadline budget price cost costs "
-        "diet food allergy allergies health medication preference preferences likes dislikes hobby hobbies interests family wife husband partner kids "
-        "children son daughter pets pet dog cat car language languages schedule travel trip destination seat meal breakfast lunch dinner weekend monday tuesday "
-        "wednesday thursday friday saturday sunday january february march april may june july august september october november december morning "
-        "afternoon evening night today tomorrow yesterday first second third fourth fifth finally next then last step option options rule rules decision "
-        "decisions agreed remember confirmed confession disclaimer spoiler fact facts truth thing things point points part parts section and but so or yes no ok "
-        "okay well sure great thanks sorry hello hi hey oh hmm actually anyway basically honestly seriously meaning namely i.e e.g total item items list "
-        "description requirements requirement constraints constraint style tone format length audience "
-        "hinweis frage notiz wichtig nachtrag ziel aufgabe nota pregunta importante objetivo remarque question objectif domanda obiettivo pergunta vraag let op "
-        "about us about me my me myself mine i we our side short long bonus exception exceptions caveat favourite favorite favourites setup stack hardware software "
-        "phone email mail password pin http https ftp mailto re fwd fw aw wg project version"
-    ).split()
-)
-_SPEAKER_ROLES = frozenset(
-    (
-        "user human customer client guest patient tenant landlord interviewer interviewee candidate applicant caller agent assistant bot ai system chatgpt gpt claude "
-        "gemini copilot tool support operator moderator host reporter witness speaker narrator friend colleague boss manager teacher student doctor nurse "
-        "mum mom mother dad father brother sister grandma grandpa neighbour neighbor admin sender recipient author q a "
-        "benutzer kunde kundin nutzer mensch usuario cliente utilisateur utente usuário gebruiker klant"
-    ).split()
-)
-_TITLES = frozenset(
-    "mr mrs ms dr prof professor herr frau señor señora sr sra monsieur madame signor signora senhor senhora".split()
-)
-_DETERMINERS = frozenset(
-    "my our the a an this that mein meine der die mi el la mon ma le mio mia il meu minha o mijn de".split()
-)
-_ABOUT_SOMEBODY = re.compile(r"\b(?:he|she|him|her|his|hers|they|them|their)\b", re.IGNORECASE)
-_AFTER_NAMES = frozenset("from in at of and aus von de van".split())
-_OWN_LABELS = frozenset("me i myself ich yo moi io eu ik".split())
-_GENERIC_NAMES = frozenset("user human customer client you person owner me participant".split())
-_STAMP = r"(?:[\[(<]?(?:\d{1,4}[-./]\d{1,2}[-./]\d{1,4},?\s{0,2})?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]m)?[\])>]?\s{0,2}[-–—|]?\s{0,2})"
+_STAMP = r"(?:[\[(<]?(?:\d{1,4}[-./]\d{1,2}[-./]\d{1,4},?\s{0,2})?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?(?:[ap]m|uhr|h))?[\])>]?\s{0,2}[-–—|]?\s{0,2})"
 _LABEL = re.compile(
     rf"(?:[-*•]\s|\d{{1,2}}[.)]\s)?(?P<stamp>{_STAMP})?(?P<at>[@<\[(]{{0,2}})(?P<name>[^\W\d_][\w.'’&-]{{0,30}}(?:\s[\w.'’&-]{{1,30}}){{0,3}})"
-    rf"[>\])]{{0,2}}(?:\s?[(\[][^()\[\]]{{1,40}}[)\]])?(?:,?\s{_STAMP})?(?P<mark>\s?[:：]|(?<=>)|\s[>»])(?:\s+|$|(?-i:(?=[A-ZÀ-Þ])))",
+    rf"[>\])]{{0,2}}(?:\s?[(\[][^()\[\]]{{1,40}}[)\]])?(?:,?\s{_STAMP})?(?P<mark>\s?[:：]|(?<=>)|\s[>»▸►→])(?:\s+|$|(?-i:(?=[A-ZÀ-Þ]|[^\x00-ɏ])))",
     re.IGNORECASE,
 )
 _LOGGED_DASH = re.compile(
     rf"{_STAMP}(?P<name>[^\W\d_][\w.'’&-]{{0,30}}(?:\s[\w.'’&-]{{1,30}}){{0,2}})\s[-–—]\s", re.IGNORECASE
 )
+_ROLE_DASH = re.compile(r"(?P<name>[^\W\d_]{3,20})(?:\s\d{1,3})?\s[-–—]\s")
+_IN_PARENTHESES = re.compile(r"[\[(](?P<name>[^\W\d_][\w.'’-]{1,30}(?:\s[\w.'’-]{1,30})?)[\])]\s")
+_SINGLE_LETTER = re.compile(r"[A-ZÀ-Þ]")
 
 _HEADERS = r"from|to|cc|bcc|sent|date|reply-to|von|an|gesendet|datum|de|para|enviado|fecha|à|envoyé|date|da|a|inviato|data|van|aan|verzonden|message-id|received|x-[\w-]{1,30}|mime-version|content-type"
 _HEADER = re.compile(rf"(?:\W{{0,3}})(?:{_HEADERS})\s?:\s", re.IGNORECASE)
@@ -84,17 +63,21 @@ _HELLO = re.compile(
     rf"(?:hi|hello|hey|hallo|hola|salut|bonjour|ciao|olá|oi|moin) (?!(?:{_ASSISTANTS})\b)[^\W\d_][\w .'-]{{1,40}}[,!:]?$",
     re.IGNORECASE,
 )
+_HELLO_ALL = re.compile(
+    r"(?:hi|hello|hey|hallo|hola|salut|bonjour|ciao|olá) (?:all|team|everyone|everybody|both|folks|guys)[,!:]?$",
+    re.IGNORECASE,
+)
 _FORMAL_CLOSING = (
     r"(?:(?:with )?(?:best|kind(?:est)?|warm(?:est)?|many) (?:regards|wishes)|regards|best|all the best|(?:yours )?(?:sincerely|faithfully|truly)|yours|respectfully"
-    r"|(?:mit )?(?:freundlichen|besten|herzlichen|vielen|lieben|viele|liebe|beste|schöne) gr(?:ü|ue)(?:ß|ss)en?|mfg|lg|(?:un )?(?:cordial(?:es)?|atentos?) saludos?|saludos(?: cordiales)?|atentamente|cordialement|bien à vous|amicalement"
-    r"|cordiali saluti|distinti saluti|un caro saluto|atenciosamente|com os melhores cumprimentos|abraços?|met vriendelijke groet(?:en)?|groet(?:en|jes)?|hoogachtend|xoxo|love|lots of love|hugs|take care)"
+    r"|(?:mit )?(?:freundlichen|besten|herzlichen|vielen|lieben|viele|liebe|beste|schöne) gr(?:ü|ue)(?:ß|ss)en?|mfg|lg|hg|bg|vg|(?:bien )?cordialement|(?:un )?(?:cordial(?:es)?|atentos?) saludos?|saludos(?: cordiales)?|atentamente|cordialement|bien à vous|amicalement"
+    r"|cordiali saluti|distinti saluti|un caro saluto|atenciosamente|com os melhores cumprimentos|abraços?|(?:un |muchos |gros )?bes(?:o|os|itos)|un abrazo|bis(?:es|ous)|gros bisous|un abbraccio|baci(?:oni)?|beijos|beijinhos|kus(?:jes)?|veel liefs|liefs|signed|met vriendelijke groet(?:en)?|groet(?:en|jes)?|hoogachtend|xoxo|love|lots of love|hugs|take care)"
 )
 _CLOSING = re.compile(rf"{_FORMAL_CLOSING}[,.!]?$", re.IGNORECASE)
 _CASUAL_CLOSING = re.compile(
     r"(?:thanks|thank you|many thanks|cheers|thx|danke|gracias|merci|grazie|obrigad[oa]|bedankt)[,.!]?$", re.IGNORECASE
 )
 _INLINE_CLOSING = re.compile(
-    r"\b(?i:(?:best|kind|warm) (?:regards|wishes)|regards|best|sincerely|yours \w+|mit freundlichen grüßen|viele grüße|liebe grüße|saludos|cordialement|cordiali saluti|atenciosamente|groet(?:en|jes)?)"
+    r"\b(?i:(?:best|kind|warm) (?:regards|wishes)|regards|best|sincerely|signed|yours \w+|mit freundlichen grüßen|viele grüße|liebe grüße|saludos|cordialement|cordiali saluti|atenciosamente|groet(?:en|jes)?)"
     r"[,!]\s(?P<name>[A-ZÀ-Þ][\w'-]{1,30}(?:\s[A-ZÀ-Þ][\w.'-]{0,30}){0,2})\.?$"
 )
 _NAME_LINE = re.compile(
@@ -104,36 +87,6 @@ _SENT_FROM = re.compile(
     r"(?:sent|von meinem|enviado|envoyé|inviato|verzonden|get outlook)\b[^\n]{0,20}\b(?:from|gesendet|desde|depuis|de|da|van|vanaf|mon|for)?\b[^\n]{0,20}\b(?:iphone|ipad|android|galaxy|phone|mobile|outlook|samsung|gmail)\b",
     re.IGNORECASE,
 )
-
-_PAPER = (
-    r"(?:e-?mails?|mails?|letters?|messages?|sms|texts?|posts?|tweets?|threads?|replies|reply|articles?|transcripts?|chats?|conversations?|dialogues?|bio|biography|logs?|pages?|web ?pages?"
-    r"|web ?sites?|sites?|blogs?|reviews?|essays?|stor(?:y|ies)|poems?|lyrics|songs?|documents?|docs?|files?|papers?|reports?|contracts?|cvs?|r[ée]sum[ée]s?|ads?|adverts?|listings?|snippets?"
-    r"|excerpts?|passages?|paragraphs?|quotes?|quotations?|scripts?|outputs?|json|html|markdown|interviews?|statements?|testimonials?|comments?|newsletters?|press releases?|descriptions?|wikipedia)"
-)
-_SPOKE = r"(?:wrote|writes|said|says|replied|replies|answered|answers|texted|told (?:me|us)|posted|sent(?: me| us)?(?: this)?|goes|reads|schrieb|sagt|escribió|a écrit|ha scritto|escreveu|schreef)"
-_ASKING = r"(?:(?:hi|hey|hello|ok|okay|so|now|and|also|then|please|pls|just|can you|could you|would you|will you|i need you to|help me|kannst du|bitte|por favor)\b[, ]{0,2}){0,4}"
-_WORK = r"(?:translate|proof-?read|summari[sz]e|rewrite|reword|rephrase|paraphrase|shorten|polish|transcribe|spell-?check|correct|improve|tl;?dr|analy[sz]e|classify|parse|extract|übersetze?|zusammenfassen|traduce|traduis|traduci|traduza|vertaal|resume|résume|riassumi)"
-# "Summarise claim C-7788: ...": what follows is what the person says of a case of their own.
-_CASE = r"[^\n:.!?]{0,40}(?-i:\b[A-Z]{1,8}-?\d{1,12}\b)"
-_ANNOUNCED = re.compile(
-    "|".join(
-        (
-            rf"(?:^|(?<=[.!?,]\s))[ \t]{{0,8}}{_ASKING}{_WORK}\b(?!{_CASE})[^\n:.!?]{{0,120}}(?::(?=\s)|[ \t]?\n)",
-            rf"(?:^|(?<=[.!?,]\s))[ \t]{{0,8}}{_ASKING}{_WORK}\b[^\n:.!?]{{0,60}}\b(?:following|this|below)\b[^\n:.!?]{{0,40}}\.(?=\s)",
-            rf"\b(?:here(?:'s| is| are| comes?)|this is|below is|got|received|found|read|from|saw|copied|pasted?|forwarding|what does|what is|look at|check out|see|think of|think about|make of|opinion (?:on|of|about))\b(?! (?:my|our|not|for)\b)[^\n:.!?]{{0,80}}\b{_PAPER}\b[^\n:.!?]{{0,60}}:(?=\s)",
-            rf"\b(?:the|this|that|his|her|their|[A-Z][\w-]{{1,30}}'s) (?:\w{{1,20}} )?{_PAPER}(?: \w{{1,20}}){{0,3}} (?:says|said|reads|states|goes|is|was|starts?|begins?):(?=\s)",
-            rf"\b{_PAPER} (?:from|by|of) [^\n:.!?]{{1,60}}:(?=\s)",
-            rf"\b(?:he|she|they|(?-i:[A-ZÀ-Þ])[\w'-]{{1,30}}) {_SPOKE}\b(?: [\w']{{1,20}}){{0,5}}:(?=\s)",
-            r"\b(?:my|our|the|an?|some|this) (?:\w{1,20} ){1,3}?(?:wrote|writes|posted|texted|e?mailed|replied)\b(?: [\w']{1,20}){0,3}:(?=\s)",
-            rf"\b(?:my|our|the|an?|some|this) (?:\w{{1,20}} ){{1,3}}?{_SPOKE}\b(?: [\w']{{1,20}}){{0,3}}:(?=\s[^\n]{{0,60}}\b(?:I|I'm|my|me)\b)",
-            r"\b(?:pasted?|copied|copy-?pasted?|quoting|quoted?|verbatim|excerpt|zitat|cita|citation|citazione|citação|citaat)\b[^\n:.!?]{0,40}:(?=\s)",
-            r"\b(?:following|below|this) (?:was|is|came|comes) (?:\w{1,20} ){0,2}(?:from|by|written by|sent by|on)\b[^\n:.!?]{0,60}:(?=\s)",
-        )
-    ),
-    re.IGNORECASE | re.MULTILINE,
-)
-_POINTING = re.compile("following|this|below", re.IGNORECASE)
-_ENCLOSED = re.compile(r'\s{0,8}(?:["“„«`<>\']|```|~~~|\[)')
 
 
 class _SpeakerLabel(NamedTuple):
@@ -149,13 +102,13 @@ def find_messages(text: str, lines: Sequence[Line], own_names: Collection[str]) 
     yield from _labelled(lines, own_names)
     yield from _mails(text, lines)
     yield from _letters(text, lines, own_names)
-    yield from _announced(text)
+    yield from find_announced(text)
 
 
 def _labelled(lines: Sequence[Line], own_names: Collection[str]) -> Iterator[ForeignStretch]:
     """Yield the paragraphs after speaker labels. Between the labels of several speakers everything is foreign."""
     labels = _speaker_labels(lines)
-    others = {label.name for label in labels} - _OWN_LABELS - set(own_names)
+    others = {label.name for label in labels} - OWN_LABELS - set(own_names)
     if len(labels) >= 2 and others:
         first, last = labels[0].line_index, labels[-1].line_index
         speaks = any(FIRST_PERSON_WORD.search(line.head) for line in lines[first:last])
@@ -164,7 +117,7 @@ def _labelled(lines: Sequence[Line], own_names: Collection[str]) -> Iterator[For
             yield _paragraphs(lines, first, last)
             return
     for label in labels:
-        is_own = label.name in _OWN_LABELS or (label.name in own_names and label.name not in _GENERIC_NAMES)
+        is_own = label.name in OWN_LABELS or (label.name in own_names and label.name not in GENERIC_NAMES)
         if label.addresses_somebody and not is_own:
             yield _paragraphs(lines, label.line_index, label.line_index)
 
@@ -172,11 +125,25 @@ def _labelled(lines: Sequence[Line], own_names: Collection[str]) -> Iterator[For
 def _speaker_labels(lines: Sequence[Line]) -> list[_SpeakerLabel]:
     labels: list[_SpeakerLabel] = []
     for index, line in enumerate(lines):
-        match = _LABEL.match(line.head) or _LOGGED_DASH.match(line.head)
-        if match and _names_speaker(match):
+        match = _speaker_label(line.head)
+        if match is not None:
             words = line.head[match.end() :] or _following_head(lines, index)
-            labels.append(_SpeakerLabel(index, match["name"].casefold(), SPEAKS_TO_SOMEBODY.search(words) is not None))
+            speaks = (
+                SPEAKS_TO_SOMEBODY.search(words) or ASKS_TO_FORGET.search(words) or NOT_LATIN.fullmatch(match["name"])
+            )
+            labels.append(_SpeakerLabel(index, match["name"].casefold(), speaks is not None))
     return labels
+
+
+def _speaker_label(head: str) -> re.Match[str] | None:
+    match = _LABEL.match(head) or _LOGGED_DASH.match(head)
+    if match is not None:
+        return match if _names_speaker(match) else None
+    match = _ROLE_DASH.match(head)
+    if match is not None:
+        return match if match["name"].casefold() in SPEAKER_ROLES - PRONOUNS else None
+    match = _IN_PARENTHESES.match(head)
+    return match if match is not None and is_personal_name(match["name"]) else None
 
 
 def _paragraphs(lines: Sequence[Line], first: int, last: int) -> ForeignStretch:
@@ -193,15 +160,16 @@ def _names_speaker(match: re.Match[str]) -> bool:
     if _is_of_message_log(match):
         return True
     name = match["name"]
-    words = name.casefold().replace(".", "").split()
-    if any(word.endswith(".") and len(word) > 2 and word.casefold().strip(".") not in _TITLES for word in name.split()):
+    words = name_words(name)
+    if any(word.endswith(".") and len(word) > 2 and word.casefold().strip(".") not in TITLES for word in name.split()):
         return False  # an abbreviation
-    if words[0] in _TITLES or (len(words) == 1 and words[0] in _SPEAKER_ROLES):
+    is_role = words[0] in SPEAKER_ROLES and all(word.strip("#").isdigit() for word in words[1:])
+    if words[0] in TITLES or is_role or NOT_LATIN.fullmatch(name) or _SINGLE_LETTER.fullmatch(name):
         return True
-    if words[0] in _DETERMINERS and words[-1] in _SPEAKER_ROLES:
+    if words[0] in DETERMINERS and words[-1] in SPEAKER_ROLES:
         # "My mum: I must call her" is about her.
-        return not _ABOUT_SOMEBODY.search(match.string, match.end())
-    return words[0] not in _TOPICS and _is_personal_name(name, words)
+        return not ABOUT_SOMEBODY.search(match.string, match.end())
+    return is_personal_name(name)
 
 
 def _is_of_message_log(match: re.Match[str]) -> bool:
@@ -209,15 +177,6 @@ def _is_of_message_log(match: re.Match[str]) -> bool:
     groups = match.groupdict()
     has_stamp = bool(groups.get("stamp")) or "stamp" not in groups
     return has_stamp or (bool(groups["at"]) and "<" not in groups["at"])
-
-
-def _is_personal_name(name: str, words: Sequence[str]) -> bool:
-    """Return whether a name is a person's. `words` are its words in lower case and without full stops."""
-    if words[0] in GIVEN_NAMES:
-        return len(words) == 1 or words[1] in _AFTER_NAMES or name.split()[1][:1].isupper() or name.islower()
-    # An unknown word may be a topic, so a name that is not in the list needs two or three capitalised words.
-    is_full_name = len(words) in (2, 3) and all(word[0].isupper() and word[1:].islower() for word in name.split())
-    return is_full_name and words[-1] not in _TOPICS
 
 
 def _mails(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
@@ -236,7 +195,9 @@ def _mails(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
 def _letters(text: str, lines: Sequence[Line], own_names: Collection[str]) -> Iterator[ForeignStretch]:
     """Yield letters: from a greeting, or the start, to a signature; without a signature from "Dear ...," to the end."""
     dear = next((index for index, line in enumerate(lines) if _DEAR.match(line.head)), None)
-    hello = next((index for index, line in enumerate(lines) if _HELLO.match(line.head)), None)
+    hello = next(
+        (index for index, line in enumerate(lines) if _HELLO.match(line.head) or _HELLO_ALL.match(line.head)), None
+    )
     last = _last_signature(lines, own_names, is_letter=dear is not None or hello is not None)
     if last is None:
         if dear is not None:
@@ -250,7 +211,7 @@ def _letters(text: str, lines: Sequence[Line], own_names: Collection[str]) -> It
 def _last_signature(lines: Sequence[Line], own_names: Collection[str], *, is_letter: bool) -> int | None:
     """Return the index of the last line with a signature that is not the person's own, or None."""
     # A word of thanks closes only a letter, or what a person with a name of their own has sent.
-    allows_casual = is_letter or any(name not in _GENERIC_NAMES for name in own_names)
+    allows_casual = is_letter or any(name not in GENERIC_NAMES for name in own_names)
     last = None
     for index, line in enumerate(lines):
         inline = _INLINE_CLOSING.search(line.head)
@@ -285,14 +246,3 @@ def _first_of_letter(lines: Sequence[Line], last: int) -> int:
         if lines[index].is_blank and not lines[index - 1].is_blank and lines[index - 1].head.endswith((":", "?")):
             return index + 1
     return 0
-
-
-def _announced(text: str) -> Iterator[ForeignStretch]:
-    """Yield the text after words that announce it, to the end, unless quotation marks or markup enclose it."""
-    # Each form of an announcement has one of these.
-    if ":" not in text and "\n" not in text and not _POINTING.search(text):
-        return
-    for match in _ANNOUNCED.finditer(text):
-        if not _ENCLOSED.match(text, match.end()):
-            yield ForeignStretch(match.end(), len(text), ForeignKind.INTRODUCED)
-            return

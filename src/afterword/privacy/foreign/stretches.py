@@ -12,6 +12,7 @@ from afterword.privacy.foreign.documents import find_documents
 from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, split_lines
 from afterword.privacy.foreign.markup import find_markup
 from afterword.privacy.foreign.messages import find_messages
+from afterword.privacy.foreign.posts import find_posts
 from afterword.privacy.foreign.register import Habit, find_register, habit_of
 from afterword.privacy.normalisation import PlainText, plain_characters, plain_form
 from afterword.text_caches import text_cache
@@ -45,6 +46,7 @@ def _stretches(text: str, own_names: tuple[str, ...], habit: Habit | None) -> tu
         *_of_original(marked, find_markup(marked.text, marked_lines)),
         *_of_original(plain, find_messages(plain.text, lines, own_names)),
         *_of_original(plain, find_documents(plain.text, lines)),
+        *_of_original(plain, find_posts(lines)),
         *_of_original(plain, find_register(plain.text, lines, habit)),
     ]
     merged: list[ForeignStretch] = []
