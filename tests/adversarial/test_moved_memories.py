@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
@@ -209,3 +210,41 @@ async def test_a_paused_memory_is_paused_in_another_store(app: Afterword, tmp_pa
         await there.user("a").resume_keeping()
         await there.import_(path)
         assert await there.user("a").paused() is None
+
+
+async def test_an_export_of_one_memory_reaches_into_no_other(app: Afterword, tmp_path: Path) -> None:
+    """It names another memory's statements as its own, judges them, and adds words to those that are here already."""
+    await read(app, "mira", "home", OSLO)
+    await read(app, "noor", "home", "I live in Rome.")
+    await read(app, "noor", "later", "I moved to Paris.")
+    await app.export(tmp_path / "all.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()]
+    scopes = [n for n, line in enumerate(lines) if line["row"] == "scope"]
+    of_mira, of_noor = lines[scopes[0] : scopes[1]], lines[scopes[1] : -1]
+    assert of_mira[0]["scope"] == "default/user/mira"
+    stolen = [line["id"] for line in of_noor if line["row"] == "assertion"]
+    judged = [line for line in of_noor if line["row"] == "verdict"]
+    assert (len(stolen), len(judged)) == (2, 1)
+    for line in of_mira:
+        if line["row"] == "session":
+            line["session_id"] = "forged"
+        elif line["row"] == "assertion":
+            line["evidence"].append({**line["evidence"][0], "ordinal": 7, "quote": "I live in a castle."})
+        elif line["row"] == "window":
+            line |= {"source": "session:forged", "key": "forged", "assertions": stolen}
+        elif line["row"] == "run":
+            line |= {"id": line["id"] + 100, "source": "session:forged", "session_id": "forged"}
+            line |= {"windows": [["session:forged", "forged"]], "verdicts": [each["key"] for each in judged]}
+    forged = [lines[0], *of_mira[:-1], *judged, of_mira[-1], {**lines[-1], "lines": len(of_mira) + len(judged)}]
+    (tmp_path / "forged.jsonl").write_text("\n".join(map(json.dumps, forged)) + "\n", encoding="utf-8")
+    # Facts of a run that does not count have no rows, so nothing else would refuse the ids.
+    for summary in (await app.user("noor").runs()).runs:
+        await app.user("noor").undo(summary.run.id)
+    await app.import_(tmp_path / "forged.jsonl")
+    (home,) = (await app.user("mira").facts(status="all")).facts
+    assert (home.value, [cited.quote for cited in home.evidence]) == ("Oslo", [OSLO])
+    assert "Rome" not in str([await app.user("mira").history(home.id), await app.user("mira").runs()])
+    await app.user("mira").forget(everything=True)
+    for summary in reversed((await app.user("noor").runs()).runs):
+        await app.user("noor").redo(summary.run.id)
+    assert await values(app, "noor") == {"Rome", "Paris"}

@@ -73,7 +73,7 @@ class RunImport:
         revisions = {their_id: last + place for place, (_, their_id) in enumerate(applied, 1)}
         run_ids = insert_numbered(transaction, RunRow, [self._run(transaction, line, revisions) for line in lines])
         named_keys = [key for line in lines for key in line["verdicts"]]
-        verdict_keys = stored_values(transaction, col(VerdictRow.key), named_keys)
+        verdict_keys = stored_values(transaction, col(VerdictRow.key), named_keys, VerdictRow.scope_id == self.scope_id)
         windows, verdicts, imported = [], [], []
         for run_id, line in zip(run_ids, lines, strict=True):
             imported.append({"origin": self.origin, "their_id": line["id"], "run_id": run_id})

@@ -220,6 +220,7 @@ class _Import:
         scope_id = scope_rows.lock_scope(transaction, self._scope)
         forgotten = read_forgotten(transaction, self._scope)
         self._other_ids |= own_ids(transaction, self._scope, [line["id"] for line in lines])
+        here = stored_values(transaction, col(AssertionRow.id), [self._own_id(line["id"]) for line in lines])
         rows, evidence_rows = [], []
         for line in lines:
             id_ = self._own_id(line["id"])
@@ -229,7 +230,8 @@ class _Import:
                 self.result.forgotten["assertions"] += 1
                 continue
             rows.append(row)
-            evidence_rows += evidence
+            # A statement that is here already gets no other evidence.
+            evidence_rows += [] if id_ in here else evidence
         insert_missing(transaction, AssertionRow, rows)
         insert_missing(transaction, EvidenceRow, evidence_rows)
         self.result.imported["assertions"] += len(rows)
@@ -261,7 +263,7 @@ class _Import:
         }
         names_by_key = {(line["source"], line["key"]): list(map(self._own_id, line["assertions"])) for line in lines}
         names = [name for of_window in names_by_key.values() for name in of_window]
-        here = stored_values(transaction, col(AssertionRow.id), names)
+        here = stored_values(transaction, col(AssertionRow.id), names, AssertionRow.scope_id == scope_id)
         changed_sessions = {session_id for session_id, _ in self._changed}
         forgotten = read_forgotten(transaction, self._scope)
         ties, refused, findings = [], [], list[Line]()
@@ -298,7 +300,9 @@ class _Import:
         scope_id = scope_rows.lock_scope(transaction, self._scope)
         self._own_keys |= {line["key"]: self._own_key(line) for line in lines}
         ends = [(self._own_id(line["earlier_id"]), self._own_id(line["later_id"])) for line in lines]
-        here = stored_values(transaction, col(AssertionRow.id), [name for pair in ends for name in pair])
+        # A file must not judge the statements of other memories, nor count them as its own.
+        names = [name for pair in ends for name in pair]
+        here = stored_values(transaction, col(AssertionRow.id), names, AssertionRow.scope_id == scope_id)
         rows = [
             {**line["columns"], "key": self._own_keys[line["key"]], "earlier_id": earlier, "later_id": later}
             | {"scope_id": scope_id}
