@@ -13,6 +13,7 @@ from functools import cache
 import typer
 
 from afterword.cli.app import FAILED, USAGE, app
+from afterword.cli.terminal_text import terminal_line
 from afterword.errors import AfterwordError
 
 # In the order of the help: importing a module registers its commands.
@@ -53,7 +54,9 @@ def main() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
         sys.exit(code)
     except AfterwordError as error:
-        typer.secho(f"afterword: {error}", fg=None if os.environ.get("NO_COLOR") else "red", err=True)
+        typer.secho(
+            f"afterword: {terminal_line(str(error))}", fg=None if os.environ.get("NO_COLOR") else "red", err=True
+        )
         sys.exit(USAGE if error.is_usage else FAILED)
 
 

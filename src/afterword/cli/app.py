@@ -17,6 +17,7 @@ import typer
 
 import afterword
 from afterword.cli.tables import ResponsiveTable
+from afterword.cli.terminal_text import terminal_json, terminal_text
 from afterword.errors import ArgumentInvalid, NotFound
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def print_lines(*lines: object, to_errors: bool = False) -> None:
     out = console(to_errors=to_errors)
     for line in lines:
         if line is not None:
-            out.print(line)
+            out.print(terminal_text(line) if isinstance(line, str) else line)
 
 
 def print_result(value: Any, *lines: object, as_json: bool) -> None:
@@ -85,7 +86,7 @@ def print_result(value: Any, *lines: object, as_json: bool) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+    sys.stdout.write(terminal_json(json.dumps(value, ensure_ascii=False, indent=1)) + "\n")
 
 
 def print_pairs(pairs: dict[str, Any], *, as_json: bool) -> None:

@@ -45,6 +45,7 @@ from afterword.cli.app import (
     table,
 )
 from afterword.cli.tables import ResponsiveTable
+from afterword.cli.terminal_text import terminal_line
 from afterword.client.json_forms import SESSION_STATES, changes_json, processed_json, spending_json
 from afterword.client.values import Changes, Halt, TimeBasis
 
@@ -163,7 +164,7 @@ def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) ->
 
 
 def _waiting_lines(waiting: Sequence[NotDue]) -> Iterator[str]:
-    yield from (f"waiting: {result.session_id} of {result.scope}: {result.reason}" for result in waiting)
+    yield from (f"waiting: {terminal_line(result.session_id)} of {result.scope}: {result.reason}" for result in waiting)
     if waiting:
         yield "`afterword run --retry` tries them now (give the same path again)"
 
@@ -192,9 +193,9 @@ def outcome_lines(processed: Sequence[ProcessedSession], *, is_proposal: bool) -
         if isinstance(result, SessionOutcome):
             undated += result.transcript.time_basis is TimeBasis.FILE
             lines = [*_change_lines(result.changes), *_remarks(result)]
-            yield from [f"{result.session_id} of {result.scope}", *lines] if lines else ()
+            yield from [f"{terminal_line(result.session_id)} of {result.scope}", *lines] if lines else ()
         else:
-            yield f"failed: {result.session_id} of {result.scope}: {result.reason}"
+            yield f"failed: {terminal_line(result.session_id)} of {result.scope}: {result.reason}"
     if undated:
         yield (
             f"without times: {undated} of {len(rows)} sessions. The times of their files are used. Such guessed times "
@@ -204,7 +205,7 @@ def outcome_lines(processed: Sequence[ProcessedSession], *, is_proposal: bool) -
 
 def _row(processed: ProcessedSession) -> list[object]:
     result = processed.result
-    cells: list[object] = [result.scope, result.session_id, processed.result_name]
+    cells: list[object] = [result.scope, terminal_line(result.session_id), processed.result_name]
     if not isinstance(result, SessionOutcome):
         return cells
     changes, assumed = result.changes, result.transcript.assumed

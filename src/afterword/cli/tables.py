@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from afterword.cli.terminal_text import terminal_text
+
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
@@ -40,9 +42,12 @@ class ResponsiveTable:
         styles: Sequence[str] | None = None,
     ) -> None:
         missing = [""] * len(columns)  # a row that failed has fewer cells
-        cells = [["" if cell is None else str(cell) for cell in (*row, *missing)][: len(columns)] for row in rows]
+        cells = [
+            ["" if cell is None else terminal_text(str(cell)) for cell in (*row, *missing)][: len(columns)]
+            for row in rows
+        ]
         shown = [place for place in range(len(columns)) if any(row[place] for row in cells)]
-        self._title, self._columns = title, [columns[place] for place in shown]
+        self._title, self._columns = terminal_text(title), [columns[place] for place in shown]
         self._rows = [[row[place] for place in shown] for row in cells]
         self._styles = styles or [""] * len(rows)
 

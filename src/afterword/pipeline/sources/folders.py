@@ -6,6 +6,7 @@ A folder's sessions are its `.json` files, and its `.jsonl` files: histories of 
 from __future__ import annotations
 
 import os
+import re
 from base64 import b32decode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +37,9 @@ def _checked_instant(at: datetime) -> datetime:
     except OverflowError:
         raise ValueError("this is no instant: UTC has no such day") from None
     return at
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class ManifestEntry(BaseModel):
@@ -178,13 +182,13 @@ def _session_name(path: Path) -> str:
     if name.startswith(ENCODED):
         encoded = name.removeprefix(ENCODED).upper()
         with suppress(ValueError):
-            return b32decode(encoded + "=" * (-len(encoded) % 8)).decode()
+            return _CONTROL.sub("\ufffd", b32decode(encoded + "=" * (-len(encoded) % 8)).decode())
     return name
 
 
 def _name(text: str) -> str:
-    """Return a file's name as text that every database accepts, even if it is not UTF-8."""
-    return os.fsencode(text).decode("utf-8", "replace")
+    """Return a file's name as text that every database accepts: valid UTF-8, without control characters."""
+    return _CONTROL.sub("\ufffd", os.fsencode(text).decode("utf-8", "replace"))
 
 
 def _undated(path: Path, scope: Scope, folder: Path | None = None) -> Saved:
