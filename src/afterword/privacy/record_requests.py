@@ -84,6 +84,9 @@ _FORGET = re.compile(
 
 # The masking, and the model, see to a secret that is named as one. So the rest of the turn need not be hidden.
 _SECRET_NAMED = re.compile(r"\bcode d(?:e|u)\b|mot de passe|\bmdp\b|\bclave\b|contraseña|\bsenha\b|palavra-passe")
+_NOT_TO_FORGET = re.compile(
+    r"\b(?:(?:do ?n[o']?t|never) forget|vergiss nicht|nicht vergessen|no (?:te )?olvides|n'oublie[sz]? pas|non (?:ti )?dimenticare|não (?:te |se )?esque[cç]as?|vergeet (?:het )?niet)\b"
+)
 _NOTHING = re.compile(r"\b(?:forget|delete|erase|remove|wipe) nothing\b")
 
 
@@ -193,7 +196,7 @@ def _wish_change(text: str) -> RecordChange | None:
     # Who asks for something to be forgotten must be heard. A wish about a secret is fulfilled by masking it.
     if wish is None:
         return None
-    is_to_forget = _FORGET.search(text) and not _NOTHING.search(text)
+    is_to_forget = _FORGET.search(_NOT_TO_FORGET.sub("", text)) and not _NOTHING.search(text)
     around = _sentence_around(text, wish)
     names_secret = _SECRET_NAMED.search(around[0]) and re.search(r"\d", around[0])
     is_about_secret = any("[redacted: " in part for part in around) or names_secret

@@ -94,15 +94,12 @@ class Masking:
         masked = self.mask_text(text)
         pending, self._announced = self._announced, None
         if pending is not None:
-            is_answer = (pending.speaker != speaker) == pending.is_question
-            spans = (
-                _unmasked(masked, announced_secrets(masked, pending))
-                if is_answer and pending.kind in self.kinds
-                else []
-            )
+            is_expected = pending.expects(speaker)
+            secrets = announced_secrets(masked, pending, is_expected=is_expected) if pending.kind in self.kinds else []
+            spans = _unmasked(masked, secrets)
             masked = self._mask_spans(masked, spans, pending.kind)
             # "Go ahead." between an announcement and the secret leaves it pending.
-            if not is_answer and len(masked) <= _LONGEST_INTERJECTION:
+            if not is_expected and not spans and len(masked) <= _LONGEST_INTERJECTION:
                 self._announced = pending
         self._announced = announcement_in(masked, speaker) or self._announced
         return masked

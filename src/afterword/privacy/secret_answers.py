@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from afterword.privacy import secret_values as values
 from afterword.privacy.normalisation import plain_form
-from afterword.privacy.secret_cues import CODE_WORD, IS, KEY, ONE_TIME, PASSWORD, PIN, PLACE, WEAK_PASSWORD
+from afterword.privacy.secret_cues import CODE, IS, KEY, ONE_TIME, PASSWORD, PIN, PLACE, WEAK_PASSWORD
 from afterword.privacy.secret_kinds import Secret, Span, compiled
 
 _TAIL = 300
@@ -15,11 +15,8 @@ _LONGEST_ANSWER = 400
 _MOST_WORDS = 12
 
 _CUES = (
-    (Secret.CODE, rf"(?<![\w-])(?:{ONE_TIME}|{CODE_WORD}|{PIN})(?![\w])"),
-    (
-        Secret.CODE,
-        rf"(?:code|c[óo]digo|codice|combinat\w+)\b[^.!?\n]{{0,30}}\b{PLACE}\b|\b{PLACE}\b[^.!?\n]{{0,30}}\b(?:code|c[óo]digo|codice)\b",
-    ),
+    (Secret.CODE, rf"(?<![\w-])(?:{ONE_TIME}|{PIN})(?![\w])"),
+    (Secret.CODE, rf"(?<![\w-])(?:{CODE})(?![\w])"),
     (Secret.PASSWORD, rf"(?<![\w-])(?:{PASSWORD}|{WEAK_PASSWORD})s?(?![\w])"),
     (Secret.TOKEN, rf"(?<![\w-])(?:{KEY})s?(?![\w])"),
     (
@@ -52,13 +49,18 @@ _WORD = re.compile(r"[^\s\"'`“”„«»<>]{3,200}")
 class Announcement:
     """What a turn announces: the kind of secret, by whom, and whether it asks for nothing else.
 
-    After a `certain` announcement a plain word may be the secret, otherwise only what looks like one.
+    A question is answered by somebody else. After a `certain` announcement a plain word may be the secret, otherwise only
+    what looks like one.
     """
 
     kind: Secret
     speaker: str
     is_question: bool
     is_certain: bool
+
+    def expects(self, speaker: str) -> bool:
+        """Return whether this speaker is to say the secret. Anybody else may say it in a turn of nothing else."""
+        return (self.speaker != speaker) == self.is_question
 
 
 def announcement_in(text: str, speaker: str) -> Announcement | None:
@@ -75,11 +77,11 @@ def announcement_in(text: str, speaker: str) -> Announcement | None:
     is_short = last.rstrip().endswith("?") and len(last.split()) <= 5
     if asks or is_short or last.rstrip().endswith("?"):
         return Announcement(kind, speaker, is_question=True, is_certain=asks or is_short)
-    return None
+    return Announcement(kind, speaker, is_question=True, is_certain=False)
 
 
-def announced_secrets(text: str, announcement: Announcement) -> list[Span]:
-    """Return the spans of the secrets in a turn that answers an announcement."""
+def announced_secrets(text: str, announcement: Announcement, *, is_expected: bool) -> list[Span]:
+    """Return the spans of the secrets in a turn after an announcement. `is_expected` tells whether its speaker was to go on."""
     if len(text) > _LONGEST_ANSWER:
         return []
     plain = plain_form(text)
@@ -92,8 +94,10 @@ def announced_secrets(text: str, announcement: Announcement) -> list[Span]:
     spans = spans[:_MOST_WORDS]
     words = [plain.text[first:last] for first, last in spans]
     is_alone = len(words) == 1 or (bool(words) and plain.text[spans[0][1] : spans[0][1] + 1] in (",", ".", ";"))
+    if not is_expected and len(words) > 1:
+        return []
     chosen = [span for span, word in zip(spans, words, strict=True) if _is_shaped(word, announcement.kind)]
-    if not chosen and is_alone and announcement.is_certain and values.may_be_password(words[0]):
+    if not chosen and is_alone and is_expected and announcement.is_certain and values.may_be_password(words[0]):
         chosen = spans[:1] if announcement.kind is Secret.PASSWORD else []
     return [plain.original_span(first, last) for first, last in chosen]
 

@@ -93,11 +93,11 @@ NO_COMPOUND = rf"(?![\w-]{{0,3}}(?:[- ]|(?<=-))(?:{_COMPOUNDS})\b)(?!-(?:{_COMPO
 
 _COPULAS = {
     "en": r"is|was|are|be|becomes?|will be|would be|should be|has been|reads?|equals|remains|stays|'s|goes",
-    "de": r"ist|lautet|war|wird|bleibt|heißt|heisst|wäre|sei",
+    "de": r"ist|sind|lautet|lauten|war|wird|bleibt|heißt|heisst|wäre|sei",
     "es": r"es|era|fue|será|sigue siendo|son",
     "fr": r"est|c'est|était|sera|reste|devient|sont",
-    "it": r"è|era|sarà|rimane|resta|diventa",
-    "pt": r"é|era|foi|será|fica|continua(?: a ser| sendo)?",
+    "it": r"è|sono|era|sarà|rimane|resta|diventa",
+    "pt": r"é|são|era|foi|será|fica|continua(?: a ser| sendo)?",
     "nl": r"is|was|wordt|blijft|luidt|zijn",
 }
 _ADVERBS = (
@@ -168,32 +168,66 @@ ONE_TIME = _any_of(
     }
 )
 
-PLACE = _any_of(
+LOCK = _any_of(
     {
-        "en": r"(?:front |back |side )?door|alarm|gate|garage|entry|entrance|lock ?box|key ?box|key ?safe|safe|vault|keypad|building|intercom|padlock|locker|suitcase|elevator|stairwell|lobby|panel",
-        "de": r"(?:haus|wohnungs|garagen|hinter|ein[gn]angs)?tür|alarm(?:anlage)?|tor|garage|schlüssel(?:box|safe|kasten)|tresor|briefkasten|safe|zahlenschloss|fahrradschloss|(?:hinter|haupt|neben|seiten|vorder|personal|liefer(?:anten)?)?eingang|haus|spind|koffer|schloss|bedienfeld|tastenfeld",
-        "es": r"puerta|alarma|portal|garaje|caja fuerte|entrada|edificio|candado|portón|maleta|teclado|panel",
-        "fr": r"porte|alarme|portail|immeuble|coffre(?:-fort)?|garage|entrée|digicode|cadenas|interphone|boîte à clés|clavier|boîtier",
-        "it": r"porta|allarme|cancello|portone|cassaforte|garage|ingresso|palazzo|lucchetto|citofono|tastierino",
-        "pt": r"porta|alarme|portão|cofre|garagem|entrada|prédio|cadeado|portaria|teclado|painel",
-        "nl": r"(?:(?:voor|achter|garage)?deur|alarm|poort|kluis|garage|sleutelkast|sleutelkluis|ingang|gebouw|hangslot|fietsslot)(?:t?je)?|paneel",
+        "en": r"alarm|lock ?box|key ?box|key ?safe|safe|vault|keypad|intercom|(?:pad|bike ?|combination ?|number ?)?lock|locker|gate",
+        "de": r"alarm(?:anlage)?|(?:[a-zäöü]{2,12})?tor|schlüssel(?:box|safe|kasten)|tresor|safe|(?:[a-zäöü]{2,12})?schloss|spind|schließfach|tastenfeld|bedienfeld",
+        "es": r"alarma|caja fuerte|candado|portón|taquilla|teclado",
+        "fr": r"alarme|portail|coffre(?:-fort)?|digicode|cadenas|interphone|boîte à clés|antivol|casier",
+        "it": r"allarme|cancello|portone|cassaforte|lucchetto|citofono|tastierino|armadietto",
+        "pt": r"alarme|portão|cofre|cadeado|armário|cacifo|teclado",
+        "nl": r"(?:alarm|poort|kluis|sleutelkast|sleutelkluis|(?:hang|fiets|cijfer)?slot|hek)(?:t?je)?|lockertje",
     }
 )
-NO_SECRET_CODE = (
-    r"(?:error|status|exit|zip|area|post|postal|promo|source|country|fault|discount|return|response|dress|product|coupon|"
-    r"voucher|colou?r|order|building|fehler|gutschein|rabatt)[ -]?codes?\b|\bqr[ -]code|barcode|vorwahl|postleitzahl"
-)
-CODE_WORD = r"(?:(?:haus|wohnungs|ein[gn]angs)?tür|alarm|zugangs|tor|haus|eingangs|zutritts|safe|entsperr|deur|poort|kluis|toegangs|voordeur)-?code|digicode"
-"""One word that means the code of a door."""
-KEY_BOX = r"(?:lock ?box|key ?box|key ?safe|schlüssel(?:box|safe|kasten)|sleutel(?:kast|kluis)(?:t?je)?|boîte à clés|caja de llaves|caixa de chaves)"
+"""What a number opens or switches off, and little else."""
 
-OPENING = (
-    r"(?:opens?|unlocks?|turns? (?:it )?off|switch(?:es)? off|disarm\w*|deactivat\w*|öffne\w*|entsperr\w*|entschärf\w*|deaktivier\w*|abre\w*|desactiva\w*|ouvre\w*|désactive\w*|"
-    r"apre|aprire|disattiva|desativa\w*|open(?:t|en)|ontgrendel\w*|geht|schalte\w*|gaat|locked|gesperrt|bloquead[oa]|verrouillé|bloccat[oa]|vergrendeld|desbloque\w*|déverrouill\w*|sblocc\w*)"
+PLACE = _any_of(
+    {
+        "any": LOCK,
+        "en": r"(?:front |back |side )?door|garage|entry|entrance|building|suitcase|elevator|stairwell|lobby|panel|storage|shed|barn|office|cabin|cottage|flat|apartment|basement|cellar|parking|car ?park|pool|gym",
+        "de": r"(?:haus|wohnungs|garagen|hinter|ein[gn]angs|keller)?tür|garage|briefkasten|(?:hinter|haupt|neben|seiten|vorder|personal|liefer(?:anten)?)?eingang|haus|koffer|keller|büro|ferienwohnung|tiefgarage|schranke",
+        "es": r"puerta|portal|garaje|entrada|edificio|maleta|panel|trastero|verja|barrera|oficina",
+        "fr": r"porte|immeuble|garage|entrée|clavier|boîtier|cave|hall|barrière|grille|bureau",
+        "it": r"porta|garage|ingresso|palazzo|cantina|box|sbarra|ufficio|valigia",
+        "pt": r"porta|garagem|entrada|prédio|portaria|painel|cave|cancela|escritório|mala",
+        "nl": r"(?:(?:voor|achter|garage)?deur|garage|ingang|gebouw|berging|slagboom|kantoor|koffer)(?:t?je)?|paneel",
+    }
 )
-"""Verbs for opening a door or switching an alarm off."""
-ENTERING = r"(?:(?:get|gets|come|comes|go) in(?:to)?|komm\w* (?:\w{2,6} )?(?:rein|hinein)|kommt man|entr(?:a|as|e|es|ez|i|o|ar|are|er)|ko(?:m|mt) (?:\w{2,4} )?binnen)"
-"""Verbs for entering a building with a number."""
+CODE = _any_of(
+    {
+        "en": r"(?:pass|key)?-?codes?|combinations?|combo",
+        "de": r"[a-zäöüß]{2,14}-?code|(?:zahlen)?kombination",
+        "es": r"c[óo]digos?|combinaci[óo]n",
+        "fr": r"digicode|combinaison",
+        "it": r"codic[ei]|combinazione",
+        "pt": r"c[óo]digos?|combinação|segredo",
+        "nl": r"combinatie",
+    }
+)
+"""Words for what a number is called that opens something."""
+NO_SECRET_CODE = (
+    r"(?:error|status|exit|zip|area|post|postal|promo|source|country|fault|discount|return|response|dress|product|coupon|referral|booking|tracking|"
+    r"voucher|colou?r|order|building|(?:air|sea)port|sort|tax|bar|course|class|morse|machine|reason|fehler|gutschein|rabatt|aktions|quell|farb|kurs|promo|source|fout|kortings|actie|land|bron)[ -]?codes?\b"
+    r"|\bqr[ -]code|barcode|vorwahl|postleitzahl|\bc[óo]d(?:igo|ice) (?:postal|de barras|penal|civil[e]?|de conduta|de conducta|de erro|de error|di errore|di avviamento|promocional|promozionale|sconto|de descuento|de desconto|della strada|a barre|fonte|fuente|sorgente|de rastreio|de seguimiento)"
+    r"|\bcode (?:postal|barres?|promo|couleur|civil|pénal|du travail|de la route|d'erreur|source|review|of conduct)|\blines? of code"
+)
+TYPING = (
+    r"(?:enter(?:s|ing)?|typ(?:e|es|ing)|press|dial|punch|key(?:ing)? in|hit|tipp\w{0,3}|(?:ein|tipp)\w{0,6}tippen|gib|geben|eingeben|drück\w{0,3}|wähl\w{0,3}|marca[rs]?|teclea[rs]?|introdu\w{1,6}|pulsa[rs]?|pon(?:e[rs]?)?"
+    r"|tape[rsz]?|compose[rz]?|saisi\w{0,4}|fais|digit\w{1,4}|prem[ie]\w{0,3}|inseri\w{0,4}|compon\w{1,3}|marque|tecl\w{1,3}|insir\w|toets\w{0,3}|intoetsen|voer|tik)"
+)
+"""Verbs for giving a number to a keypad."""
+OPENING = (
+    r"(?:opens?|opened|unlocks?|turns? (?:it )?off|switch(?:es)? off|shuts? (?:it )?(?:off|up)|disarm\w*|deactivat\w*|öffne\w*|entsperr\w*|entschärf\w*|deaktivier\w*|abr[aei]\w*|desactiv\w*|ouvr\w*|désactiv\w*|coup\w{1,3}"
+    r"|apr[eio]\w*|disattiv\w*|spegn\w*|desativ\w*|deslig\w*|apag\w*|open(?:t|en)|ontgrendel\w*|uitschakel\w*|geht|schalt\w*|gaat|locked|gesperrt|bloquead[oa]|verrouillé|bloccat[oa]|vergrendeld|desbloque\w*|déverrouill\w*|sblocc\w*"
+    r"|(?:get|gets|come|comes|go|goes|let|lets|buzz\w*) (?:you |me |us |them )?in(?:to)?|komm\w* (?:\w{2,6} )?(?:rein|hinein)|kommt man|entr(?:a|as|e|es|ez|i|o|ar|are|er)|ko(?:m|mt) (?:\w{2,4} )?(?:\w{3,12} )?(?:binnen|in)|set to|changed to)"
+)
+"""Verbs for opening a door, entering a building or switching an alarm off, in the words of those who do."""
+VERIFYING = (
+    r"(?:sms|texts?|texted|e?-?mails?|bank\w*|sent|send|received|got|arrived|verif\w*|confirm\w*|2fa|two-factor|authenticat\w*|whatsapp|google|paypal|bekommen|geschickt|gekommen|erhalten|bestätig\w*|banco|llegado|llegó|recib\w*|enviad\w*|mandad\w*"
+    r"|banque|envoyé|reçu|valid\w*|banca|arrivato|ricevuto|mandato|chegou|recebi|enviou|mandou|kreeg|gekregen|gestuurd|bevestig\w*|log-?in|sign-?in|anmeld\w*|einmal\w*)"
+)
+"""Words for how a code that is used once is sent, and for what it is used."""
+
 LOCKING = (
     r"(?:unlock\w*|(?:password[ -]?)?protected|encrypted|entsperr\w*|verschlüsselt|geschützt|desbloque\w*|cifrad[oa]|protegid[oa]|déverrouill\w*"
     r"|chiffré\w*|protégé\w*|sblocc\w*|cifrat[oa]|protett[oa]|encriptad[oa]|ontgrendel\w*|versleuteld|beveiligd)"
@@ -202,6 +236,8 @@ LOCKING = (
 LOCKED = r"zip|archiv\w*|pdf|files?|datei|archivo|fichier|arquivo|bestand|drive|stick|disk|festplatte|disco|schijf|spreadsheet|document\w*|backups?"
 DEVICE = r"(?:i|smart)?phone|ipad|kindle|computer|notebook|tablet|laptop|ordenador|portátil|ordinateur|computador|screen|handy|telefon|bildschirm|teléfono|móvil|pantalla|téléphone|écran|telefono|schermo|telemóvel|celular|telefoon|scherm"
 """What else is unlocked with a number."""
+OPENED = rf"(?:{PLACE}(?:s|n|en|es)?|{DEVICE})"
+"""Everything that a number opens."""
 SIGNING_IN = (
     r"(?:log(?:s|ged)?[ -]?(?:in|on|into)|sign(?:s|ed)?[ -]?(?:in|on|into)|logge|anmelden|einloggen|inicia\w* sesión|connecte\w*|acced\w+|"
     r"inicia\w* sessão|inloggen|log in|meld\w* (?:\w+ )?an|accounts?|logins?|konten|cuentas|comptes|contas)"
@@ -280,6 +316,20 @@ IDENTITY_HINTS = (
     *("patient id", "insurance number", "green card", "visa number", "aadhaar", "pesel"),
 )
 CARD = r"(?<![\w-])(?:credit|debit)?[ -]?(?:card|kreditkarte\w*|karte\w*|tarjeta|carte|carta|cartão|creditcard|bankpas|visa|mastercard|amex)\b"
+SECURITY_QUESTION = (
+    r"(?:security|secret|recovery|reset) (?:question|answer)s?|sicherheits(?:ab)?frage\w*|geheimfrage|(?:pregunta|respuesta) (?:de seguridad|secreta)|(?:question|réponse) (?:secrète|de sécurité)"
+    r"|(?:domanda|risposta) (?:segreta|di sicurezza)|(?:pergunta|resposta) (?:de segurança|secreta)|(?:beveiligings|veiligheids|geheime )(?:vraag|antwoord)"
+)
+"""Names of a question whose answer opens an account."""
+PERSONAL_TOPIC = (
+    r"maiden name|first (?:pet|school|car|teacher|street|job|concert)|(?:pet|dog|cat)'?s name|birth ?(?:town|place)|mädchenname|geburtsname|erste[srn]? (?:haustier|schule|auto|lehrer\w*)|geburtsort|apellido de soltera|primer[a]? (?:mascota|colegio|coche|escuela)"
+    r"|nom de jeune fille|premi[eè]re? (?:animal|chien|chat|école|voiture)|cognome da nubile|prim[oa] (?:animale|cane|gatto|scuola|auto)|nome de solteira|primeir[oa] (?:animal|cão|gato|cachorro|escola|carro)|meisjesnaam|eerste (?:huisdier|school|auto)"
+)
+ASKING_IN = (
+    r"security|reset|recover\w*|verif\w*|log ?in|sign ?in|bank\w*|hotline|ask(?:s|ed)?|sicherheit\w*|zurücksetz\w*|frag(?:t|en)|abfrag\w*|seguridad|recuper\w*|banco|pregunt\w*|pide\w*|sécurité|réinitialis\w*|banque|demand\w*"
+    r"|sicurezza|recupero|banca|chied\w*|segurança|recuperação|perg\w*|ped\w*|beveilig\w*|herstel\w*|vraag|vragen|vraagt"
+)
+"""Words for who asks about such a topic, and why."""
 SEED = (
     r"(?:seed|recovery|backup|wallet|mnemonic|secret recovery|wiederherstellungs|récupération|recuperación|recupero|recuperação|herstel)"
     r"[ -]?(?:phrase|phrases|words?|key|wörter|wort|frase|woorden|seed)?|mnemonic|frase semilla|phrase de récupération|seed-?phrase|wallet"

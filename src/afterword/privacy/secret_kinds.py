@@ -91,6 +91,9 @@ class SentencePattern:
         previous, previous_end = False, -1
         for start, end in _sentences(text, [(0, len(text))] if regions is None else regions):
             sentence = text[start:end]
+            # Most sentences hold no possible value, which is quick to see.
+            if not self.is_far_reaching and not value.search(sentence):
+                continue
             has_cues = all(compiled(cue, re.IGNORECASE).search(sentence) for cue in self.cues)
             follows = previous and not text[previous_end:start].strip(" .!?;:\n")
             previous, previous_end = has_cues and self.is_far_reaching, end

@@ -23,7 +23,7 @@ _DATE_OR_MEASURE = re.compile(
 )
 # Words after which a number is a place, a time or an amount.
 _COUNTING = re.compile(
-    r"(?:\b(?:room|zimmer|raum|flat|apt|apartment|suite|floor|page|line|step|port|number|no|nr|year|since|until|from|in|at|um|seit|bis|ab"
+    r"(?:\b(?:room|zimmer|raum|flat|apt|apartment|suite|floor|page|line|step|port|number|no|nr|year|since|until|from|(?<!punch )(?<!key )(?<!type )in|at|um|seit|bis|ab"
     r"|desde|hasta|depuis|dal|fino|vanaf|sinds|chapter|version|row|error|habitación|chambre|camera|kamer|quarto|about|over|under|only|than)\.?|[€$£#])\s*$",
     re.IGNORECASE,
 )
@@ -31,7 +31,7 @@ _COUNTED = re.compile(
     r"\s?(?:times|people|users|customers|seconds|minutes|hours|days|weeks|years|characters|digits|euros?|dollars|pounds|attempts|mal|leute|sekunden|minuten|stunden|tage|veces|fois|volte|vezes|keer)\b",
     re.IGNORECASE,
 )
-_LINKED = re.compile(r"(?:\b(?:is|ist|es|est|è|é|lautet|luidt)|[:=])\s*$", re.IGNORECASE)
+_LINKED = re.compile(r"(?:\b(?:is|ist|es|est|è|é|lautet|luidt|with|using|mit|con|avec|com|met)|[:=])\s*$", re.IGNORECASE)
 _PIN_CUE = re.compile(
     r"\bPIN\b|\b(?i:pin[ -]?(?:code|number|nummer)|passcode|geheimzahl|geheimnummer|entsperrcode|ontgrendelcode|"
     r"(?:code|c[óo]digo|codice|n[úu]mero) (?:pin|secret[oa]?|confidentiel|segreto|de (?:(?:ma|la|sa) )?carte|de d[ée]\w+|di sblocco)|"
@@ -52,17 +52,6 @@ def check_one_time_code(match: re.Match[str]) -> Span | None:
     """Return the span of a one-time code. The words `TAN` and `OTP` count in capitals only."""
     head = match.group()[:3]
     return None if head.casefold() in ("tan", "otp") and head != head.upper() else match.span("value")
-
-
-def check_door_code(match: re.Match[str]) -> Span | None:
-    """Return the span of a door code: at least three digits, and no date or time."""
-    start, end = match.span("value")
-    value = match.string[start:end].rstrip("-")
-    if sum(character.isdigit() for character in value) < 3 or re.fullmatch(
-        r"\d{4}-\d\d-\d\d.*|\d{1,4}(?:st|nd|rd|th|am|pm|s|h|x)", value
-    ):
-        return None
-    return start, start + len(value)
 
 
 def check_card(match: re.Match[str]) -> Span | None:
@@ -98,7 +87,7 @@ def check_sentence_pin(match: re.Match[str]) -> Span | None:
     """Return the span of a number in a sentence that names a PIN. "pin" without an article may be a verb."""
     start, end = match.span("value")
     is_year = re.fullmatch(r"(?:19|20)\d\d", match.string[start:end]) and not _LINKED.search(match.string, 0, start)
-    return _plain_number(match) if _PIN_CUE.search(match.string) and not is_year else None
+    return plain_number(match) if _PIN_CUE.search(match.string) and not is_year else None
 
 
 def check_sentence_one_time_code(match: re.Match[str]) -> Span | None:
@@ -106,18 +95,19 @@ def check_sentence_one_time_code(match: re.Match[str]) -> Span | None:
     start, end = match.span("value")
     is_year = re.fullmatch(r"(?:19|20)\d\d", match.string[start:end]) is not None
     is_counted = _COUNTED.match(match.string, end) is not None
-    return None if is_year or is_counted else _plain_number(match)
+    return None if is_year or is_counted else plain_number(match)
 
 
-def check_sentence_code(match: re.Match[str]) -> Span | None:
-    """Return the span of a number in a sentence that names a code, unless the number counts something."""
-    return check_door_code(match) if _plain_number(match) else None
-
-
-def _plain_number(match: re.Match[str]) -> Span | None:
+def plain_number(match: re.Match[str]) -> Span | None:
+    """Return the span of a number, unless the word before it says that it is a place, a time or an amount."""
     start, end = match.span("value")
     is_counting = _COUNTING.search(match.string, max(0, start - 20), start)
     return None if is_counting or _DATE_OR_MEASURE.fullmatch(match.group("value")) else (start, end)
+
+
+def is_linked(before: str) -> bool:
+    """Return whether the words before a number end with a link: "is", "with", a colon."""
+    return _LINKED.search(before) is not None
 
 
 def check_identity(match: re.Match[str]) -> Span | None:
@@ -126,10 +116,9 @@ def check_identity(match: re.Match[str]) -> Span | None:
     characters = [character for character in value if character.isalnum()]
     digits = sum(character.isdigit() for character in characters)
     is_date = re.fullmatch(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}", value)
-    is_number = (
-        6 <= len(characters) <= 20 and digits >= 1 and (digits >= 5 or (value.upper() == value and len(value) >= 8))
-    )
-    return match.span("value") if is_number and not is_date and _plain_number(match) else None
+    is_number = 6 <= len(characters) <= 20 and digits >= 1 and (digits >= 5 or (value.upper() == value and len(value) >= 8))
+    is_measure = _DATE_OR_MEASURE.fullmatch(value)
+    return match.span("value") if is_number and not is_date and not is_measure else None
 
 
 def check_codice_fiscale(match: re.Match[str]) -> Span | None:

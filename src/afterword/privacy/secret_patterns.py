@@ -13,6 +13,7 @@ from afterword.privacy import secret_values as values
 from afterword.privacy.secret_codes import CODE_PATTERNS
 from afterword.privacy.secret_commands import COMMAND_PATTERNS, VALUE
 from afterword.privacy.secret_cues import (
+    ASKING_IN,
     AS,
     ASSIGNS,
     CARD,
@@ -29,6 +30,8 @@ from afterword.privacy.secret_cues import (
     OWNERS,
     PASSWORD,
     PASSWORD_HINTS,
+    PERSONAL_TOPIC,
+    SECURITY_QUESTION,
     SEED,
     SIGNING_IN,
     SPARE_CODES,
@@ -178,7 +181,7 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"\b{LOCKING}\b", rf"\b(?:{DEVICE}|{LOCKED})\b"),
         r"(?<![\w-])(?:with|using|mit|con|avec|com|met)\s{1,2}(?P<value>[^\s\"'`<>“”„«»|]{6,100}+)",
         (" with ", " using ", " mit ", " con ", " avec ", " com ", " met "),
-        values.check_locking_password,
+        values.check_striking_password,
     ),
     SentencePattern(
         "key of a network",
@@ -271,7 +274,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "social security number",
         Secret.SSN,
-        r"(?<![\w-])(?:ssn|social(?: security)?(?: (?:number|no\.?|#))?)(?:\s(?:is|was|'s))?[\s:#=]{1,3}"
+        r"(?<![\w-])(?:ssn|social(?: security)?(?: (?:number|no\.?|#))?)(?:'s|\s(?:is|was|'s))?[\s:#=]{1,3}"
         r"(?P<value>\d{3}([ .-]?)\d{2}\2\d{4})(?![\w-])",
         ("ssn", "social"),
         any_value,
@@ -279,7 +282,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "identity number beside its word",
         Secret.IDENTITY,
-        rf"{IDENTITY}[\"'*)]{{0,2}}(?P<gap>[^.!?\n;:=\d]{{0,40}}?)(?:\s{{1,2}}{IS}:?|\s?[:=#])\s{{0,2}}(?P<value>[A-Z]{{2}} ?\d\d ?\d\d ?\d\d ?[A-D]\b|(?=[A-Z-]{{0,8}}[0-9])[A-Z0-9]{{1,16}}(?:[ ./-](?:(?=[A-Z]{{0,5}}\d)[A-Z0-9]{{1,6}}|(?-i:[A-Z]{{1,3}}))(?=[\s./,;-]|$|[^\w])){{0,6}}+)(?![\w])",
+        rf"{IDENTITY}[\"'*)]{{0,2}}(?:(?P<gap>[^.!?\n;:=\d]{{0,40}}?)(?:\s{{1,2}}{IS}:?|\s?[:=#])\s{{0,2}}|\s?(?:\(?(?:no|nr|num|núm|number|nummer|num[ée]ro|número|n)\b[.°º]?:?\)?\s{{0,2}})?)(?P<value>[A-Z]{{2}} ?\d\d ?\d\d ?\d\d ?[A-D]\b|(?=[A-Z-]{{0,8}}[0-9])[A-Z0-9]{{1,16}}(?:[ ./-](?:(?=[A-Z]{{0,5}}\d)[A-Z0-9]{{1,6}}|(?-i:[A-Z]{{1,3}}))(?=[\s./,;-]|$|[^\w])){{0,6}}+)(?![\w])",
         IDENTITY_HINTS,
         numbers.check_identity,
     ),
@@ -345,6 +348,47 @@ _RANDOM_WORD = replace(
     check=values.check_random_password,
 )
 
+_ACCESS_WORD = replace(
+    _RANDOM_WORD,
+    name="random word in a sentence about access",
+    cues=(rf"(?<!\w)(?:{WEAK_PASSWORD}|{NETWORK}|{SIGNING_IN}|{LOCKING})(?![\w])",),
+    value=r"(?<![^\s\"'`(«“„:=|>])(?P<value>(?=\D{0,60}\d)[^\s\"'`<>“”„«»|]{6,100}+)",
+    hints=_DIGIT_HINTS,
+    is_far_reaching=False,
+)
+
+_ANSWERS = r"(?:answer|antwort|respuesta|réponse|risposta|resposta|antwoord)"
+_SECURITY_ANSWER = SentencePattern(
+    "answer to a security question",
+    Secret.PASSWORD,
+    (SECURITY_QUESTION,),
+    rf"(?:(?P<answer>\b{_ANSWERS}\b(?:[^.!?\n\d:=]{{0,60}}?(?:\s{IS}|\s?[:=–-]))?|\A\W{{0,3}}(?={_ANSWERS}))|\b{IS}|[:=–-])[\s:]{{1,3}}"
+    r"(?P<value>[^\s.,;:!?]{3,40}(?:\s(?-i:[^\W\d_a-zà-ÿ])[\w'-]{1,30}){0,2})(?=[\s.!,;)\"”]{0,3}(?:\Z|(?-i:[A-Z])|,))",
+    ("question", "answer", "frage", "pregunta", "respuesta", "réponse", "domanda", "risposta", "pergunta", "resposta", "vraag", "antwoord"),
+    values.check_security_answer,
+    is_far_reaching=True,
+)
+_PERSONAL_ANSWER = replace(
+    _SECURITY_ANSWER,
+    name="answer that an account asks for",
+    cues=(rf"\b(?:{PERSONAL_TOPIC})", rf"\b(?:{ASKING_IN})\b"),
+    hints=(
+        *("maiden", "first", "name", "birth", "mädchen", "geburts", "erste", "soltera", "primer", "jeune fille", "premi"),
+        *("nubile", "prim", "solteira", "meisjes", "eerste"),
+    ),
+    is_far_reaching=False,
+)
+
+_DIGIT_KEY = SentencePattern(
+    "key of many digits",
+    Secret.TOKEN,
+    (rf"(?<![\w-])(?:key|keys|{KEY}|{NETWORK}|schlüssel|clave|llave|cl[ée]f?|chiave|chave|sleutel|bitlocker)(?![\w])",),
+    r"(?<![\w-])(?P<value>\d(?:[ -]?\d){15,63}+)(?![\w-])",
+    (*_KEY_HINTS, "bitlocker"),
+    values.check_long_digits,
+    NO_SECRET_KEY,
+)
+
 _UNMISTAKABLE = Pattern(
     "word that looks like nothing but a password",
     Secret.PASSWORD,
@@ -364,5 +408,9 @@ PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     *_NUMBER_PATTERNS,
     _LIKELY_PASSWORD,
     _RANDOM_WORD,
+    _ACCESS_WORD,
+    _SECURITY_ANSWER,
+    _PERSONAL_ANSWER,
+    _DIGIT_KEY,
     _UNMISTAKABLE,
 )

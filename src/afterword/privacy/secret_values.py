@@ -14,6 +14,7 @@ from afterword.text_caches import text_cache
 
 _LEAST_ENTROPY = 2.8
 _FEW_WORDS = 3
+_FEWEST_KEY_DIGITS = 16
 _ASSIGNED = re.compile(r"[:=]\s*\Z")
 _COMMON = frozenset(
     "the and was were for with from this that have has had not but they them their there then when what will would could into "
@@ -165,7 +166,8 @@ def check_password(match: re.Match[str]) -> Span | None:
         is_password = not _MEASURE.match(value) and (not is_far or is_quoted or _is_mixed(value))
     else:
         is_last = _CLAUSE_END.match(match.string, end) is not None
-        is_password = not is_far and _can_only_be_password(value, is_quoted, is_last=is_last, is_assigned=is_assigned)
+        is_near = not is_far or (value.isdigit() and len(gap.split()) <= _FEW_WORDS)
+        is_password = is_near and _can_only_be_password(value, is_quoted, is_last=is_last, is_assigned=is_assigned)
     return (start, end) if is_password else None
 
 
@@ -213,12 +215,6 @@ def check_striking_password(match: re.Match[str]) -> Span | None:
     return (start, end) if is_password else None
 
 
-def check_locking_password(match: re.Match[str]) -> Span | None:
-    """Return the span of a word that unlocks or encrypts something: it looks like a password, and like no cipher."""
-    span = check_striking_password(match)
-    return span if span and not _CIPHER.match(match.string[slice(*span)]) else None
-
-
 def check_random_password(match: re.Match[str]) -> Span | None:
     """Return the span of a word that looks like a password by its signs alone: letters, digits, and case or symbols."""
     span = check_striking_password(match)
@@ -235,6 +231,19 @@ def check_unmistakable(match: re.Match[str]) -> Span | None:
     return (start, start + len(value)) if is_cased and looks_random(value) and _has_symbol(value) else None
 
 
+def check_security_answer(match: re.Match[str]) -> Span | None:
+    """Return the span of the answer to a security question: a name, or any word that its sentence gives as the answer."""
+    start, end = _bare(match)
+    value = match.string[start:end]
+    is_name = value[:1].isupper() or any(map(str.isdigit, value)) or match["answer"] is not None
+    return (start, end) if is_name and may_be_password(value) else None
+
+
+def check_long_digits(match: re.Match[str]) -> Span | None:
+    """Return the span of a key of digits: so many that they count nothing."""
+    return match.span("value") if sum(map(str.isdigit, match["value"])) >= _FEWEST_KEY_DIGITS else None
+
+
 def looks_random(value: str) -> bool:
     """Return whether a word looks like a password and like no product, measure, address or piece of code."""
     if len(value) < 6 or not _is_mixed(value) or _PLACEHOLDER.match(value) or _CODE.match(value):
@@ -243,7 +252,8 @@ def looks_random(value: str) -> bool:
         _MEASURE.match(value)
         or _PRODUCT.match(value)
         or _NOUN.match(value)
-        or re.search(r"https?:|[/\\]|\.\w{2,4}$|_\w+_", value)
+        or _CIPHER.match(value)
+        or re.search(r"https?:|[/\\]|\.\w{2,4}$|_\w+_|^#[0-9a-f]{3,8}$|[=<>~]=\d", value)
     ):
         return False
     return len(value) >= 8 or _has_symbol(value) or value.lower() != value or sum(map(str.isdigit, value)) >= 2
@@ -302,7 +312,8 @@ def check_adjacent_password(match: re.Match[str]) -> Span | None:
     is_striking = (
         len(value) >= 6 and (_is_mixed(value) or (is_last and _has_symbol(value))) and not _PLACEHOLDER.match(value)
     )
-    return (start, end) if is_striking and not _MEASURE.match(value) and not _CODE.match(value) else None
+    is_code = _CODE.match(value) and not _DOTTED.fullmatch(value)
+    return (start, end) if is_striking and not _MEASURE.match(value) and not is_code else None
 
 
 def check_token(match: re.Match[str]) -> Span | None:

@@ -50,6 +50,10 @@ _DENIED = re.compile(r"\s(?:not(?! to\b)|never)\b")
 _FILE = re.compile(r"\b(?:this|that|these) (?:files?|logs?|records?|notes?|document|database|profile)\b")
 _WORD = re.compile(r"[^\W_]+")
 _CLOSING = re.compile(r"\s*(?:[:)\]–—]|-\s)")
+_TAG = re.compile(
+    r"\b(?:right|ok(?:ay)?|please|pls|yeah|yes|bitte|ja|gut|oder|vale|s[ií]|por favor|d'accord|hein|stp|svp|va bene|per favore|tá|né|certo|hè|toch|goed|alsjeblieft)\W*\Z"
+)
+"""The end of a question that only asks whether the wish was heard: "this won't go in your notes, right?"."""
 _CONTRACTIONS = re.compile(r"\b(do|did|is|are|should|would|could|must|need|have|wo|ca|can)n['’]?t\b")
 _NEEDLESS = re.compile(r"\bdoes(?: not|n['’]?t) need\b")
 _SHARED = re.compile(r"\b(?:(?:can|could|may|shall) we|let us|let['’]s)\b")
@@ -127,7 +131,7 @@ def wish_clauses(text: str) -> Iterator[Span]:
         is_question = text.startswith("?", segment.end())
         for language in wish_languages():
             # "Can you not save this?" asks for it, "don't you remember this?" does not.
-            if is_question and not (language.has("modal", words) or language.has("wanting", words)):
+            if is_question and not _TAG.search(segment.group()) and not (language.has("modal", words) or language.has("wanting", words)):
                 continue
             if language.has("negation", words) or language.has("outside", words):
                 yield from _wishes(segment.group(), segment.start(), language, is_closed=is_closed)

@@ -94,7 +94,8 @@ _WISHES = "|".join(
         rf"{_CLAUSE_START}not to be {_STORED}{_CLAUSE_END}",
         rf"{_CLAUSE_START}(?:i(?:'d| would) (?:rather|prefer)(?: that| if)? {_THIS} (?:was|were|is|be)(?: not|n't)|i(?:'m| am)(?: not|n't) (?:comfortable|happy|ok|okay) (?:with|about) {_THIS} being) {_STORED}{_CLAUSE_END}",
         rf"{_CLAUSE_START}(?:treat|consider|regard|count|keep|leave|let'?s (?:treat|consider|keep|leave)) {_THIS}(?: as)? (?:un(?:said|recorded|saved|stored|logged|spoken)|ephemeral|never said|not said){_CLAUSE_END}",
-        rf"{_CLAUSE_START}i(?:'d| would)? (?:like|want) {_THIS} (?:to be )?(?:forgotten|erased|deleted|gone) (?:as soon as|once|right (?:away|after)|immediately|straight (?:away|after)|after(?:wards?)?)\b",
+        rf"{_CLAUSE_START}i(?:'d| would)? (?:like|want) {_THIS} (?:to (?:be )?)?(?:forgotten|erased|deleted|gone|vanish|disappear|evaporate) (?:as soon as|once|right (?:away|after)|immediately|straight (?:away|after)|after(?:wards?)?)\b",
+        rf"{_CLAUSE_START}(?:(?:can|could|let'?s|please|may) )?(?:(?:we|you) )?(?:keep|leave|let) {_THIS}(?: just| only)?(?: right)?(?: here)?(?: just| only)? in (?:this|the|our) (?:chat|conversation|window|thread)(?: only)?{_CLAUSE_END}",
         r"\b(?:merk dir (?:das|dies)|speicher(?:e|n)? (?:das|dies)|schreib(?:e)? (?:das|dies)|notier(?:e)? (?:das|dies)|zeichne (?:das|dies))(?: bitte)? nicht"
         r"|\b(?:soll|darf|sollte) nicht (?:gespeichert|gemerkt|notiert|aufgezeichnet|behalten) werden|\bnicht zum (?:speichern|merken|aufschreiben|aufzeichnen)\b"
         r"|\bich (?:will|möchte) nicht,? dass du (?:dir )?(?:das|dies|es) (?:merkst|speicherst|notierst|aufzeichnest|behältst)"

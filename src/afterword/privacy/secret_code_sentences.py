@@ -1,0 +1,77 @@
+"""Whether a number in a sentence is a code: what the sentence is about, and what stands before and after the number. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from afterword.privacy.secret_cues import CODE, IS, LOCK, OPENED, OPENING, TYPING, VERIFYING
+from afterword.privacy.secret_kinds import Span
+from afterword.privacy.secret_numbers import is_linked, plain_number
+from afterword.text_caches import text_cache
+
+_MOST_DIGITS = 10
+_WINDOW = 90
+
+
+def _words(expression: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-])(?:{expression})(?![\w])", re.IGNORECASE)
+
+
+_SUBJECTS = tuple(map(_words, (CODE, OPENED, rf"{TYPING}|{OPENING}", VERIFYING)))
+_BESIDE = re.compile(
+    rf"(?<![\w-])(?:{CODE}|(?P<lock>{LOCK}))\b(?P<gap>[^.!?;\n\d]{{0,60}}?)(?:(?P<link>(?:\s{IS}:?|\s?[:=→-]|,"
+    r"|\s(?:wants|needs|takes|asks for|set to|reads|hat|braucht|will|steht auf|tiene|prend|ha|vuole|tem|heeft|staat op|a))"
+    r"\s{1,2}(?:(?:the|die|der|auf|to|el|la|le|il|lo|o|de|het|en|on|set|number)\s)?)|\s{1,2})\Z",
+    re.IGNORECASE,
+)
+"""A word for a code or a lock, and what links it with the number that follows."""
+_USED = re.compile(
+    rf"(?:\b(?:with|using|use|by|mit|con|usando|avec|com|met|via|{TYPING}|in|code|number|pin|tapant|composant|faites|to|unless|then|first"
+    r"|the|musst|die|der|den|dem|du|man|el|la|los|le|les|il|lo|de|het|os|as|je|moet)|(?<!\w)[ao]|[:=,])\s{1,2}\Z|\A\W{0,3}\Z",
+    re.IGNORECASE,
+)
+"""What stands before a number that is used, not counted."""
+_STANDS_ALONE = re.compile(
+    r"\s{0,2}(?:$|[.,;:!?()\[\]\"'”»|/–—\n-])|\s{1,2}(?:"
+    r"to|and|or|then|on|at|for|from|in|of|when|if|as|is|was|but|so|btw|by|please|pls|again|with|because|since|until|now|still|which|that"
+    r"|followed|plus|star|hash|pound|first|it|i|you|he|she|they|we|works?|will|does|gets|just|after|before|opens?|unlocks?|lets?"
+    r"|und|oder|dann|ein|auf|ab|für|fürs|von|vom|am|an|im|zum|zur|ist|war|wenn|falls|aber|bitte|als|aus|lautet|danach|damit|weil|bei"
+    r"|drücken|eingeben|eintippen|tippen|wählen|öffne\w*|entsperr\w*|raute|stern|kommst|kommt"
+    r"|y|o|en|para|pra|por|si|al|a|luego|como|es|pero|de|del|que|con|abre|et|ou|puis|pour|sur|à|au|dans|comme|c'est|est|mais"
+    r"|s'il|ouvre|étoile|dièse|poi|per|su|se|come|è|ma|nel|nella|sul|sulla|il|apre|e|depois|no|na|é|mas|em|do|da"
+    r"|voor|op|aan|bij|van|te|om|maar|intoetsen|opent|hekje|sterretje)(?![\w])",
+    re.IGNORECASE,
+)
+"""What follows a code: a sign, a function word, or a verb of its use. A number before a noun counts something."""
+_GROUPED = re.compile(r"\d{1,3}(?:[-/ ]\d{1,3}){2,5}|\d+[#*]|[#*]\d+")
+_ODD = re.compile(r"[#*]?[A-Z]?\d{2,6}(?:[A-Z]\d{0,4}|[#*])")
+
+
+@text_cache(64)
+def _subjects(sentence: str) -> tuple[bool, ...]:
+    """Return whether a sentence names a code, something that a number opens, an act of opening, and a way to send a code."""
+    return tuple(bool(words.search(sentence)) for words in _SUBJECTS)
+
+
+def check_code(match: re.Match[str]) -> Span | None:
+    """Return the span of a code: a number for something that opens, in a place where it counts and dates nothing."""
+    sentence = match.string
+    start = match.start("value")
+    value = match["value"].rstrip("-/ ")
+    end = start + len(value)
+    is_grouped = _GROUPED.fullmatch(value) is not None
+    if not plain_number(match) or not (is_grouped or not value.isalnum() or _STANDS_ALONE.match(sentence, end)):
+        return None
+    before = sentence[max(0, start - _WINDOW) : start]
+    beside = _BESIDE.search(before)
+    fewest_digits = 3 if is_grouped or is_linked(before) or (beside and beside["link"] and beside["lock"]) else 4
+    digits = sum(map(str.isdigit, value))
+    is_year = re.fullmatch(r"(?:19|20)\d\d", value) is not None and not is_linked(before)
+    if is_year or not fewest_digits <= digits <= _MOST_DIGITS:
+        return None
+    names_code, names_opened, acts, verifies = _subjects(sentence)
+    is_beside = beside and (beside["link"] or is_grouped or not (beside["lock"] or beside["gap"]))
+    is_named = names_code and (names_opened or acts or verifies)
+    is_used = names_opened and acts and _USED.search(before)
+    is_odd = names_opened and is_linked(before) and _ODD.fullmatch(value)
+    return (start, end) if is_beside or is_named or is_used or is_odd else None
