@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from afterword.privacy import secret_values as values
 from afterword.privacy.normalisation import plain_form
-from afterword.privacy.secret_cues import CODE, IS, KEY, ONE_TIME, PASSWORD, PIN, PLACE, WEAK_PASSWORD
+from afterword.privacy.secret_cues import CODE, IS, KEY, ONE_TIME, PASSWORD, PIN, SECURITY_QUESTION, WEAK_PASSWORD
 from afterword.privacy.secret_kinds import Secret, Span, compiled
 
 _TAIL = 300
@@ -17,7 +17,7 @@ _MOST_WORDS = 12
 _CUES = (
     (Secret.CODE, rf"(?<![\w-])(?:{ONE_TIME}|{PIN})(?![\w])"),
     (Secret.CODE, rf"(?<![\w-])(?:{CODE})(?![\w])"),
-    (Secret.PASSWORD, rf"(?<![\w-])(?:{PASSWORD}|{WEAK_PASSWORD})s?(?![\w])"),
+    (Secret.PASSWORD, rf"(?<![\w-])(?:{PASSWORD}|{SECURITY_QUESTION}|{WEAK_PASSWORD})s?(?![\w])"),
     (Secret.TOKEN, rf"(?<![\w-])(?:{KEY})s?(?![\w])"),
     (
         Secret.CARD,
@@ -26,8 +26,8 @@ _CUES = (
 )
 _ASKS_FOR_VALUE = (
     r"\b(?:asks?|wants|requires|demands|expects|verlangt|fragt|pide|demande|chiede|richiede|pede|vraagt|what|which|tell|enter|type|give|send|provide|share|need|say|wie|welche\w*|nenn\w*|gib|geben|sag\w*|brauche|"
-    r"eingeben|cu[áa]l|qu[ée]|dime|escrib\w+|introdu\w+|necesito|quel\w*|donne\w*|entre[rz]?|saisi\w*|tape[rz]?|dis|besoin|qual\w*|dimmi|dici|inseri\w+|"
-    r"scrivi|serve|diga|digite|insira|preciso|wat|welk\w*|geef|voer|zeg|nodig)\b"
+    r"eingeben|cu[áa]l|qu[ée]|dime|d[íi]ga\w*|escrib\w+|introdu\w+|necesito|quel\w*|donne\w*|dites|entre[rz]?|saisi\w*|tape[rz]?|dis|besoin|qual\w*|dimmi|dici|dica|mi dà|inseri\w+|"
+    r"scrivi|serve|diga|digite|insira|preciso|wat|welk\w*|geef\w*|voer|zeg\w*|noem\w*|nodig)\b"
 )
 _ENDS_OPEN = rf"(?:(?:\s{IS}(?:\s(?:the following|as follows|this|folgendes|wie folgt|el siguiente|la siguiente|le suivant|la seguente|o seguinte|a seguinte|het volgende|als volgt))?|\s?[:=]|\s?\.\.\.|…)|\b(?:now|next|jetzt|ahora|maintenant|ora|agora|nu)|\b(?:here (?:comes|is)|hier kommt|aquí va|voici|ecco|aqui vai|hier komt)\b[^.!?\n]{{0,60}})\s*[:.…]{{0,4}}\s*$"
 _QUESTION = re.compile(r"[^.!?\n]*\?\s*$|[^.!?\n]+[.!]?\s*$")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from afterword.privacy.secret_cues import CODE, IS, LOCK, OPENED, OPENING, TYPING, VERIFYING
+from afterword.privacy.secret_cues import CODE, DEVICE, IS, LOCK, OPENED, OPENING, TYPING, VERIFYING
 from afterword.privacy.secret_kinds import Span
 from afterword.privacy.secret_numbers import is_linked, plain_number
 from afterword.text_caches import text_cache
@@ -19,7 +19,7 @@ def _words(expression: str) -> re.Pattern[str]:
 
 _SUBJECTS = tuple(map(_words, (CODE, OPENED, rf"{TYPING}|{OPENING}", VERIFYING)))
 _BESIDE = re.compile(
-    rf"(?<![\w-])(?:{CODE}|(?P<lock>{LOCK}))\b(?P<gap>[^.!?;\n\d]{{0,60}}?)(?:(?P<link>(?:\s{IS}:?|\s?[:=→-]|,"
+    rf"(?<![\w-])(?:{CODE}|(?P<lock>{LOCK}|(?:{DEVICE})(?=\s?:)))\b(?P<gap>[^.!?;\n\d]{{0,60}}?)(?:(?P<link>(?:\s{IS}:?|\s?[:=→-]|,(?:\s(?:that's|{IS}))?"
     r"|\s(?:wants|needs|takes|asks for|set to|reads|hat|braucht|will|steht auf|tiene|prend|ha|vuole|tem|heeft|staat op|a))"
     r"\s{1,2}(?:(?:the|die|der|auf|to|el|la|le|il|lo|o|de|het|en|on|set|number)\s)?)|\s{1,2})\Z",
     re.IGNORECASE,
@@ -39,11 +39,26 @@ _STANDS_ALONE = re.compile(
     r"|drücken|eingeben|eintippen|tippen|wählen|öffne\w*|entsperr\w*|raute|stern|kommst|kommt"
     r"|y|o|en|para|pra|por|si|al|a|luego|como|es|pero|de|del|que|con|abre|et|ou|puis|pour|sur|à|au|dans|comme|c'est|est|mais"
     r"|s'il|ouvre|étoile|dièse|poi|per|su|se|come|è|ma|nel|nella|sul|sulla|il|apre|e|depois|no|na|é|mas|em|do|da"
-    r"|voor|op|aan|bij|van|te|om|maar|intoetsen|opent|hekje|sterretje)(?![\w])",
+    r"|voor|op|aan|bij|van|te|om|maar|last|yesterday|today|earlier|always|through|past|right|durch|immer|gestern|heute|par|attraverso|door|non|né|né|hè|toch|ja|oder|intoetsen|opent|hekje|sterretje|geschickt|gesendet|genommen|eingegeben|wars?|passen|ils|elles|ze|zij|they|kommen)(?![\w])",
     re.IGNORECASE,
 )
 """What follows a code: a sign, a function word, or a verb of its use. A number before a noun counts something."""
-_GROUPED = re.compile(r"\d{1,3}(?:[-/ ]\d{1,3}){2,5}|\d+[#*]|[#*]\d+")
+_INSTRUMENT = re.compile(r"\b(?:with|using|mit|con|avec|com|met)\s{1,2}\Z", re.IGNORECASE)
+_SENT = re.compile(
+    r"\b(?:sent|texted|emailed|mailed|gave)(?: (?:me|us|you))?\s{1,2}\Z|\b(?:hat|haben) (?:mir|uns) \Z|\b(?:mandó|mandado|enviado|envió|envoyé|texté|mandato|inviato|mandou|enviou|stuurde|gestuurd|"
+    r"says|steht|pone|écrit|scritto|diz)(?: (?:me|mij|aqui|da))?\s{1,2}\Z|\A\W{0,3}\Z",
+    re.IGNORECASE,
+)
+"""What stands before a number that somebody sent."""
+_SENT_DIGITS = 6
+_SET = re.compile(
+    r"\b(?:(?:set|dial|turn|put|move) (?:it|them|that) (?:to|at|on)|stell\w* \w{2,6} auf|dreh\w* \w{2,6} auf|pon\w{0,4} en|mets-?l[ea]s? (?:sur|à)|met(?:ti)?l[oae] (?:su|a)|mettil[oae] (?:su|a)"
+    r"|põe(?:-?n?[ao])? em|mete(?:-?[ao])? em|zet (?:het|hem|'m|die) op|draai (?:het|hem|'m) naar)\s{1,2}\Z",
+    re.IGNORECASE,
+)
+_OPENS = re.compile(rf"\s{{1,2}}(?:(?:to|um|para|pour|per|om|zu|te|will|would|should)\s{{1,2}}){{0,2}}{OPENING}(?!\w)", re.IGNORECASE)
+_SHAPE = re.compile(r"[#*]?[A-Fa-f]?\d{1,10}(?:[ -]\d{1,6}){0,6}(?:[A-Fa-f]\d{0,4})?[#*]?")
+_GROUPED = re.compile(r"\d{1,3}(?:[- ]\d{1,3}){2,5}|\d+[#*]|[#*]\d+")
 _ODD = re.compile(r"[#*]?[A-Z]?\d{2,6}(?:[A-Z]\d{0,4}|[#*])")
 
 
@@ -60,18 +75,33 @@ def check_code(match: re.Match[str]) -> Span | None:
     value = match["value"].rstrip("-/ ")
     end = start + len(value)
     is_grouped = _GROUPED.fullmatch(value) is not None
-    if not plain_number(match) or not (is_grouped or not value.isalnum() or _STANDS_ALONE.match(sentence, end)):
+    opens = _OPENS.match(sentence, end) is not None
+    if not _SHAPE.fullmatch(value) or not plain_number(match):
+        return None
+    if not (is_grouped or opens or _STANDS_ALONE.match(sentence, end)):
         return None
     before = sentence[max(0, start - _WINDOW) : start]
-    beside = _BESIDE.search(before)
-    fewest_digits = 3 if is_grouped or is_linked(before) or (beside and beside["link"] and beside["lock"]) else 4
-    digits = sum(map(str.isdigit, value))
     is_year = re.fullmatch(r"(?:19|20)\d\d", value) is not None and not is_linked(before)
-    if is_year or not fewest_digits <= digits <= _MOST_DIGITS:
+    if is_year or not _is_told(sentence, before, value, opens=opens):
         return None
+    return start, end
+
+
+def _is_told(sentence: str, before: str, value: str, *, opens: bool) -> bool:
+    """Return whether the sentence says what the number is for: by its subjects, or by the words beside the number."""
+    digits = sum(map(str.isdigit, value))
     names_code, names_opened, acts, verifies = _subjects(sentence)
-    is_beside = beside and (beside["link"] or is_grouped or not (beside["lock"] or beside["gap"]))
-    is_named = names_code and (names_opened or acts or verifies)
-    is_used = names_opened and acts and _USED.search(before)
-    is_odd = names_opened and is_linked(before) and _ODD.fullmatch(value)
-    return (start, end) if is_beside or is_named or is_used or is_odd else None
+    is_grouped = _GROUPED.fullmatch(value) is not None
+    beside = _BESIDE.search(before)
+    if not (3 if is_grouped or (beside and beside["link"] and beside["lock"]) else 4) <= digits <= _MOST_DIGITS:
+        return False
+    if beside and (beside["link"] or is_grouped or not (beside["lock"] or beside["gap"])):
+        return True
+    is_used = opens or _USED.search(before) is not None
+    if names_code and (names_opened or acts or verifies or is_used):
+        return True
+    # A number in many groups is that of a telephone.
+    if names_opened and not (" " in value and digits > _SENT_DIGITS):
+        is_put = _SET.search(before) or _INSTRUMENT.search(before) or (is_linked(before) and _ODD.fullmatch(value))
+        return bool(is_put) or (is_used and acts)
+    return verifies and digits == _SENT_DIGITS and _SENT.search(before) is not None

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from afterword.privacy import secret_numbers as numbers
 from afterword.privacy.secret_code_sentences import check_code
-from afterword.privacy.secret_cues import CODE, IS, NO_SECRET_CODE, ONE_TIME, OPENED, PIN
+from afterword.privacy.secret_cues import CARD_CODE, CODE, IS, NO_SECRET_CODE, ONE_TIME, OPENED, PIN, VERIFYING
 from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, any_value
 
 _BEFORE_NUMBER, _AFTER_NUMBER = r"(?<![\w.,/:€$£+-])", r"(?![\w]|[.:,/-]\d|\s?[%€$£°])"
 _DIGITS = rf"{_BEFORE_NUMBER}(?P<value>\d(?:[ -]?\d){{3,7}}+){_AFTER_NUMBER}"
-_THREE = ("three", "drei", "tres", "trois", "tre", "três", "drie", "last 3", "3 digits")
-_THREE_DIGITS = (
-    r"(?:three|3|drei|tres|trois|tre|três|drie) (?:last )?(?:digits|numbers|ziffern|zahlen|cifras|números|dígitos|chiffres|cifre|numeri|cijfers)"
-    r"(?= (?:on (?:the )?back|at the back|auf der rückseite|hinten|detrás|del (?:reverso|dorso)|au dos|sul retro|dietro|no verso|atrás|achterop|op de achterkant)"
-    r"(?: (?:of (?:the|my|it)|der|de la|de|della|do|van de) (?:card|karte|tarjeta|carte|carta|cartão|kaart))? ?(?:is|are|ist|sind|es|son|est|sont|è|sono|é|são|zijn|:))"
-)
-_CODE_VALUE = r"(?P<value>[#*]?(?:\d|(?-i:[A-Z])(?=[\w-]{0,6}\d[\w-]{0,6}\d))(?:[\w#*-]| (?=\d)|/(?=\d)){2,20}+)"
+_CODE_VALUE = r"(?P<value>[#*]?(?:\d|(?-i:[A-Z])(?=[\w-]{0,6}\d[\w-]{0,6}\d))(?:[\w#*-]| (?=\d)){2,20}+)"
 _PIN_OWNERS = (
     r"(?:sim|bank|card|debit|credit|atm|phone|mobile|tablet|giro|ec|voicemail|mailbox|account|app|visa|mastercard)"
 )
@@ -62,17 +56,18 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     SentencePattern(
         "number in a sentence about a code or a lock",
         Secret.CODE,
-        (rf"(?<![\w-])(?:{CODE}|{OPENED})(?![\w])",),
+        (rf"(?<![\w-])(?:{CODE}|{OPENED}|{VERIFYING})(?![\w])",),
         rf"{_BEFORE_NUMBER}{_CODE_VALUE}{_AFTER_NUMBER}",
         tuple("0123456789"),
         check_code,
         rf"{NO_SECRET_CODE}|\w\(|[{{}}<>]|//|=>",
     ),
-    Pattern(
+    SentencePattern(
         "security code of a card",
         Secret.CODE,
-        rf"(?<![\w-])(?:cvc2?|cvv2?|csc|cid|security code|prüfziffer|(?:karten)?prüfnummer|kartenprüfziffer|sicherheitscode|cryptogramme?|c[óo]digo de seguran[çz]a|c[óo]digo de seguridad|codice di sicurezza|beveiligingscode|{_THREE_DIGITS})(?:\s(?:on|at|auf|en|sur|sul|op|no)\s[^.!?\n\d]{{1,25}}?)?(?:\s(?:is|are|code|number|ist|sind|es|son|est|sont|è|sono|é|são|zijn))?\W{{1,3}}(?P<value>\d{{3,4}})(?![\w-]|[.:,/]\d)",
-        ("cvc", "cvv", "csc", "cid", "security code", "prüf", "crypto", "code", "codi", "códi", *_THREE),
-        any_value,
+        (rf"(?<![\w-])(?:{CARD_CODE})(?![\w])",),
+        rf"{_BEFORE_NUMBER}(?P<value>\d{{3,4}}){_AFTER_NUMBER}",
+        tuple("0123456789"),
+        numbers.check_card_code,
     ),
 )

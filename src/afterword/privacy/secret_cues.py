@@ -92,13 +92,13 @@ NO_COMPOUND = rf"(?![\w-]{{0,3}}(?:[- ]|(?<=-))(?:{_COMPOUNDS})\b)(?!-(?:{_COMPO
 """Follows a word for a password: "password manager" is none."""
 
 _COPULAS = {
-    "en": r"is|was|are|be|becomes?|will be|would be|should be|has been|reads?|equals|remains|stays|'s|goes",
-    "de": r"ist|sind|lautet|lauten|war|wird|bleibt|heißt|heisst|wäre|sei",
-    "es": r"es|era|fue|será|sigue siendo|son",
-    "fr": r"est|c'est|était|sera|reste|devient|sont",
-    "it": r"è|sono|era|sarà|rimane|resta|diventa",
-    "pt": r"é|são|era|foi|será|fica|continua(?: a ser| sendo)?",
-    "nl": r"is|was|wordt|blijft|luidt|zijn",
+    "en": r"is|was|are|were|be|becomes?|will be|would be|should be|has been|reads?|says|equals|remains|stays|'s|goes|(?:(?:is|was) )?(?:called|named)",
+    "de": r"ist|sind|lautet|lauten|war|wird|bleibt|heißt|heisst|hieß|hiess|wäre|sei",
+    "es": r"es|era|fue|será|sería|sigue siendo|son|se llama(?:ba)?",
+    "fr": r"est|c'est|c'était|était|sera|serait|reste|devient|sont|s'appel(?:le|ait)",
+    "it": r"è|sono|era|sarà|sarebbe|rimane|resta|diventa|si chiama(?:va)?",
+    "pt": r"é|são|era|foi|será|seria|fica|chama(?:va)?-se|continua(?: a ser| sendo)?",
+    "nl": r"is|was|wordt|werd|blijft|luidt|zijn|zou|heette?",
 }
 _ADVERBS = (
     r"now|still|currently|just|simply|always|set to|changed to|called|jetzt|nun|weiterhin|immer noch|noch|neu|ahora|aún|"
@@ -170,13 +170,13 @@ ONE_TIME = _any_of(
 
 LOCK = _any_of(
     {
-        "en": r"alarm|lock ?box|key ?box|key ?safe|safe|vault|keypad|intercom|(?:pad|bike ?|combination ?|number ?)?lock|locker|gate",
-        "de": r"alarm(?:anlage)?|(?:[a-zäöü]{2,12})?tor|schlüssel(?:box|safe|kasten)|tresor|safe|(?:[a-zäöü]{2,12})?schloss|spind|schließfach|tastenfeld|bedienfeld",
-        "es": r"alarma|caja fuerte|candado|portón|taquilla|teclado",
-        "fr": r"alarme|portail|coffre(?:-fort)?|digicode|cadenas|interphone|boîte à clés|antivol|casier",
-        "it": r"allarme|cancello|portone|cassaforte|lucchetto|citofono|tastierino|armadietto",
-        "pt": r"alarme|portão|cofre|cadeado|armário|cacifo|teclado",
-        "nl": r"(?:alarm|poort|kluis|sleutelkast|sleutelkluis|(?:hang|fiets|cijfer)?slot|hek)(?:t?je)?|lockertje",
+        "en": r"(?:burglar )?alarm|lock ?box|key ?box|key ?safe|safe|vault|keypad|intercom|(?:pad|bike ?|combination ?|number ?)?lock|locker|gate",
+        "de": r"alarm(?:anlage)?|(?:[a-zäöüß]{2,14}-?)?(?:tor|tresor|safe|schloss|sperre)|schlüssel(?:box|kasten)|spind|schließfach|tastenfeld|bedienfeld",
+        "es": r"alarma|caja fuerte|(?:caj(?:it)?a|caja de seguridad) (?:de|con)(?: la)?(?: las)? llaves?|candado|portón|taquilla|teclado|verja|cancela",
+        "fr": r"alarme|portail|portillon|coffre(?:-fort)?|digicode|cadenas|interphone|boîte à clés|antivol|casier",
+        "it": r"allarme|antifurto|cancell(?:o|etto)|portone|cassaforte|cassetta (?:delle|di) (?:chiavi|sicurezza)|lucchetto|citofono|tastierino|armadietto",
+        "pt": r"alarme|port(?:ão|ãozinho)|cofre|caix(?:inh)?a (?:de|das) chaves|cadeado|armário|cacifo|teclado",
+        "nl": r"(?:[a-z]{2,12})?(?:alarm|poort|kluis|slot|hek)|sleutelkast(?:t?je)?|lockertje",
     }
 )
 """What a number opens or switches off, and little else."""
@@ -184,19 +184,19 @@ LOCK = _any_of(
 PLACE = _any_of(
     {
         "any": LOCK,
-        "en": r"(?:front |back |side )?door|garage|entry|entrance|building|suitcase|elevator|stairwell|lobby|panel|storage|shed|barn|office|cabin|cottage|flat|apartment|basement|cellar|parking|car ?park|pool|gym",
-        "de": r"(?:haus|wohnungs|garagen|hinter|ein[gn]angs|keller)?tür|garage|briefkasten|(?:hinter|haupt|neben|seiten|vorder|personal|liefer(?:anten)?)?eingang|haus|koffer|keller|büro|ferienwohnung|tiefgarage|schranke",
-        "es": r"puerta|portal|garaje|entrada|edificio|maleta|panel|trastero|verja|barrera|oficina",
-        "fr": r"porte|immeuble|garage|entrée|clavier|boîtier|cave|hall|barrière|grille|bureau",
-        "it": r"porta|garage|ingresso|palazzo|cantina|box|sbarra|ufficio|valigia",
-        "pt": r"porta|garagem|entrada|prédio|portaria|painel|cave|cancela|escritório|mala",
-        "nl": r"(?:(?:voor|achter|garage)?deur|garage|ingang|gebouw|berging|slagboom|kantoor|koffer)(?:t?je)?|paneel",
+        "en": r"(?:front |back |side )?door|garage|entry|entrance|building|suitcase|elevator|stairwell|lobby|panel|storage|shed|barn|office|cabin|cottage|flat|apartment|basement|cellar|parking|car ?park|pool|gym|tv|telly|television|box",
+        "de": r"(?:haus|wohnungs|garagen|hinter|ein[gn]angs|keller)?tür|garage|briefkasten|(?:hinter|haupt|neben|seiten|vorder|personal|liefer(?:anten)?)?eingang|haus|koffer|keller|büro|ferienwohnung|tiefgarage|schranke|fernseher|kasten|kästchen|box",
+        "es": r"puerta|portal|garaje|entrada|edificio|maleta|panel|trastero|barrera|oficina|tele|televisor|caj(?:it)?a",
+        "fr": r"porte|immeuble|garage|entrée|clavier|boîtier|cave|hall|barrière|grille|bureau|télé|boîte",
+        "it": r"porta|garage|ingresso|palazzo|cantina|box|sbarra|ufficio|valigia|tv|cassetta",
+        "pt": r"porta|garagem|entrada|prédio|portaria|painel|cave|cancela|escritório|mala|caix(?:inh)?a",
+        "nl": r"(?:(?:voor|achter|garage)?deur|garage|ingang|gebouw|berging|slagboom|kantoor|koffer|tv|kast)(?:t?je)?|paneel",
     }
 )
 CODE = _any_of(
     {
-        "en": r"(?:pass|key)?-?codes?|combinations?|combo",
-        "de": r"[a-zäöüß]{2,14}-?code|(?:zahlen)?kombination",
+        "en": r"(?:pass|key)?-?codes?|combinations?|combo|pins?|(?:\d|four|six|eight)[ -]digit",
+        "de": r"[a-zäöüß]{2,14}-?code|(?:zahlen)?kombination|[a-zäöü]{3,6}stellige\w? (?:zahl|nummer)",
         "es": r"c[óo]digos?|combinaci[óo]n",
         "fr": r"digicode|combinaison",
         "it": r"codic[ei]|combinazione",
@@ -212,19 +212,19 @@ NO_SECRET_CODE = (
     r"|\bcode (?:postal|barres?|promo|couleur|civil|pénal|du travail|de la route|d'erreur|source|review|of conduct)|\blines? of code"
 )
 TYPING = (
-    r"(?:enter(?:s|ing)?|typ(?:e|es|ing)|press|dial|punch|key(?:ing)? in|hit|tipp\w{0,3}|(?:ein|tipp)\w{0,6}tippen|gib|geben|eingeben|drück\w{0,3}|wähl\w{0,3}|marca[rs]?|teclea[rs]?|introdu\w{1,6}|pulsa[rs]?|pon(?:e[rs]?)?"
+    r"(?:put(?:s|ting)?|set|dial(?:l?ed)?|choose|chose|used?|turn|stell\w{0,3}|genommen|nimm\w{0,3}|poniendo|pus[oe]|pong[ao]|metti\w{0,3}|mett[oe]|messo|mets|mis|ponho|põe|pôs|zet|stel|vul|enter(?:s|ing)?|typ(?:e|es|ing)|press|dial|punch|key(?:ing)? in|hit|tipp\w{0,3}|(?:ein|tipp)\w{0,6}tippen|gib|gibst|gebt|gebe|geben|eingeben|drück\w{0,3}|wähl\w{0,3}|marca[rs]?|teclea[rs]?|introdu\w{1,6}|pulsa[rs]?|pon(?:e[rs]?)?"
     r"|tape[rsz]?|compose[rz]?|saisi\w{0,4}|fais|digit\w{1,4}|prem[ie]\w{0,3}|inseri\w{0,4}|compon\w{1,3}|marque|tecl\w{1,3}|insir\w|toets\w{0,3}|intoetsen|voer|tik)"
 )
 """Verbs for giving a number to a keypad."""
 OPENING = (
     r"(?:opens?|opened|unlocks?|turns? (?:it )?off|switch(?:es)? off|shuts? (?:it )?(?:off|up)|disarm\w*|deactivat\w*|öffne\w*|entsperr\w*|entschärf\w*|deaktivier\w*|abr[aei]\w*|desactiv\w*|ouvr\w*|désactiv\w*|coup\w{1,3}"
     r"|apr[eio]\w*|disattiv\w*|spegn\w*|desativ\w*|deslig\w*|apag\w*|open(?:t|en)|ontgrendel\w*|uitschakel\w*|geht|schalt\w*|gaat|locked|gesperrt|bloquead[oa]|verrouillé|bloccat[oa]|vergrendeld|desbloque\w*|déverrouill\w*|sblocc\w*"
-    r"|(?:get|gets|come|comes|go|goes|let|lets|buzz\w*) (?:you |me |us |them )?in(?:to)?|komm\w* (?:\w{2,6} )?(?:rein|hinein)|kommt man|entr(?:a|as|e|es|ez|i|o|ar|are|er)|ko(?:m|mt) (?:\w{2,4} )?(?:\w{3,12} )?(?:binnen|in)|set to|changed to)"
+    r"|(?:get|gets|come|comes|go|goes|let|lets|buzz\w*) (?:you |me |us |them )?(?:in(?:to)?|past|through)|komm\w* (?:\w{2,6} )?(?:rein|hinein)|kommt man|entr(?:a|as|e|es|ez|i|o|ar|are|er)|ko(?:m|mt) (?:\w{2,4} )?(?:\w{3,12} )?(?:binnen|in)|set to|changed to)"
 )
 """Verbs for opening a door, entering a building or switching an alarm off, in the words of those who do."""
 VERIFYING = (
     r"(?:sms|texts?|texted|e?-?mails?|bank\w*|sent|send|received|got|arrived|verif\w*|confirm\w*|2fa|two-factor|authenticat\w*|whatsapp|google|paypal|bekommen|geschickt|gekommen|erhalten|bestätig\w*|banco|llegado|llegó|recib\w*|enviad\w*|mandad\w*"
-    r"|banque|envoyé|reçu|valid\w*|banca|arrivato|ricevuto|mandato|chegou|recebi|enviou|mandou|kreeg|gekregen|gestuurd|bevestig\w*|log-?in|sign-?in|anmeld\w*|einmal\w*)"
+    r"|banque|envoyé|texté|reçu|valid\w*|banca|arrivato|ricevuto|mandato|chegou|recebi|enviou|mandou|kreeg|gekregen|gestuurd|bevestig\w*|log-?in|sign-?in|anmeld\w*|einmal\w*)"
 )
 """Words for how a code that is used once is sent, and for what it is used."""
 
@@ -233,21 +233,23 @@ LOCKING = (
     r"|chiffré\w*|protégé\w*|sblocc\w*|cifrat[oa]|protett[oa]|encriptad[oa]|ontgrendel\w*|versleuteld|beveiligd)"
 )
 """Verbs for what a password does to a device or a file."""
-LOCKED = r"zip|archiv\w*|pdf|files?|datei|archivo|fichier|arquivo|bestand|drive|stick|disk|festplatte|disco|schijf|spreadsheet|document\w*|backups?"
-DEVICE = r"(?:i|smart)?phone|ipad|kindle|computer|notebook|tablet|laptop|ordenador|portátil|ordinateur|computador|screen|handy|telefon|bildschirm|teléfono|móvil|pantalla|téléphone|écran|telefono|schermo|telemóvel|celular|telefoon|scherm"
+LOCKED = r"zip|archiv\w*|pdf|excel(?:sheet|datei|bestand)?|files?|\w{0,8}datei|archivo|fichier|arquivo|\w{0,8}bestand|drive|stick|disk|festplatte|disco|schijf|spreadsheet|planilha|document\w*|backups?|bios"
+DEVICE = r"(?:i|smart)?phone|ipad|handy\w{0,8}|kindle|computer|notebook|tablet|laptop|ordenador|portátil|ordinateur|computador|screen|handy|telefon|bildschirm|teléfono|móvil|pantalla|téléphone|écran|telefono|schermo|telemóvel|celular|telefoon|scherm"
 """What else is unlocked with a number."""
 OPENED = rf"(?:{PLACE}(?:s|n|en|es)?|{DEVICE})"
 """Everything that a number opens."""
 SIGNING_IN = (
     r"(?:log(?:s|ged)?[ -]?(?:in|on|into)|sign(?:s|ed)?[ -]?(?:in|on|into)|logge|anmelden|einloggen|inicia\w* sesión|connecte\w*|acced\w+|"
-    r"inicia\w* sessão|inloggen|log in|meld\w* (?:\w+ )?an|accounts?|logins?|konten|cuentas|comptes|contas)"
+    r"inicia\w* sessão|inloggen|log in|meld\w* (?:\w+ )?an|accounts?|logins?|\w{0,8}kont(?:en|o)|cuentas?|comptes?|contas?|bios|portal)"
 )
 """Words of a sentence about entering an account."""
+ACCESS = rf"(?:{WEAK_PASSWORD}|{NETWORK}|{SIGNING_IN}|{LOCKING})"
+"""Everything that speaks of access."""
 SPARE_CODES = r"(?:recovery|backup|back-up|reset|scratch|2fa|wiederherstellungs|ersatz|backup-)[ -]?codes?|códigos? de (?:recuperaci[óo]n|respaldo|recuperação)|codes? de (?:récupération|secours)|codici di (?:recupero|backup)|herstelcodes?"
 """Codes that replace a password once."""
 
 _IDENTITY_WORDS = (
-    r"ssn|social security|num[ée]ro de sécu|sécu|national insurance|ni number|nino|dni|nie|nif|nuss|codice fiscale|cf(?=\s?:)|insee|nir|numéro de sécurité sociale"
+    r"ssn|social security|num[ée]ro de sécu|sécu|national insurance|ni (?:number|no)|nhs(?: number)?|utr|n[úu]mero (?:de la |de )?(?:seguridad|segurança) social|num[ée]ro fiscal|n[úu]mero de contribuinte|nino|dni|nie|nif|nuss|codice fiscale|cf(?=\s?:)|insee|nir|numéro de sécurité sociale"
     r"|bsn|burgerservicenummer|sofinummer|cpf|rg|nif|cartão de cidadão|steuer-?(?:id|nummer|identifikationsnummer)|sozialversicherungsnummer|rentenversicherungsnummer"
     r"|passport|reisepass\w*|passnummer|pasaporte|passeport|passaporto|passaporte|paspoort\w*|(?:personal)?ausweis\w*|id[ -]?(?:card|number)|identity (?:card|number)"
     r"|identitätskarte|carte d'identité|carta d'identità|carné|documento de identidad|bilhete de identidade|identiteitskaart|rijbewijs\w*"
@@ -262,7 +264,11 @@ IDENTITY_HINTS = (
         "sociale",
         "sécu",
         "national insurance",
-        "ni number",
+        "ni n",
+        "nhs",
+        "utr",
+        "fiscal",
+        "contribuinte",
         "nino",
         "dni",
         "nie",
@@ -317,12 +323,19 @@ IDENTITY_HINTS = (
 )
 CARD = r"(?<![\w-])(?:credit|debit)?[ -]?(?:card|kreditkarte\w*|karte\w*|tarjeta|carte|carta|cartão|creditcard|bankpas|visa|mastercard|amex)\b"
 SECURITY_QUESTION = (
-    r"(?:security|secret|recovery|reset) (?:question|answer)s?|sicherheits(?:ab)?frage\w*|geheimfrage|(?:pregunta|respuesta) (?:de seguridad|secreta)|(?:question|réponse) (?:secrète|de sécurité)"
-    r"|(?:domanda|risposta) (?:segreta|di sicurezza)|(?:pergunta|resposta) (?:de segurança|secreta)|(?:beveiligings|veiligheids|geheime )(?:vraag|antwoord)"
+    r"memorable (?:word|date|name)|secret word|geheimwort|kennwort|palabra (?:clave|secreta)|mot secret|parola segreta|palavra secreta|geheime? woord|(?:security|secret|recovery|reset) (?:question|answer)s?|sicherheits(?:ab)?frage\w*|geheimfrage|(?:pregunta|respuesta) (?:de seguridad|secreta)|(?:question|réponse) (?:secrète|de sécurité)"
+    r"|(?:domanda|risposta) (?:segreta|di sicurezza)|(?:pergunta|resposta) (?:d[ea] (?:segurança|pergunta secreta)|secreta)|(?:beveiligings|veiligheids|geheime? )(?:vraag|antwoord)"
 )
 """Names of a question whose answer opens an account."""
+CARD_CODE = (
+    r"cvc2?|cvv2?|csc|cid|security code|prüfziffer|(?:karten)?prüfnummer|kartenprüfziffer|sicherheitscode|cryptogramme?|c[óo]digo de seguran[çz]a|c[óo]digo de seguridad|codice di sicurezza|beveiligingscode"
+    r"|(?:three|3|drei|tres|trois|tre|três|drie) (?:(?:last|letzten|últimos) )?(?:digits|numbers|ziffern|zahlen|cifras|números|dígitos|chiffres|cifre|numeri|cijfers) "
+    r"(?:(?:on|at|in) (?:the )?(?:back|reverse)|auf der (?:rückseite|karte)|hinten|rückseitig|(?:de )?(?:atrás|detrás|trás)|del (?:reverso|dorso)|au (?:dos|verso)|derrière|(?:sul )?retro|dietro|no verso|op de (?:achterkant|kaart)|achterop)"
+    r"(?! (?:of|der|von|de|della?|do|van) (?:(?:the|my|la|ma|mia|minha|mijn|meiner) )?(?!card|karte|kreditkarte|tarjeta|carte|carta|cartão|kaart|it\b)\w)"
+)
+"""Names of the code of three or four digits on a card."""
 PERSONAL_TOPIC = (
-    r"maiden name|first (?:pet|school|car|teacher|street|job|concert)|(?:pet|dog|cat)'?s name|birth ?(?:town|place)|mädchenname|geburtsname|erste[srn]? (?:haustier|schule|auto|lehrer\w*)|geburtsort|apellido de soltera|primer[a]? (?:mascota|colegio|coche|escuela)"
+    r"maiden name|(?:first )?(?:pet)|first (?:school|car|teacher|street|job|concert)|(?:pet|dog|cat)'?s name|birth ?(?:town|place)|mädchenname|geburtsname|erste[srn]? (?:haustier|schule|auto|lehrer\w*)|geburtsort|apellido de soltera|primer[a]? (?:mascota|colegio|coche|escuela)"
     r"|nom de jeune fille|premi[eè]re? (?:animal|chien|chat|école|voiture)|cognome da nubile|prim[oa] (?:animale|cane|gatto|scuola|auto)|nome de solteira|primeir[oa] (?:animal|cão|gato|cachorro|escola|carro)|meisjesnaam|eerste (?:huisdier|school|auto)"
 )
 ASKING_IN = (

@@ -23,7 +23,7 @@ _DATE_OR_MEASURE = re.compile(
 )
 # Words after which a number is a place, a time or an amount.
 _COUNTING = re.compile(
-    r"(?:\b(?:room|zimmer|raum|flat|apt|apartment|suite|floor|page|line|step|port|number|no|nr|year|since|until|from|(?<!punch )(?<!key )(?<!type )in|at|um|seit|bis|ab"
+    r"(?:\b(?:room|zimmer|raum|flat|apt|apartment|suite|floor|page|line|step|port|number|no|nr|year|since|until|(?<!changed )from|(?<!punch )(?<!key )(?<!type )in|at|um|seit|bis|ab"
     r"|desde|hasta|depuis|dal|fino|vanaf|sinds|chapter|version|row|error|habitación|chambre|camera|kamer|quarto|about|over|under|only|than)\.?|[€$£#])\s*$",
     re.IGNORECASE,
 )
@@ -31,7 +31,7 @@ _COUNTED = re.compile(
     r"\s?(?:times|people|users|customers|seconds|minutes|hours|days|weeks|years|characters|digits|euros?|dollars|pounds|attempts|mal|leute|sekunden|minuten|stunden|tage|veces|fois|volte|vezes|keer)\b",
     re.IGNORECASE,
 )
-_LINKED = re.compile(r"(?:\b(?:is|ist|es|est|è|é|lautet|luidt|with|using|mit|con|avec|com|met)|[:=])\s*$", re.IGNORECASE)
+_LINKED = re.compile(r"(?:\b(?:is|ist|es|est|è|é|lautet|luidt|was|war|era|était|with|using|mit|con|avec|com|met|put|set|poniendo|mis|messo)|[:=])\s*$", re.IGNORECASE)
 _PIN_CUE = re.compile(
     r"\bPIN\b|\b(?i:pin[ -]?(?:code|number|nummer)|passcode|geheimzahl|geheimnummer|entsperrcode|ontgrendelcode|"
     r"(?:code|c[óo]digo|codice|n[úu]mero) (?:pin|secret[oa]?|confidentiel|segreto|de (?:(?:ma|la|sa) )?carte|de d[ée]\w+|di sblocco)|"
@@ -108,6 +108,12 @@ def plain_number(match: re.Match[str]) -> Span | None:
 def is_linked(before: str) -> bool:
     """Return whether the words before a number end with a link: "is", "with", a colon."""
     return _LINKED.search(before) is not None
+
+
+def check_card_code(match: re.Match[str]) -> Span | None:
+    """Return the span of a number in a sentence about the code of a card, unless it is a year."""
+    is_year = re.fullmatch(r"(?:19|20)\d\d", match["value"])
+    return None if is_year or _COUNTED.match(match.string, match.end("value")) else plain_number(match)
 
 
 def check_identity(match: re.Match[str]) -> Span | None:

@@ -13,6 +13,7 @@ from afterword.privacy import secret_values as values
 from afterword.privacy.secret_codes import CODE_PATTERNS
 from afterword.privacy.secret_commands import COMMAND_PATTERNS, VALUE
 from afterword.privacy.secret_cues import (
+    ACCESS,
     ASKING_IN,
     AS,
     ASSIGNS,
@@ -23,7 +24,6 @@ from afterword.privacy.secret_cues import (
     IS,
     KEY,
     LOCKED,
-    LOCKING,
     NETWORK,
     NO_COMPOUND,
     NO_SECRET_KEY,
@@ -33,7 +33,6 @@ from afterword.privacy.secret_cues import (
     PERSONAL_TOPIC,
     SECURITY_QUESTION,
     SEED,
-    SIGNING_IN,
     SPARE_CODES,
     TO,
     USE,
@@ -154,40 +153,10 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         values.check_adjacent_password,
     ),
     SentencePattern(
-        "password for an account",
-        Secret.PASSWORD,
-        (rf"(?<![\w-]){SIGNING_IN}\b",),
-        rf"(?<![\w-])(?:{USE}|using|uses|mit|con|avec|com|met)\s{{1,2}}(?P<value>[^\s\"'`<>“”„«»|]{{6,100}}+)",
-        (
-            "log",
-            "sign",
-            "anmeld",
-            "sesi",
-            "connect",
-            "acce",
-            "sess",
-            "meld",
-            "account",
-            "konten",
-            "cuenta",
-            "compte",
-            "conta",
-        ),
-        values.check_striking_password,
-    ),
-    SentencePattern(
-        "password that locks a device or a file",
-        Secret.PASSWORD,
-        (rf"\b{LOCKING}\b", rf"\b(?:{DEVICE}|{LOCKED})\b"),
-        r"(?<![\w-])(?:with|using|mit|con|avec|com|met)\s{1,2}(?P<value>[^\s\"'`<>“”„«»|]{6,100}+)",
-        (" with ", " using ", " mit ", " con ", " avec ", " com ", " met "),
-        values.check_striking_password,
-    ),
-    SentencePattern(
         "key of a network",
         Secret.PASSWORD,
         (rf"(?<![\w-]){NETWORK}(?![\w])",),
-        rf"(?<![\w-])(?:key|schlüssel|llave|clave|cl[ée]|clef|chiave|chave|sleutel)(?:\s[^\W\d]{{2,10}}){{0,2}}?(?:\s{IS}:?|\s?[:=])\s{{1,2}}(?P<value>[^\s\"'`<>“”„«»|]{{6,100}}+)",
+        rf"(?<![\w-])(?:key|schlüssel|llave|clave|cl[ée]|clef|chiave|chave|sleutel)(?:(?:\s[^\W\d]{{2,10}}){{0,2}}?(?:\s{IS}:?|\s?[:=]))?\s{{1,2}}(?P<value>[^\s\"'`<>“”„«»|]{{6,100}}+)",
         ("key", "schlüssel", "llave", "clave", "clé", "cle", "chiave", "chave", "sleutel"),
         values.check_adjacent_password,
     ),
@@ -282,7 +251,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "identity number beside its word",
         Secret.IDENTITY,
-        rf"{IDENTITY}[\"'*)]{{0,2}}(?:(?P<gap>[^.!?\n;:=\d]{{0,40}}?)(?:\s{{1,2}}{IS}:?|\s?[:=#])\s{{0,2}}|\s?(?:\(?(?:no|nr|num|núm|number|nummer|num[ée]ro|número|n)\b[.°º]?:?\)?\s{{0,2}})?)(?P<value>[A-Z]{{2}} ?\d\d ?\d\d ?\d\d ?[A-D]\b|(?=[A-Z-]{{0,8}}[0-9])[A-Z0-9]{{1,16}}(?:[ ./-](?:(?=[A-Z]{{0,5}}\d)[A-Z0-9]{{1,6}}|(?-i:[A-Z]{{1,3}}))(?=[\s./,;-]|$|[^\w])){{0,6}}+)(?![\w])",
+        rf"{IDENTITY}[\"'*)]{{0,2}}(?:(?P<gap>[^.!?\n;:=\d]{{0,40}}?)(?:\s{{1,2}}{IS}:?|\s?[:=#])\s{{0,2}}|\s?(?:\(?(?:no|nr|num|núm|number|nummer|num[ée]ro|número|n)\b[.°º]?:?\)?\s{{0,2}})?)(?P<value>[A-Z]{{2}} ?\d\d ?\d\d ?\d\d ?[A-D]\b|(?=[A-Z-]{{0,8}}[0-9])[A-Z0-9]{{1,16}}(?:[ ./-](?:(?=[A-Z]{{0,5}}\d)[A-Z0-9]{{1,10}}|(?-i:[A-Z]{{1,3}}))(?=[\s./,;-]|$|[^\w])){{0,6}}+)(?![\w])",
         IDENTITY_HINTS,
         numbers.check_identity,
     ),
@@ -330,6 +299,8 @@ _SEED_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     ),
 )
 
+_PROGRAM = r"sha-?\d|bcrypt|argon2|\bhash|regex|password-protected|\bdef \w|=\s?\w+\(|import |return |console\."
+"""Words of a sentence that speaks of hashes, or is a line of a program."""
 _LIKELY_PASSWORD = SentencePattern(
     "word like a password in a sentence about one",
     Secret.PASSWORD,
@@ -337,7 +308,7 @@ _LIKELY_PASSWORD = SentencePattern(
     r"(?<![^\s\"'`(«“„:=|>])(?P<value>[^\s\"'`<>“”„«»|]{6,100}+)",
     PASSWORD_HINTS,
     values.check_striking_password,
-    r"sha-?\d|bcrypt|argon2|\bhash|regex|password-protected|\bdef \w|=\s?\w+\(|import |return |console\.",
+    _PROGRAM,
     is_far_reaching=True,
 )
 
@@ -348,13 +319,14 @@ _RANDOM_WORD = replace(
     check=values.check_random_password,
 )
 
-_ACCESS_WORD = replace(
-    _RANDOM_WORD,
-    name="random word in a sentence about access",
-    cues=(rf"(?<!\w)(?:{WEAK_PASSWORD}|{NETWORK}|{SIGNING_IN}|{LOCKING})(?![\w])",),
-    value=r"(?<![^\s\"'`(«“„:=|>])(?P<value>(?=\D{0,60}\d)[^\s\"'`<>“”„«»|]{6,100}+)",
-    hints=_DIGIT_HINTS,
-    is_far_reaching=False,
+_ACCESS_WORD = SentencePattern(
+    "word like a password in a sentence about access",
+    Secret.PASSWORD,
+    (rf"(?<!\w)(?:{ACCESS}|{DEVICE}|{LOCKED})(?!\w)",),
+    r"(?<![^\s\"'`(«“„:=|>])(?P<value>(?=[^\s\d]{0,40}\d)[^\s\"'`<>“”„«»|]{6,100}+)",
+    _DIGIT_HINTS,
+    values.check_access_word,
+    _PROGRAM,
 )
 
 _ANSWERS = r"(?:answer|antwort|respuesta|réponse|risposta|resposta|antwoord)"
@@ -363,7 +335,7 @@ _SECURITY_ANSWER = SentencePattern(
     Secret.PASSWORD,
     (SECURITY_QUESTION,),
     rf"(?:(?P<answer>\b{_ANSWERS}\b(?:[^.!?\n\d:=]{{0,60}}?(?:\s{IS}|\s?[:=–-]))?|\A\W{{0,3}}(?={_ANSWERS}))|\b{IS}|[:=–-])[\s:]{{1,3}}"
-    r"(?P<value>[^\s.,;:!?]{3,40}(?:\s(?-i:[^\W\d_a-zà-ÿ])[\w'-]{1,30}){0,2})(?=[\s.!,;)\"”]{0,3}(?:\Z|(?-i:[A-Z])|,))",
+    r"(?P<value>[^\s.,;:!?]{3,40}(?:\s(?-i:[^\W\d_a-zà-ÿ])[\w'-]{1,30}){0,2})(?=(?:\s(?:sein|zijn|ser|être))?[\s.!,;)\"”]{0,3}(?:\Z|(?-i:[A-Z])|,))",
     ("question", "answer", "frage", "pregunta", "respuesta", "réponse", "domanda", "risposta", "pergunta", "resposta", "vraag", "antwoord"),
     values.check_security_answer,
     is_far_reaching=True,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from afterword.facts.words import plain_words
+from afterword.privacy.secret_cues import ACCESS, IS, LOCKING, OPENING, SIGNING_IN, USE
 from afterword.privacy.secret_kinds import Secret, Span, compiled
 from afterword.text_caches import text_cache
 
@@ -40,7 +41,7 @@ _MEASURE = re.compile(
     re.IGNORECASE,
 )
 _CIPHER = re.compile(
-    r"(?:aes|rsa|curve|ed|x|chacha|salsa|twofish|blowfish|serpent|luks|tls|gpg|pgp)-?\d|.*-(?:cbc|gcm|xts|poly)",
+    r"(?:aes|rsa|curve|(?:ed|x)(?=\d{3,5}(?!\w))|chacha|salsa|twofish|blowfish|serpent|luks|tls|gpg|pgp)-?\d|.*-(?:cbc|gcm|xts|poly)",
     re.IGNORECASE,
 )
 _NOUN = re.compile(
@@ -91,6 +92,12 @@ _PRODUCT = re.compile(
 _CLAUSE_END = re.compile(
     r"[\s\"'”]{0,3}(?:[.,;!?)\n\\]|$)|\s{1,2}(?:and|but|und|y|et|e|so|btw|by the way|please|bitte)\b", re.IGNORECASE
 )
+_LOCKS = re.compile(rf"\b(?:{LOCKING}|{SIGNING_IN}|{OPENING})\b", re.IGNORECASE)
+_ACCESS = re.compile(rf"(?<!\w)(?:{ACCESS})(?!\w)", re.IGNORECASE)
+_USED = re.compile(
+    rf"\b(?:{USE}|{IS}|using|needs?|thing|with|mit|con|avec|com|met|hab|pongo|metto|ponho|vul|brauch\w*|necesit\w*)\s{{1,2}}[\"'“„«`]?\Z", re.IGNORECASE
+)
+"""What stands before a value that is put to use."""
 _LONGEST_NAME = 80
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PREFIX = r"(?:.*_)?"
@@ -215,12 +222,24 @@ def check_striking_password(match: re.Match[str]) -> Span | None:
     return (start, end) if is_password else None
 
 
+def check_access_word(match: re.Match[str]) -> Span | None:
+    """Return the span of a word in a sentence about access that looks like a password, or is used to open something."""
+    striking = check_striking_password(match)
+    if striking is None:
+        return None
+    is_used = _USED.search(match.string, max(0, striking[0] - 30), striking[0]) is not None
+    if is_used and _LOCKS.search(match.string):
+        return striking
+    return check_random_password(match) if is_used or _ACCESS.search(match.string) else None
+
+
 def check_random_password(match: re.Match[str]) -> Span | None:
     """Return the span of a word that looks like a password by its signs alone: letters, digits, and case or symbols."""
     span = check_striking_password(match)
     value = match.string[span[0] : span[1]] if span else ""
     is_cased = value != value.lower() and value != value.upper()
-    return span if span and "_" not in value and _is_mixed(value) and (is_cased or _has_symbol(value)) else None
+    is_name = "_" in value and not is_cased
+    return span if span and not is_name and _is_mixed(value) and (is_cased or _has_symbol(value)) else None
 
 
 def check_unmistakable(match: re.Match[str]) -> Span | None:
@@ -253,7 +272,7 @@ def looks_random(value: str) -> bool:
         or _PRODUCT.match(value)
         or _NOUN.match(value)
         or _CIPHER.match(value)
-        or re.search(r"https?:|[/\\]|\.\w{2,4}$|_\w+_|^#[0-9a-f]{3,8}$|[=<>~]=\d", value)
+        or re.search(r"https?:|[/\\]|\.\w{2,4}$|_\w+_|^#[0-9a-f]{3,8}$|^0x|[=<>~]=\d", value)
     ):
         return False
     return len(value) >= 8 or _has_symbol(value) or value.lower() != value or sum(map(str.isdigit, value)) >= 2
