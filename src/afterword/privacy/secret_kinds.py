@@ -29,7 +29,7 @@ class Secret(StrEnum):
 
 Check = Callable[[re.Match[str]], Span | None]
 
-_SENTENCE = re.compile(r"[^\n.!?;]++(?:[.!?;](?=[^\s])[^\n.!?;]*+)*+")
+_SENTENCE = re.compile(r"[^\n.!?;]++(?:(?:[.!?;](?=[^\s])|!(?= [^\W\dA-Z]))[^\n.!?;]*+)*+")
 _LONGEST_SENTENCE = 400
 _WORD_END = re.compile(r"\S{0,400}+")
 _REGION_BEFORE, _REGION_AFTER = 300, 700

@@ -54,6 +54,8 @@ _TAG = re.compile(
     r"\b(?:right|ok(?:ay)?|please|pls|yeah|yes|bitte|ja|gut|oder|vale|s[ií]|por favor|d'accord|hein|stp|svp|va bene|per favore|tá|né|certo|hè|toch|goed|alsjeblieft)\W*\Z"
 )
 """The end of a question that only asks whether the wish was heard: "this won't go in your notes, right?"."""
+_TO_YOURSELF = re.compile(r"\bfür (?:dich|sich|euch) (?:zu )?behalt|\bto yourself\b|\bpara ti\b|\bpour (?:toi|vous)\b|\bper te\b|\bvoor je\b")
+"""Words for keeping a secret, which is no request to store something."""
 _CONTRACTIONS = re.compile(r"\b(do|did|is|are|should|would|could|must|need|have|wo|ca|can)n['’]?t\b")
 _NEEDLESS = re.compile(r"\bdoes(?: not|n['’]?t) need\b")
 _SHARED = re.compile(r"\b(?:(?:can|could|may|shall) we|let us|let['’]s)\b")
@@ -143,7 +145,9 @@ def _wishes(segment: str, offset: int, language: WishWords, *, is_closed: bool) 
         for count in range(min(_MOST_JOINED, len(clauses) - first), 0, -1):
             last = first + count - 1
             start, end = clauses[first][0], clauses[last][1]
-            if count > 1 and language.is_complete(segment[slice(*clauses[first])].split()):
+            first_clause = segment[slice(*clauses[first])]
+            is_complete = language.is_complete(first_clause.split()) and not _TO_YOURSELF.search(first_clause)
+            if count > 1 and is_complete:
                 continue
             is_last = last == len(clauses) - 1
             points = is_closed if is_last else language.has("negation", segment[start:end].split()[:2])

@@ -14,8 +14,12 @@ _COMMAND = (
     rf"|privat|privé|privado|privato|inkognito)(?![\w/.])"
 )
 _MODE = (
-    rf"{_SENTENCE_START}(?:please )?(?:(?:memory|recording) off|no memory|(?:private|incognito|ephemeral|temporary|off-the-record) (?:mode|chat|message|question|note)|"
+    rf"{_SENTENCE_START}(?:please )?(?:(?:memory|recording) off|no memory|forget-me mode|(?:private|incognito|ephemeral|temporary|off-the-record) (?:mode|chat|message|question|note)|"
     rf"privater? (?:modus|chat|nachricht)|modo (?:privado|incógnito|incognito)|mode privé|modalità privata|privémodus|privé-?modus)(?: on)?(?: please)?(?=\s*(?:[:.!–—-]|$))|{_SENTENCE_START}(?:please )?(?:strictly |just )?(?:incognito|in private|off the books|unrecorded|ephemeral|not for storage)(?: please)?(?=\s*:)"
+)
+_MEMORY_OFF = (
+    rf"{_START}(?:bitte |por favor |s'il te plaît |per favore )?(?:gedächtnis aus|(?:speicher|aufzeichnung) aus|(?:memoria|memória) (?:apagada|desativada|desligada|desactivada|spenta|off)"
+    r"|mémoire (?:coupée|désactivée|off)|geheugen uit)(?=\s*(?:[.:!,–—-]|$))"
 )
 _PAUSING = (
     rf"{_START}(?:please )?(?:pause|stop|suspend|turn off|switch off|disable) (?:your |the )?"
@@ -49,19 +53,20 @@ _TO_FORGET = (
 )
 _PRETENDING = "|".join(
     (
-        rf"{_START}(?:(?:let'?s |please |just )?(?:pretend(?: that)?|act (?:as if|like)) (?:(?:you|we) (?:never|did ?n[o']t|have ?n[o']t|had ?n[o']t) (?:hear|heard|read|see|seen)|i (?:never|did ?n[o']t|have ?n[o']t|had ?n[o']t) (?:say|said|tell|told|mention|mentioned|write|written))|"
+        rf"{_START}(?:(?:let'?s |please |just )*(?:pretend|act|treat|consider|regard)\b[^.!?\n:]{{0,50}}\b(?:never|did ?n[o']t|have ?n[o']t|had ?n[o']t|was ?n[o']t|not)\b[^.!?\n:]{{0,12}}"
+        r"\b(?:say|said|tell|told|typed?|mention(?:ed)?|hear|heard|read|see|seen|write|wrote|written|shared?)|"
         r"(?:you|u) (?:never|did ?n[o']t|have ?n[o']t) (?:hear|heard) (?:this|that|it)(?: from me)?(?=\s*(?:$|[.,;:!–—-])))",
-        rf"{_START}tu(?:n sie)? (?:bitte )?so,? als (?:hättest|hätten|ob) [^.!?\n:]{{0,30}}\b(?:nicht|nichts|nie) (?:gehört|gelesen|gesagt)",
-        rf"{_START}fai(?:s|tes) comme si [^.!?\n:]{{0,30}}\b(?:rien|pas|jamais) (?:entendu|lu|dit)",
-        rf"{_START}ha(?:z|ga) como (?:si|que) [^.!?\n:]{{0,30}}\bno [^.!?\n:]{{0,20}}(?:oído|leído|dicho|oíste|escuch\w+)",
-        rf"{_START}fa(?:i|cci|ccia)? finta [^.!?\n:]{{0,30}}\bnon [^.!?\n:]{{0,20}}(?:sentito|letto|detto)",
+        rf"{_START}tu(?:n sie)? (?:bitte )?so,? als (?:hätte\w*|wär\w*|ob) [^.!?\n:]{{0,30}}\b(?:nicht|nichts|nix|nie) (?:gehört|gelesen|gesagt|geschrieben|erzählt)",
+        rf"{_START}fai(?:s|tes) comme si [^.!?\n:]{{0,30}}\b(?:rien|pas|jamais) (?:entendu|lu|dit|écrit|raconté)",
+        rf"{_START}ha(?:z|ga) como (?:si|que) [^.!?\n:]{{0,30}}\bno [^.!?\n:]{{0,20}}(?:oído|leído|dicho|contado|escrito|oíste|escuch\w+)",
+        rf"{_START}fa(?:i|cci|ccia)? (?:finta|come se) [^.!?\n:]{{0,30}}\bnon [^.!?\n:]{{0,20}}(?:sentito|letto|detto|scritto|raccontato)|{_START}fa(?:i|cci|ccia)? come se non [^.!?\n:]{{0,20}}(?:sentito|letto|detto|scritto|raccontato)",
         rf"{_START}fin(?:ja|ge|jas) que (?:\w+ ){{0,2}}(?:não|nunca) (?:ouvi\w*|leu|leste|disse|escut\w+)|{_START}fa(?:z|ça) de conta que (?:\w+ ){{0,2}}(?:não|nunca) \w+",
-        rf"{_START}doe alsof [^.!?\n:]{{0,30}}\b(?:niet|niets|nooit) (?:gehoord|gelezen|gezegd)",
+        rf"{_START}doe alsof [^.!?\n:]{{0,30}}\b(?:niet|niets|niks|nooit) (?:gehoord|gelezen|gezegd|verteld|geschreven)",
     )
 )
 
 COMMAND = re.compile(_COMMAND)
-PHRASES = re.compile("|".join((_MODE, _PAUSING, _NO_KEEPING, _NOT_SAVED, _FORGET_AFTERWARDS, _TO_FORGET, _PRETENDING)))
+PHRASES = re.compile("|".join((_MODE, _MEMORY_OFF, _PAUSING, _NO_KEEPING, _NOT_SAVED, _FORGET_AFTERWARDS, _TO_FORGET, _PRETENDING)))
 
 _THIS = (
     r"(?:(?:any|all|nothing|none) of (?:this|that|it|what \w+(?: \w+){0,3})|what (?:i(?:'m| am)?|follows|comes) ?\w*(?: \w+){0,3}|the (?:following|next \w+)|my next \w+"
