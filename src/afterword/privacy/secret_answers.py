@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from afterword.privacy import secret_values as values
 from afterword.privacy.normalisation import plain_form
-from afterword.privacy.secret_cues import CODE, IS, KEY, ONE_TIME, PASSWORD, PIN, SECURITY_QUESTION, WEAK_PASSWORD
+from afterword.privacy.secret_cues import CODE, IS, KEY, MAIDEN_NAME, ONE_TIME, PASSWORD, PIN, SECURITY_QUESTION, WEAK_PASSWORD
 from afterword.privacy.secret_kinds import Secret, Span, compiled
 
 _TAIL = 300
@@ -17,7 +17,7 @@ _MOST_WORDS = 12
 _CUES = (
     (Secret.CODE, rf"(?<![\w-])(?:{ONE_TIME}|{PIN})(?![\w])"),
     (Secret.CODE, rf"(?<![\w-])(?:{CODE})(?![\w])"),
-    (Secret.PASSWORD, rf"(?<![\w-])(?:{PASSWORD}|{SECURITY_QUESTION}|{WEAK_PASSWORD})s?(?![\w])"),
+    (Secret.PASSWORD, rf"(?<![\w-])(?:{PASSWORD}|{SECURITY_QUESTION}|{MAIDEN_NAME}|{WEAK_PASSWORD})s?(?![\w])"),
     (Secret.TOKEN, rf"(?<![\w-])(?:{KEY})s?(?![\w])"),
     (
         Secret.CARD,
@@ -73,7 +73,7 @@ def announcement_in(text: str, speaker: str) -> Announcement | None:
         return None
     if compiled(_ENDS_OPEN, re.IGNORECASE).search(last):
         return Announcement(kind, speaker, is_question=False, is_certain=True)
-    asks = bool(compiled(_ASKS_FOR_VALUE, re.IGNORECASE).search(last))
+    asks = bool(compiled(rf"{_ASKS_FOR_VALUE}|{MAIDEN_NAME}", re.IGNORECASE).search(last))
     is_short = last.rstrip().endswith("?") and len(last.split()) <= 5
     if asks or is_short or last.rstrip().endswith("?"):
         return Announcement(kind, speaker, is_question=True, is_certain=asks or is_short)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from afterword.privacy.secret_cues import CODE, DEVICE, IS, LOCK, OPENED, OPENING, TYPING, VERIFYING
+from afterword.privacy.secret_cues import CODE, DEVICE, IS, LOCK, OPENED, OPENING, PLACE, TYPING, VERIFYING
 from afterword.privacy.secret_kinds import Span
 from afterword.privacy.secret_numbers import is_linked, plain_number
 from afterword.text_caches import text_cache
 
-_MOST_DIGITS = 10
+_FEWEST, _MOST_DIGITS = 4, 10
 _WINDOW = 90
 
 
@@ -26,7 +26,7 @@ _BESIDE = re.compile(
 )
 """A word for a code or a lock, and what links it with the number that follows."""
 _USED = re.compile(
-    rf"(?:\b(?:with|using|use|by|mit|con|usando|avec|com|met|via|{TYPING}|in|code|number|pin|tapant|composant|faites|to|unless|then|first"
+    rf"(?:\b(?:with|using|use|by|mit|con|usando|avec|com|met|via|{TYPING}|in|code|number|pin|{IS}|needs?|braucht|bloß|nur|necesita|necesitas|faut|serve|servono|precisa(?: de)?|alleen|just|only|tapant|composant|faites|to|unless|then|first"
     r"|the|musst|die|der|den|dem|du|man|el|la|los|le|les|il|lo|de|het|os|as|je|moet)|(?<!\w)[ao]|[:=,])\s{1,2}\Z|\A\W{0,3}\Z",
     re.IGNORECASE,
 )
@@ -39,7 +39,7 @@ _STANDS_ALONE = re.compile(
     r"|drücken|eingeben|eintippen|tippen|wählen|öffne\w*|entsperr\w*|raute|stern|kommst|kommt"
     r"|y|o|en|para|pra|por|si|al|a|luego|como|es|pero|de|del|que|con|abre|et|ou|puis|pour|sur|à|au|dans|comme|c'est|est|mais"
     r"|s'il|ouvre|étoile|dièse|poi|per|su|se|come|è|ma|nel|nella|sul|sulla|il|apre|e|depois|no|na|é|mas|em|do|da"
-    r"|voor|op|aan|bij|van|te|om|maar|last|yesterday|today|earlier|always|through|past|right|durch|immer|gestern|heute|par|attraverso|door|non|né|né|hè|toch|ja|oder|intoetsen|opent|hekje|sterretje|geschickt|gesendet|genommen|eingegeben|wars?|passen|ils|elles|ze|zij|they|kommen)(?![\w])",
+    r"|voor|op|aan|bij|van|te|om|maar|still|noch|todavía|toujours|ancora|ainda|nodig|last|yesterday|today|earlier|always|through|past|right|durch|immer|gestern|heute|par|attraverso|door|non|né|né|hè|toch|ja|oder|intoetsen|opent|hekje|sterretje|geschickt|gesendet|genommen|eingegeben|wars?|passen|ils|elles|ze|zij|they|kommen)(?![\w])",
     re.IGNORECASE,
 )
 """What follows a code: a sign, a function word, or a verb of its use. A number before a noun counts something."""
@@ -52,12 +52,17 @@ _SENT = re.compile(
 """What stands before a number that somebody sent."""
 _SENT_DIGITS = 6
 _SET = re.compile(
-    r"\b(?:(?:set|dial|turn|put|move) (?:it|them|that) (?:to|at|on)|stell\w* \w{2,6} auf|dreh\w* \w{2,6} auf|pon\w{0,4} en|mets-?l[ea]s? (?:sur|à)|met(?:ti)?l[oae] (?:su|a)|mettil[oae] (?:su|a)"
+    r"\b(?:(?:set|dial|turn|put|move|changed?) (?:it|them|that) (?:to|at|on)|made (?:it|that)|stell\w* \w{2,6} auf|dreh\w* \w{2,6} auf|pon\w{0,4} en|mets-?l[ea]s? (?:sur|à)|met(?:ti)?l[oae] (?:su|a)|mettil[oae] (?:su|a)"
     r"|põe(?:-?n?[ao])? em|mete(?:-?[ao])? em|zet (?:het|hem|'m|die) op|draai (?:het|hem|'m) naar)\s{1,2}\Z",
     re.IGNORECASE,
 )
 _OPENS = re.compile(rf"\s{{1,2}}(?:(?:to|um|para|pour|per|om|zu|te|will|would|should)\s{{1,2}}){{0,2}}{OPENING}(?!\w)", re.IGNORECASE)
 _SHAPE = re.compile(r"[#*]?[A-Fa-f]?\d{1,10}(?:[ -]\d{1,6}){0,6}(?:[A-Fa-f]\d{0,4})?[#*]?")
+_OF_PLACE = re.compile(rf"(?<![\w-]){PLACE}\s{{1,2}}(?:[^\W\d]{{1,12}}\s{{1,2}}){{0,3}}?(?:{IS}:?|hat|tiene|ha|tem|heeft)\s{{1,2}}\Z|(?<![\w-]){PLACE}'s\s{{1,2}}\Z", re.IGNORECASE)
+_FOR_PLACE = re.compile(rf"\s{{1,2}}(?:[^\W\d]{{1,10}}\s{{1,2}}){{0,2}}?(?:for|für|para|pour|per|voor)\s{{1,2}}(?:[^\W\d]{{1,12}}\s{{1,2}}){{0,2}}?{OPENED}(?![\w])", re.IGNORECASE)
+_AFTER_IS = re.compile(rf"\b(?:{IS}|stimmt|gilt)\s{{1,2}}(?:[^\W\d]{{2,8}}\s{{1,2}}){{0,3}}\Z", re.IGNORECASE)
+_ENDS = re.compile(r"\s{0,2}(?:\Z|[.!?;,\n])")
+_SURE_LOCK = re.compile(r"\b(?:[a-zäöü]{2,12}-?)?(?:lock|schloss|slot|safe|tresor|candado|cadenas|antivol|lucchetto|cadeado|kluis)\s\Z", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}(?:[- ]\d{1,3}){2,5}|\d+[#*]|[#*]\d+")
 _ODD = re.compile(r"[#*]?[A-Z]?\d{2,6}(?:[A-Z]\d{0,4}|[#*])")
 
@@ -81,10 +86,20 @@ def check_code(match: re.Match[str]) -> Span | None:
     if not (is_grouped or opens or _STANDS_ALONE.match(sentence, end)):
         return None
     before = sentence[max(0, start - _WINDOW) : start]
-    is_year = re.fullmatch(r"(?:19|20)\d\d", value) is not None and not is_linked(before)
-    if is_year or not _is_told(sentence, before, value, opens=opens):
+    is_year = re.fullmatch(r"(?:19|20)\d\d", value) is not None
+    if is_year and not is_linked(before):
         return None
-    return start, end
+    is_told = _is_told(sentence, before, value, opens=opens)
+    return (start, end) if is_told or (not is_year and _is_of_place(before, value, sentence[end : end + _WINDOW])) else None
+
+
+def _is_of_place(before: str, value: str, after: str) -> bool:
+    """Return whether a number of four to six digits is said to be that of a door: "the door is 7090", "is it 4471 for the pool"."""
+    if not value.isdigit() or not _FEWEST <= len(value) <= _SENT_DIGITS:
+        return False
+    if _OF_PLACE.search(before) and _ENDS.match(after):
+        return True
+    return _AFTER_IS.search(before) is not None and _FOR_PLACE.match(after) is not None
 
 
 def _is_told(sentence: str, before: str, value: str, *, opens: bool) -> bool:
@@ -93,9 +108,10 @@ def _is_told(sentence: str, before: str, value: str, *, opens: bool) -> bool:
     names_code, names_opened, acts, verifies = _subjects(sentence)
     is_grouped = _GROUPED.fullmatch(value) is not None
     beside = _BESIDE.search(before)
-    if not (3 if is_grouped or (beside and beside["link"] and beside["lock"]) else 4) <= digits <= _MOST_DIGITS:
+    is_locks = beside and beside["lock"] and (beside["link"] or _SURE_LOCK.search(before))
+    if not (3 if is_grouped or is_locks else _FEWEST) <= digits <= _MOST_DIGITS:
         return False
-    if beside and (beside["link"] or is_grouped or not (beside["lock"] or beside["gap"])):
+    if is_locks or (beside and (beside["link"] or is_grouped or not (beside["lock"] or beside["gap"]))):
         return True
     is_used = opens or _USED.search(before) is not None
     if names_code and (names_opened or acts or verifies or is_used):

@@ -62,6 +62,13 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         check_code,
         rf"{NO_SECRET_CODE}|\w\(|[{{}}<>]|//|=>",
     ),
+    Pattern(
+        "security code behind the number of its card",
+        Secret.CODE,
+        r"\[redacted: card number\][^.!?\n]{0,60}?(?:[,;/]|\b(?:code|c[óo]digo|codice|back|hinten|atrás|detrás|derrière|dietro|achterop)\b[^\d\n]{0,20})\s{0,2}"
+        r"(?P<value>\d{3})(?![\w/]|[.,:-]\d)",
+        ("[redacted: card number]",),
+    ),
     SentencePattern(
         "security code of a card",
         Secret.CODE,

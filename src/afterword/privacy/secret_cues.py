@@ -176,7 +176,7 @@ LOCK = _any_of(
         "fr": r"alarme|portail|portillon|coffre(?:-fort)?|digicode|cadenas|interphone|boîte à clés|antivol|casier",
         "it": r"allarme|antifurto|cancell(?:o|etto)|portone|cassaforte|cassetta (?:delle|di) (?:chiavi|sicurezza)|lucchetto|citofono|tastierino|armadietto",
         "pt": r"alarme|port(?:ão|ãozinho)|cofre|caix(?:inh)?a (?:de|das) chaves|cadeado|armário|cacifo|teclado",
-        "nl": r"(?:[a-z]{2,12})?(?:alarm|poort|kluis|slot|hek)|sleutelkast(?:t?je)?|lockertje",
+        "nl": r"(?:(?:[a-z]{2,12})?(?:alarm|poort|kluis|slot|hek)|sleutelkast)(?:t?je)?|lockertje",
     }
 )
 """What a number opens or switches off, and little else."""
@@ -185,23 +185,23 @@ PLACE = _any_of(
     {
         "any": LOCK,
         "en": r"(?:front |back |side )?door|garage|entry|entrance|building|suitcase|elevator|stairwell|lobby|panel|storage|shed|barn|office|cabin|cottage|flat|apartment|basement|cellar|parking|car ?park|pool|gym|tv|telly|television|box",
-        "de": r"(?:haus|wohnungs|garagen|hinter|ein[gn]angs|keller)?tür|garage|briefkasten|(?:hinter|haupt|neben|seiten|vorder|personal|liefer(?:anten)?)?eingang|haus|koffer|keller|büro|ferienwohnung|tiefgarage|schranke|fernseher|kasten|kästchen|box",
-        "es": r"puerta|portal|garaje|entrada|edificio|maleta|panel|trastero|barrera|oficina|tele|televisor|caj(?:it)?a",
-        "fr": r"porte|immeuble|garage|entrée|clavier|boîtier|cave|hall|barrière|grille|bureau|télé|boîte",
-        "it": r"porta|garage|ingresso|palazzo|cantina|box|sbarra|ufficio|valigia|tv|cassetta",
-        "pt": r"porta|garagem|entrada|prédio|portaria|painel|cave|cancela|escritório|mala|caix(?:inh)?a",
-        "nl": r"(?:(?:voor|achter|garage)?deur|garage|ingang|gebouw|berging|slagboom|kantoor|koffer|tv|kast)(?:t?je)?|paneel",
+        "de": r"(?:[a-zäöüß]{2,14})?tür(?:chen)?|garage|briefkasten|(?:hinter|haupt|neben|seiten|vorder|personal|liefer(?:anten)?)?eingang|haus|koffer|[a-zäöüß]{0,12}keller|schwimmbad|büro|ferienwohnung|tiefgarage|schranke|fernseher|kasten|kästchen|box",
+        "es": r"puerta|portal|garaje|entrada|edificio|maleta|panel|trastero|barrera|oficina|piscina|tele|televisor|caj(?:it)?a",
+        "fr": r"porte|immeuble|garage|entrée|clavier|boîtier|cave|hall|barrière|grille|bureau|piscine|télé|boîte",
+        "it": r"porta|garage|ingresso|palazzo|cantina|box|sbarra|ufficio|piscina|valigia|tv|cassetta",
+        "pt": r"porta|garagem|entrada|prédio|portaria|painel|cave|cancela|escritório|piscina|mala|caix(?:inh)?a",
+        "nl": r"(?:(?:voor|achter|garage)?deur|garage|ingang|gebouw|berging|slagboom|kantoor|zwembad|koffer|tv|kast)(?:t?je)?|paneel",
     }
 )
 CODE = _any_of(
     {
-        "en": r"(?:pass|key)?-?codes?|combinations?|combo|pins?|(?:\d|four|six|eight)[ -]digit",
-        "de": r"[a-zäöüß]{2,14}-?code|(?:zahlen)?kombination|[a-zäöü]{3,6}stellige\w? (?:zahl|nummer)",
-        "es": r"c[óo]digos?|combinaci[óo]n",
-        "fr": r"digicode|combinaison",
-        "it": r"codic[ei]|combinazione",
-        "pt": r"c[óo]digos?|combinação|segredo",
-        "nl": r"combinatie",
+        "en": r"(?:pass|key)?-?codes?|combinations?|combo|pins?|(?:key ?)?pad|(?:\d|four|six|eight)[ -]digit",
+        "de": r"[a-zäöüß]{2,14}-?code|(?:zahlen)?kombination|tastenfeld|bedienfeld|[a-zäöü]{3,6}stellige\w? (?:zahl|nummer)",
+        "es": r"c[óo]digos?|combinaci[óo]n|teclado",
+        "fr": r"digicode|combinaison|clavier|boîtier",
+        "it": r"codic[ei]|combinazione|tastierino",
+        "pt": r"c[óo]digos?|combinação|segredo|teclado",
+        "nl": r"combinatie|paneel",
     }
 )
 """Words for what a number is called that opens something."""
@@ -218,7 +218,7 @@ TYPING = (
 """Verbs for giving a number to a keypad."""
 OPENING = (
     r"(?:opens?|opened|unlocks?|turns? (?:it )?off|switch(?:es)? off|shuts? (?:it )?(?:off|up)|disarm\w*|deactivat\w*|öffne\w*|entsperr\w*|entschärf\w*|deaktivier\w*|abr[aei]\w*|desactiv\w*|ouvr\w*|désactiv\w*|coup\w{1,3}"
-    r"|apr[eio]\w*|disattiv\w*|spegn\w*|desativ\w*|deslig\w*|apag\w*|open(?:t|en)|ontgrendel\w*|uitschakel\w*|geht|schalt\w*|gaat|locked|gesperrt|bloquead[oa]|verrouillé|bloccat[oa]|vergrendeld|desbloque\w*|déverrouill\w*|sblocc\w*"
+    r"|apr[eio]\w*|disattiv\w*|spegn\w*|desativ\w*|deslig\w*|apag\w*|open(?:t|en)|ontgrendel\w*|uitschakel\w*|geht|schalt\w*|gaat|locked|gesperrt|bloquead[oa]|verrouillé|bloccat[oa]|vergrendeld|desbloque\w*|déverrouill\w*|débloqu\w*|sblocc\w*"
     r"|(?:get|gets|come|comes|go|goes|let|lets|buzz\w*) (?:you |me |us |them )?(?:in(?:to)?|past|through)|komm\w* (?:\w{2,6} )?(?:rein|hinein)|kommt man|entr(?:a|as|e|es|ez|i|o|ar|are|er)|ko(?:m|mt) (?:\w{2,4} )?(?:\w{3,12} )?(?:binnen|in)|set to|changed to)"
 )
 """Verbs for opening a door, entering a building or switching an alarm off, in the words of those who do."""
@@ -234,13 +234,13 @@ LOCKING = (
 )
 """Verbs for what a password does to a device or a file."""
 LOCKED = r"zip|archiv\w*|pdf|excel(?:sheet|datei|bestand)?|files?|\w{0,8}datei|archivo|fichier|arquivo|\w{0,8}bestand|drive|stick|disk|festplatte|disco|schijf|spreadsheet|planilha|document\w*|backups?|bios"
-DEVICE = r"(?:i|smart)?phone|ipad|handy\w{0,8}|kindle|computer|notebook|tablet|laptop|ordenador|portátil|ordinateur|computador|screen|handy|telefon|bildschirm|teléfono|móvil|pantalla|téléphone|écran|telefono|schermo|telemóvel|celular|telefoon|scherm"
+DEVICE = r"(?:i|smart)?phone|ipad|handy\w{0,8}|kindle|\w{0,8}(?:computer|rechner)|notebook|tablet|laptop|ordenador|portátil|ordinateur|computador|screen|handy|telefon|bildschirm|teléfono|móvil|pantalla|téléphone|portable|écran|telefono|cellulare|schermo|telemóvel|celular|telefoon|scherm"
 """What else is unlocked with a number."""
-OPENED = rf"(?:{PLACE}(?:s|n|en|es)?|{DEVICE})"
+OPENED = rf"(?:{PLACE}(?:s|n|en|es)?|{DEVICE}|{LOCKED})"
 """Everything that a number opens."""
 SIGNING_IN = (
     r"(?:log(?:s|ged)?[ -]?(?:in|on|into)|sign(?:s|ed)?[ -]?(?:in|on|into)|logge|anmelden|einloggen|inicia\w* sesión|connecte\w*|acced\w+|"
-    r"inicia\w* sessão|inloggen|log in|meld\w* (?:\w+ )?an|accounts?|logins?|\w{0,8}kont(?:en|o)|cuentas?|comptes?|contas?|bios|portal)"
+    r"inicia\w* sessão|inloggen|log in|meld\w* (?:\w+ )?an|meld\w* sich|entr(?:a|as|o|ar) (?:en|no|na)|lo[gt]t|accounts?|logins?|\w{0,8}kont(?:en|o)|cuentas?|comptes?|contas?|bios|portal)"
 )
 """Words of a sentence about entering an account."""
 ACCESS = rf"(?:{WEAK_PASSWORD}|{NETWORK}|{SIGNING_IN}|{LOCKING})"
@@ -249,7 +249,7 @@ SPARE_CODES = r"(?:recovery|backup|back-up|reset|scratch|2fa|wiederherstellungs|
 """Codes that replace a password once."""
 
 _IDENTITY_WORDS = (
-    r"ssn|social security|num[ée]ro de sécu|sécu|national insurance|ni (?:number|no)|nhs(?: number)?|utr|n[úu]mero (?:de la |de )?(?:seguridad|segurança) social|num[ée]ro fiscal|n[úu]mero de contribuinte|nino|dni|nie|nif|nuss|codice fiscale|cf(?=\s?:)|insee|nir|numéro de sécurité sociale"
+    r"(?-i:EIN)|\w{0,18}versicher(?:ung|ungs|ten)\w{0,8}nummer|rentenversicherung|carte vitale|medicare(?: card| number)?|ssn|social security|num[ée]ro de sécu|sécu|national insurance|ni (?:number|no)|nhs(?: number)?|utr|n[úu]mero (?:de la |de )?(?:seguridad|segurança) social|num[ée]ro fiscal|n[úu]mero de contribuinte|nino|dni|nie|nif|nuss|codice fiscale|cf(?=\s?:)|insee|nir|numéro de sécurité sociale"
     r"|bsn|burgerservicenummer|sofinummer|cpf|rg|nif|cartão de cidadão|steuer-?(?:id|nummer|identifikationsnummer)|sozialversicherungsnummer|rentenversicherungsnummer"
     r"|passport|reisepass\w*|passnummer|pasaporte|passeport|passaporto|passaporte|paspoort\w*|(?:personal)?ausweis\w*|id[ -]?(?:card|number)|identity (?:card|number)"
     r"|identitätskarte|carte d'identité|carta d'identità|carné|documento de identidad|bilhete de identidade|identiteitskaart|rijbewijs\w*"
@@ -265,6 +265,9 @@ IDENTITY_HINTS = (
         "sécu",
         "national insurance",
         "ni n",
+        "ein",
+        "versicher",
+        "vitale",
         "nhs",
         "utr",
         "fiscal",
@@ -321,9 +324,9 @@ IDENTITY_HINTS = (
     ),
     *("patient id", "insurance number", "green card", "visa number", "aadhaar", "pesel"),
 )
-CARD = r"(?<![\w-])(?:credit|debit)?[ -]?(?:card|kreditkarte\w*|karte\w*|tarjeta|carte|carta|cartão|creditcard|bankpas|visa|mastercard|amex)\b"
+CARD = r"(?<![\w-])(?:credit|debit)?[ -]?(?:card|\w{0,8}karten?\w{0,6}|tarjeta|carte|carta|cartão|creditcard|\w{0,6}pas|visa|mastercard|amex)\b"
 SECURITY_QUESTION = (
-    r"memorable (?:word|date|name)|secret word|geheimwort|kennwort|palabra (?:clave|secreta)|mot secret|parola segreta|palavra secreta|geheime? woord|(?:security|secret|recovery|reset) (?:question|answer)s?|sicherheits(?:ab)?frage\w*|geheimfrage|(?:pregunta|respuesta) (?:de seguridad|secreta)|(?:question|réponse) (?:secrète|de sécurité)"
+    r"(?:safe|code) ?word|alarm (?:phrase|word)|codewort|losungswort|memorable (?:word|date|name)|secret word|geheimwort|kennwort|palabra (?:clave|secreta)|mot secret|parola segreta|palavra secreta|geheime? woord|(?:security|secret|recovery|reset) (?:question|answer)s?|sicherheits(?:ab)?frage\w*|geheimfrage|(?:pregunta|respuesta) (?:de seguridad|secreta)|(?:question|réponse) (?:secrète|de sécurité)"
     r"|(?:domanda|risposta) (?:segreta|di sicurezza)|(?:pergunta|resposta) (?:d[ea] (?:segurança|pergunta secreta)|secreta)|(?:beveiligings|veiligheids|geheime? )(?:vraag|antwoord)"
 )
 """Names of a question whose answer opens an account."""
@@ -338,6 +341,7 @@ PERSONAL_TOPIC = (
     r"maiden name|(?:first )?(?:pet)|first (?:school|car|teacher|street|job|concert)|(?:pet|dog|cat)'?s name|birth ?(?:town|place)|mädchenname|geburtsname|erste[srn]? (?:haustier|schule|auto|lehrer\w*)|geburtsort|apellido de soltera|primer[a]? (?:mascota|colegio|coche|escuela)"
     r"|nom de jeune fille|premi[eè]re? (?:animal|chien|chat|école|voiture)|cognome da nubile|prim[oa] (?:animale|cane|gatto|scuola|auto)|nome de solteira|primeir[oa] (?:animal|cão|gato|cachorro|escola|carro)|meisjesnaam|eerste (?:huisdier|school|auto)"
 )
+MAIDEN_NAME = r"maiden name|mädchenname\w?|geburtsname\w?|apellido de soltera|nom de jeune fille|cognome da nubile|nome de solteira|meisjesnaam"
 ASKING_IN = (
     r"security|reset|recover\w*|verif\w*|log ?in|sign ?in|bank\w*|hotline|ask(?:s|ed)?|sicherheit\w*|zurücksetz\w*|frag(?:t|en)|abfrag\w*|seguridad|recuper\w*|banco|pregunt\w*|pide\w*|sécurité|réinitialis\w*|banque|demand\w*"
     r"|sicurezza|recupero|banca|chied\w*|segurança|recuperação|perg\w*|ped\w*|beveilig\w*|herstel\w*|vraag|vragen|vraagt"

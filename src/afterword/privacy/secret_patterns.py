@@ -18,6 +18,7 @@ from afterword.privacy.secret_cues import (
     AS,
     ASSIGNS,
     CARD,
+    CODE,
     DEVICE,
     IDENTITY,
     IDENTITY_HINTS,
@@ -54,6 +55,8 @@ _TOKEN = (
 )
 _KEY_HINTS = (
     "key",
+    "vault",
+    "kit",
     "token",
     "secret",
     "bearer",
@@ -209,7 +212,7 @@ _KEY_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     SentencePattern(
         "random word in a sentence about a key",
         Secret.TOKEN,
-        (rf"(?<![\w-])(?:x-)?(?:{KEY}|key|keys)(?![\w])",),
+        (rf"(?<![\w-])(?:x-)?(?:{KEY}|key|keys|vault|emergency kit)(?![\w])",),
         r"(?<![^\s\"'`(«“„:=|])(?P<value>[A-Za-z0-9_\-+/=.~]{14,300}+)",
         _KEY_HINTS,
         values.check_key_shape,
@@ -243,7 +246,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "social security number",
         Secret.SSN,
-        r"(?<![\w-])(?:ssn|social(?: security)?(?: (?:number|no\.?|#))?)(?:'s|\s(?:is|was|'s))?[\s:#=]{1,3}"
+        r"(?<![\w-])(?:ssn|social(?: security)?(?: (?:number|no\.?|#))?)[^.!?\n\d:=#]{0,30}?[\s:#=]{1,3}"
         r"(?P<value>\d{3}([ .-]?)\d{2}\2\d{4})(?![\w-])",
         ("ssn", "social"),
         any_value,
@@ -322,7 +325,7 @@ _RANDOM_WORD = replace(
 _ACCESS_WORD = SentencePattern(
     "word like a password in a sentence about access",
     Secret.PASSWORD,
-    (rf"(?<!\w)(?:{ACCESS}|{DEVICE}|{LOCKED})(?!\w)",),
+    (rf"(?<!\w)(?:{ACCESS}|{DEVICE}|{LOCKED}|{CODE})(?!\w)",),
     r"(?<![^\s\"'`(«“„:=|>])(?P<value>(?=[^\s\d]{0,40}\d)[^\s\"'`<>“”„«»|]{6,100}+)",
     _DIGIT_HINTS,
     values.check_access_word,
@@ -336,7 +339,7 @@ _SECURITY_ANSWER = SentencePattern(
     (SECURITY_QUESTION,),
     rf"(?:(?P<answer>\b{_ANSWERS}\b(?:[^.!?\n\d:=]{{0,60}}?(?:\s{IS}|\s?[:=–-]))?|\A\W{{0,3}}(?={_ANSWERS}))|\b{IS}|[:=–-])[\s:]{{1,3}}"
     r"(?P<value>[^\s.,;:!?]{3,40}(?:\s(?-i:[^\W\d_a-zà-ÿ])[\w'-]{1,30}){0,2})(?=(?:\s(?:sein|zijn|ser|être))?[\s.!,;)\"”]{0,3}(?:\Z|(?-i:[A-Z])|,))",
-    ("question", "answer", "frage", "pregunta", "respuesta", "réponse", "domanda", "risposta", "pergunta", "resposta", "vraag", "antwoord"),
+    ("question", "answer", "frage", "pregunta", "respuesta", "réponse", "domanda", "risposta", "pergunta", "resposta", "vraag", "antwoord", "word", "phrase", "wort", "palabra", "mot ", "parola", "palavra", "woord"),
     values.check_security_answer,
     is_far_reaching=True,
 )
@@ -374,6 +377,8 @@ PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     *PROVIDER_PATTERNS,
     *COMMAND_PATTERNS,
     *_SEED_PATTERNS,
+    _SECURITY_ANSWER,
+    _PERSONAL_ANSWER,
     *_PASSWORD_PATTERNS,
     *_KEY_PATTERNS,
     *CODE_PATTERNS,
@@ -381,8 +386,6 @@ PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     _LIKELY_PASSWORD,
     _RANDOM_WORD,
     _ACCESS_WORD,
-    _SECURITY_ANSWER,
-    _PERSONAL_ANSWER,
     _DIGIT_KEY,
     _UNMISTAKABLE,
 )

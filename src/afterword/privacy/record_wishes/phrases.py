@@ -27,7 +27,7 @@ _PAUSING = (
 )
 _NO_KEEPING = rf"{_START}(?:please )?no (?:saving|storing|recording|logging|remembering|note[- ]taking)(?: please)?(?=\s*[.,:;!)])"
 _NOT_SAVED = (
-    rf"{_SENTENCE_START}(?:please |so |and )?(?:(?:do ?n[o']?t|do not|never) (?:save|store|record|remember|memori[sz]e|retain)"
+    rf"{_START}(?:please |so |and )?(?:(?:do ?n[o']?t|do not|never) (?:save|store|record|remember|memori[sz]e|retain)"
     r"|(?:bitte )?nicht (?:speichern|merken|abspeichern)|no (?:guardar|guardes|recordar|memorizar)"
     r"|ne pas (?:enregistrer|retenir|mémoriser|sauvegarder)|non (?:salvare|memorizzare|registrare)"
     r"|não (?:guardar|guardes|salvar|salves|memorizar)|niet (?:opslaan|bewaren|onthouden))"
