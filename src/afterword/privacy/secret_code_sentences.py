@@ -108,7 +108,7 @@ def _is_told(sentence: str, before: str, value: str, *, opens: bool) -> bool:
     names_code, names_opened, acts, verifies = _subjects(sentence)
     is_grouped = _GROUPED.fullmatch(value) is not None
     beside = _BESIDE.search(before)
-    is_locks = beside and beside["lock"] and (beside["link"] or _SURE_LOCK.search(before))
+    is_locks = beside and ((beside["link"] and names_opened) or (beside["lock"] and _SURE_LOCK.search(before)))
     if not (3 if is_grouped or is_locks else _FEWEST) <= digits <= _MOST_DIGITS:
         return False
     if is_locks or (beside and (beside["link"] or is_grouped or not (beside["lock"] or beside["gap"]))):

@@ -206,7 +206,7 @@ CODE = _any_of(
 )
 """Words for what a number is called that opens something."""
 NO_SECRET_CODE = (
-    r"(?:error|status|exit|zip|area|post|postal|promo|source|country|fault|discount|return|response|dress|product|coupon|referral|booking|tracking|"
+    r"(?:error|status|exit|zip|area|post|postal|promo|source|country|fault|discount|return|response|county|dress|product|coupon|referral|booking|tracking|"
     r"voucher|colou?r|order|building|(?:air|sea)port|sort|tax|bar|course|class|morse|machine|reason|fehler|gutschein|rabatt|aktions|quell|farb|kurs|promo|source|fout|kortings|actie|land|bron)[ -]?codes?\b"
     r"|\bqr[ -]code|barcode|vorwahl|postleitzahl|\bc[óo]d(?:igo|ice) (?:postal|de barras|penal|civil[e]?|de conduta|de conducta|de erro|de error|di errore|di avviamento|promocional|promozionale|sconto|de descuento|de desconto|della strada|a barre|fonte|fuente|sorgente|de rastreio|de seguimiento)"
     r"|\bcode (?:postal|barres?|promo|couleur|civil|pénal|du travail|de la route|d'erreur|source|review|of conduct)|\blines? of code"

@@ -274,7 +274,7 @@ def looks_random(value: str) -> bool:
         or _PRODUCT.match(value)
         or _NOUN.match(value)
         or _CIPHER.match(value)
-        or re.search(r"https?:|[/\\]|\.\w{2,4}$|_\w+_|^#[0-9a-f]{3,8}$|^0x|[=<>~]=\d", value)
+        or re.search(r"https?:|[/\\]|\.[a-z]\w{1,3}$|_\w+_|^#[0-9a-f]{3,8}$|^0x|[=<>~]=\d", value)
     ):
         return False
     return len(value) >= 8 or _has_symbol(value) or value.lower() != value or sum(map(str.isdigit, value)) >= 2

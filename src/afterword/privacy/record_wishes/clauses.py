@@ -56,7 +56,7 @@ _TAG = re.compile(
 """The end of a question that only asks whether the wish was heard: "this won't go in your notes, right?"."""
 _TO_YOURSELF = re.compile(r"\bfür (?:dich|sich|euch) (?:zu )?behalt|\bto yourself\b|\bpara ti\b|\bpour (?:toi|vous)\b|\bper te\b|\bvoor je\b")
 """Words for keeping a secret, which is no request to store something."""
-_CONTRACTIONS = re.compile(r"\b(do|did|is|are|should|would|could|must|need|have|wo|ca|can)n['’]?t\b")
+_CONTRACTIONS = re.compile(r"\b(do|does|did|is|are|was|were|has|should|would|could|must|need|have|wo|ca|can)n['’]?t\b")
 _NEEDLESS = re.compile(r"\bdoes(?: not|n['’]?t) need\b")
 _SHARED = re.compile(r"\b(?:(?:can|could|may|shall) we|let us|let['’]s)\b")
 _PERSON = re.compile(
@@ -69,9 +69,16 @@ _PERSON = re.compile(
 _POINTING, _MEMORY = "this", "memory"
 _REQUESTING = frozenset("do leave make please bitte kindly just never treat surtout que che".split())
 _YOURS = frozenset(
-    "your dein deine deinen deiner deinem ihre ihren tu tus su sus tes vos tuoi tue tua tuas teus suas jouw je "
-    "uw".split()
+    "your dein deine deinen deiner deinem ihre ihren ihrem tu tus su sus ta ton tes votre vos tuo tuoi tue tua tuas teu teus "
+    "suas sua seu seus jouw je uw".split()
 )
+_MOST_UNKNOWN = 3
+_ONLY = re.compile(r"\b(?:only|unless|nur|solo|seulement|uniquement|soltanto|só|somente|alleen|enkel)\b")
+_IFS = frozenset("if wenn falls si se als".split())
+_FOR_ME = re.compile(
+    r"\b(?:für mich|halt(?:e|en)? mir|para m[ií]m?|(?:no|não|ne) me (?:guard|gard)\w+|pour moi|per me|tenermi|voor m(?:ij|e))\b"
+)
+"""Words for keeping a thing for the speaker: "no me guardes sitio"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +159,11 @@ def _wishes(segment: str, offset: int, language: WishWords, *, is_closed: bool) 
             is_last = last == len(clauses) - 1
             points = is_closed if is_last else language.has("negation", segment[start:end].split()[:2])
             is_wish = end - start <= _LONGEST_CLAUSE and _is_wish(
-                segment[start:end], language, points=points, is_single=count == 1
+                segment[start:end],
+                language,
+                points=points,
+                is_single=count == 1,
+                is_condition=bool(_ONLY.search(segment)),
             )
             if is_wish:
                 yield offset + start, offset + end
@@ -169,32 +180,48 @@ def _clauses(segment: str, language: WishWords) -> Iterator[tuple[int, int]]:
     yield start, len(segment)
 
 
-def _is_wish(clause: str, language: WishWords, *, points: bool, is_single: bool) -> bool:
+def _is_wish(clause: str, language: WishWords, *, points: bool, is_single: bool, is_condition: bool) -> bool:
     plain = " ".join(
         _WORD.findall(_CONTRACTIONS.sub(r"\1 not", _NEEDLESS.sub("need not", _SHARED.sub("please", clause))))
     )
     words = language.saying.sub(_POINTING, language.memory.sub(_MEMORY, plain)).split()
     if not 1 < len(words) <= _LONGEST:
         return False
-    if _FILE.search(plain) or _PERSON.search(plain) or not _are_wish_words(words, language, is_single=is_single):
+    if _FILE.search(plain) or _PERSON.search(plain) or _FOR_ME.search(plain):
+        return False
+    if not (_are_wish_words(words, language, is_single=is_single) or (is_single and _is_about_your_memory(words, language))):
         return False
     if not (points or _POINTING in words or language.has("pointing", words)):
         return False
-    return _denies_keeping(words, language) and _is_about_assistant(words, language, announces=points)
+    if not _denies_keeping(words, language):
+        return False
+    # "I only tell you if you don't keep it."
+    is_condition = is_condition and not _IFS.isdisjoint(words)
+    return is_condition or _is_about_assistant(words, language, announces=points)
 
 
 def _are_wish_words(words: list[str], language: WishWords, *, is_single: bool) -> bool:
-    """Return whether all words are those of wishes, but for one verb: "this should not linger in your notes"."""
+    """Return whether all words are those of wishes, but for one in five: "this should not linger in your notes"."""
     unknown = [place for place, word in enumerate(words) if word != _POINTING and not language.known.fullmatch(word)]
-    if len(unknown) != 1:
+    if len(unknown) * _FEWEST_AROUND > max(len(words), _FEWEST_AROUND) or not unknown:
         return not unknown
     # What stands first names who does it, what stands after "this" is the name of a thing, and so is what stands last.
-    place = unknown[0]
-    if not any(language.has(part, words[:place]) for part in ("negation", "modal", "wanting", "copula")):
+    if not any(language.has(part, words[: unknown[0]]) for part in ("negation", "modal", "wanting", "copula")):
         return False
-    is_inside = 0 < place < len(words) - 1 and not language.has("pointing", words[place - 1 : place])
+    is_inside = 0 < unknown[0] and unknown[-1] < len(words) - 1
+    names_thing = any(language.has("pointing", words[place - 1 : place]) for place in unknown)
     is_clear = any(language.has(part, words) for part in ("keeping", "kept", "wanting", "modal"))
-    return is_single and is_inside and is_clear and len(words) >= _FEWEST_AROUND
+    return is_single and is_inside and not names_thing and is_clear and len(words) >= _FEWEST_AROUND
+
+
+def _is_about_your_memory(words: list[str], language: WishWords) -> bool:
+    """Return whether a clause names the assistant's memory and what was said, whatever few other words it has."""
+    unknown = sum(word != _POINTING and not language.known.fullmatch(word) for word in words)
+    is_yours = any(
+        word in _YOURS and language.has("memory", words[place + 1 : place + 3]) for place, word in enumerate(words)
+    )
+    points = _POINTING in words or language.has("pointing", words)
+    return is_yours and points and unknown <= min(_MOST_UNKNOWN, len(words) // 3)
 
 
 def _denies_keeping(words: list[str], language: WishWords) -> bool:

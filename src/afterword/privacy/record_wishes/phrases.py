@@ -28,10 +28,10 @@ _PAUSING = (
 _NO_KEEPING = rf"{_START}(?:please )?no (?:saving|storing|recording|logging|remembering|note[- ]taking)(?: please)?(?=\s*[.,:;!)])"
 _NOT_SAVED = (
     rf"{_START}(?:please |so |and )?(?:(?:do ?n[o']?t|do not|never) (?:save|store|record|remember|memori[sz]e|retain)"
-    r"|(?:bitte )?nicht (?:speichern|merken|abspeichern)|no (?:guardar|guardes|recordar|memorizar)"
+    r"|(?:bitte )?nicht (?:ab|mit)?(?:speichern|merken|loggen|notieren|aufzeichnen|aufschreiben|protokollieren)|no (?:guardar|guardes|recordar|memorizar)"
     r"|ne pas (?:enregistrer|retenir|mémoriser|sauvegarder)|non (?:salvare|memorizzare|registrare)"
-    r"|não (?:guardar|guardes|salvar|salves|memorizar)|niet (?:opslaan|bewaren|onthouden))"
-    r"(?:,? (?:please|pls|bitte|por favor|s'il te plaît|per favore|aub|alsjeblieft))?(?=\s*(?:[.!]|$))"
+    r"|não (?:guardar|guardes|salvar|salves|memorizar)|niet (?:opslaan|bewaren|onthouden|loggen|noteren|opschrijven|vastleggen))"
+    r"(?:,? (?:please|pls|bitte|por favor|s'il te plaît|per favore|aub|alsjeblieft|graag))?(?=\s*(?:[.!]|$))"
 )
 _FORGETTING = (
     r"(?:forget|delete|erase|remove|wipe)|vergiss|lösch\w*|oublie[zs]?|efface[zs]?|supprime[zs]?|olv[ií]d\w*|borr\w*|dimentica\w*|cancella\w*|"
