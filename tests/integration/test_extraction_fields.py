@@ -199,7 +199,7 @@ async def test_a_name_that_is_called_a_secret_is_masked_where_it_was_named_alone
 
 async def test_only_so_many_secrets_can_be_named(store: Store) -> None:
     codes = [f"Kx{number}-zebra" for number in range(MOST_NAMED + 5)]
-    said = " ".join(f"The code {code} opens it." for code in codes)
+    said = " ".join(f"The word {code} is it." for code in codes)
     outcome = await process(store, named(*((1, code) for code in codes), facts=()), said)
     assert outcome.transcript.skipped["secrets masked"] == MOST_NAMED
 
@@ -277,7 +277,7 @@ async def test_a_state_without_a_named_secret_stays_as_it_is(store: Store) -> No
 
 
 BESIDE = [
-    ("logins Al Kilo9x Bo Zulu77!", ("Al Kilo9x", "Bo Zulu77!")),
+    ("entries Al Kilo9x Bo Zulu77!", ("Al Kilo9x", "Bo Zulu77!")),
     ("keys 12 34 56 78 AB 34 56", ("12 34 56 78", "AB 34 56")),
     ("34 56 opens 12 34 56 78 AB 34 56", ("12 34 56 78", "AB 34 56")),
     ("keys are Ab7, Kilo9x, Bo Zulu77!", ("Ab7, Kilo9x", "Bo Zulu77!")),

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 from afterword.privacy import secret_values as values
 from afterword.privacy.normalisation import plain_form
-from afterword.privacy.secret_cues import CODE, IS, KEY, MAIDEN_NAME, ONE_TIME, PASSWORD, PIN, SECURITY_QUESTION, WEAK_PASSWORD
+from afterword.privacy.secret_cues import (
+    CODE,
+    IS,
+    KEY,
+    MAIDEN_NAME,
+    ONE_TIME,
+    PASSWORD,
+    PIN,
+    SECURITY_QUESTION,
+    WEAK_PASSWORD,
+)
 from afterword.privacy.secret_kinds import Secret, Span, compiled
 
 _TAIL = 300

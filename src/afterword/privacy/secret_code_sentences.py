@@ -17,7 +17,7 @@ def _words(expression: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{expression})(?![\w])", re.IGNORECASE)
 
 
-_SUBJECTS = tuple(map(_words, (CODE, OPENED, rf"{TYPING}|{OPENING}", VERIFYING)))
+_SUBJECTS = tuple(map(_words, (CODE, OPENED, rf"{TYPING}|{OPENING}", VERIFYING, LOCK)))
 _BESIDE = re.compile(
     rf"(?<![\w-])(?:{CODE}|(?P<lock>{LOCK}|(?:{DEVICE})(?=\s?:)))\b(?P<gap>[^.!?;\n\d]{{0,60}}?)(?:(?P<link>(?:\s{IS}:?|\s?[:=→-]|,(?:\s(?:that's|{IS}))?"
     r"|\s(?:wants|needs|takes|asks for|set to|reads|hat|braucht|will|steht auf|tiene|prend|ha|vuole|tem|heeft|staat op|a))"
@@ -26,7 +26,7 @@ _BESIDE = re.compile(
 )
 """A word for a code or a lock, and what links it with the number that follows."""
 _USED = re.compile(
-    rf"(?:\b(?:with|using|use|by|mit|con|usando|avec|com|met|via|{TYPING}|in|code|number|pin|{IS}|needs?|braucht|bloß|nur|necesita|necesitas|faut|serve|servono|precisa(?: de)?|alleen|just|only|tapant|composant|faites|to|unless|then|first"
+    rf"(?:\b(?:with|using|use|by|mit|con|usando|avec|com|met|via|{TYPING}|in|code|number|pin|{IS}|needs?|braucht|bloß|nur|necesita|necesitas|faut|serve|servono|precisa(?: de)?|alleen|just|only|now|jetzt|nun|ahora|maintenant|ora|agora|nu|tapant|composant|faites|to|unless|then|first"
     r"|the|musst|die|der|den|dem|du|man|el|la|los|le|les|il|lo|de|het|os|as|je|moet)|(?<!\w)[ao]|[:=,])\s{1,2}\Z|\A\W{0,3}\Z",
     re.IGNORECASE,
 )
@@ -39,13 +39,13 @@ _STANDS_ALONE = re.compile(
     r"|drücken|eingeben|eintippen|tippen|wählen|öffne\w*|entsperr\w*|raute|stern|kommst|kommt"
     r"|y|o|en|para|pra|por|si|al|a|luego|como|es|pero|de|del|que|con|abre|et|ou|puis|pour|sur|à|au|dans|comme|c'est|est|mais"
     r"|s'il|ouvre|étoile|dièse|poi|per|su|se|come|è|ma|nel|nella|sul|sulla|il|apre|e|depois|no|na|é|mas|em|do|da"
-    r"|voor|op|aan|bij|van|te|om|maar|still|noch|todavía|toujours|ancora|ainda|nodig|last|yesterday|today|earlier|always|through|past|right|durch|immer|gestern|heute|par|attraverso|door|non|né|né|hè|toch|ja|oder|intoetsen|opent|hekje|sterretje|geschickt|gesendet|genommen|eingegeben|wars?|passen|ils|elles|ze|zij|they|kommen)(?![\w])",
+    r"|voor|op|aan|bij|van|te|om|maar|still|noch|todavía|toujours|ancora|ainda|nodig|last|yesterday|today|earlier|always|through|past|right|durchs?|immer|gestern|heute|par|attraverso|door|non|né|né|hè|toch|ja|oder|intoetsen|opent|hekje|sterretje|geschickt|gesendet|gestellt|gesetzt|eingestellt|gezet|gedraaid|genommen|eingegeben|wars?|passen|ils|elles|ze|zij|they|kommen)(?![\w])",
     re.IGNORECASE,
 )
 """What follows a code: a sign, a function word, or a verb of its use. A number before a noun counts something."""
 _INSTRUMENT = re.compile(r"\b(?:with|using|mit|con|avec|com|met)\s{1,2}\Z", re.IGNORECASE)
 _SENT = re.compile(
-    r"\b(?:sent|texted|emailed|mailed|gave)(?: (?:me|us|you))?\s{1,2}\Z|\b(?:hat|haben) (?:mir|uns) \Z|\b(?:mandó|mandado|enviado|envió|envoyé|texté|mandato|inviato|mandou|enviou|stuurde|gestuurd|"
+    r"\b(?:sent|texted|emailed|mailed|gave)(?: (?:me|us|you))?\s{1,2}\Z|\b(?:hat|haben) (?:(?:mir|uns) )?\Z|\b(?:mandó|mandado|enviado|envió|envoyé|texté|mandato|inviato|mandou|enviou|stuurde|gestuurd|"
     r"says|steht|pone|écrit|scritto|diz)(?: (?:me|mij|aqui|da))?\s{1,2}\Z|\A\W{0,3}\Z",
     re.IGNORECASE,
 )
@@ -56,20 +56,32 @@ _SET = re.compile(
     r"|põe(?:-?n?[ao])? em|mete(?:-?[ao])? em|zet (?:het|hem|'m|die) op|draai (?:het|hem|'m) naar)\s{1,2}\Z",
     re.IGNORECASE,
 )
-_OPENS = re.compile(rf"\s{{1,2}}(?:(?:to|um|para|pour|per|om|zu|te|will|would|should)\s{{1,2}}){{0,2}}{OPENING}(?!\w)", re.IGNORECASE)
-_SHAPE = re.compile(r"[#*]?[A-Fa-f]?\d{1,10}(?:[ -]\d{1,6}){0,6}(?:[A-Fa-f]\d{0,4})?[#*]?")
-_OF_PLACE = re.compile(rf"(?<![\w-]){PLACE}\s{{1,2}}(?:[^\W\d]{{1,12}}\s{{1,2}}){{0,3}}?(?:{IS}:?|hat|tiene|ha|tem|heeft)\s{{1,2}}\Z|(?<![\w-]){PLACE}'s\s{{1,2}}\Z", re.IGNORECASE)
-_FOR_PLACE = re.compile(rf"\s{{1,2}}(?:[^\W\d]{{1,10}}\s{{1,2}}){{0,2}}?(?:for|für|para|pour|per|voor)\s{{1,2}}(?:[^\W\d]{{1,12}}\s{{1,2}}){{0,2}}?{OPENED}(?![\w])", re.IGNORECASE)
+_ONTO = re.compile(r"\b(?:to|auf|en|sur|su|em|op)\s{1,2}\Z", re.IGNORECASE)
+_OPENS = re.compile(
+    rf"\s{{1,2}}(?:(?:to|um|para|pour|per|om|zu|te|will|would|should)\s{{1,2}}){{0,2}}{OPENING}(?!\w)", re.IGNORECASE
+)
+_SHAPE = re.compile(r"[#*]?[A-Fa-f]?\d{1,10}(?:[ -]\d{1,6}|-[A-Z]{2,6}){0,6}(?:[A-Fa-f]\d{0,4})?[#*]?")
+_OF_PLACE = re.compile(
+    rf"(?<![\w-]){PLACE}\s{{1,2}}(?:[^\W\d]{{1,12}}\s{{1,2}}){{0,3}}?(?:{IS}:?|hat|tiene|ha|tem|heeft)\s{{1,2}}\Z|(?<![\w-]){PLACE}'s\s{{1,2}}\Z",
+    re.IGNORECASE,
+)
+_FOR_PLACE = re.compile(
+    rf"\s{{1,2}}(?:[^\W\d]{{1,10}}\s{{1,2}}){{0,2}}?(?:for|für|para|pour|per|voor)\s{{1,2}}(?:[^\W\d]{{1,12}}\s{{1,2}}){{0,2}}?{OPENED}(?![\w])",
+    re.IGNORECASE,
+)
 _AFTER_IS = re.compile(rf"\b(?:{IS}|stimmt|gilt)\s{{1,2}}(?:[^\W\d]{{2,8}}\s{{1,2}}){{0,3}}\Z", re.IGNORECASE)
 _ENDS = re.compile(r"\s{0,2}(?:\Z|[.!?;,\n])")
-_SURE_LOCK = re.compile(r"\b(?:[a-zäöü]{2,12}-?)?(?:lock|schloss|slot|safe|tresor|candado|cadenas|antivol|lucchetto|cadeado|kluis)\s\Z", re.IGNORECASE)
+_SURE_LOCK = re.compile(
+    r"\b(?:[a-zäöü]{2,12}-?)?(?:lock|schloss|slot|safe|tresor|candado|cadenas|antivol|lucchetto|cadeado|kluis)\s\Z",
+    re.IGNORECASE,
+)
 _GROUPED = re.compile(r"\d{1,3}(?:[- ]\d{1,3}){2,5}|\d+[#*]|[#*]\d+")
 _ODD = re.compile(r"[#*]?[A-Z]?\d{2,6}(?:[A-Z]\d{0,4}|[#*])")
 
 
 @text_cache(64)
 def _subjects(sentence: str) -> tuple[bool, ...]:
-    """Return whether a sentence names a code, something that a number opens, an act of opening, and a way to send a code."""
+    """Return whether a sentence names a code, what a number opens, an act of opening, a sender, and a lock."""
     return tuple(bool(words.search(sentence)) for words in _SUBJECTS)
 
 
@@ -90,7 +102,11 @@ def check_code(match: re.Match[str]) -> Span | None:
     if is_year and not is_linked(before):
         return None
     is_told = _is_told(sentence, before, value, opens=opens)
-    return (start, end) if is_told or (not is_year and _is_of_place(before, value, sentence[end : end + _WINDOW])) else None
+    return (
+        (start, end)
+        if is_told or (not is_year and _is_of_place(before, value, sentence[end : end + _WINDOW]))
+        else None
+    )
 
 
 def _is_of_place(before: str, value: str, after: str) -> bool:
@@ -105,7 +121,7 @@ def _is_of_place(before: str, value: str, after: str) -> bool:
 def _is_told(sentence: str, before: str, value: str, *, opens: bool) -> bool:
     """Return whether the sentence says what the number is for: by its subjects, or by the words beside the number."""
     digits = sum(map(str.isdigit, value))
-    names_code, names_opened, acts, verifies = _subjects(sentence)
+    names_code, names_opened, acts, verifies, names_lock = _subjects(sentence)
     is_grouped = _GROUPED.fullmatch(value) is not None
     beside = _BESIDE.search(before)
     is_locks = beside and ((beside["link"] and names_opened) or (beside["lock"] and _SURE_LOCK.search(before)))
@@ -119,5 +135,6 @@ def _is_told(sentence: str, before: str, value: str, *, opens: bool) -> bool:
     # A number in many groups is that of a telephone.
     if names_opened and not (" " in value and digits > _SENT_DIGITS):
         is_put = _SET.search(before) or _INSTRUMENT.search(before) or (is_linked(before) and _ODD.fullmatch(value))
-        return bool(is_put) or (is_used and acts)
+        if is_put or (is_used and acts) or (names_lock and acts and _ONTO.search(before)):
+            return True
     return verifies and digits == _SENT_DIGITS and _SENT.search(before) is not None

@@ -65,7 +65,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "security code behind the number of its card",
         Secret.CODE,
-        r"\[redacted: card number\][^.!?\n]{0,60}?(?:[,;/]|\b(?:code|c[óo]digo|codice|back|hinten|atrás|detrás|derrière|dietro|achterop)\b[^\d\n]{0,20})\s{0,2}"
+        r"\[redacted: card number\][^.!?\n]{0,60}?(?:[,;/]|\d\d/\d{2,4}(?=\s)|\b(?:code|c[óo]digo|codice|back|hinten|atrás|detrás|derrière|dietro|achterop)\b[^\d\n]{0,20})\s{0,2}"
         r"(?P<value>\d{3})(?![\w/]|[.,:-]\d)",
         ("[redacted: card number]",),
     ),

@@ -209,10 +209,10 @@ NO_SECRET_CODE = (
     r"(?:error|status|exit|zip|area|post|postal|promo|source|country|fault|discount|return|response|county|dress|product|coupon|referral|booking|tracking|"
     r"voucher|colou?r|order|building|(?:air|sea)port|sort|tax|bar|course|class|morse|machine|reason|fehler|gutschein|rabatt|aktions|quell|farb|kurs|promo|source|fout|kortings|actie|land|bron)[ -]?codes?\b"
     r"|\bqr[ -]code|barcode|vorwahl|postleitzahl|\bc[óo]d(?:igo|ice) (?:postal|de barras|penal|civil[e]?|de conduta|de conducta|de erro|de error|di errore|di avviamento|promocional|promozionale|sconto|de descuento|de desconto|della strada|a barre|fonte|fuente|sorgente|de rastreio|de seguimiento)"
-    r"|\bcode (?:postal|barres?|promo|couleur|civil|pénal|du travail|de la route|d'erreur|source|review|of conduct)|\blines? of code"
+    r"|\bcode (?:camp|base|freeze|coverage|club|postal|barres?|promo|couleur|civil|pénal|du travail|de la route|d'erreur|source|review|of conduct)|\blines? of code"
 )
 TYPING = (
-    r"(?:put(?:s|ting)?|set|dial(?:l?ed)?|choose|chose|used?|turn|stell\w{0,3}|genommen|nimm\w{0,3}|poniendo|pus[oe]|pong[ao]|metti\w{0,3}|mett[oe]|messo|mets|mis|ponho|põe|pôs|zet|stel|vul|enter(?:s|ing)?|typ(?:e|es|ing)|press|dial|punch|key(?:ing)? in|hit|tipp\w{0,3}|(?:ein|tipp)\w{0,6}tippen|gib|gibst|gebt|gebe|geben|eingeben|drück\w{0,3}|wähl\w{0,3}|marca[rs]?|teclea[rs]?|introdu\w{1,6}|pulsa[rs]?|pon(?:e[rs]?)?"
+    r"(?:put(?:s|ting)?|set|dial(?:l?ed)?|choose|chose|used?|turn|stell\w{0,3}|(?:ein)?gestellt|gezet|genommen|nimm\w{0,3}|poniendo|pus[oe]?|puest[oa]|pong[ao]|metti\w{0,3}|mett[oe]|mess[oa]|mets|mise?|ponho|põe|pôs|zet|stel|vul|enter(?:s|ing)?|typ(?:e|es|ing)|press|dial|punch|key(?:ing)? in|hit|tipp\w{0,3}|(?:ein|tipp)\w{0,6}tippen|gib|gibst|gebt|gebe|geben|eingeben|drück\w{0,3}|wähl\w{0,3}|marca[rs]?|teclea[rs]?|introdu\w{1,6}|pulsa[rs]?|pon(?:e[rs]?)?"
     r"|tape[rsz]?|compose[rz]?|saisi\w{0,4}|fais|digit\w{1,4}|prem[ie]\w{0,3}|inseri\w{0,4}|compon\w{1,3}|marque|tecl\w{1,3}|insir\w|toets\w{0,3}|intoetsen|voer|tik)"
 )
 """Verbs for giving a number to a keypad."""
@@ -245,6 +245,7 @@ SIGNING_IN = (
 """Words of a sentence about entering an account."""
 ACCESS = rf"(?:{WEAK_PASSWORD}|{NETWORK}|{SIGNING_IN}|{LOCKING})"
 """Everything that speaks of access."""
+EMAIL = r"[^\s@]{1,60}@[^\s@]{1,60}\.[a-z]{2,10}"
 SPARE_CODES = r"(?:recovery|backup|back-up|reset|scratch|2fa|wiederherstellungs|ersatz|backup-)[ -]?codes?|códigos? de (?:recuperaci[óo]n|respaldo|recuperação)|codes? de (?:récupération|secours)|codici di (?:recupero|backup)|herstelcodes?"
 """Codes that replace a password once."""
 
@@ -334,7 +335,7 @@ CARD_CODE = (
     r"cvc2?|cvv2?|csc|cid|security code|prüfziffer|(?:karten)?prüfnummer|kartenprüfziffer|sicherheitscode|cryptogramme?|c[óo]digo de seguran[çz]a|c[óo]digo de seguridad|codice di sicurezza|beveiligingscode"
     r"|(?:three|3|drei|tres|trois|tre|três|drie) (?:(?:last|letzten|últimos) )?(?:digits|numbers|ziffern|zahlen|cifras|números|dígitos|chiffres|cifre|numeri|cijfers) "
     r"(?:(?:on|at|in) (?:the )?(?:back|reverse)|auf der (?:rückseite|karte)|hinten|rückseitig|(?:de )?(?:atrás|detrás|trás)|del (?:reverso|dorso)|au (?:dos|verso)|derrière|(?:sul )?retro|dietro|no verso|op de (?:achterkant|kaart)|achterop)"
-    r"(?! (?:of|der|von|de|della?|do|van) (?:(?:the|my|la|ma|mia|minha|mijn|meiner) )?(?!card|karte|kreditkarte|tarjeta|carte|carta|cartão|kaart|it\b)\w)"
+    r"(?! (?:of|der|von|de|della?|do|van) (?:(?:the|my|la|ma|mia|minha|mijn|meiner) )?+(?!card|karte|kreditkarte|tarjeta|carte|carta|cartão|kaart|it\b)\w)"
 )
 """Names of the code of three or four digits on a card."""
 PERSONAL_TOPIC = (

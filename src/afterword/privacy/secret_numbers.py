@@ -31,7 +31,10 @@ _COUNTED = re.compile(
     r"\s?(?:times|people|users|customers|seconds|minutes|hours|days|weeks|years|characters|digits|euros?|dollars|pounds|attempts|mal|leute|sekunden|minuten|stunden|tage|veces|fois|volte|vezes|keer)\b",
     re.IGNORECASE,
 )
-_LINKED = re.compile(r"(?:\b(?:is|ist|es|est|è|é|lautet|luidt|was|war|era|était|with|using|mit|con|avec|com|met|put|set|poniendo|mis|messo)|[:=])\s*$", re.IGNORECASE)
+_LINKED = re.compile(
+    r"(?:\b(?:is|ist|es|est|è|é|lautet|luidt|was|war|era|était|with|using|mit|con|avec|com|met|put|set|poniendo|mis|messo)|[:=])\s*$",
+    re.IGNORECASE,
+)
 _PIN_CUE = re.compile(
     r"\bPIN\b|\b(?i:pin[ -]?(?:code|number|nummer)|passcode|geheimzahl|geheimnummer|entsperrcode|ontgrendelcode|"
     r"(?:code|c[óo]digo|codice|n[úu]mero) (?:pin|secret[oa]?|confidentiel|segreto|de (?:(?:ma|la|sa) )?carte|de d[ée]\w+|di sblocco)|"
@@ -122,7 +125,9 @@ def check_identity(match: re.Match[str]) -> Span | None:
     characters = [character for character in value if character.isalnum()]
     digits = sum(character.isdigit() for character in characters)
     is_date = re.fullmatch(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}", value)
-    is_number = 6 <= len(characters) <= 20 and digits >= 1 and (digits >= 5 or (value.upper() == value and len(value) >= 8))
+    is_number = (
+        6 <= len(characters) <= 20 and digits >= 1 and (digits >= 5 or (value.upper() == value and len(value) >= 8))
+    )
     is_measure = _DATE_OR_MEASURE.fullmatch(value)
     return match.span("value") if is_number and not is_date and not is_measure else None
 

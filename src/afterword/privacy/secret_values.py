@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from afterword.facts.words import plain_words
-from afterword.privacy.secret_cues import ACCESS, CODE, IS, LOCKING, OPENING, SIGNING_IN, USE
+from afterword.privacy.secret_cues import ACCESS, CODE, EMAIL, IS, LOCKING, OPENING, SIGNING_IN, USE
 from afterword.privacy.secret_kinds import Secret, Span, compiled
 from afterword.text_caches import text_cache
 
@@ -96,9 +96,11 @@ _LOCKS = re.compile(rf"\b(?:{LOCKING}|{SIGNING_IN}|{OPENING})\b", re.IGNORECASE)
 _ACCESS = re.compile(rf"(?<!\w)(?:{ACCESS})(?!\w)", re.IGNORECASE)
 _USED = re.compile(
     rf"\b(?:{USE}|{IS}|using|needs?|thing|with|mit|con|avec|com|met|hab|pongo|metto|ponho|vul|brauch\w*|necesit\w*"
-    rf"|{CODE}(?: (?:secret|segreto|secreto))?|(?:with|mit|con|avec|com|met) [\w.@-]{{2,40}} (?:and|und|y|et|e|en))\s{{1,2}}[\"'“„«`]?\Z", re.IGNORECASE
+    rf"|{CODE}(?: (?:secret|segreto|secreto))?|(?:with|mit|con|avec|com|met) [\w.@-]{{2,40}} (?:and|und|y|et|e|en))\s{{1,2}}[\"'“„«`]?\Z",
+    re.IGNORECASE,
 )
 """What stands before a value that is put to use."""
+_EMAIL_BEFORE = re.compile(rf"{EMAIL}(?:\s?[,:/|]|\s(?:and|und|y|et|e|en))\s\Z", re.IGNORECASE)
 _LONGEST_NAME = 80
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PREFIX = r"(?:.*_)?"
@@ -229,8 +231,10 @@ def check_access_word(match: re.Match[str]) -> Span | None:
     if striking is None:
         return None
     is_used = _USED.search(match.string, max(0, striking[0] - 30), striking[0]) is not None
-    is_beside_name = match.string[: striking[0]].endswith("/ ") and _ACCESS.search(match.string)
-    if is_beside_name or (is_used and _LOCKS.search(match.string)):
+    before = match.string[max(0, striking[0] - _LONGEST_NAME) : striking[0]]
+    if _EMAIL_BEFORE.search(before):
+        return check_random_password(match)
+    if (before.endswith("/ ") and _ACCESS.search(match.string)) or (is_used and _LOCKS.search(match.string)):
         return striking
     return check_random_password(match) if is_used or _ACCESS.search(match.string) else None
 

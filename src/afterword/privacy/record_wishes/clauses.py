@@ -54,7 +54,9 @@ _TAG = re.compile(
     r"\b(?:right|ok(?:ay)?|please|pls|yeah|yes|bitte|ja|gut|oder|vale|s[ií]|por favor|d'accord|hein|stp|svp|va bene|per favore|tá|né|certo|hè|toch|goed|alsjeblieft)\W*\Z"
 )
 """The end of a question that only asks whether the wish was heard: "this won't go in your notes, right?"."""
-_TO_YOURSELF = re.compile(r"\bfür (?:dich|sich|euch) (?:zu )?behalt|\bto yourself\b|\bpara ti\b|\bpour (?:toi|vous)\b|\bper te\b|\bvoor je\b")
+_TO_YOURSELF = re.compile(
+    r"\bfür (?:dich|sich|euch) (?:zu )?behalt|\bto yourself\b|\bpara ti\b|\bpour (?:toi|vous)\b|\bper te\b|\bvoor je\b"
+)
 """Words for keeping a secret, which is no request to store something."""
 _CONTRACTIONS = re.compile(r"\b(do|does|did|is|are|was|were|has|should|would|could|must|need|have|wo|ca|can)n['’]?t\b")
 _NEEDLESS = re.compile(r"\bdoes(?: not|n['’]?t) need\b")
@@ -140,7 +142,11 @@ def wish_clauses(text: str) -> Iterator[Span]:
         is_question = text.startswith("?", segment.end())
         for language in wish_languages():
             # "Can you not save this?" asks for it, "don't you remember this?" does not.
-            if is_question and not _TAG.search(segment.group()) and not (language.has("modal", words) or language.has("wanting", words)):
+            if (
+                is_question
+                and not _TAG.search(segment.group())
+                and not (language.has("modal", words) or language.has("wanting", words))
+            ):
                 continue
             if language.has("negation", words) or language.has("outside", words):
                 yield from _wishes(segment.group(), segment.start(), language, is_closed=is_closed)
@@ -189,7 +195,9 @@ def _is_wish(clause: str, language: WishWords, *, points: bool, is_single: bool,
         return False
     if _FILE.search(plain) or _PERSON.search(plain) or _FOR_ME.search(plain):
         return False
-    if not (_are_wish_words(words, language, is_single=is_single) or (is_single and _is_about_your_memory(words, language))):
+    if not (
+        _are_wish_words(words, language, is_single=is_single) or (is_single and _is_about_your_memory(words, language))
+    ):
         return False
     if not (points or _POINTING in words or language.has("pointing", words)):
         return False
@@ -240,6 +248,9 @@ def _is_about_assistant(words: list[str], language: WishWords, *, announces: boo
     wants = language.has("wanting", words)
     if language.has("own", words):
         return wants and any(language.has(part, words) for part in ("kept", "memory", "addressed", "joining"))
+    # "This stays out of the notes."
+    if language.has("outside", words) and language.has("memory", words) and language.has("pointing", words[:1]):
+        return True
     has_duty = wants or language.has("modal", words)
     if language.has("copula", words):
         return has_duty or language.has("purpose", words)

@@ -66,7 +66,9 @@ _PRETENDING = "|".join(
 )
 
 COMMAND = re.compile(_COMMAND)
-PHRASES = re.compile("|".join((_MODE, _MEMORY_OFF, _PAUSING, _NO_KEEPING, _NOT_SAVED, _FORGET_AFTERWARDS, _TO_FORGET, _PRETENDING)))
+PHRASES = re.compile(
+    "|".join((_MODE, _MEMORY_OFF, _PAUSING, _NO_KEEPING, _NOT_SAVED, _FORGET_AFTERWARDS, _TO_FORGET, _PRETENDING))
+)
 
 _THIS = (
     r"(?:(?:any|all|nothing|none) of (?:this|that|it|what \w+(?: \w+){0,3})|what (?:i(?:'m| am)?|follows|comes) ?\w*(?: \w+){0,3}|the (?:following|next \w+)|my next \w+"
