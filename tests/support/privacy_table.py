@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from afterword.privacy.record_requests import Markers, RecordChange
 from afterword.privacy.redaction import Masking
+from chat_set_cases import chat_set_honest, chat_set_secrets, chat_set_wishes
 from fresh_record_cases import fresh_record_cases
 from fresh_secret_cases import fresh_secret_cases, later_secret_cases
-from off_record_cases import record_cases
+from off_record_cases import RecordCase, record_cases
 from plain_secret_cases import plain_harmless_cases, plain_secret_cases
 from record_wording_cases import record_wording_cases
 from secret_cases import SecretCase, harmless_cases, held_out_cases, secret_cases
@@ -41,7 +42,10 @@ def secret_rows() -> list[Row]:
     """Return the missed secrets by category."""
     return _rows(
         (case.category, is_missed(case))
-        for cases in (secret_cases, held_out_cases, fresh_secret_cases, later_secret_cases, plain_secret_cases)
+        for cases in (
+            *(secret_cases, held_out_cases, fresh_secret_cases, later_secret_cases, plain_secret_cases),
+            chat_set_secrets,
+        )
         for case in cases()
     )
 
@@ -53,17 +57,16 @@ def language_rows() -> list[Row]:
 
 def harmless_rows() -> list[Row]:
     """Return the harmless texts that were changed, by category."""
-    cases = (*harmless_cases(), *plain_harmless_cases())
+    cases = (*harmless_cases(), *plain_harmless_cases(), *chat_set_honest())
     return _rows((case.category, Masking().mask_turn(case.text, "user") != case.text) for case in cases)
 
 
 def record_rows() -> list[Row]:
     """Return the wishes that were not honoured, and the honest sentences that were hidden, by category."""
     hiding = {RecordChange.THIS, RecordChange.OFF}
-    return _rows(
-        (case.category, (Markers().read(case.text) in hiding) != case.is_hidden)
-        for case in [*record_cases(), *fresh_record_cases(), *record_wording_cases()]
-    )
+    honest = (RecordCase(case.category, case.text, is_hidden=False) for case in chat_set_honest())
+    cases = [*record_cases(), *fresh_record_cases(), *record_wording_cases(), *chat_set_wishes(), *honest]
+    return _rows((case.category, (Markers().read(case.text) in hiding) != case.is_hidden) for case in cases)
 
 
 def table() -> str:

@@ -1,11 +1,28 @@
-"""The patterns of PINs, one-time codes, and codes of doors, alarms and cards. Pure."""
+"""PINs, one-time codes, and codes of doors, alarms and cards: by what a sentence is about, and what stands around a number. Pure."""
 
 from __future__ import annotations
 
+import re
+
 from afterword.privacy import secret_numbers as numbers
-from afterword.privacy.secret_code_sentences import check_code
-from afterword.privacy.secret_cues import CARD_CODE, CODE, IS, NO_SECRET_CODE, ONE_TIME, OPENED, PIN, VERIFYING
-from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, any_value
+from afterword.privacy.secret_cues import (
+    CARD_CODE,
+    CODE,
+    DEVICE,
+    IS,
+    LOCK,
+    NO_SECRET_CODE,
+    ONE_TIME,
+    OPENED,
+    OPENING,
+    PIN,
+    PLACE,
+    TYPING,
+    VERIFYING,
+)
+from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, Span, any_value
+from afterword.privacy.secret_numbers import is_linked, plain_number
+from afterword.text_caches import text_cache
 
 _BEFORE_NUMBER, _AFTER_NUMBER = r"(?<![\w.,/:€$£+-])", r"(?![\w]|[.:,/-]\d|\s?[%€$£°])"
 _DIGITS = rf"{_BEFORE_NUMBER}(?P<value>\d(?:[ -]?\d){{3,7}}+){_AFTER_NUMBER}"
@@ -13,6 +30,137 @@ _CODE_VALUE = r"(?P<value>[#*]?(?:\d|(?-i:[A-Z])(?=[\w-]{0,6}\d[\w-]{0,6}\d))(?:
 _PIN_OWNERS = (
     r"(?:sim|bank|card|debit|credit|atm|phone|mobile|tablet|giro|ec|voicemail|mailbox|account|app|visa|mastercard)"
 )
+_FEWEST, _MOST_DIGITS = 4, 10
+_WINDOW = 90
+
+
+def _words(expression: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-])(?:{expression})(?![\w])", re.IGNORECASE)
+
+
+_SUBJECTS = tuple(map(_words, (CODE, OPENED, rf"{TYPING}|{OPENING}", VERIFYING, LOCK)))
+_BESIDE = re.compile(
+    rf"(?<![\w-])(?:{CODE}|(?P<lock>{LOCK}|(?:{DEVICE})(?=\s?:)))\b(?P<gap>[^.!?;\n\d]{{0,60}}?)(?:(?P<link>(?:\s{IS}:?|\s?[:=→-]|,(?:\s(?:that's|{IS}))?"
+    r"|\s(?:wants|needs|takes|asks for|set to|reads|hat|braucht|will|steht auf|tiene|prend|ha|vuole|tem|heeft|staat op|a))"
+    r"\s{1,2}(?:(?:the|die|der|auf|to|el|la|le|il|lo|o|de|het|en|on|set|number)\s)?)|\s{1,2})\Z",
+    re.IGNORECASE,
+)
+"""A word for a code or a lock, and what links it with the number that follows."""
+_USED = re.compile(
+    rf"(?:\b(?:with|using|use|by|mit|con|usando|avec|com|met|via|{TYPING}|in|code|number|pin|{IS}|needs?|braucht|bloß|nur|necesita|necesitas|faut|serve|servono|precisa(?: de)?|alleen|just|only|now|jetzt|nun|ahora|maintenant|ora|agora|nu|tapant|composant|faites|to|unless|then|first"
+    r"|the|musst|die|der|den|dem|du|man|el|la|los|le|les|il|lo|de|het|os|as|je|moet)|(?<!\w)[ao]|[:=,])\s{1,2}\Z|\A\W{0,3}\Z",
+    re.IGNORECASE,
+)
+"""What stands before a number that is used, not counted."""
+_STANDS_ALONE = re.compile(
+    r"\s{0,2}(?:$|[.,;:!?()\[\]\"'”»|/–—\n-])|\s{1,2}(?:"
+    r"to|and|or|then|on|at|for|from|in|of|when|if|as|is|was|but|so|btw|by|please|pls|again|with|because|since|until|now|still|which|that"
+    r"|followed|plus|star|hash|pound|first|it|i|you|he|she|they|we|works?|will|does|gets|just|after|before|opens?|unlocks?|lets?"
+    r"|und|oder|dann|ein|auf|ab|für|fürs|von|vom|am|an|im|zum|zur|ist|war|wenn|falls|aber|bitte|als|aus|lautet|danach|damit|weil|bei"
+    r"|drücken|eingeben|eintippen|tippen|wählen|öffne\w*|entsperr\w*|raute|stern|kommst|kommt"
+    r"|y|o|en|para|pra|por|si|al|a|luego|como|es|pero|de|del|que|con|abre|et|ou|puis|pour|sur|à|au|dans|comme|c'est|est|mais"
+    r"|s'il|ouvre|étoile|dièse|poi|per|su|se|come|è|ma|nel|nella|sul|sulla|il|apre|e|depois|no|na|é|mas|em|do|da"
+    r"|voor|op|aan|bij|van|te|om|maar|still|noch|todavía|toujours|ancora|ainda|nodig|last|yesterday|today|earlier|always|through|past|right|durchs?|immer|gestern|heute|par|attraverso|door|non|né|né|hè|toch|ja|oder|intoetsen|opent|hekje|sterretje|geschickt|gesendet|gestellt|gesetzt|eingestellt|gezet|gedraaid|genommen|eingegeben|wars?|passen|ils|elles|ze|zij|they|kommen)(?![\w])",
+    re.IGNORECASE,
+)
+"""What follows a code: a sign, a function word, or a verb of its use. A number before a noun counts something."""
+_INSTRUMENT = re.compile(r"\b(?:with|using|mit|con|avec|com|met)\s{1,2}\Z", re.IGNORECASE)
+_SENT = re.compile(
+    r"\b(?:sent|texted|emailed|mailed|gave)(?: (?:me|us|you))?\s{1,2}\Z|\b(?:hat|haben) (?:(?:mir|uns) )?\Z|\b(?:mandó|mandado|enviado|envió|envoyé|texté|mandato|inviato|mandou|enviou|stuurde|gestuurd|"
+    r"says|steht|pone|écrit|scritto|diz)(?: (?:me|mij|aqui|da))?\s{1,2}\Z|\A\W{0,3}\Z",
+    re.IGNORECASE,
+)
+"""What stands before a number that somebody sent."""
+_SENT_DIGITS = 6
+_SET = re.compile(
+    r"\b(?:(?:set|dial|turn|put|move|changed?) (?:it|them|that) (?:to|at|on)|made (?:it|that)|stell\w* \w{2,6} auf|dreh\w* \w{2,6} auf|pon\w{0,4} en|mets-?l[ea]s? (?:sur|à)|met(?:ti)?l[oae] (?:su|a)|mettil[oae] (?:su|a)"
+    r"|põe(?:-?n?[ao])? em|mete(?:-?[ao])? em|zet (?:het|hem|'m|die) op|draai (?:het|hem|'m) naar)\s{1,2}\Z",
+    re.IGNORECASE,
+)
+_ONTO = re.compile(r"\b(?:to|auf|en|sur|su|em|op)\s{1,2}\Z", re.IGNORECASE)
+_OPENS = re.compile(
+    rf"\s{{1,2}}(?:(?:to|um|para|pour|per|om|zu|te|will|would|should)\s{{1,2}}){{0,2}}{OPENING}(?!\w)", re.IGNORECASE
+)
+_SHAPE = re.compile(r"[#*]?[A-Fa-f]?\d{1,10}(?:[ -]\d{1,6}|-[A-Z]{2,6}){0,6}(?:[A-Fa-f]\d{0,4})?[#*]?")
+_OF_PLACE = re.compile(
+    rf"(?<![\w-]){PLACE}\s{{1,2}}(?:[^\W\d]{{1,12}}\s{{1,2}}){{0,3}}?(?:{IS}:?|hat|tiene|ha|tem|heeft)\s{{1,2}}\Z|(?<![\w-]){PLACE}'s\s{{1,2}}\Z",
+    re.IGNORECASE,
+)
+_FOR_PLACE = re.compile(
+    rf"\s{{1,2}}(?:[^\W\d]{{1,10}}\s{{1,2}}){{0,2}}?(?:for|für|para|pour|per|voor)\s{{1,2}}(?:[^\W\d]{{1,12}}\s{{1,2}}){{0,2}}?{OPENED}(?![\w])",
+    re.IGNORECASE,
+)
+_AFTER_IS = re.compile(rf"\b(?:{IS}|stimmt|gilt)\s{{1,2}}(?:[^\W\d]{{2,8}}\s{{1,2}}){{0,3}}\Z", re.IGNORECASE)
+_ENDS = re.compile(r"\s{0,2}(?:\Z|[.!?;,\n])")
+_SURE_LOCK = re.compile(
+    r"\b(?:[a-zäöü]{2,12}-?)?(?:lock|schloss|slot|safe|tresor|candado|cadenas|antivol|lucchetto|cadeado|kluis)\s\Z",
+    re.IGNORECASE,
+)
+_GROUPED = re.compile(r"\d{1,3}(?:[- ]\d{1,3}){2,5}|\d+[#*]|[#*]\d+")
+_ODD = re.compile(r"[#*]?[A-Z]?\d{2,6}(?:[A-Z]\d{0,4}|[#*])")
+
+
+@text_cache(64)
+def _subjects(sentence: str) -> tuple[bool, ...]:
+    """Return whether a sentence names a code, what a number opens, an act of opening, a sender, and a lock."""
+    return tuple(bool(words.search(sentence)) for words in _SUBJECTS)
+
+
+def check_code(match: re.Match[str]) -> Span | None:
+    """Return the span of a code: a number for something that opens, in a place where it counts and dates nothing."""
+    sentence = match.string
+    start = match.start("value")
+    value = match["value"].rstrip("-/ ")
+    end = start + len(value)
+    is_grouped = _GROUPED.fullmatch(value) is not None
+    opens = _OPENS.match(sentence, end) is not None
+    if not _SHAPE.fullmatch(value) or not plain_number(match):
+        return None
+    if not (is_grouped or opens or _STANDS_ALONE.match(sentence, end)):
+        return None
+    before = sentence[max(0, start - _WINDOW) : start]
+    is_year = re.fullmatch(r"(?:19|20)\d\d", value) is not None
+    if is_year and not is_linked(before):
+        return None
+    is_told = _is_told(sentence, before, value, opens=opens)
+    return (
+        (start, end)
+        if is_told or (not is_year and _is_of_place(before, value, sentence[end : end + _WINDOW]))
+        else None
+    )
+
+
+def _is_of_place(before: str, value: str, after: str) -> bool:
+    """Return whether a number of four to six digits is said to be that of a door: "the door is 7090", "is it 4471 for the pool"."""
+    if not value.isdigit() or not _FEWEST <= len(value) <= _SENT_DIGITS:
+        return False
+    if _OF_PLACE.search(before) and _ENDS.match(after):
+        return True
+    return _AFTER_IS.search(before) is not None and _FOR_PLACE.match(after) is not None
+
+
+def _is_told(sentence: str, before: str, value: str, *, opens: bool) -> bool:
+    """Return whether the sentence says what the number is for: by its subjects, or by the words beside the number."""
+    digits = sum(map(str.isdigit, value))
+    names_code, names_opened, acts, verifies, names_lock = _subjects(sentence)
+    is_grouped = _GROUPED.fullmatch(value) is not None
+    beside = _BESIDE.search(before)
+    is_locks = beside and ((beside["link"] and names_opened) or (beside["lock"] and _SURE_LOCK.search(before)))
+    if not (3 if is_grouped or is_locks else _FEWEST) <= digits <= _MOST_DIGITS:
+        return False
+    if is_locks or (beside and (beside["link"] or is_grouped or not (beside["lock"] or beside["gap"]))):
+        return True
+    is_used = opens or _USED.search(before) is not None
+    if names_code and (names_opened or acts or verifies or is_used):
+        return True
+    # A number in many groups is that of a telephone.
+    if names_opened and not (" " in value and digits > _SENT_DIGITS):
+        is_put = _SET.search(before) or _INSTRUMENT.search(before) or (is_linked(before) and _ODD.fullmatch(value))
+        if is_put or (is_used and acts) or (names_lock and acts and _ONTO.search(before)):
+            return True
+    return verifies and digits == _SENT_DIGITS and _SENT.search(before) is not None
+
+
 CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "pin",

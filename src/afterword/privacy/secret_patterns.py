@@ -10,29 +10,23 @@ from dataclasses import replace
 
 from afterword.privacy import secret_numbers as numbers
 from afterword.privacy import secret_values as values
+from afterword.privacy.secret_access import ACCESS_WORD, ANSWER_PATTERNS, PROGRAM
 from afterword.privacy.secret_codes import CODE_PATTERNS
 from afterword.privacy.secret_commands import COMMAND_PATTERNS, VALUE
 from afterword.privacy.secret_cues import (
-    ACCESS,
-    ASKING_IN,
     AS,
     ASSIGNS,
     CARD,
-    CODE,
-    DEVICE,
     IDENTITY,
     IDENTITY_HINTS,
     IS,
     KEY,
-    LOCKED,
     NETWORK,
     NO_COMPOUND,
     NO_SECRET_KEY,
     OWNERS,
     PASSWORD,
     PASSWORD_HINTS,
-    PERSONAL_TOPIC,
-    SECURITY_QUESTION,
     SEED,
     SPARE_CODES,
     TO,
@@ -302,8 +296,6 @@ _SEED_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     ),
 )
 
-_PROGRAM = r"sha-?\d|bcrypt|argon2|\bhash|regex|password-protected|\bdef \w|=\s?\w+\(|import |return |console\."
-"""Words of a sentence that speaks of hashes, or is a line of a program."""
 _LIKELY_PASSWORD = SentencePattern(
     "word like a password in a sentence about one",
     Secret.PASSWORD,
@@ -311,7 +303,7 @@ _LIKELY_PASSWORD = SentencePattern(
     r"(?<![^\s\"'`(«“„:=|>])(?P<value>[^\s\"'`<>“”„«»|]{6,100}+)",
     PASSWORD_HINTS,
     values.check_striking_password,
-    _PROGRAM,
+    PROGRAM,
     is_far_reaching=True,
 )
 
@@ -320,71 +312,6 @@ _RANDOM_WORD = replace(
     name="random word in a sentence about passwords",
     cues=(rf"(?<![\w-])(?:{PASSWORD})(?![\w])",),
     check=values.check_random_password,
-)
-
-_ACCESS_WORD = SentencePattern(
-    "word like a password in a sentence about access",
-    Secret.PASSWORD,
-    (rf"(?<!\w)(?:{ACCESS}|{DEVICE}|{LOCKED}|{CODE}|(?<=@)\w[\w.-]{{2,40}})(?!\w)",),
-    r"(?<![^\s\"'`(«“„:=|>])(?P<value>(?=[^\s\d]{0,40}\d)[^\s\"'`<>“”„«»|]{6,100}+)",
-    _DIGIT_HINTS,
-    values.check_access_word,
-    _PROGRAM,
-)
-
-_ANSWERS = r"(?:answer|antwort|respuesta|réponse|risposta|resposta|antwoord)"
-_SECURITY_ANSWER = SentencePattern(
-    "answer to a security question",
-    Secret.PASSWORD,
-    (SECURITY_QUESTION,),
-    rf"(?:(?P<answer>\b{_ANSWERS}\b(?:[^.!?\n\d:=]{{0,60}}?(?:\s{IS}|\s?[:=–-]))?|\A\W{{0,3}}(?={_ANSWERS}))|\b{IS}|[:=–-])[\s:]{{1,3}}"
-    r"(?P<value>[^\s.,;:!?]{3,40}(?:\s(?-i:[^\W\d_a-zà-ÿ])[\w'-]{1,30}){0,2})(?=(?:\s(?:sein|zijn|ser|être))?[\s.!,;)\"”]{0,3}(?:\Z|(?-i:[A-Z])|,))",
-    (
-        "question",
-        "answer",
-        "frage",
-        "pregunta",
-        "respuesta",
-        "réponse",
-        "domanda",
-        "risposta",
-        "pergunta",
-        "resposta",
-        "vraag",
-        "antwoord",
-        "word",
-        "phrase",
-        "wort",
-        "palabra",
-        "mot ",
-        "parola",
-        "palavra",
-        "woord",
-    ),
-    values.check_security_answer,
-    is_far_reaching=True,
-)
-_PERSONAL_ANSWER = replace(
-    _SECURITY_ANSWER,
-    name="answer that an account asks for",
-    cues=(rf"\b(?:{PERSONAL_TOPIC})", rf"\b(?:{ASKING_IN})\b"),
-    hints=(
-        *(
-            "maiden",
-            "first",
-            "name",
-            "birth",
-            "mädchen",
-            "geburts",
-            "erste",
-            "soltera",
-            "primer",
-            "jeune fille",
-            "premi",
-        ),
-        *("nubile", "prim", "solteira", "meisjes", "eerste"),
-    ),
-    is_far_reaching=False,
 )
 
 _DIGIT_KEY = SentencePattern(
@@ -410,15 +337,14 @@ PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     *PROVIDER_PATTERNS,
     *COMMAND_PATTERNS,
     *_SEED_PATTERNS,
-    _SECURITY_ANSWER,
-    _PERSONAL_ANSWER,
+    *ANSWER_PATTERNS,
     *_PASSWORD_PATTERNS,
     *_KEY_PATTERNS,
     *CODE_PATTERNS,
     *_NUMBER_PATTERNS,
     _LIKELY_PASSWORD,
     _RANDOM_WORD,
-    _ACCESS_WORD,
+    ACCESS_WORD,
     _DIGIT_KEY,
     _UNMISTAKABLE,
 )

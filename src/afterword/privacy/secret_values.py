@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from afterword.facts.words import plain_words
-from afterword.privacy.secret_cues import ACCESS, CODE, EMAIL, IS, LOCKING, OPENING, SIGNING_IN, USE
 from afterword.privacy.secret_kinds import Secret, Span, compiled
 from afterword.text_caches import text_cache
 
@@ -92,15 +91,6 @@ _PRODUCT = re.compile(
 _CLAUSE_END = re.compile(
     r"[\s\"'”]{0,3}(?:[.,;!?)\n\\]|$)|\s{1,2}(?:and|but|und|y|et|e|so|btw|by the way|please|bitte)\b", re.IGNORECASE
 )
-_LOCKS = re.compile(rf"\b(?:{LOCKING}|{SIGNING_IN}|{OPENING})\b", re.IGNORECASE)
-_ACCESS = re.compile(rf"(?<!\w)(?:{ACCESS})(?!\w)", re.IGNORECASE)
-_USED = re.compile(
-    rf"\b(?:{USE}|{IS}|using|needs?|thing|with|mit|con|avec|com|met|hab|pongo|metto|ponho|vul|brauch\w*|necesit\w*"
-    rf"|{CODE}(?: (?:secret|segreto|secreto))?|(?:with|mit|con|avec|com|met) [\w.@-]{{2,40}} (?:and|und|y|et|e|en))\s{{1,2}}[\"'“„«`]?\Z",
-    re.IGNORECASE,
-)
-"""What stands before a value that is put to use."""
-_EMAIL_BEFORE = re.compile(rf"{EMAIL}(?:\s?[,:/|]|\s(?:and|und|y|et|e|en))\s\Z", re.IGNORECASE)
 _LONGEST_NAME = 80
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PREFIX = r"(?:.*_)?"
@@ -155,7 +145,7 @@ def check_url_password(match: re.Match[str]) -> Span | None:
 
 def check_option(match: re.Match[str]) -> Span | None:
     """Return the span of the value of a command's option."""
-    start, end = _bare(match)
+    start, end = bare(match)
     value = match.string[start:end]
     no_value = len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith("-") or value.casefold() in NO_VALUE
     return None if no_value or _CODE.match(value) else (start, end)
@@ -163,7 +153,7 @@ def check_option(match: re.Match[str]) -> Span | None:
 
 def check_password(match: re.Match[str]) -> Span | None:
     """Return the span of a password: letters with digits or symbols, or a plain word that can mean nothing else."""
-    start, end = _bare(match)
+    start, end = bare(match)
     value, gap = match.string[start:end], match.groupdict("").get("gap", "")
     is_quoted = start > match.start("value")
     is_code = not is_quoted and _CODE.match(value) and ("link" in match.groupdict() or not _DOTTED.fullmatch(value))
@@ -207,7 +197,7 @@ def _is_plain_word(word: str) -> bool:
 
 def check_reversed_password(match: re.Match[str]) -> Span | None:
     """Return the span of a password before its word: "X is my password", "use X as the password"."""
-    start, end = _bare(match)
+    start, end = bare(match)
     value = match.string[start:end]
     if _names_no_password(value) or _CODE.match(value) or _MEASURE.match(value) or _PRODUCT.match(value):
         return None
@@ -219,24 +209,10 @@ def check_reversed_password(match: re.Match[str]) -> Span | None:
 
 def check_striking_password(match: re.Match[str]) -> Span | None:
     """Return the span of a word in a sentence about a password that looks like nothing but a password."""
-    start, end = _bare(match)
+    start, end = bare(match)
     value = match.string[start:end]
     is_password = looks_random(value) and not _OWNER_BEFORE.search(match.string, max(0, start - 30), start)
     return (start, end) if is_password else None
-
-
-def check_access_word(match: re.Match[str]) -> Span | None:
-    """Return the span of a word in a sentence about access that looks like a password, or is used to open something."""
-    striking = check_striking_password(match)
-    if striking is None:
-        return None
-    is_used = _USED.search(match.string, max(0, striking[0] - 30), striking[0]) is not None
-    before = match.string[max(0, striking[0] - _LONGEST_NAME) : striking[0]]
-    if _EMAIL_BEFORE.search(before):
-        return check_random_password(match)
-    if (before.endswith("/ ") and _ACCESS.search(match.string)) or (is_used and _LOCKS.search(match.string)):
-        return striking
-    return check_random_password(match) if is_used or _ACCESS.search(match.string) else None
 
 
 def check_random_password(match: re.Match[str]) -> Span | None:
@@ -254,14 +230,6 @@ def check_unmistakable(match: re.Match[str]) -> Span | None:
     is_cased = any(map(str.islower, value)) and any(map(str.isupper, value))
     start = match.start("value")
     return (start, start + len(value)) if is_cased and looks_random(value) and _has_symbol(value) else None
-
-
-def check_security_answer(match: re.Match[str]) -> Span | None:
-    """Return the span of the answer to a security question: a name, or any word that its sentence gives as the answer."""
-    start, end = _bare(match)
-    value = match.string[start:end]
-    is_name = value[:1].isupper() or any(map(str.isdigit, value)) or match["answer"] is not None
-    return (start, end) if is_name and may_be_password(value) else None
 
 
 def check_long_digits(match: re.Match[str]) -> Span | None:
@@ -291,14 +259,14 @@ def may_be_password(word: str) -> bool:
 
 def check_command_password(match: re.Match[str]) -> Span | None:
     """Return the span of a password at a fixed place of a command or address, unless it is a placeholder."""
-    start, end = _bare(match)
+    start, end = bare(match)
     value = match.string[start:end]
     return None if len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith(("-", "$")) else (start, end)
 
 
 def check_key_shape(match: re.Match[str]) -> Span | None:
     """Return the span of a long random word: letters with digits, and as many different ones as chance gives."""
-    start, end = _bare(match)
+    start, end = bare(match)
     value = match.string[start:end]
     if not _is_mixed(value) or _PLACEHOLDER.match(value) or _MEASURE.match(value) or _ADDRESS.search(value):
         return None
@@ -331,7 +299,7 @@ def check_passphrase(match: re.Match[str]) -> Span | None:
 
 def check_adjacent_password(match: re.Match[str]) -> Span | None:
     """Return the span of a value right after the word "password": letters with digits only."""
-    start, end = _bare(match)
+    start, end = bare(match)
     value = match.string[start:end]
     is_last = _CLAUSE_END.match(match.string, end) is not None
     is_striking = (
@@ -343,7 +311,7 @@ def check_adjacent_password(match: re.Match[str]) -> Span | None:
 
 def check_token(match: re.Match[str]) -> Span | None:
     """Return the span of a token: at least eight characters, with letters and digits."""
-    start, end = _bare(match)
+    start, end = bare(match)
     value = match.string[start:end]
     is_quoted = start > match.start("value")
     if len(value) < 8 or " " in value or _PLACEHOLDER.match(value) or _MEASURE.match(value) or _NOUN.match(value):
@@ -353,7 +321,7 @@ def check_token(match: re.Match[str]) -> Span | None:
     return (start, end) if _is_mixed(value) and (is_quoted or not _CODE.match(value)) else None
 
 
-def _bare(match: re.Match[str]) -> Span:
+def bare(match: re.Match[str]) -> Span:
     """Return the span of the value without quotation marks and without the punctuation of its sentence."""
     start, end = match.span("value")
     text = match.string

@@ -51,7 +51,8 @@ _FILE = re.compile(r"\b(?:this|that|these) (?:files?|logs?|records?|notes?|docum
 _WORD = re.compile(r"[^\W_]+")
 _CLOSING = re.compile(r"\s*(?:[:)\]–—]|-\s)")
 _TAG = re.compile(
-    r"\b(?:right|ok(?:ay)?|please|pls|yeah|yes|bitte|ja|gut|oder|vale|s[ií]|por favor|d'accord|hein|stp|svp|va bene|per favore|tá|né|certo|hè|toch|goed|alsjeblieft)\W*\Z"
+    r"\b(?:right|ok(?:ay)?|please|pls|yeah|yes|bitte|ja|gut|oder|vale|s[ií]|por favor|d'accord|hein|stp|svp|va bene"
+    r"|per favore|tá|né|certo|hè|toch|goed|alsjeblieft)\W*\Z"
 )
 """The end of a question that only asks whether the wish was heard: "this won't go in your notes, right?"."""
 _TO_YOURSELF = re.compile(
@@ -71,14 +72,15 @@ _PERSON = re.compile(
 _POINTING, _MEMORY = "this", "memory"
 _REQUESTING = frozenset("do leave make please bitte kindly just never treat surtout que che".split())
 _YOURS = frozenset(
-    "your dein deine deinen deiner deinem ihre ihren ihrem tu tus su sus ta ton tes votre vos tuo tuoi tue tua tuas teu teus "
-    "suas sua seu seus jouw je uw".split()
+    "your dein deine deinen deiner deinem ihre ihren ihrem tu tus su sus ta ton tes votre vos tuo tuoi tue tua tuas "
+    "teu teus suas sua seu seus jouw je uw".split()
 )
 _MOST_UNKNOWN = 3
 _ONLY = re.compile(r"\b(?:only|unless|nur|solo|seulement|uniquement|soltanto|só|somente|alleen|enkel)\b")
 _IFS = frozenset("if wenn falls si se als".split())
 _FOR_ME = re.compile(
-    r"\b(?:für mich|halt(?:e|en)? mir|para m[ií]m?|(?:no|não|ne) me (?:guard|gard)\w+|pour moi|per me|tenermi|voor m(?:ij|e))\b"
+    r"\b(?:für mich|halt(?:e|en)? mir|para m[ií]m?|(?:no|não|ne) me (?:guard|gard)\w+|pour moi|per me|tenermi"
+    r"|voor m(?:ij|e))\b"
 )
 """Words for keeping a thing for the speaker: "no me guardes sitio"."""
 
@@ -216,7 +218,7 @@ def _are_wish_words(words: list[str], language: WishWords, *, is_single: bool) -
     # What stands first names who does it, what stands after "this" is the name of a thing, and so is what stands last.
     if not any(language.has(part, words[: unknown[0]]) for part in ("negation", "modal", "wanting", "copula")):
         return False
-    is_inside = 0 < unknown[0] and unknown[-1] < len(words) - 1
+    is_inside = unknown[0] > 0 and unknown[-1] < len(words) - 1
     names_thing = any(language.has("pointing", words[place - 1 : place]) for place in unknown)
     is_clear = any(language.has(part, words) for part in ("keeping", "kept", "wanting", "modal"))
     return is_single and is_inside and not names_thing and is_clear and len(words) >= _FEWEST_AROUND

@@ -1,0 +1,127 @@
+"""Words like a password in a sentence about access, and answers to security questions. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from afterword.privacy import secret_values as values
+from afterword.privacy.secret_cues import (
+    ACCESS,
+    ASKING_IN,
+    CODE,
+    DEVICE,
+    EMAIL,
+    IS,
+    LOCKED,
+    LOCKING,
+    OPENING,
+    PERSONAL_TOPIC,
+    SECURITY_QUESTION,
+    SIGNING_IN,
+    USE,
+)
+from afterword.privacy.secret_kinds import Secret, SentencePattern, Span
+
+_FARTHEST = 80
+PROGRAM = r"sha-?\d|bcrypt|argon2|\bhash|regex|password-protected|\bdef \w|=\s?\w+\(|import |return |console\."
+"""Words of a sentence that speaks of hashes, or is a line of a program."""
+_LOCKS = re.compile(rf"\b(?:{LOCKING}|{SIGNING_IN}|{OPENING})\b", re.IGNORECASE)
+_ACCESS = re.compile(rf"(?<!\w)(?:{ACCESS})(?!\w)", re.IGNORECASE)
+_USED = re.compile(
+    rf"\b(?:{USE}|{IS}|using|needs?|thing|with|mit|con|avec|com|met|hab|pongo|metto|ponho|vul|brauch\w*|necesit\w*"
+    rf"|{CODE}(?: (?:secret|segreto|secreto))?|(?:with|mit|con|avec|com|met) [\w.@-]{{2,40}} (?:and|und|y|et|e|en))\s{{1,2}}[\"'“„«`]?\Z",
+    re.IGNORECASE,
+)
+"""What stands before a value that is put to use."""
+_EMAIL_BEFORE = re.compile(rf"{EMAIL}(?:\s?[,:/|]|\s(?:and|und|y|et|e|en))\s\Z", re.IGNORECASE)
+
+
+def _access_word(match: re.Match[str]) -> Span | None:
+    """Return the span of a word in a sentence about access that looks like a password, or is used to open something."""
+    striking = values.check_striking_password(match)
+    if striking is None:
+        return None
+    is_used = _USED.search(match.string, max(0, striking[0] - 30), striking[0]) is not None
+    before = match.string[max(0, striking[0] - _FARTHEST) : striking[0]]
+    if _EMAIL_BEFORE.search(before):
+        return values.check_random_password(match)
+    if (before.endswith("/ ") and _ACCESS.search(match.string)) or (is_used and _LOCKS.search(match.string)):
+        return striking
+    return values.check_random_password(match) if is_used or _ACCESS.search(match.string) else None
+
+
+def _security_answer(match: re.Match[str]) -> Span | None:
+    """Return the span of the answer to a security question: a name, or any word that its sentence gives as the answer."""
+    start, end = values.bare(match)
+    value = match.string[start:end]
+    is_name = value[:1].isupper() or any(map(str.isdigit, value)) or match["answer"] is not None
+    return (start, end) if is_name and values.may_be_password(value) else None
+
+
+ACCESS_WORD = SentencePattern(
+    "word like a password in a sentence about access",
+    Secret.PASSWORD,
+    (rf"(?<!\w)(?:{ACCESS}|{DEVICE}|{LOCKED}|{CODE}|(?<=@)\w[\w.-]{{2,40}})(?!\w)",),
+    r"(?<![^\s\"'`(«“„:=|>])(?P<value>(?=[^\s\d]{0,40}\d)[^\s\"'`<>“”„«»|]{6,100}+)",
+    tuple("0123456789"),
+    _access_word,
+    PROGRAM,
+)
+
+_ANSWERS = r"(?:answer|antwort|respuesta|réponse|risposta|resposta|antwoord)"
+_SECURITY_ANSWER = SentencePattern(
+    "answer to a security question",
+    Secret.PASSWORD,
+    (SECURITY_QUESTION,),
+    rf"(?:(?P<answer>\b{_ANSWERS}\b(?:[^.!?\n\d:=]{{0,60}}?(?:\s{IS}|\s?[:=–-]))?|\A\W{{0,3}}(?={_ANSWERS}))|\b{IS}|[:=–-])[\s:]{{1,3}}"
+    r"(?P<value>[^\s.,;:!?]{3,40}(?:\s(?-i:[^\W\d_a-zà-ÿ])[\w'-]{1,30}){0,2})(?=(?:\s(?:sein|zijn|ser|être))?[\s.!,;)\"”]{0,3}(?:\Z|(?-i:[A-Z])|,))",
+    (
+        "question",
+        "answer",
+        "frage",
+        "pregunta",
+        "respuesta",
+        "réponse",
+        "domanda",
+        "risposta",
+        "pergunta",
+        "resposta",
+        "vraag",
+        "antwoord",
+        "word",
+        "phrase",
+        "wort",
+        "palabra",
+        "mot ",
+        "parola",
+        "palavra",
+        "woord",
+    ),
+    _security_answer,
+    is_far_reaching=True,
+)
+_PERSONAL_ANSWER = replace(
+    _SECURITY_ANSWER,
+    name="answer that an account asks for",
+    cues=(rf"\b(?:{PERSONAL_TOPIC})", rf"\b(?:{ASKING_IN})\b"),
+    hints=(
+        *(
+            "maiden",
+            "first",
+            "name",
+            "birth",
+            "mädchen",
+            "geburts",
+            "erste",
+            "soltera",
+            "primer",
+            "jeune fille",
+            "premi",
+        ),
+        *("nubile", "prim", "solteira", "meisjes", "eerste"),
+    ),
+    is_far_reaching=False,
+)
+
+ANSWER_PATTERNS = (_SECURITY_ANSWER, _PERSONAL_ANSWER)
