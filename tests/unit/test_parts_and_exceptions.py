@@ -330,6 +330,13 @@ def test_the_value_of_a_reworded_fact_has_nothing_that_is_out() -> None:
         ("Ada does not eat fish or meat.", "Ada does eat meat.", "it drops a negation"),
         ("Ada doesn't eat fish or meat.", "Ada eat meat.", "it drops a negation"),
         ("Ada is a potter and has no dog.", "Ada is a potter.", None),
+        ("Ada, a potter, works in Freiburg.", "Ada is a potter.", None),
+        ("The studio costs 950 kroner an hour, minimum 2 hours.", "The studio has a minimum of 2 hours.", None),
+        ("Ada has one fair a month, with whatever is ready.", "Ada has fairs with whatever is ready.", None),
+        ("Ada, not a potter, works in Freiburg.", "Ada is a potter.", "it drops a negation"),
+        ("Ada has no dog and works in Freiburg.", "Ada has a dog.", "it drops a negation"),
+        ("Ada no longer lives in Bern, but paints in Freiburg.", "Ada lives in Bern.", "it drops a negation"),
+        ("Ada, a potter, works in Freiburg.", "Ada was a potter.", "it has other words, or another order"),
         (POTTER.statement, "Ada is.", "it leaves out nothing, or everything"),
         (
             "Ada is a potter in Emmendingen with a dog.",
@@ -338,8 +345,16 @@ def test_the_value_of_a_reworded_fact_has_nothing_that_is_out() -> None:
         ),
     ],
 )
-def test_a_judge_may_only_leave_words_out(sentence: str, remainder: str, fault: str | None) -> None:
+def test_a_judge_may_only_leave_words_out_and_link_the_others(sentence: str, remainder: str, fault: str | None) -> None:
     assert remainder_fault(remainder, replace(POTTER, statement=sentence), WORKSHOP) == fault
+
+
+def test_what_holds_for_all_stays_where_it_comes_to_hold_for_the_exception_too() -> None:
+    general = replace(POTTER, statement="Everyone except Ben pays Ada in cash.", attribute="payment", value="in cash")
+    no_exception = replace(WORKSHOP, statement="Ben pays Ada in cash too.", attribute="payment", value="in cash")
+    left = "Everyone pays Ada in cash."
+    assert remainder_fault(left, general, no_exception) is None
+    assert remainder_fault(left, general, replace(no_exception, value="by card")) == "it has the value that changed"
 
 
 def test_a_remainder_that_says_something_else_is_ignored() -> None:

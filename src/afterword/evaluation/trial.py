@@ -29,6 +29,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import lookup
 from afterword.store.database.engine import Store
+from afterword.store.reading.recall import read_former_parts
 
 Order = Literal["file", "arrival", "shuffle"]
 
@@ -168,8 +169,10 @@ def _write_session(story: Story, session: Session, scope: Scope, folder: Path) -
 
 
 async def _stored_facts(store: Store, scope: Scope, story: Story) -> list[Fact]:
+    """Return all facts. A sentence of which a part has ended counts as it is told now, and as it was until then."""
     ended_at = max(session.ended_at for session in story.sessions)
-    return await store.read(lambda db: lookup.read_facts(db, scope, at=ended_at))
+    facts = await store.read(lambda db: lookup.read_facts(db, scope, at=ended_at))
+    return [*facts, *await read_former_parts(store, scope, at=ended_at)]
 
 
 class _MeteredExtractor:

@@ -1,7 +1,8 @@
 """The words of a fact after a part of its sentence has ended, and the periods in which they apply. Pure.
 
 When a change ends only a part of a sentence, a judge names the remainder: the sentence without that part. A judge may
-only leave words out. A remainder that says anything else is ignored.
+leave words out, bend those that stay, and link them ("is", "has", articles). A remainder that says anything else is
+ignored.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ from afterword.facts.words import folded, plain_words, terms, word_set
 
 _CONNECTIVES = word_set("and or und oder et ou y o e en of i a")
 """Words that may move: "A, B and C" without C is "A and B"."""
+_LINKS = word_set(
+    "is are am has have the a an of ist sind hat haben der das dem ein eine sont une le la les es tiene el los las"
+)
+"""Words without a content of their own, which link what is left: "Ada, a potter, lives" without the end is "Ada is a
+potter"."""
+_AFTER_NEGATION = _CONNECTIVES | _LINKS | word_set("longer more mehr plus más mais meer")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _NEGATIONS = word_set(
     """no not never none nothing without cannot nor neither nicht kein keine keinen keinem keiner nie ohne weder ne pas
@@ -71,14 +78,15 @@ def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str
     if places is None:
         return "it has other words, or another order"
     omitted = [place for place in range(len(said)) if place not in places]
-    if any(said[place] in _NEGATIONS and place + 1 in places for place in omitted):
+    if any(said[place] in _NEGATIONS and _denied_place(said, place) in places for place in omitted):
         return "it drops a negation"
     stems, left_out = {*terms(remainder)}, {*terms(earlier.statement)} - {*terms(remainder)}
     if not left_out or not stems - {*terms(earlier.subject)}:
         return "it leaves out nothing, or everything"
     values = [later.value]
     if folded(earlier.attribute) == folded(later.attribute):
-        values.append(earlier.value)
+        # Where both have one value, something else changed: "all but Ada pay cash" ends when Ada pays cash too.
+        values = [] if folded(earlier.value) == folded(later.value) else [later.value, earlier.value]
     if any(value_stems and value_stems <= stems for value_stems in map(set, map(terms, values))):
         return "it has the value that changed"
     return None
@@ -197,18 +205,30 @@ def _words(text: str) -> list[str]:
 
 
 def _places(words: Sequence[str], said: Sequence[str]) -> set[int] | None:
-    """Return the places of these words in a sentence, None if it does not contain all of them in this order."""
+    """Return the places of these words in a sentence, None if it does not contain all of them in this order.
+
+    Words that only link others have no place, and a word may have another ending than in the sentence.
+    """
     places: set[int] = set()
     start = 0
     for word in words:
-        if word in _CONNECTIVES and word in said:
+        if word in _LINKS or (word in _CONNECTIVES and word in said):
             continue
-        place = next((place for place in range(start, len(said)) if said[place] == word), None)
+        place = next((place for place in range(start, len(said)) if _are_one_word(said[place], word)), None)
         if place is None:
             return None
         places.add(place)
         start = place + 1
     return places
+
+
+def _are_one_word(word: str, other: str) -> bool:
+    return word == other or bool(terms(word) and terms(word) == terms(other))
+
+
+def _denied_place(said: Sequence[str], negation: int) -> int | None:
+    """Return the place of the first word with a content after a negation, None if there is none."""
+    return next((place for place in range(negation + 1, len(said)) if said[place] not in _AFTER_NEGATION), None)
 
 
 def _rewording_at(rewordings: Sequence[Rewording], at: datetime) -> Rewording | None:

@@ -300,6 +300,12 @@ async def read_told_facts(store: Store, scope: Scope, *, at: datetime) -> tuple[
     return (*holding, *(former.fact for former in source.former))
 
 
+async def read_former_parts(store: Store, scope: Scope, *, at: datetime) -> tuple[Fact, ...]:
+    """Return the sentences of which a part has ended, as they were told until then."""
+    source = await layer_source(store, await _view(store, scope, at, view_cache_of(store), None))
+    return tuple(part.fact for part in source.former_parts)
+
+
 async def read_told_findings(store: Store, scope: Scope, *, at: datetime) -> tuple[AgentFinding, ...]:
     """Return what agents found and other agents are told of it, the newest first."""
     view = await view_cache_of(store).view(store, scope, at)
