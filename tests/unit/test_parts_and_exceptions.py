@@ -357,6 +357,15 @@ def test_what_holds_for_all_stays_where_it_comes_to_hold_for_the_exception_too()
     assert remainder_fault(left, general, replace(no_exception, value="by card")) == "it has the value that changed"
 
 
+@pytest.mark.parametrize("says_less", [True, False], ids=["a repetition", "another workshop"])
+def test_who_says_a_change_again_takes_no_more_than_the_change_did(says_less: bool) -> None:
+    again = replace(WORKSHOP, id="again", session_id="s-again", said_at=WORKSHOP.said_at + timedelta(days=3))
+    whole = judged("potter", "again", CHANGES)
+    repeated = [judged("Emmendingen", "again", Relation.SAME)] if says_less else []
+    facts = timeline((POTTER, WORKSHOP, again), [MOVED, whole, *repeated], midnight((4, 1)))
+    assert ("Ada is a potter with a workshop." in {fact.statement for fact in facts if fact.is_served}) == says_less
+
+
 def test_a_remainder_that_says_something_else_is_ignored() -> None:
     lie = judged("potter", "Emmendingen", CHANGES, "Ada is a rich potter.")
     served = [fact for fact in timeline((POTTER, WORKSHOP), [lie], midnight((4, 1))) if fact.is_served]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TypeVar
 
@@ -12,9 +11,9 @@ from afterword.facts.assertions import PERSON, RETIRING, Assertion, EvidenceKind
 from afterword.facts.subjects import SubjectNames, Subjects, names_subject, share_topic
 from afterword.facts.validity.alternations import Alternations, IdPair, next_changes
 from afterword.facts.validity.periods import repeats_days, takes_some_days
-from afterword.facts.validity.retirement_guard import refusal_reason
+from afterword.facts.validity.retirement_guard import RefusedRetirement, is_about_less, refusal_reason
 from afterword.facts.validity.wording import lacks_ended_part, remainder_fault
-from afterword.facts.words import folded, terms
+from afterword.facts.words import folded
 
 T = TypeVar("T")
 _STRENGTH = {Relation.NARROWS: 0, Relation.CHANGES: 1, Relation.RETRACTS: 2, Relation.CORRECTS: 3}
@@ -38,14 +37,6 @@ def deciding_verdicts(verdicts: Iterable[Verdict]) -> dict[IdPair, Verdict]:
         other = decided.get(verdict.pair)
         decided[verdict.pair] = deciding_verdict((other, verdict)) if other else verdict
     return decided
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedRetirement:
-    """A retirement that the guard refused, and why. Both assertions stay until a person decides."""
-
-    verdict: Verdict
-    reason: str
 
 
 class JudgedPairs:
@@ -97,6 +88,7 @@ class JudgedPairs:
         self.exceptions: dict[str, set[str]] = self._exceptions()
         for pair in [pair for pair in self.relations if self._repeats_general(*pair)]:
             del self.relations[pair]
+        self._first_remainders: dict[tuple[str, str, Relation], tuple[int, str]] = self._remainders_by_fact()
         self.retirements: dict[str, list[tuple[str, Relation]]] = {assertion.id: [] for assertion in self.ordered}
         for (earlier, later), relation in self._retiring_relations().items():
             self.retirements[earlier].append((later, relation))
@@ -141,7 +133,7 @@ class JudgedPairs:
         old, new = self.by_id[earlier], self.by_id[later]
         if self.decided[earlier, later].judge == PERSON:
             return True
-        if _is_about_less(old, new):
+        if is_about_less(old, new):
             return False
         return refusal_reason(old, new, is_same_subject=self.subjects.are_same(old, new)) is None
 
@@ -279,13 +271,32 @@ class JudgedPairs:
 
     def _note_remainder(self, pair: IdPair, judged_pair: IdPair) -> None:
         """Note what still holds of the earlier sentence (the remainder that the judge named), if code accepts it."""
-        verdict, (earlier, later) = self.decided[judged_pair], judged_pair
-        is_forward = self.roots[pair[0]] == self.roots[earlier]
-        if not verdict.remainder or verdict.relation not in (Relation.CHANGES, Relation.CORRECTS) or not is_forward:
+        earlier, later = judged_pair
+        verdict, is_forward = self.decided[judged_pair], self.roots[pair[0]] == self.roots[earlier]
+        if not is_forward or (pair != judged_pair and pair in self.relations):
             return
-        is_open = pair == judged_pair or pair not in self.relations
-        if is_open and remainder_fault(verdict.remainder, self.by_id[earlier], self.by_id[later]) is None:
-            self.remainders[pair] = min(verdict.remainder, self.remainders.get(pair, verdict.remainder))
+        remainder = self._accepted_remainder(verdict)
+        place, of_fact = self._first_remainders.get((earlier, self.roots[later], verdict.relation), (0, None))
+        if remainder is None and verdict.judge != PERSON and place < self.position[later]:
+            remainder = of_fact  # who says a change again takes no more than the change did
+        if remainder is not None:
+            self.remainders[pair] = min(remainder, self.remainders.get(pair, remainder))
+
+    def _accepted_remainder(self, verdict: Verdict) -> str | None:
+        if not verdict.remainder or verdict.relation not in (Relation.CHANGES, Relation.CORRECTS):
+            return None
+        earlier, later = map(self.by_id.__getitem__, verdict.pair)
+        return verdict.remainder if remainder_fault(verdict.remainder, earlier, later) is None else None
+
+    def _remainders_by_fact(self) -> dict[tuple[str, str, Relation], tuple[int, str]]:
+        """Return what the first statement of a later fact leaves of an earlier one, with its place."""
+        first: dict[tuple[str, str, Relation], tuple[int, str]] = {}
+        for (earlier, later), relation in self.relations.items():
+            verdict = self.decided[earlier, later]
+            if verdict.judge != PERSON and (remainder := self._accepted_remainder(verdict)) is not None:
+                key, entry = (earlier, self.roots[later], relation), (self.position[later], remainder)
+                first[key] = min(entry, first.get(key, entry))
+        return first
 
     def _inherited(self, earlier: str, later: str, relation: Relation) -> Iterable[tuple[IdPair, Relation]]:
         """Yield what one verdict means for all restatements of its two sides."""
@@ -349,7 +360,7 @@ class JudgedPairs:
         contest = self._contest(earlier, later)
         if contest in self._settled:
             return True
-        if _is_about_less(old, new):
+        if is_about_less(old, new):
             return False
         reason = refusal_reason(old, new, is_same_subject=self._concern_one_subject(old, new))
         if reason is None:
@@ -372,21 +383,6 @@ class JudgedPairs:
         if " " in folded(new.subject) and names_subject(old, new) and share_topic(old, new):
             return True
         return any(names_subject(said, old) for said in self.members.get(self.roots[new.id]) or [new])
-
-
-def _is_about_less(old: Assertion, new: Assertion) -> bool:
-    """Whether `new` is about one occasion and `old` is general: it does not change the general one.
-
-    A statement that names the occasion in its own words is not general.
-    """
-    if not new.limited_to or folded(old.limited_to or "") == folded(new.limited_to):
-        return False
-    return not {*terms(new.limited_to)} <= {*terms(old.statement)}
-
-
-def is_plain(said: Assertion) -> bool:
-    """Whether a statement names no days and is not marked as a change or a correction."""
-    return said.valid_from is None and said.valid_to is None and said.cue is None
 
 
 def _content(said: Assertion) -> tuple[object, ...]:

@@ -16,7 +16,8 @@ from datetime import datetime
 from typing import Protocol
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, Cue, Relation, SpeechAct, Verdict
-from afterword.facts.validity.judged_pairs import deciding_verdict, is_plain
+from afterword.facts.validity.judged_pairs import deciding_verdict
+from afterword.facts.validity.periods import is_plain
 from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.words import folded
 

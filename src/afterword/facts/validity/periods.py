@@ -83,6 +83,11 @@ def repeats_days(again: Assertion, general: Assertion) -> bool:
     return again.cue is None and all(day is None or day == former for day, former in zip(own_days, days, strict=True))
 
 
+def is_plain(said: Assertion) -> bool:
+    """Whether a statement names no days and is not marked as a change or a correction."""
+    return said.valid_from is None and said.valid_to is None and said.cue is None
+
+
 def takes_some_days(general: Assertion, exception: Assertion, extent: Extent | None) -> bool:
     """Return whether a change takes some days of a statement that goes on to hold on the days after them.
 

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from afterword.facts.assertions import Assertion, Kind
-from afterword.facts.words import folded
+from dataclasses import dataclass
+
+from afterword.facts.assertions import Assertion, Kind, Verdict
+from afterword.facts.words import folded, terms
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRetirement:
+    """A retirement that the guard refused, and why. Both assertions stay until a person decides."""
+
+    verdict: Verdict
+    reason: str
 
 
 def refusal_reason(earlier: Assertion, later: Assertion, *, is_same_subject: bool) -> str | None:
@@ -23,3 +33,13 @@ def refusal_reason(earlier: Assertion, later: Assertion, *, is_same_subject: boo
     if earlier.kind is Kind.PREFERENCE and len(speakers) > 1:
         return "one person would retire another person's preference"
     return None
+
+
+def is_about_less(old: Assertion, new: Assertion) -> bool:
+    """Whether `new` is about one occasion and `old` is general: it does not change the general one.
+
+    A statement that names the occasion in its own words is not general.
+    """
+    if not new.limited_to or folded(old.limited_to or "") == folded(new.limited_to):
+        return False
+    return not {*terms(new.limited_to)} <= {*terms(old.statement)}
