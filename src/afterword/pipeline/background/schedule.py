@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -36,6 +37,7 @@ class _RhythmTrigger(BaseTrigger):  # type: ignore[misc]  # apscheduler has no t
         return self.clock.real(due_at + delay) if due_at else None
 
 
+@dataclass(slots=True)
 class Schedule:
     """Runs jobs when they are due, until it is stopped.
 
@@ -44,25 +46,15 @@ class Schedule:
     of a job, and `lease_s` the length of its lease.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        jobs: Sequence[Job],
-        *,
-        clock: Clock | None = None,
-        jitter_s: float = 5.0,
-        lease_s: float = LEASE_S,
-        halt: Halt | None = None,
-        on_end: Callable[[JobReport], None] = lambda _: None,
-    ) -> None:
-        self.store = store
-        self.jobs = jobs
-        self.clock: Clock = clock or Clock()
-        self.jitter_s = jitter_s
-        self.lease_s = lease_s
-        self.halt: Halt = halt or Halt()
-        self.on_end = on_end
-        self._running: dict[str, asyncio.Task[JobReport]] = {}
+    store: Store
+    jobs: Sequence[Job]
+    _: KW_ONLY
+    clock: Clock = field(default_factory=Clock)
+    jitter_s: float = 5.0
+    lease_s: float = LEASE_S
+    halt: Halt = field(default_factory=Halt)
+    on_end: Callable[[JobReport], None] = lambda _: None
+    _running: dict[str, asyncio.Task[JobReport]] = field(init=False, default_factory=dict)
 
     async def run_once(self) -> tuple[JobReport, ...]:
         """Run the jobs that are due now, one after another, and return how each ended.

@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -117,6 +118,7 @@ async def retry_stalled(app: App, *, silent_s: float = STALLED_AFTER_S) -> int:
     return len(stalled)
 
 
+@dataclass(slots=True, kw_only=True)
 class Worker:
     """Processes the sessions in the queue. `new_tracker` makes the cost tracker of one session.
 
@@ -124,27 +126,16 @@ class Worker:
     forgotten are erased once they are hidden for `erase_wait`.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        extractor: Extractor,
-        judge: Judge,
-        new_tracker: Callable[[], CostTracker],
-        retries: Retries,
-        refresher: VectorRefresher | None = None,
-        erases: bool = False,
-        erase_wait: timedelta = WAIT,
-    ) -> None:
-        self.store = store
-        self.extractor = extractor
-        self.judge = judge
-        self.new_tracker = new_tracker
-        self.retries = retries
-        self.refresher = refresher
-        self.erases = erases
-        self.erase_wait = erase_wait
-        self._processed, self._failures = 0, Counter[str]()
+    store: Store = field(kw_only=False)
+    extractor: Extractor
+    judge: Judge
+    new_tracker: Callable[[], CostTracker]
+    retries: Retries
+    refresher: VectorRefresher | None = None
+    erases: bool = False
+    erase_wait: timedelta = WAIT
+    _processed: int = field(init=False, default=0)
+    _failures: Counter[str] = field(init=False, default_factory=Counter)
 
     async def run(self, app: App, *, concurrency: int = 4, once: bool = False) -> JobResult:
         """Work until SIGTERM or Ctrl-C, or with `once` until the queue is empty, on `concurrency` sessions at once.
