@@ -10,7 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
@@ -238,24 +238,22 @@ class CostTracker:
             )
 
 
+@dataclass(slots=True)
 class Account:
     """Charges the requests of one session, consolidation, import or proposal to a cost tracker.
 
     `entries` are the ids of its requests in the store. Its `purpose`, if set, replaces the purposes of the requests.
     """
 
-    def __init__(
-        self, tracker: CostTracker, store: Store, scope: Scope, source: str, purpose: str | None = None
-    ) -> None:
-        self.tracker = tracker
-        self.store = store
-        self.scope = scope
-        self.source = source
-        self.purpose = purpose
-        self.entries: list[int] = []
-        self._timer: asyncio.Timeout | None = None
-        self._waits = 0
-        self._seconds_left = 0.0
+    tracker: CostTracker
+    store: Store
+    scope: Scope
+    source: str
+    purpose: str | None = None
+    entries: list[int] = field(init=False, default_factory=list)
+    _timer: asyncio.Timeout | None = field(init=False, default=None)
+    _waits: int = field(init=False, default=0)
+    _seconds_left: float = field(init=False, default=0.0)
 
     @asynccontextmanager
     async def time_limit(self) -> AsyncIterator[None]:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
 from afterword.errors import AfterwordError
@@ -36,6 +36,7 @@ class RefreshResult:
     error: AfterwordError | None = None
 
 
+@dataclass(slots=True)
 class VectorRefresher:
     """Makes the vectors that a store lacks, `batch` texts at once, and deletes those of other embedders.
 
@@ -43,26 +44,16 @@ class VectorRefresher:
     returns a reason to start no further batch, or None.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        new_tracker: Callable[[], CostTracker],
-        *,
-        batch: int = BATCH,
-        clock: Clock | None = None,
-        stop: Callable[[], str | None] = lambda: None,
-        pause_s: float = PAUSE_S,
-    ) -> None:
-        self.store = store
-        self.embedder = embedder
-        self.new_tracker = new_tracker
-        self.batch = batch
-        self.clock: Clock = clock or Clock()
-        self.stop = stop
-        self.pause_s = pause_s
-        self._pending_scopes: dict[Scope, None] = {}
-        self._task: asyncio.Task[None] | None = None
+    store: Store
+    embedder: Embedder
+    new_tracker: Callable[[], CostTracker]
+    _: KW_ONLY
+    batch: int = BATCH
+    clock: Clock = field(default_factory=Clock)
+    stop: Callable[[], str | None] = lambda: None
+    pause_s: float = PAUSE_S
+    _pending_scopes: dict[Scope, None] = field(init=False, default_factory=dict)
+    _task: asyncio.Task[None] | None = field(init=False, default=None)
 
     async def refresh(self, scopes: Sequence[Scope] | None = None) -> RefreshResult:
         """Make the missing vectors of these scopes (default: all), one after another.
