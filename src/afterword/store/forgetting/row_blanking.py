@@ -238,13 +238,13 @@ class TextTombstones:
         ]
 
 
+@dataclass(frozen=True, slots=True)
 class SessionRows:
     """What is stored of one session, to blank words in it. `counts` counts the changed rows by table."""
 
-    def __init__(self, transaction: Session, session: SessionKeys, counts: Counter[str]) -> None:
-        self.transaction = transaction
-        self.session = session
-        self.counts = counts
+    transaction: Session
+    session: SessionKeys
+    counts: Counter[str]
 
     def blank_turns(self, blank: BlankTurn) -> None:
         """Blank words in the turns."""
