@@ -17,7 +17,6 @@ from afterword.pipeline.budget import Account, CostTracker
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
 from afterword.store.reading import scope_vectors
-from afterword.store.reading.scope_vectors import BATCH, refresh_vectors
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ class VectorRefresher:
     embedder: Embedder
     new_tracker: Callable[[], CostTracker]
     _: KW_ONLY
-    batch: int = BATCH
+    batch: int = scope_vectors.BATCH
     clock: Clock = field(default_factory=Clock)
     stop: Callable[[], str | None] = lambda: None
     pause_s: float = PAUSE_S
@@ -110,7 +109,7 @@ class VectorRefresher:
 
     async def _refresh(self, scope: Scope, tracker: CostTracker, at: datetime, on_made: Callable[[int], None]) -> None:
         with Account(tracker, self.store, scope, PURPOSE, PURPOSE).open():
-            await refresh_vectors(
+            await scope_vectors.refresh_vectors(
                 self.store,
                 scope,
                 self.embedder,

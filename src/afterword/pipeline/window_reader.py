@@ -22,7 +22,6 @@ from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.policy import Privacy
 from afterword.privacy.tombstones import Forgotten
 from afterword.store.proposals import WindowReading
-from afterword.telemetry import Stage
 
 Ground = Callable[[Sequence[Candidate]], Grounding]
 """Checks candidates against the session that they are from."""
@@ -75,14 +74,14 @@ class WindowReader:
         return _join([await self.read(half, ground) for half in halves])
 
     async def _read_whole(self, window: Window, ground: Ground) -> Grounding:
-        grounding = _run_grounding(ground, await self._candidates(Stage.EXTRACT, self._extract(window)))
+        grounding = _run_grounding(ground, await self._candidates(telemetry.Stage.EXTRACT, self._extract(window)))
         repairable = [rejection for rejection in grounding.rejections if rejection.reason not in FINAL]
         if not repairable:
             return grounding
-        candidates = await self._candidates(Stage.REPAIR, self._repair(window, repairable))
+        candidates = await self._candidates(telemetry.Stage.REPAIR, self._repair(window, repairable))
         return _join([grounding, Grounding(_run_grounding(ground, candidates).assertions, ())])
 
-    async def _candidates(self, stage: Stage, answer: Awaitable[Extraction]) -> Sequence[Candidate]:
+    async def _candidates(self, stage: telemetry.Stage, answer: Awaitable[Extraction]) -> Sequence[Candidate]:
         with telemetry.stage(stage):
             try:
                 extraction = await answer
@@ -140,7 +139,7 @@ class WindowReader:
 
 
 def _run_grounding(ground: Ground, candidates: Sequence[Candidate]) -> Grounding:
-    with telemetry.stage(Stage.GROUND, candidates=len(candidates)):
+    with telemetry.stage(telemetry.Stage.GROUND, candidates=len(candidates)):
         grounding = ground(candidates)
         telemetry.note(assertions=len(grounding.assertions), refused=len(grounding.rejections))
     return grounding
