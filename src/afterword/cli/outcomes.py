@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-import afterword
 from afterword import (
+    Afterword,
     ConsolidationReport,
     CostEstimate,
     CostRange,
@@ -22,6 +22,7 @@ from afterword import (
     NotDue,
     NotStarted,
     ProcessedSession,
+    ProcessingOptions,
     ProcessingReport,
     SessionOutcome,
     Spending,
@@ -53,17 +54,15 @@ INTERRUPT = "interrupted"
 LINES = 10
 """How many lines show the progress of a run if there is no terminal for a bar."""
 
-Processing = Callable[[afterword.Afterword, afterword.ProcessingOptions], Awaitable[ProcessingReport]]
+Processing = Callable[[Afterword, ProcessingOptions], Awaitable[ProcessingReport]]
 
 QUARANTINED, TOO_MANY = "quarantined", "too_many"
 
 
-def process_interruptibly(
-    process: Processing, options: afterword.ProcessingOptions, *, is_quiet: bool
-) -> ProcessingReport:
+def process_interruptibly(process: Processing, options: ProcessingOptions, *, is_quiet: bool) -> ProcessingReport:
     """Process sessions, show the progress unless `is_quiet`, and stop at Ctrl-C; return what became of each session."""
 
-    async def process_and_show(store: afterword.Afterword) -> ProcessingReport:
+    async def process_and_show(store: Afterword) -> ProcessingReport:
         with interruptible() as stop, showing_progress(is_quiet=is_quiet) as progress:
             shown = replace(options, stop=stop, on_begin=progress.begin, on_done=progress.advance)
             return await process(store, shown)

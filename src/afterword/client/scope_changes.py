@@ -17,8 +17,7 @@ from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.store import entries, ledger, reviews, runs, scope_rows
 from afterword.store.entered_statements import Entry
-from afterword.store.forgetting import pauses
-from afterword.store.forgetting.pauses import Pause
+from afterword.store.forgetting.pauses import Pause, end_pause, pause_scope
 from afterword.store.proposals import RunEffect
 from afterword.store.reviews import Decision, Wording
 from afterword.store.runs import Run
@@ -170,14 +169,14 @@ class ScopeChanges(ScopeFindings):
         enters with `remember` is still kept.
         """
         at = self._now()
-        return await self._write(lambda transaction: pauses.pause_scope(transaction, self.scope, at))
+        return await self._write(lambda transaction: pause_scope(transaction, self.scope, at))
 
     async def resume_keeping(self) -> Pause | None:
         """Store sessions again, and return the pause that has ended, with the number of sessions that were not stored.
 
         None if the scope was not paused.
         """
-        return await self._write(lambda transaction: pauses.end_pause(transaction, self.scope))
+        return await self._write(lambda transaction: end_pause(transaction, self.scope))
 
     async def apply(self, run_id: int) -> RunEffect:
         """Apply a proposed or held run, and return the run that was applied.

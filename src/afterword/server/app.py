@@ -14,7 +14,6 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 import afterword
-from afterword import Afterword
 from afterword.errors import AfterwordError
 from afterword.server import admin_routes, memory_routes, session_routes
 from afterword.server.access import Service, caller, memory_in_path, own_memory
@@ -46,7 +45,7 @@ PROBLEMS = {
 Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
 
 
-def create_app(app: Afterword, options: ServerOptions | None = None) -> FastAPI:
+def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -> FastAPI:
     """Return the application that serves a store. The caller opens and closes the store.
 
     What is mounted later may append what it runs meanwhile to `state.lifespans`.
