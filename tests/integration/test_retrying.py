@@ -19,11 +19,6 @@ NO_PAUSE: dict[str, Any] = {"AFTERWORD_RETRY__TRIES": "3", "AFTERWORD_RETRY__FIR
 
 
 @pytest.fixture
-def afterword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Commands:
-    return Commands(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture
 def broken(tmp_path: Path) -> Path:
     path = tmp_path / "saved" / "mira" / "bad.json"
     path.parent.mkdir(parents=True)

@@ -45,11 +45,6 @@ CREATE TABLE chat_completions (id INTEGER PRIMARY KEY, session_id TEXT, request 
 """
 
 
-@pytest.fixture
-def afterword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Commands:
-    return Commands(tmp_path, monkeypatch, capsys)
-
-
 def said(source: str, content: str, **more: object) -> str:
     return json.dumps({"source": source, "content": content, **more})
 
