@@ -22,6 +22,7 @@ from afterword.pipeline.session import process_session
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import lookup, runs
 from afterword.store.database.engine import Store
+from batches import state
 
 MIRA = Scope.user("mira")
 STARTED = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -69,11 +70,6 @@ def refusing(request: Json) -> Reply:
     if len(request["messages"][1]["content"]) > 9_000:
         return Reply(status=400, code="context_length_exceeded")
     return facts_reply(*(found(turn, item) for turn, item in read(request)))
-
-
-def state(*said: str) -> dict[str, Any]:
-    messages = [{"content": text, "source": "user", "type": "UserMessage"} for text in said]
-    return {"type": "AssistantAgentState", "version": "1.0.0", "llm_context": {"messages": messages}}
 
 
 def many(count: int) -> list[str]:

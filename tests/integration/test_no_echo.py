@@ -17,6 +17,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store.database.engine import Store, open_store
+from service import said
 
 LENA = Scope.user("lena")
 SAID_AT = datetime(2026, 5, 1, tzinfo=UTC)
@@ -52,8 +53,3 @@ async def test_ten_turns_processed_and_ten_more_leave_one_block_and_teach_nothin
             outcome = await process_session(store, talk, extractor=RulesExtractor())
             assert outcome.changes.learned == ()
             assert await canonical(store, LENA) == learned, "no new fact, no new evidence, no more support"
-
-
-def said(*texts: str) -> dict[str, Any]:
-    messages = [{"content": text, "source": "user", "type": "UserMessage"} for text in texts]
-    return {"type": "AssistantAgentState", "llm_context": {"messages": messages}}

@@ -35,6 +35,7 @@ from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.setting_sections import RetentionOptions
 from afterword.settings import Settings
 from afterword.store.scope_rows import Policy
+from batches import state
 from saved import write_manifest, write_state
 
 MONDAY, FRIDAY = "2026-03-02T10:00:00Z", "2026-03-06T10:00:00Z"
@@ -61,11 +62,6 @@ async def mira(app: Afterword, tmp_path: Path) -> ScopeMemory:
     report = await app.process(tmp_path / "saved")
     assert [type(session.result) for session in report.sessions] == [SessionOutcome, SessionOutcome]
     return app.user("mira")
-
-
-def state(*said: str) -> dict[str, Any]:
-    messages = [{"content": text, "source": "user", "type": "UserMessage"} for text in said]
-    return {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
 
 
 async def test_reads_of_facts(mira: ScopeMemory) -> None:
