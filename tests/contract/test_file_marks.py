@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
 
 from afterword.facts.scopes import Scope
 from afterword.store.database.engine import Store
@@ -22,6 +20,7 @@ from afterword.store.entered_statements import Entry
 from afterword.store.entries import add_entry
 from afterword.store.reading.recall import search
 from afterword.store.reading.view_cache import MOST_UNASKED
+from asked_statements import asked_statements
 
 LENA = Scope.user("lena")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -36,14 +35,8 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 @pytest.fixture
 def statements() -> Iterator[list[str]]:
     """The statements of every store."""
-    executed: list[str] = []
-
-    def on_statement(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        executed.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", on_statement)
-    yield executed
-    event.remove(Engine, "before_cursor_execute", on_statement)
+    with asked_statements() as asked:
+        yield asked
 
 
 async def served(store: Store) -> list[str]:

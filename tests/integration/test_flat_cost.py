@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-from sqlalchemy import Engine, event
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Window
@@ -18,25 +14,11 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store import lookup
 from afterword.store.database.engine import Store
+from asked_statements import asked_statements
 
 LENA = Scope.user("lena")
 MOST_STATEMENTS = 32
 """Of a session that meets nothing: in two transactions that read (itself, what is known) and one that writes."""
-
-
-@contextmanager
-def statements() -> Iterator[list[str]]:
-    """Collect what is asked of any database meanwhile."""
-    asked: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        asked.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield asked
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 def things(window: Window) -> list[Candidate]:
@@ -73,7 +55,7 @@ async def test_a_session_asks_the_same_of_a_scope_of_ten_facts_and_of_a_thousand
         await store.migrate()
         await say(store, 0, *(f"my thing{number} is small{number}" for number in range(10)))
         for number, thing in ((1, "my home is Graz"), (3, "my garden is wild")):
-            with statements() as found:
+            with asked_statements() as found:
                 await say(store, number, thing)
             asked.append(found)
             if number == 1:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
 from sqlmodel import Session
 
 import afterword
@@ -18,24 +15,10 @@ from afterword.facts.scopes import Scope
 from afterword.store import entries, runs, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
+from asked_statements import asked_statements
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 MOST_STATEMENTS = 30
-
-
-@contextmanager
-def statements() -> Iterator[list[str]]:
-    """Note the statements that the database is asked meanwhile."""
-    asked: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        asked.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield asked
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 async def filled(store: Store) -> None:
@@ -50,7 +33,7 @@ async def filled(store: Store) -> None:
 
 
 async def few(asking: Awaitable[object]) -> None:
-    with statements() as asked:
+    with asked_statements() as asked:
         await asking
     assert len(asked) < MOST_STATEMENTS, asked
 
@@ -72,7 +55,7 @@ async def test_a_run_and_a_fact_are_found_by_their_ids_alone() -> None:
 async def test_runs_of_a_status_are_counted_in_one_statement() -> None:
     async with Store("sqlite://") as store:
         await filled(store)
-        with statements() as asked:
+        with asked_statements() as asked:
             counts = await store.read(lambda transaction: runs.count_runs(transaction, "applied"))
         assert counts == {Scope.user("user150"): 1}
         assert sum(statement.startswith("SELECT") for statement in asked) == 1
