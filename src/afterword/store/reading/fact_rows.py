@@ -265,9 +265,10 @@ class StoredFact:
         return fact_text(*self._texts())
 
     def _texts(self) -> tuple[datetime, str, str, str, str]:
-        lead = self._read(self._lead)
-        first = self._rows[0]
-        said_at = at_offset(moment(first[_SAID_AT]), self._read(first)[UTC_OFFSET_S])
+        lead_row, first_row = self._lead, self._rows[0]
+        lead = self._read(lead_row)
+        first = lead if lead_row is first_row else self._read(first_row)
+        said_at = at_offset(moment(first_row[_SAID_AT]), first[UTC_OFFSET_S])
         return said_at, lead[SUBJECT], lead[STATEMENT], lead[ATTRIBUTE], lead[VALUE]
 
     @property
