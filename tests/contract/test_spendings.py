@@ -85,6 +85,23 @@ async def test_a_question_cut_short_stays_at_what_it_may_have_cost(store: Store)
     assert (await total(store)).micro_usd == spending.spent.micro_usd == 2_000
 
 
+async def test_a_question_that_waits_for_its_place_is_booked_and_costs_nothing_if_it_is_never_sent(
+    store: Store,
+) -> None:
+    spending = tracker()
+    spending.limit(1)
+    account = Account(spending, store, LENA, "session:a")
+    async with account.charging(QUESTION):
+        waiting = asyncio.create_task(ask(account))
+        async with asyncio.timeout(30):
+            while (await total(store)).calls < 2:  # noqa: ASYNC110 - the database tells nobody
+                await asyncio.sleep(0.01)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert (await total(store)).micro_usd == 2_000
+    assert spending.spent.micro_usd == 0
+
+
 @pytest.mark.parametrize(
     "limits",
     [
