@@ -40,7 +40,7 @@ class Held:
 
 
 async def test_writes_that_come_meanwhile_are_made_in_one_transaction(store: Store) -> None:
-    writes, first, transactions = GroupedWrites(), Held(), set[int]()
+    writes, first, transactions = GroupedWrites(BudgetReached), Held(), set[int]()
 
     def noting(name: str) -> Callable[[Session], int]:
         def work(transaction: Session) -> int:
@@ -64,7 +64,7 @@ async def test_a_refused_write_leaves_the_others(store: Store) -> None:
     def refused(_: Session) -> None:
         raise BudgetReached("no room")
 
-    writes = GroupedWrites()
+    writes = GroupedWrites(BudgetReached)
     ended = await asyncio.gather(
         writes.write(store, adding("a")),
         writes.write(store, refused),
@@ -79,7 +79,7 @@ async def test_an_error_of_the_store_ends_all_of_a_transaction_and_the_next_one_
     def failing(_: Session) -> None:
         raise StoreError("broken")
 
-    writes = GroupedWrites()
+    writes = GroupedWrites(BudgetReached)
     ended = await asyncio.gather(writes.write(store, adding("a")), writes.write(store, failing), return_exceptions=True)
     assert [type(result) for result in ended] == [StoreError, StoreError]
     assert await names(store) == set()
@@ -88,7 +88,7 @@ async def test_an_error_of_the_store_ends_all_of_a_transaction_and_the_next_one_
 
 
 async def test_a_cancelled_write_that_waits_is_not_made(store: Store) -> None:
-    writes, first = GroupedWrites(), Held()
+    writes, first = GroupedWrites(BudgetReached), Held()
     beginning = asyncio.create_task(writes.write(store, first))
     await asyncio.to_thread(first.begun.wait, 30)
     waiting = asyncio.create_task(writes.write(store, adding("a")))
@@ -103,7 +103,7 @@ async def test_a_cancelled_write_that_waits_is_not_made(store: Store) -> None:
 
 
 async def test_who_is_cancelled_in_a_transaction_learns_that_it_was_committed(store: Store) -> None:
-    writes, first = GroupedWrites(), Held()
+    writes, first = GroupedWrites(BudgetReached), Held()
     writing = asyncio.create_task(writes.write(store, first))
     await asyncio.to_thread(first.begun.wait, 30)
     writing.cancel()

@@ -87,7 +87,7 @@ class CostTracker:
         self._clock = clock
         self._reserved: dict[object, Spending] = {}
         self._by_source: dict[tuple[Scope, str], Spending] = defaultdict(Spending)
-        self._records, self._settled = GroupedWrites(), asyncio.Event()
+        self._records, self._settled = GroupedWrites(BudgetReached), asyncio.Event()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def limit(self, at_once: int) -> None:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from sqlmodel import Session
 
-from afterword.pipeline.errors import BudgetReached
 from afterword.store.database.cancellation import Fate
 from afterword.store.database.engine import Store
 
@@ -30,10 +29,12 @@ class _Write:
 class GroupedWrites:
     """Writes of one event loop. While a transaction is under way, further writes wait; the next one makes all of them.
 
-    A transaction for each write is a queue: with many tasks the last one waits for all of the others.
+    A transaction for each write is a queue: with many tasks the last one waits for all of the others. A `refusal` that
+    a write raises, before it writes anything, concerns this write alone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, refusal: type[Exception]) -> None:
+        self._refusal = refusal
         self._waiting: list[_Write] = []
         self._writing: asyncio.Task[None] | None = None
 
@@ -42,9 +43,9 @@ class GroupedWrites:
     ) -> T:
         """Return what `work` returns after its transaction was committed, as `Store.write` does.
 
-        A `BudgetReached` that `work` raises, before it writes anything, concerns this write alone; any other error ends
-        the transaction, and concerns all that are in it. A cancelled caller waits for the end of the transaction, and
-        `cancellation.was_committed` tells of the CancelledError whether it was committed.
+        Any error but the refusal ends the transaction, and concerns all writes that are in it. A cancelled caller waits
+        for the end of the transaction, and `cancellation.was_committed` tells of the CancelledError whether it was
+        committed.
         """
         write = _Write(store, work, strict, lasting, asyncio.get_running_loop().create_future())
         self._waiting.append(write)
@@ -66,39 +67,36 @@ class GroupedWrites:
                 store = self._waiting[0].store
                 group = [write for write in self._waiting if write.store is store]
                 self._waiting = [write for write in self._waiting if write.store is not store]
-                await _write_group(store, group)
+                await self._write_group(store, group)
         finally:
             self._writing = None
 
+    async def _write_group(self, store: Store, group: Sequence[_Write]) -> None:
+        """Make these writes in one transaction, and set the outcome of each."""
+        strict, lasting = any(write.strict for write in group), any(write.lasting for write in group)
+        try:
+            results = await store.write(partial(self._results, group), strict=strict, lasting=lasting)
+        except asyncio.CancelledError:
+            for write in group:
+                write.outcome.cancel()
+            raise
+        except Exception as error:  # noqa: BLE001 - it is raised to those who wait for these writes
+            results = [error] * len(group)
+        for write, result in zip(group, results, strict=True):
+            if isinstance(result, Exception):
+                write.outcome.set_exception(result)
+            else:
+                write.outcome.set_result(result)
 
-async def _write_group(store: Store, group: Sequence[_Write]) -> None:
-    """Make these writes in one transaction, and set the outcome of each."""
-    strict, lasting = any(write.strict for write in group), any(write.lasting for write in group)
-    try:
-        results = await store.write(partial(_results, group), strict=strict, lasting=lasting)
-    except asyncio.CancelledError:
-        for write in group:
-            write.outcome.cancel()
-        raise
-    except Exception as error:  # noqa: BLE001 - it is raised to those who wait for these writes
-        results = [error] * len(group)
-    for write, result in zip(group, results, strict=True):
-        if isinstance(result, Exception):
-            write.outcome.set_exception(result)
-        else:
-            write.outcome.set_result(result)
+    def _results(self, group: Sequence[_Write], transaction: Session) -> list[object]:
+        return [self._result(write, transaction) for write in group]
 
-
-def _results(group: Sequence[_Write], transaction: Session) -> list[object]:
-    return [_result(write, transaction) for write in group]
-
-
-def _result(write: _Write, transaction: Session) -> object:
-    try:
-        result: object = write.work(transaction)
-    except BudgetReached as error:
-        return error
-    return result
+    def _result(self, write: _Write, transaction: Session) -> object:
+        try:
+            result: object = write.work(transaction)
+        except self._refusal as error:
+            return error
+        return result
 
 
 async def _wait_for_end(outcome: asyncio.Future[Any]) -> None:
