@@ -54,6 +54,8 @@ HOSTILE = (
         "abandon ",
         "1. abc ",
     ),
+    *("code 1234 ", "the door with 1234 ", "wifi Ab1!cd ", "a@b.co and ", "is 4471 for the ", "security question is "),
+    *("[redacted: card number], ", "1234-", "don't save what i say about ", "only if "),
     *("passport is 1 ", "-----BEGIN PRIVATE KEY-----", "[redacted: password] ", "[forgotten] ", '{"a":', "a@b:c@"),
     *("a.b.", "a-b-", "a_b_", "save it to memory ", "remember "),
     *(

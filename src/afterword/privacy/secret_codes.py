@@ -64,7 +64,7 @@ _STANDS_ALONE = re.compile(
     re.IGNORECASE,
 )
 """What follows a code: a sign, a function word, or a verb of its use. A number before a noun counts something."""
-_INSTRUMENT = re.compile(r"\b(?:with|using|mit|con|avec|com|met)\s{1,2}\Z", re.IGNORECASE)
+_INSTRUMENT = re.compile(r"\b(?:with|using|mit|con|avec|com|met)\s{1,2}(?:(?:the|dem|der|el|le|il|lo|o|de|het)\s{1,2})?\Z", re.IGNORECASE)
 _SENT = re.compile(
     r"\b(?:sent|texted|emailed|mailed|gave)(?: (?:me|us|you))?\s{1,2}\Z|\b(?:hat|haben) (?:(?:mir|uns) )?\Z|\b(?:mandó|mandado|enviado|envió|envoyé|texté|mandato|inviato|mandou|enviou|stuurde|gestuurd|"
     r"says|steht|pone|écrit|scritto|diz)(?: (?:me|mij|aqui|da))?\s{1,2}\Z|\A\W{0,3}\Z",

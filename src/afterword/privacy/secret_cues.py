@@ -138,7 +138,7 @@ KEY = _any_of(
         "fr": r"cl(?:é|ef) (?:d'|de |de l'|du )?(?:api|accès|licence|service)|cl(?:é|ef) (?:api|secrète)|jeton",
         "it": r"chiave (?:api|d'accesso|segreta|di licenza|dell'api)",
         "pt": r"chave (?:d[ae] )?(?:api|acesso|licença|serviço)|chave secreta",
-        "nl": r"(?:api|toegangs|licentie|geheime)[ -]?sleutel",
+        "nl": r"(?:api|toegangs|licentie|geheime)[ -]?(?:sleutel|token)",
     }
 )
 NO_SECRET_KEY = r"public key|primary key|foreign key|cache key|sort key|partition key|idempotency key|fingerprint|clave pública|clé publique|öffentliche\w* schlüssel|checksum|commit|sha-?\d{0,3}sum"
@@ -184,8 +184,8 @@ LOCK = _any_of(
 PLACE = _any_of(
     {
         "any": LOCK,
-        "en": r"(?:front |back |side )?door|garage|entry|entrance|building|suitcase|elevator|stairwell|lobby|panel|storage|shed|barn|office|cabin|cottage|flat|apartment|basement|cellar|parking|car ?park|pool|gym|tv|telly|television|box",
-        "de": r"(?:[a-zäöüß]{2,14})?tür(?:chen)?|garage|briefkasten|(?:hinter|haupt|neben|seiten|vorder|personal|liefer(?:anten)?)?eingang|haus|koffer|[a-zäöüß]{0,12}keller|schwimmbad|büro|ferienwohnung|tiefgarage|schranke|fernseher|kasten|kästchen|box",
+        "en": r"(?:front |back |side )?door|garage|entry|entrance|building|suitcase|elevator|stairwell|lobby|panel|storage|shed|barn|office|basement|cellar|parking|car ?park|pool|gym|tv|telly|television|box",
+        "de": r"(?:[a-zäöüß]{2,14})?tür(?:chen)?|garage|briefkasten|(?:hinter|haupt|neben|seiten|vorder|personal|liefer(?:anten)?)?eingang|koffer|[a-zäöüß]{0,12}keller|schwimmbad|büro|tiefgarage|schranke|fernseher|kasten|kästchen|box",
         "es": r"puerta|portal|garaje|entrada|edificio|maleta|panel|trastero|barrera|oficina|piscina|tele|televisor|caj(?:it)?a",
         "fr": r"porte|immeuble|garage|entrée|clavier|boîtier|cave|hall|barrière|grille|bureau|piscine|télé|boîte",
         "it": r"porta|garage|ingresso|palazzo|cantina|box|sbarra|ufficio|piscina|valigia|tv|cassetta",
@@ -236,7 +236,9 @@ LOCKING = (
 LOCKED = r"zip|archiv\w*|pdf|excel(?:sheet|datei|bestand)?|files?|\w{0,8}datei|archivo|fichier|arquivo|\w{0,8}bestand|drive|stick|disk|festplatte|disco|schijf|spreadsheet|planilha|document\w*|backups?|bios"
 DEVICE = r"(?:i|smart)?phone|ipad|handy\w{0,8}|kindle|\w{0,8}(?:computer|rechner)|notebook|tablet|laptop|ordenador|portátil|ordinateur|computador|screen|handy|telefon|bildschirm|teléfono|móvil|pantalla|téléphone|portable|écran|telefono|cellulare|schermo|telemóvel|celular|telefoon|scherm"
 """What else is unlocked with a number."""
-OPENED = rf"(?:{PLACE}(?:s|n|en|es)?|{DEVICE}|{LOCKED})"
+HOME = r"house|home|cabin|cottage|flat|apartment|haus|wohnung|ferienwohnung|casa|piso|maison|appart(?:ement)?|appartamento|huis"
+"""Where people live. A number beside these words may also be a price, or that of the house."""
+OPENED = rf"(?:{PLACE}(?:s|n|en|es)?|{HOME}|{DEVICE}|{LOCKED})"
 """Everything that a number opens."""
 SIGNING_IN = (
     r"(?:log(?:s|ged)?[ -]?(?:in|on|into)|sign(?:s|ed)?[ -]?(?:in|on|into)|logge|anmelden|einloggen|inicia\w* sesión|connecte\w*|acced\w+|"

@@ -86,7 +86,7 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "passphrase of several words",
         Secret.PASSWORD,
-        r"\b(?:pass ?phrase|(?:seed|recovery) (?:phrase|words))\b(?:\s(?:is|was|are|ist|lautet)\b:?|\s?[:=])\s{1,2}"
+        r"\b(?:pass ?phrase|(?:seed|recovery) (?:phrase|words))\b[^.!?\n\d:=]{0,40}?(?:\s(?:is|was|are|ist|lautet)\b:?|\s?[:=])\s{1,2}"
         r"[\"'“]?(?P<value>[^\W\d_]{2,20}(?:[ -][^\W\d_]{2,20}){2,24}+)",
         ("phrase", "recovery words", "seed words"),
         values.check_passphrase,
@@ -248,7 +248,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
     Pattern(
         "identity number beside its word",
         Secret.IDENTITY,
-        rf"{IDENTITY}[\"'*)]{{0,2}}(?:(?P<gap>[^.!?\n;:=\d]{{0,40}}?)(?:\s{{1,2}}{IS}:?|\s?[:=#])\s{{0,2}}|\s?(?:\(?(?:no|nr|num|núm|number|nummer|num[ée]ro|número|n)\b[.°º]?:?\)?\s{{0,2}})?)(?P<value>[A-Z]{{2}} ?\d\d ?\d\d ?\d\d ?[A-D]\b|(?=[A-Z-]{{0,8}}[0-9])[A-Z0-9]{{1,16}}(?:[ ./-](?:(?=[A-Z]{{0,5}}\d)[A-Z0-9]{{1,10}}|(?-i:[A-Z]{{1,3}}))(?=[\s./,;-]|$|[^\w])){{0,6}}+)(?![\w])",
+        rf"{IDENTITY}[\"'*)]{{0,2}}(?:(?P<gap>[^.!?\n;:=\d]{{0,40}}?)(?:\s{{1,2}}{IS}:?|\s?[:=#])\s{{0,2}}|\s?(?:\(?(?:no|nr|num|núm|number|nummer|num[ée]ro|número|n)\b[.°º]?:?\)?\s{{0,2}})?\(?)(?P<value>[A-Z]{{2}} ?\d\d ?\d\d ?\d\d ?[A-D]\b|(?=[A-Z-]{{0,8}}[0-9])[A-Z0-9]{{1,16}}(?:[ ./-](?:(?=[A-Z]{{0,5}}\d)[A-Z0-9]{{1,10}}|(?-i:[A-Z]{{1,3}}))(?=[\s./,;-]|$|[^\w])){{0,6}}+)(?![\w])",
         IDENTITY_HINTS,
         numbers.check_identity,
     ),
