@@ -84,8 +84,8 @@ SECRETS = [
     ("token in a sentence", "the API key for staging is ", "9f8e7d6c5b4a3f2e", " for now"),
     ("pin", "my PIN is ", "4711", "."),
     ("pin", "PIN: ", "123456", ""),
-    ("one-time code", "your verification code is ", "123456", ""),
-    ("one-time code", "TAN ", "483920", " please"),
+    ("number in a sentence about a one-time code", "your verification code is ", "123456", ""),
+    ("number in a sentence about a one-time code", "TAN ", "483920", " please"),
     ("one-time code before its word", "", "123456", " is your Google verification code"),
     ("number in a sentence about a code or a lock", "the alarm code is ", "4711", ""),
     (

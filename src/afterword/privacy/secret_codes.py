@@ -60,11 +60,13 @@ _STANDS_ALONE = re.compile(
     r"|drücken|eingeben|eintippen|tippen|wählen|öffne\w*|entsperr\w*|raute|stern|kommst|kommt"
     r"|y|o|en|para|pra|por|si|al|a|luego|como|es|pero|de|del|que|con|abre|et|ou|puis|pour|sur|à|au|dans|comme|c'est|est|mais"
     r"|s'il|ouvre|étoile|dièse|poi|per|su|se|come|è|ma|nel|nella|sul|sulla|il|apre|e|depois|no|na|é|mas|em|do|da"
-    r"|voor|op|aan|bij|van|te|om|maar|still|noch|todavía|toujours|ancora|ainda|nodig|last|yesterday|today|earlier|always|through|past|right|durchs?|immer|gestern|heute|par|attraverso|door|non|né|né|hè|toch|ja|oder|intoetsen|opent|hekje|sterretje|geschickt|gesendet|gestellt|gesetzt|eingestellt|gezet|gedraaid|genommen|eingegeben|wars?|passen|ils|elles|ze|zij|they|kommen)(?![\w])",
+    r"|voor|op|aan|bij|van|te|om|maar|still|noch|todavía|toujours|ancora|ainda|nodig|last|yesterday|today|earlier|always|through|past|right|durchs?|immer|gestern|heute|par|attraverso|door|non|né|hè|toch|ja|oder|intoetsen|opent|hekje|sterretje|geschickt|gesendet|gestellt|gesetzt|eingestellt|gezet|gedraaid|genommen|eingegeben|wars?|passen|ils|elles|ze|zij|they|kommen)(?![\w])",
     re.IGNORECASE,
 )
 """What follows a code: a sign, a function word, or a verb of its use. A number before a noun counts something."""
-_INSTRUMENT = re.compile(r"\b(?:with|using|mit|con|avec|com|met)\s{1,2}(?:(?:the|dem|der|el|le|il|lo|o|de|het)\s{1,2})?\Z", re.IGNORECASE)
+_INSTRUMENT = re.compile(
+    r"\b(?:with|using|mit|con|avec|com|met)\s{1,2}(?:(?:the|dem|der|el|le|il|lo|o|de|het)\s{1,2})?\Z", re.IGNORECASE
+)
 _SENT = re.compile(
     r"\b(?:sent|texted|emailed|mailed|gave)(?: (?:me|us|you))?\s{1,2}\Z|\b(?:hat|haben) (?:(?:mir|uns) )?\Z|\b(?:mandó|mandado|enviado|envió|envoyé|texté|mandato|inviato|mandou|enviou|stuurde|gestuurd|"
     r"says|steht|pone|écrit|scritto|diz)(?: (?:me|mij|aqui|da))?\s{1,2}\Z|\A\W{0,3}\Z",
@@ -122,12 +124,8 @@ def check_code(match: re.Match[str]) -> Span | None:
     is_year = re.fullmatch(r"(?:19|20)\d\d", value) is not None
     if is_year and not is_linked(before):
         return None
-    is_told = _is_told(sentence, before, value, opens=opens)
-    return (
-        (start, end)
-        if is_told or (not is_year and _is_of_place(before, value, sentence[end : end + _WINDOW]))
-        else None
-    )
+    is_of_place = not is_year and _is_of_place(before, value, sentence[end : end + _WINDOW])
+    return (start, end) if is_of_place or _is_told(sentence, before, value, opens=opens) else None
 
 
 def _is_of_place(before: str, value: str, after: str) -> bool:
@@ -177,13 +175,6 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         _DIGITS,
         ("pin", "code", "codi", "códi", "puk", "geheim", "secreto"),
         numbers.check_sentence_pin,
-    ),
-    Pattern(
-        "one-time code",
-        Secret.CODE,
-        rf"(?<![\w-])(?:m?tan|{ONE_TIME})(?:\s{{0,2}}(?:{IS}|:))?\s{{1,2}}(?P<value>(?:[A-Z]-)?\d(?:[ -]?\d){{3,9}}+)(?![\w-]|[.:,/]\d)",
-        ("otp", "tan", "one", "code", "codice", "código", "codigo", "pin", "passw"),
-        numbers.check_one_time_code,
     ),
     SentencePattern(
         "number in a sentence about a one-time code",

@@ -51,12 +51,6 @@ def check_pin(match: re.Match[str]) -> Span | None:
     return None if digits > 8 or is_word else match.span("value")
 
 
-def check_one_time_code(match: re.Match[str]) -> Span | None:
-    """Return the span of a one-time code. The words `TAN` and `OTP` count in capitals only."""
-    head = match.group()[:3]
-    return None if head.casefold() in ("tan", "otp") and head != head.upper() else match.span("value")
-
-
 def check_card(match: re.Match[str]) -> Span | None:
     """Return the span of a payment card's number: an issuer's prefix and length, and a valid Luhn digit."""
     from stdnum import luhn

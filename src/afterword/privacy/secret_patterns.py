@@ -99,13 +99,6 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         values.check_adjacent_password,
     ),
     Pattern(
-        "password in parentheses",
-        Secret.PASSWORD,
-        rf"(?<![\w-]){PASSWORD}\s?\((?:it'?s |is |= ?|: ?)?(?P<value>[^\s()\"']{{3,80}}+)\)",
-        PASSWORD_HINTS,
-        values.check_adjacent_password,
-    ),
-    Pattern(
         "password on the line below its word",
         Secret.PASSWORD,
         rf"(?m:^)[ \t#>*|-]{{0,6}}(?:{OWNERS}\s)?{PASSWORD}[ \t]?:?[ \t]*\n\n?[ \t>*-]{{0,4}}{VALUE}(?=[ \t]*(?:\n|\Z))",

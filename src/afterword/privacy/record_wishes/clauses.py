@@ -51,8 +51,8 @@ _FILE = re.compile(r"\b(?:this|that|these) (?:files?|logs?|records?|notes?|docum
 _WORD = re.compile(r"[^\W_]+")
 _CLOSING = re.compile(r"\s*(?:[:)\]–—]|-\s)")
 _TAG = re.compile(
-    r"\b(?:right|no|non|vero|nicht|ok(?:ay)?|please|pls|yeah|yes|bitte|ja|gut|oder|vale|s[ií]|por favor|d'accord|hein|stp|svp|va bene"
-    r"|per favore|tá|né|certo|hè|toch|goed|alsjeblieft)\W*\Z"
+    r"\b(?:right|no|non|vero|nicht|ok(?:ay)?|please|pls|yeah|yes|bitte|ja|gut|oder|vale|s[ií]|por favor|d'accord|hein"
+    r"|stp|svp|va bene|per favore|tá|né|certo|hè|toch|goed|alsjeblieft)\W*\Z"
 )
 """The end of a question that only asks whether the wish was heard: "this won't go in your notes, right?"."""
 _TO_YOURSELF = re.compile(
