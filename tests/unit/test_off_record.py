@@ -234,3 +234,30 @@ def test_a_wish_behind_what_it_is_about_is_heard(text: str) -> None:
 )
 def test_who_asks_the_assistant_is_off_the_record(text: str) -> None:
     assert MARKERS.read(text) is RecordChange.THIS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The staging token is [redacted: token], use once, dont store",
+        "No me guardes sitio, no voy.",
+        "Bewaar geen plek voor mij, ik kom niet.",
+        "They are family and stick by us no matter what, and we are not alone.",
+        "If you don't remember it, I'll send it again.",
+    ],
+)
+def test_a_masked_secret_a_seat_and_a_condition_of_something_else_ask_for_nothing(text: str) -> None:
+    assert MARKERS.read(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I only tell you this if you don't keep it. I'm ill.",
+        "This won't go into your notes, right? I'm ill.",
+        "Non aggiungere questo alla tua memoria. Sono malato.",
+        "Don't forget: this doesn't go into your archive. I'm ill.",
+    ],
+)
+def test_a_condition_a_tag_and_other_verbs_beside_the_memory_ask_for_it(text: str) -> None:
+    assert MARKERS.read(text) is RecordChange.THIS

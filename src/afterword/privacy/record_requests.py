@@ -91,6 +91,7 @@ _NOTHING = re.compile(r"\b(?:forget|delete|erase|remove|wipe) nothing\b")
 
 
 # "Meine Oma kann sich das nicht merken" tells what somebody is not able to do, and asks for nothing.
+_IS_CONDITION = re.compile(r"(?<!only )\b(?:if|when|unless) (?:you|we|i)\s*\Z")
 _IS_ABLE = re.compile(r"\b(?:kann|konnten?|kan|kon|konden)\b(?! (?:je|jij|u|man|men)\b)[^.,;:!?()\n–—]*\Z")
 
 
@@ -187,7 +188,8 @@ def _wish_change(text: str) -> RecordChange | None:
     """Return the change that other words ask for: a command, a wish in a clause, or to forget after answering."""
     if command := COMMAND.match(text):
         return RecordChange.OFF if _ALONE.match(text, command.end()) else RecordChange.THIS
-    if phrase := PHRASES.search(text):
+    phrase = PHRASES.search(text)
+    if phrase and not any("[redacted: " in part for part in _sentence_around(text, phrase.span())):
         return _aside_change(text, phrase.span())
     wish = next(wish_clauses(text), None)
     if wish is None:
@@ -204,8 +206,10 @@ def _wish_change(text: str) -> RecordChange | None:
 
 
 def _is_about_ability(text: str, start: int) -> bool:
-    """Return whether the words before a wish in its clause say that somebody is not able to keep it."""
+    """Return whether the words before a wish in its clause say that somebody is not able to keep it, or may not do so."""
     before = text[max(0, start - 300) : start]
+    if _IS_CONDITION.search(before):
+        return True
     return bool(_IS_ABLE.search(before)) and "bitte" not in before and "alsjeblieft" not in before
 
 
