@@ -90,8 +90,9 @@ _NOT_TO_FORGET = re.compile(
 _NOTHING = re.compile(r"\b(?:forget|delete|erase|remove|wipe) nothing\b")
 
 
+# "If you don't remember it, I'll send it again" asks for nothing, "is it ok if you don't save this?" does.
+_IS_CONDITION = re.compile(r"(?:\A|[.,;:!?])\s*(?:if|when|unless) (?:you|we|i)\s*\Z")
 # "Meine Oma kann sich das nicht merken" tells what somebody is not able to do, and asks for nothing.
-_IS_CONDITION = re.compile(r"(?<!only )\b(?:if|when|unless) (?:you|we|i)\s*\Z")
 _IS_ABLE = re.compile(r"\b(?:kann|konnten?|kan|kon|konden)\b(?! (?:je|jij|u|man|men)\b)[^.,;:!?()\n–—]*\Z")
 
 
