@@ -177,3 +177,19 @@ def test_a_time_that_cannot_be_read_costs_no_session_of_a_database(tmp_path: Pat
         database.executemany(insert, [("monday", "2026-03-02"), ("tuesday", written), (None, None), (b"x", None)])
     found = find_sessions([tmp_path / "sdk.db"], scope=MIRA)
     assert {saved.session_id for saved in found} == {"monday", "tuesday"}
+
+
+@pytest.mark.parametrize("path", ["a\0b.json", "loop.json"])
+def test_a_path_that_leads_nowhere_is_named_in_a_manifest(tmp_path: Path, path: str) -> None:
+    (tmp_path / "loop.json").symlink_to("other.json")
+    (tmp_path / "other.json").symlink_to("loop.json")
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps([{"session_id": "s", "path": path, "user_id": "mira"}]), encoding="utf-8")
+    with pytest.raises(SourceInvalid, match=r"'s' names .* which is no path"):
+        find_sessions([tmp_path])
+
+
+def test_a_control_character_in_the_name_of_a_file_is_none_in_the_id_of_its_session(tmp_path: Path) -> None:
+    (tmp_path / "a\x1b[2J\nb.json").write_text("{}", encoding="utf-8")
+    (saved,) = find_sessions([tmp_path], scope=Scope.user("mira"))
+    assert saved.session_id == "a\ufffd[2J\ufffdb"

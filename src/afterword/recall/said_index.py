@@ -28,7 +28,7 @@ from afterword.recall.vectors import Nearness
 _LEFT_OUT = "[…]"
 _FILLED = re.compile(f"{FILLER}+")
 
-CHECKS = "1:"
+CHECKS = "2:"
 """The version of what decides, which a stored verdict begins with. Verdicts of another version are not used."""
 _WHOLE, _CHANGED = "=", "+"
 

@@ -106,7 +106,7 @@ def read_bytes(path: Path, folder: Path | None = None) -> bytes:
             return file.read(LARGEST_STATE_BYTES + 1)
     except OSError as error:
         raise ReadError(f"cannot be opened: {error.strerror}; check the path and its permissions") from error
-    except ValueError as error:  # a NUL in the path, or a path that leads out of the folder
+    except (RuntimeError, ValueError) as error:  # a NUL in the path, links in a circle, or a path that leads out
         raise ReadError("cannot be opened: the path is no path in its folder; check the manifest") from error
 
 

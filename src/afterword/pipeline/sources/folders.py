@@ -249,7 +249,10 @@ def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None, trust_man
 def _check_allowed(entry: ManifestEntry, manifest: Path, scope: Scope | None, named: Scope | None) -> None:
     """Raise `SourceInvalid` if the entry names a file outside of the manifest's folder, or another scope."""
     where, mend = f"{manifest}: session {entry.session_id!r}", "correct it, or give --trust-manifest if you wrote it"
-    folder, path = manifest.parent.resolve(), (manifest.parent / entry.path).resolve()
+    try:
+        folder, path = manifest.parent.resolve(), (manifest.parent / entry.path).resolve()
+    except (OSError, RuntimeError, ValueError):  # a NUL in the path, or links that lead to each other
+        raise SourceInvalid(f"{where} names {str(entry.path)!r}, which is no path; {mend}") from None
     if not entry.off_the_record and not path.is_relative_to(folder):
         raise SourceInvalid(f"{where} names {str(entry.path)!r}, which leads out of the manifest's folder; {mend}")
     if scope is not None and named is not None and named != scope:
