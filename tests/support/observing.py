@@ -32,6 +32,8 @@ class Heard:
     """What was told: spans as they ended, and the points of all metrics once the test has ended listening."""
 
     spans: list[ReadableSpan] = field(default_factory=list)
+    others: list[ReadableSpan] = field(default_factory=list)
+    """The spans of other libraries."""
     points: list[Point] = field(default_factory=list)
 
     def named(self, name: str) -> list[ReadableSpan]:
@@ -48,8 +50,9 @@ class _Listening(SpanProcessor):
         self.heard: Heard | None = None
 
     def on_end(self, span: ReadableSpan) -> None:
-        if self.heard is not None and span.instrumentation_scope and span.instrumentation_scope.name == OURS:
-            self.heard.spans.append(span)
+        if self.heard is not None:
+            is_ours = span.instrumentation_scope is not None and span.instrumentation_scope.name == OURS
+            (self.heard.spans if is_ours else self.heard.others).append(span)
 
 
 @cache

@@ -62,6 +62,8 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
         strict_content_type=False,
+        # FastAPI would tell addresses, which hold people's names and questions, and the texts of faults.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     service.state.service = Service(app, options.requests_per_minute)
     service.state.background = Background(app)

@@ -60,6 +60,8 @@ class MemoryServer(MCPServer[Any]):
             log_level="WARNING",
             tools=list(tools),
         )
+        # Its spans would tell the texts of errors, and what a client names.
+        self.middleware[:] = [each for each in self.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
 
     async def list_tools(self) -> list[ListedTool]:
         """Return the tools that the caller may call."""
