@@ -40,8 +40,8 @@ from attack_cases import (
 from quoting import MIRA, NOON, grounded
 from tool_talks import known_note, talks
 
-PASTED_BUT_NOT_SEEN = ("Perfil profissional: moro em Aveiro",)
-ERASED_BUT_NOT_SEEN = ("Mum goes, forget the peanuts allergy",)
+PASTED_BUT_NOT_SEEN = ("# README", "Perfil profissional: moro em Aveiro")
+ERASED_BUT_NOT_SEEN = ("# Notes", "Mum goes, forget the peanuts allergy")
 SUPPORTED_BY_ONE_WORD = (
     "full trust fund",
     "always books without asking",

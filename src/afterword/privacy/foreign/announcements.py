@@ -25,14 +25,14 @@ _ASKING = (
 )
 _WORK = (
     r"(?:translate|proof-?read|summari[sz]e|rewrite|reword|rephrase|paraphrase|shorten|polish|transcribe|spell-?check|correct|improve|tl;?dr|analy[sz]e|classify|parse|extract|übersetze?|zusammenfassen|traduce|traduis|traduci|traduza|vertaal|resume|résume|riassumi"
-    r"|korrigier\w*|lektorier\w*|verbesser\w*|fass\w*|corrig\w*|corregi\w*|corregge\w*|correggi|mejora\w*|traduc\w*|tradui\w*|traduz\w*|tradurre|améliore\w*|resumi\w*|résum\w*|riassum\w*|migliora\w*|melhora\w*|reescrev\w*|verbeter\w*|vertal\w*|vat"
+    r"|korrigiere?n?|lektorieren?|verbessere?n?|fasse?|corrig(?:e|ez|er|ir|i)|corrij[ae]|corregir|correggi|correggere|mejorar?|traducir|traduzca|traduis(?:ez)?|traduire|traduci|tradurre|traduz(?:a|ir)|améliore[rz]?|resum(?:a|ir)|résume[rz]?|riassumere|migliora(?:re)?|melhor(?:a|e|ar)|reescrev[ae]|verbeter|vertalen|vat (?:dit|deze|het|de)"
     r"|fix (?:the|my|this|its) (?:grammar|spelling|text|typos|english|wording|sentence)|code (?:these|this)|sum up)"
 )
 _TEXT = r"(?:text|satz|texto|frase|texte|phrase|testo|tekst|zin|das|dies\w*|esto|ceci|ça|questo|isto|dit|deze)"
 # A short first sentence about a text, in whatever words: "Can you check this paragraph?", "Sentiment of: ...".
 _LANGUAGE_WORK = (
     r"(?:paragraph|sentence|spelling|grammar|wording|sentiment|tone|homework|absatz|satz|rechtschreibung|frase|párrafo|ortografía|phrase|paragraphe|"
-    r"testo da \w+|zin|alinea|text|input|freundlicher|höflicher|kürzer|korter|shorter|politer|reformul\w+)"
+    r"testo da \w+|zin|alinea|input text|freundlicher|höflicher|kürzer|korter|shorter|politer|reformule[rz]?)"
 )
 _OF = r"(?:from|by|of|von|de|del|di|da|do|van|par|d')"
 # "Summarise claim C-7788: ...": what follows is what the person says of a case of their own.
@@ -63,7 +63,7 @@ _ANNOUNCED = re.compile(
             r"\b(?:spell|grammar) ?-?check(?:er)?\b[^\n:.!?]{0,40}[.:](?=\s)",
             r"\bas (?:[\w']{1,20} ){1,4}(?:puts?|said|says|wrote) it:(?=\s)",
             r"\bin (?:his|her|their|[A-Z]\w{1,20}['’]s) (?:own )?words,(?=\s)",
-            r"\b(?:homework|essay|letter|note|post|e?mail|message|review|article|page) (?:says|reads|goes)(?=\s)",
+            r"\b(?:homework|essay|letter|note|post|e?mail|message|review|article|page) (?:says|reads)(?=\s)",
             r"\b(?:pasted?|copied|copy-?pasted?|quoting|quoted?|verbatim|excerpt|zitat|cita|citation|citazione|citação|citaat)\b[^\n:.!?]{0,40}:(?=\s)",
             r"\b(?:following|below|this) (?:was|is|came|comes) (?:\w{1,20} ){0,2}(?:from|by|written by|sent by|on)\b[^\n:.!?]{0,60}:(?=\s)",
         )

@@ -18,8 +18,8 @@ _MESSAGE_HEADER = re.compile(
 _OF_A_POST = re.compile(
     r"(?:posted|submitted|shared|asked|answered|reviewed|veröffentlicht|publicado|publié|pubblicato|geplaatst) "
     r"(?:by|von|por|par|da|door)\b"
-    r"|[^\n]{0,60}\b\d{1,3}\s?(?:s|m|min|h|hrs?|hours?|d|days?|w|weeks?|mo|months?|y|years?) ago\b[^\n]{0,20}[·•|]"
-    r"|[^\n]{0,60}[·•|]\s?(?:reply|share|like|report|antworten|responder|répondre|rispondi)\b"
+    r"|[^\n]{0,60}\b\d{1,3}\s?(?:s|m|min|h|hrs?|hours?|d|days?|w|weeks?|mo|months?|y|years?) ago\b[^\n]{0,20}[·•]"
+    r"|[^\n]{0,60}[·•]\s?(?:reply|share|like|report|antworten|responder|répondre|rispondi)\b"
     r"|[^\n]{0,230}(?:[★☆⭐]{2}|verified purchase|\b[1-5]\s?/\s?5\b|\b[1-5] (?:stars?|sterne?n?|estrellas?|étoiles?|stelle|estrelas?|sterren)\b)",
     re.IGNORECASE,
 )
@@ -30,7 +30,6 @@ _FIELD_OF_RECORD = re.compile(
     re.IGNORECASE,
 )
 _FEWEST_FIELDS = 2
-_HEADING = re.compile(r"#{1,4} (?![^\n]*\b(?:me|my|i|ich|mich|mein\w*|yo|mí|moi|io|eu|ik)\b)\S", re.IGNORECASE)
 _SUBTITLE = re.compile(r"(?:\d{1,2}:)?\d{1,2}:\d{2}[,.]\d{1,3}\s?-->")
 _SCENE = re.compile(r"(?:INT|EXT)\b\.?[ /]")
 # "WITNESS. I was there.", or the name of a part alone on a line.
@@ -51,7 +50,6 @@ def find_posts(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
         if following and _QUESTION_FIELD.match(line.head):
             yield _lines(lines, index, paragraph_end(lines, index), ForeignKind.RECORDS)
     yield from _between(lines, _indices(lines, _FIELD_OF_RECORD), _FEWEST_FIELDS, ForeignKind.RECORDS)
-    yield from _between(lines, _indices(lines, _HEADING), 2, ForeignKind.RECORDS)
     yield from _between(lines, _indices(lines, _SUBTITLE), 1, ForeignKind.SCRIPT)
     scenes = _indices(lines, _SCENE)
     yield from _between(lines, [*scenes, *_cues(lines)], 2, ForeignKind.SCRIPT)
