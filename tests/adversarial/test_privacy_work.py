@@ -28,6 +28,10 @@ QUICK_S = 0.08
 TRIES = 3
 
 HOSTILE = (
+    "bob 10:00\n",
+    "Q1: a?\n",
+    "key: x\n",
+    "JOE\nhi\n",
     *(
         "![a](http://a?",
         "please ",

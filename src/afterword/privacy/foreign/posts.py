@@ -41,18 +41,28 @@ _QUESTION_FIELD = re.compile(rf"{_ASKED}\s?[.:)]\s[^\n]{{0,200}}\?$", re.IGNOREC
 
 def find_posts(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     """Yield the stretches of a text that are posts, reviews, records, answers to forms, subtitles and scripts."""
-    for index, line in enumerate(lines):
-        following = lines[index + 1].head if index + 1 < len(lines) else ""
-        if following and _is_message_header(line.head):
-            yield _lines(lines, index, paragraph_end(lines, index), ForeignKind.SPEAKER)
-        if _OF_A_POST.match(line.head):
-            yield _lines(lines, _paragraph_start(lines, index), paragraph_end(lines, index), ForeignKind.POST)
-        if following and _QUESTION_FIELD.match(line.head):
-            yield _lines(lines, index, paragraph_end(lines, index), ForeignKind.RECORDS)
+    yield from _paragraphs_with_marks(lines)
     yield from _between(lines, _indices(lines, _FIELD_OF_RECORD), _FEWEST_FIELDS, ForeignKind.RECORDS)
     yield from _between(lines, _indices(lines, _SUBTITLE), 1, ForeignKind.SCRIPT)
     scenes = _indices(lines, _SCENE)
     yield from _between(lines, [*scenes, *_cues(lines)], 2, ForeignKind.SCRIPT)
+
+
+def _paragraphs_with_marks(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    """Yield the part of each paragraph that a header, a question of a form or a mark of a post makes foreign."""
+    start = 0
+    while start < len(lines):
+        end = paragraph_end(lines, start)
+        for index in range(start, end + 1):
+            head, following = lines[index].head, index < end
+            if _OF_A_POST.match(head):
+                yield _lines(lines, start, end, ForeignKind.POST)
+                break
+            if following and _is_message_header(head):
+                yield _lines(lines, index, end, ForeignKind.SPEAKER)
+            elif following and _QUESTION_FIELD.match(head):
+                yield _lines(lines, index, end, ForeignKind.RECORDS)
+        start = end + 1
 
 
 def _is_message_header(head: str) -> bool:
@@ -81,12 +91,6 @@ def _between(lines: Sequence[Line], marks: Sequence[int], fewest: int, kind: For
     """Yield the lines from the first mark to the end of the paragraph of the last, if there are enough marks."""
     if len(marks) >= fewest:
         yield _lines(lines, min(marks), paragraph_end(lines, max(marks)), kind)
-
-
-def _paragraph_start(lines: Sequence[Line], index: int) -> int:
-    while index > 0 and not lines[index - 1].is_blank:
-        index -= 1
-    return index
 
 
 def _lines(lines: Sequence[Line], first: int, last: int, kind: ForeignKind) -> ForeignStretch:
