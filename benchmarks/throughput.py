@@ -177,6 +177,7 @@ async def beside(store: Store, latency_ms: int, number: int) -> tuple[Took, Took
         async with Noting(ModelSettings("scripted", url, "none", mode="json_schema")) as client:
             await processed(store, client, [session(user, day) for day in range(WARM) for user in range(USERS)])
             client.questions.clear()
+            gc.freeze()  # as the processes of `afterword run` do after their first session
             found = [session(user, WARM + day) for day in range(number // USERS) for user in range(USERS)]
             ours = await processed(store, client, found)
         return ours, await bare(url, client.questions)

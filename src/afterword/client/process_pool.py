@@ -9,6 +9,7 @@ further session is begun. So it also ends when the process that began it has die
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import pickle
 import sys
@@ -95,10 +96,17 @@ async def process_share(job: SessionShare, stop: Callable[[], str | None], outpu
             output.flush()
 
     resources = Resources(job.settings, create=False)
+    is_first = True
     try:
         tracker = resources.tracker(job.extractor)
 
         def send_end(result: SessionOutcome | Failure | NotStarted) -> None:
+            nonlocal is_first
+            if is_first:
+                # By now all libraries are loaded. Collections of garbage that go through them stop this process for
+                # tenths of a second each.
+                gc.freeze()
+                is_first = False
             send(Ended(result, tracker.spent_on(result.scope, session_source(result.session_id))))
 
         async with resources.extractor_and_judge(job.extractor) as workers:

@@ -21,7 +21,6 @@ from afterword.extractors.judge import Judge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import AT_ONCE, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.errors import BudgetReached
-from afterword.pipeline.heap_freeze import frozen_heap
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.pipeline.session_outcome import SessionOutcome
@@ -102,10 +101,7 @@ async def run_batch(
 
     async def process(place: int, previous: asyncio.Task[None] | None) -> None:
         try:
-            result = await batch.process(waiting[place], previous)
-            if not results:
-                freeze()  # the first request has loaded the libraries that ask models
-            results[place] = result
+            results[place] = result = await batch.process(waiting[place], previous)
             if previous is not None:
                 await asyncio.wait([previous])
             if not isinstance(result, NotStarted):
@@ -125,7 +121,7 @@ async def run_batch(
     by_scope: dict[Scope, list[int]] = defaultdict(list)
     for place, saved in enumerate(waiting):
         by_scope[saved.scope].append(place)
-    with frozen_heap() as freeze, telemetry.stage(Stage.BATCH, sessions=len(waiting), scopes=len(by_scope)):
+    with telemetry.stage(Stage.BATCH, sessions=len(waiting), scopes=len(by_scope)):
         async with asyncio.TaskGroup() as group:
             for places in by_scope.values():
                 group.create_task(process_scope(places, group))
