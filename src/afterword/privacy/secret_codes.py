@@ -212,7 +212,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         "security code of a card",
         Secret.CODE,
         (rf"(?<![\w-])(?:{CARD_CODE})(?![\w])",),
-        rf"{_BEFORE_NUMBER}(?P<value>\d{{3,4}}){_AFTER_NUMBER}",
+        rf"(?<!\d[ -]){_BEFORE_NUMBER}(?P<value>\d{{3,4}})(?![ -]\d){_AFTER_NUMBER}",
         tuple("0123456789"),
         numbers.check_card_code,
     ),
