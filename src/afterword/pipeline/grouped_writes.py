@@ -74,16 +74,16 @@ class GroupedWrites:
     async def _write_group(self, store: Store, group: Sequence[_Write]) -> None:
         """Make these writes in one transaction, and set the outcome of each."""
         strict, lasting = any(write.strict for write in group), any(write.lasting for write in group)
+        writing = store.write(partial(self._results, group), strict=strict, lasting=lasting)
         try:
-            results = await store.write(partial(self._results, group), strict=strict, lasting=lasting)
+            (outcome,) = await asyncio.gather(writing, return_exceptions=True)
         except asyncio.CancelledError:
             for write in group:
                 write.outcome.cancel()
             raise
-        except Exception as error:  # noqa: BLE001 - it is raised to those who wait for these writes
-            results = [error] * len(group)
+        results = [outcome] * len(group) if isinstance(outcome, BaseException) else outcome
         for write, result in zip(group, results, strict=True):
-            if isinstance(result, Exception):
+            if isinstance(result, BaseException):
                 write.outcome.set_exception(result)
             else:
                 write.outcome.set_result(result)
