@@ -235,6 +235,9 @@ async def test_a_view_takes_about_the_memory_that_it_says(store: Store) -> None:
         stated(number, f"Lena rode her tandem to village {number}, {'far ' * 20}away.") for number in range(400)
     ]
     await keep(store, *statements)
+    # What is loaded and compiled once is no part of a view.
+    await keep(store, stated(400, "Mara rides a tandem."), scope=Scope.user("mara"))
+    await search(store, Scope.user("mara"), "tandem", at=LATER)
     tracemalloc.start()
     try:
         view = await ViewCache().view(store, LENA, LATER)
