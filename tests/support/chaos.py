@@ -111,6 +111,8 @@ class Herd:
         if alive:
             alive[int(draw * len(alive))].kill()
             self.killed += 1
+        else:
+            self._kills += 1  # a burst of requests asked for several kills of one process
 
     async def tend(
         self, is_over: Callable[[], Awaitable[bool]], on_end: Callable[[str], Awaitable[None]], longest_s: float
