@@ -73,6 +73,7 @@ class Answer(Shape):
 
     facts: list[Candidate]
     secrets: list[Citation] = Field([], description="Secrets that stand in the turns, unmasked.")
+    off_record: list[int] = Field([], description="Turns of people that tell what they ask not to keep.")
 
 
 def mask_candidate(candidate: Candidate, privacy: Privacy) -> Candidate:

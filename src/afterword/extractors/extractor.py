@@ -44,11 +44,15 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The candidates that an extractor proposes for one window, the `secrets` that it saw there, and the cost."""
+    """The candidates that an extractor proposes for one window, and the cost.
+
+    `secrets` are those that it saw there, and `off_record` the turns in which a person tells what must not be kept.
+    """
 
     candidates: tuple[Candidate, ...]
     usage: Usage = field(default_factory=Usage)
     secrets: tuple[Citation, ...] = ()
+    off_record: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from afterword.extractors.model.metering import ModelRequest
 from afterword.extractors.model.prompts import load_prompt, render
 from afterword.extractors.model.prompts.rendering import neutralised, shown_names
 
-EXTRACT = "extract-3"
-EXTRACT_EVERYTHING = "extract_everything-1"
+EXTRACT = "extract-4"
+EXTRACT_EVERYTHING = "extract_everything-2"
 """Instead of the few facts that matter later, all that people tell."""
 REPAIR = "repair-1"
 FINDINGS = "findings-1"
@@ -28,7 +28,7 @@ class ModelExtractor:
 
     The client may be shared, and whoever opened it closes it. Statements are in the session's own language, or in
     `language` (for example "English") if one memory serves sessions in several languages. `version` is model and
-    prompts, for example `model:gpt-4o-mini:extract-3+repair-1`, and the language if one is set.
+    prompts, for example `model:gpt-4o-mini:extract-4+repair-1`, and the language if one is set.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class ModelExtractor:
 
     async def _ask(self, messages: Sequence[Message], purpose: str = "extraction") -> Extraction:
         answer, usage = await self._client.ask(messages, Answer, purpose=purpose)
-        return Extraction(tuple(answer.facts), usage, tuple(answer.secrets))
+        return Extraction(tuple(answer.facts), usage, tuple(answer.secrets), frozenset(answer.off_record))
 
 
 def extraction_messages(prompt: str, window: Window, language: str | None = None) -> list[Message]:

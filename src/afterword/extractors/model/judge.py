@@ -1,10 +1,15 @@
-"""The judge that asks a language model. All pairs are in one request, without ids, and each is answered once."""
+"""The judge that asks a language model. All pairs are in one request, without ids, and each is answered once.
+
+Most pairs are beside each other. The answer only lists their numbers, which saves most of its tokens.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 
 from pydantic import BaseModel, Field
 
@@ -25,7 +30,7 @@ PAIRS_A_STATEMENT = 8
 MOST_NAMES, LONGEST_NAME = 3, 60
 """How many other names of a subject are shown, and how many characters of each."""
 
-JUDGE = "judge-3"
+JUDGE = "judge-4"
 OPENING, CLOSING = "<statements>", "</statements>"
 LONGEST_QUOTE = 120
 TAKING_BACK = frozenset({Relation.RETRACTS, Relation.BESIDE})
@@ -37,7 +42,7 @@ _CUES = {Cue.CHANGE: "said as a change", Cue.CORRECTION: "said as a correction"}
 
 # Names, docstrings and descriptions of the next two classes are sent to the model: they belong to the prompt's version.
 class Finding(BaseModel):
-    """What the model says of one pair."""
+    """What the model says of one pair that is not beside."""
 
     pair: int = Field(description="The number of the pair.")
     reason: str = Field(description="Why, in at most twelve words.")
@@ -48,9 +53,20 @@ class Finding(BaseModel):
 
 
 class Findings(Shape):
-    """What the model answers: one finding for each pair."""
+    """What the model answers: each pair in one of three lists."""
 
     findings: list[Finding]
+    beside: list[int] = Field([], description="The other pairs that are about one subject, by number.")
+    beside_apart: list[int] = Field([], description="The other pairs that are about two subjects, by number.")
+
+    def all_findings(self) -> list[Finding]:
+        """Return a finding for each pair, in the order of their numbers."""
+        beside = [
+            Finding(pair=number, reason="", relation=Relation.BESIDE, same_subject=same_subject)
+            for numbers, same_subject in ((self.beside, True), (self.beside_apart, False))
+            for number in numbers
+        ]
+        return sorted([*self.findings, *beside], key=lambda finding: finding.pair)
 
 
 @dataclass(slots=True)
@@ -146,7 +162,7 @@ class ModelJudge:
 
     def _verdicts(self, answer: Findings, numbered: Mapping[int, Pair]) -> list[Verdict]:
         verdicts = []
-        for finding in sorted(answer.findings, key=lambda finding: finding.pair):
+        for finding in answer.all_findings():
             earlier, later = numbered[finding.pair]
             label = folded(later.subject)
             is_one_label = folded(earlier.subject) == label
@@ -171,14 +187,14 @@ class ModelJudge:
 
 
 def pairs_block(numbered: Mapping[int, Pair], other_names: OtherNames) -> str:
-    """Return the pairs as a delimited list: each later statement once, and below it the earlier ones by number.
+    """Return the statements as a delimited list in the order of saying, and below it the pairs by their numbers.
 
-    The list has no ids, scopes or sessions, so that the same pairs always give the same text. An earlier statement is
-    quoted only where it occurs first. So are the other names of its subject.
+    The list has no ids, scopes or sessions, so that the same pairs always give the same text. The other names of a
+    subject stand where it occurs first.
     """
-    lines = [OPENING]
-    later_id = None
-    quoted: set[str] = set()
+    statements = sorted(
+        {side.id: side for pair in numbered.values() for side in pair}.values(), key=attrgetter("order")
+    )
     named: set[str] = set()
 
     def names_of(assertion: Assertion) -> list[str]:
@@ -190,13 +206,12 @@ def pairs_block(numbered: Mapping[int, Pair], other_names: OtherNames) -> str:
         others = [name[:LONGEST_NAME] for name in joined if not former_name or folded(name) != folded(former_name)]
         return former + others[: MOST_NAMES - len(former)]
 
-    for number, (earlier, later) in numbered.items():
-        if later.id != later_id:
-            later_id = later.id
-            lines.append(f"\nLATER {_side(later, names_of(later), with_quotes=True)}")
-        lines.append(f"  {number}. earlier {_side(earlier, names_of(earlier), with_quotes=earlier.id not in quoted)}")
-        quoted.add(earlier.id)
-    return "\n".join([*lines, CLOSING])
+    lines = [f"S{place} {_statement(statement, names_of(statement))}" for place, statement in enumerate(statements, 1)]
+    places = {statement.id: place for place, statement in enumerate(statements, 1)}
+    for later_id, pairs in groupby(numbered.items(), key=lambda entry: entry[1][1].id):
+        listed = ", ".join(f"{number}. S{places[earlier.id]}" for number, (earlier, _) in pairs)
+        lines.append(f"LATER S{places[later_id]}; earlier: {listed}")
+    return "\n".join([OPENING, *lines, CLOSING])
 
 
 def _numbered(pairs: Sequence[Pair]) -> dict[int, Pair]:
@@ -209,7 +224,7 @@ def _numbered(pairs: Sequence[Pair]) -> dict[int, Pair]:
     return dict(enumerate(grouped, 1))
 
 
-def _side(assertion: Assertion, other_names: Sequence[str], *, with_quotes: bool) -> str:
+def _statement(assertion: Assertion, other_names: Sequence[str]) -> str:
     marks = [
         _ACTS.get(assertion.act, ""),
         _CUES[assertion.cue] if assertion.cue else "",
@@ -221,16 +236,17 @@ def _side(assertion: Assertion, other_names: Sequence[str], *, with_quotes: bool
     day = f"{WEEKDAYS[assertion.said_at.weekday()]} {assertion.said_at:%Y-%m-%d}"
     label = f"({day}, {assertion.kind.value}) {as_data(assertion.subject)}, {assertion.attribute}"
     quotes = [as_data(evidence.quote[:LONGEST_QUOTE]) for evidence in assertion.evidence if evidence.quote]
-    words = f"in their words {' / '.join(quotes)}" if with_quotes and quotes else ""
+    words = f"in their words {' / '.join(quotes)}" if quotes else ""
     return "; ".join(part for part in (f"{label}: {as_data(assertion.statement)}", *marks, words) if part)
 
 
 def _faults(answer: Findings, numbered: Mapping[int, Pair]) -> list[str]:
     """Return what is wrong with an answer, without any words of a user."""
-    counts = Counter(finding.pair for finding in answer.findings)
+    findings = answer.all_findings()
+    counts = Counter(finding.pair for finding in findings)
     not_allowed = {
         finding.pair
-        for finding in answer.findings
+        for finding in findings
         if finding.pair in numbered
         and numbered[finding.pair][1].act is not SpeechAct.STATE
         and finding.relation not in TAKING_BACK
