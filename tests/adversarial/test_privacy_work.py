@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from afterword.extractors.named_secrets import NAMED_SECRET, mask_named_in_state, masked_again
+from afterword.extractors.private_words import NAMED_SECRET, hidden_again, hidden_from_state
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.blanking import blank_spans, letters_and_digits, mentions_phrase, spans_to_blank
 from afterword.privacy.foreign.stretches import foreign_stretches, foreign_turns
@@ -107,17 +107,17 @@ def _named_texts(text: str) -> dict[str, str]:
     return {text: text.replace("Quartz-19", NAMED_SECRET).replace("Lena", NAMED_SECRET, 1) for text in texts}
 
 
-def _mask_named_in_state(text: str) -> object:
+def _hidden_from_state(text: str) -> object:
     texts = _named_texts(text)
     messages = [{"content": said, "arguments": f"{said[:-1]} Quartz-19"} for said in texts]
-    return mask_named_in_state({"messages": messages}, texts)
+    return hidden_from_state({"messages": messages}, texts, [], Markers())
 
 
-def _masked_again(text: str) -> object:
+def _hidden_again(text: str) -> object:
     texts = _named_texts(text)
     fresh = [Turn(number, "user", Role.HUMAN, said) for number, said in enumerate(texts, 1)]
     stored = [Turn(number, "user", Role.HUMAN, said) for number, said in enumerate(texts.values(), 1)]
-    return masked_again(fresh, stored)
+    return hidden_again(fresh, stored, Markers())
 
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {
@@ -141,8 +141,8 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "letters_and_digits": letters_and_digits,
     "blank_spans": lambda text: blank_spans(text, [(place, place + 1) for place in range(0, len(text) // 4, 3)]),
     "spans_to_blank": lambda text: spans_to_blank(text, quotes=["a b", "please please"], values=["password"]),
-    "mask_named_in_state": _mask_named_in_state,
-    "masked_again": _masked_again,
+    "hidden_from_state": _hidden_from_state,
+    "hidden_again": _hidden_again,
     "mentions_phrase": lambda text: mentions_phrase(text, "a b c d"),
 }  # fmt: skip
 

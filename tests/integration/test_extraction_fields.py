@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,25 @@ from sqlmodel import select
 
 from afterword import ModelClient, ModelExtractor, ModelSettings, Saved, Scope, SessionOutcome, process_session
 from afterword.extractors.candidates import Answer, Candidate, Citation
-from afterword.extractors.named_secrets import MOST_NAMED, NamedSecrets, mask_named_in_state, masked_again
+from afterword.extractors.extractor import Extraction
+from afterword.extractors.private_words import (
+    MOST_NAMED,
+    MOST_OFF_RECORD,
+    PrivateWords,
+    hidden_again,
+    hidden_from_state,
+)
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Assertion, Kind
 from afterword.facts.transcripts import Role, Turn
+from afterword.privacy.policy import Privacy
+from afterword.privacy.record_requests import Markers
 from afterword.store import lookup, runs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.tables import RunRow
 
 MIRA = Scope.user("mira")
 MONDAY = datetime(2026, 3, 2, 10, tzinfo=UTC)
-PROMPT = "extract-3"
 
 
 def state(*messages: str) -> dict[str, object]:
@@ -51,13 +60,13 @@ def fact(value: str, statement: str, *cited: tuple[int, str], **more: Any) -> Ca
     )
 
 
-async def process(store: Store, reply: Reply, *messages: str, prompt: str = PROMPT, **more: Any) -> SessionOutcome:
+async def process(store: Store, reply: Reply, *messages: str, **more: Any) -> SessionOutcome:
     saved = Saved(MIRA, "monday", state=state(*messages) if messages else None, started_at=MONDAY)
     with ScriptedEndpoint(lambda request: reply) as endpoint:
         async with ModelClient(
             ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema")
         ) as client:
-            return await process_session(store, saved, extractor=ModelExtractor(client, extract=prompt), **more)
+            return await process_session(store, saved, extractor=ModelExtractor(client), **more)
 
 
 async def assertions(store: Store) -> tuple[Assertion, ...]:
@@ -216,20 +225,16 @@ async def test_a_mask_is_never_masked_or_broken(store: Store) -> None:
 def test_a_mask_is_found_again_where_the_beginning_of_a_state_is_missing(former: int) -> None:
     texts = ("Hello there.", "Nice day.", "Ab7-kiwi-33", "Thanks.")
     fresh = [Turn(number, "user", Role.HUMAN, words) for number, words in enumerate(texts, 1)]
-    secrets = NamedSecrets()
-    secrets.add([Citation(turn=3, quote="Ab7-kiwi-33")], fresh)
-    masked = secrets.masked_turns(fresh)
-    shown = masked_again(fresh[former:], masked)
+    masked = named_in(fresh, (3, "Ab7-kiwi-33"))
+    shown = hidden_again(fresh[former:], masked, Markers())
     assert [turn.text for turn in shown] == [turn.text for turn in masked[former:]]
 
 
 def test_new_words_are_not_masked_where_a_secret_was_masked_in_a_turn_that_is_gone() -> None:
     said = ("The code for the door is Ab7-kiwi-33, as always.", "Thanks.")
     stored = [Turn(number, "user", Role.HUMAN, words) for number, words in enumerate(said, 1)]
-    secrets = NamedSecrets()
-    secrets.add([Citation(turn=1, quote="Ab7-kiwi-33")], stored)
     fresh = [stored[1], Turn(2, "user", Role.HUMAN, "The code for the door is on the fridge, as always.")]
-    assert list(masked_again(fresh, secrets.masked_turns(stored))) == fresh
+    assert list(hidden_again(fresh, named_in(stored, (1, "Ab7-kiwi-33")), Markers())) == fresh
 
 
 async def keep_state(store: Store, *messages: str) -> None:
@@ -309,15 +314,86 @@ async def test_secrets_of_several_words_beside_each_other_are_masked_wherever_th
 
 @pytest.mark.parametrize(("said", "secrets"), BESIDE)
 def test_secrets_beside_each_other_are_masked_in_other_strings_of_a_state(said: str, secrets: tuple[str, ...]) -> None:
-    [masked] = masked_turns(said, *secrets)
+    [masked] = named_in([Turn(1, "user", Role.HUMAN, said)], *((1, secret) for secret in secrets))
     state = {"part": said[2:], "arguments": [f"open {secret}" for secret in secrets], "other": "Bo is 34 years old."}
-    after = mask_named_in_state(state, {said: masked.text})
+    after = hidden_from_state(state, {said: masked.text}, [], Markers())
     assert after["other"] == state["other"]
     assert not [secret for secret in secrets if secret in json.dumps(after)]
 
 
-def masked_turns(said: str, *secrets: str) -> tuple[Turn, ...]:
-    turns = [Turn(1, "user", Role.HUMAN, said)]
-    known = NamedSecrets()
-    known.add([Citation(turn=1, quote=secret) for secret in secrets], turns)
-    return known.masked_turns(turns)
+def named_in(turns: Sequence[Turn], *secrets: tuple[int, str], off_record: frozenset[int] = frozenset()) -> Any:
+    """Return the turns without what a model names in them."""
+    private = PrivateWords(Privacy())
+    cited = tuple(Citation(turn=turn, quote=quote) for turn, quote in secrets)
+    private.add(Extraction((), secrets=cited, off_record=off_record), turns)
+    return private.hidden_from(turns)
+
+
+ASIDE = "This one you never heard: my brother Oskar drinks again. I live in Freiburg."
+CONFIDING = (
+    "I play the viola.",
+    ASIDE,
+    "agent: I am sorry about your brother Oskar. That is hard.",
+    "Back to the viola: I play on Tuesdays.",
+    "agent: Tuesdays it is. I hope Oskar comes to listen.",
+)
+VIOLA = fact("viola", "The user plays the viola.", (1, "I play the viola"), attribute="instrument")
+BROTHER = fact("drinks", "The user's brother Oskar drinks.", (2, "my brother Oskar drinks again"), subject="Oskar")
+
+
+def off_record(*turns: int, facts: tuple[Candidate, ...] = (VIOLA, BROTHER)) -> Reply:
+    return Reply(Answer(facts=list(facts), off_record=list(turns)).model_dump_json())
+
+
+async def test_a_turn_that_the_model_calls_off_the_record_is_hidden_with_its_answers(store: Store) -> None:
+    await keep_state(store, *CONFIDING)
+    outcome = await process(store, off_record(2))
+    hidden = "[off the record]"
+    shown = [CONFIDING[0], hidden, hidden, CONFIDING[3], hidden]
+    assert [turn.text for turn in outcome.transcript.turns][:5] == shown
+    assert [each.value for each in await assertions(store)] == ["viola"]
+    assert (outcome.rejected, outcome.usage.calls) == ({"off_record": 1}, 1)
+    assert "Oskar" not in json.dumps(kept_state(store)) + await stored_words(store)
+    [run] = await store.read(lambda transaction: runs.read_runs(transaction, MIRA))
+    assert run.counts["named_off_record"] == 1
+    again = await process(store, facts_reply())
+    assert (again.run_id, again.usage.calls) == (None, 0), "it is unchanged when it is read again"
+    # An agent that goes on still knows it, and saves it again.
+    await keep_state(store, *CONFIDING, "Bye.", "agent: Bye, and greet Oskar.")
+    grown = await process(store, facts_reply())
+    assert "Bye." in [turn.text for turn in grown.transcript.turns]
+    assert "Oskar" not in json.dumps(kept_state(store)) + await stored_words(store)
+
+
+async def test_a_dry_run_stores_nothing_that_the_model_calls_off_the_record(store: Store) -> None:
+    await process(store, off_record(2), *CONFIDING, apply=False)
+    with store.reading() as transaction:
+        [proposal] = transaction.exec(select(RunRow.transcript)).all()
+    assert proposal is not None
+    assert "Oskar" not in zlib.decompress(proposal).decode() + await stored_words(store)
+
+
+async def test_a_model_can_hide_few_turns_and_those_of_people_alone(store: Store) -> None:
+    talk = [f"I play piece {number}." for number in range(MOST_OFF_RECORD + 5)]
+    outcome = await process(store, off_record(*range(1, 100), facts=()), *talk, "agent: Well played.", "Thanks.")
+    hidden = [turn.number for turn in outcome.transcript.turns if turn.text == "[off the record]"]
+    assert hidden == list(range(1, MOST_OFF_RECORD + 1))
+    [run] = await store.read(lambda transaction: runs.read_runs(transaction, MIRA))
+    assert run.counts["named_off_record_not_hidden"] == 99 - MOST_OFF_RECORD
+
+
+async def test_no_turn_is_hidden_where_off_the_record_is_turned_off(tmp_path: Path) -> None:
+    async with Store(f"sqlite:///{tmp_path}/open.db", privacy=Privacy(markers=Markers((), ()))) as opened:
+        await opened.migrate()
+        outcome = await process(opened, off_record(2), *CONFIDING)
+    assert [turn.text for turn in outcome.transcript.turns][1] == ASIDE
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_turn_stays_hidden_where_the_beginning_of_a_state_is_missing(missing: int) -> None:
+    texts = ("Hello there.", "Never heard: Oskar drinks.", "Nice day.")
+    fresh = [Turn(number, "user", Role.HUMAN, words) for number, words in enumerate(texts, 1)]
+    hidden = named_in(fresh, off_record=frozenset({2}))
+    assert [turn.text for turn in hidden_again(fresh[missing:], hidden, Markers())] == [
+        turn.text for turn in hidden[missing:]
+    ]

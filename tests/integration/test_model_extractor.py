@@ -144,7 +144,7 @@ async def test_nothing_said_reaches_the_logs(caplog: pytest.LogCaptureFixture) -
 async def test_the_version_names_model_and_prompts() -> None:
     with ScriptedEndpoint() as endpoint:
         async with extractor(endpoint) as model:
-            assert model.version == "model:scripted:extract-3+repair-1"
+            assert model.version == "model:scripted:extract-4+repair-1"
 
 
 async def test_statements_can_be_asked_for_in_one_language() -> None:

@@ -66,6 +66,7 @@ def findings(*entries: dict[str, Any]) -> Reply:
     return Reply(json.dumps({"findings": entries}))
 
 
+PAIRS_BESIDE = [(WINDOW, AISLE), (WINDOW, said("train", 6, "The user takes trains."))]
 GOOD = (finding(1, "changes", reason=" aisle \n now "), finding(2, "retracts"))
 
 
@@ -90,8 +91,8 @@ async def test_all_pairs_are_one_question() -> None:
         async with judge(endpoint) as model:
             verdicts, usage = await model.judge(PAIRS)
     assert verdicts == [
-        Verdict("id-window", "id-aisle", Relation.CHANGES, "aisle now", "model:scripted:judge-3"),
-        Verdict("id-window", "id-seats", Relation.RETRACTS, "because", "model:scripted:judge-3"),
+        Verdict("id-window", "id-aisle", Relation.CHANGES, "aisle now", "model:scripted:judge-4"),
+        Verdict("id-window", "id-seats", Relation.RETRACTS, "because", "model:scripted:judge-4"),
     ]
     assert usage.calls == len(endpoint.requests) == 1
 
@@ -121,10 +122,29 @@ async def test_too_many_pairs_are_refused_before_anything_is_asked() -> None:
 
 async def test_the_model_sees_statements_and_words_but_no_ids() -> None:
     text = await shown(PAIRS)
-    assert '1. earlier (Thu 2026-01-01, preference) "user", seat: "The user wants a window seat."' in text
-    assert 'LATER (Wed 2026-01-07, preference) "user", seat: "The user\'s wish about seats."; asks to forget' in text
+    assert 'S1 (Thu 2026-01-01, preference) "user", seat: "The user wants a window seat."' in text
+    assert 'S3 (Wed 2026-01-07, preference) "user", seat: "The user\'s wish about seats."; asks to forget' in text
     assert 'in their words "I want window"' in text
+    assert text.endswith("\nLATER S2; earlier: 1. S1\nLATER S3; earlier: 2. S1\n</statements>")
     assert not any(hidden in text for hidden in ("id-", "session-", "scope-of-lena"))
+
+
+async def test_what_is_beside_is_answered_by_number_alone() -> None:
+    answer = {"findings": [], "beside": [2], "beside_apart": [1]}
+    ada = [(replace(earlier, subject="Ada"), replace(later, subject="Ada")) for earlier, later in PAIRS_BESIDE]
+    with ScriptedEndpoint([Reply(json.dumps(answer))]) as endpoint:
+        async with judge(endpoint) as model:
+            apart, beside = (await model.judge(ada))[0]
+    assert (apart.relation, apart.parts_subjects, apart.reason) == (Relation.BESIDE, True, "")
+    assert (beside.relation, beside.parts_subjects, beside.joins_subjects) == (Relation.BESIDE, False, False)
+
+
+async def test_a_pair_in_two_lists_is_asked_again() -> None:
+    twice = {"findings": [GOOD[0]], "beside": [1, 2]}
+    with ScriptedEndpoint([Reply(json.dumps(twice)), findings(*GOOD)]) as endpoint:
+        async with judge(endpoint) as model:
+            await model.judge(PAIRS)
+    assert "answered more than once: 1" in endpoint.requests[1]["messages"][-1]["content"]
 
 
 async def test_what_bears_on_the_relation_is_shown() -> None:
@@ -144,7 +164,8 @@ async def test_nobody_can_close_the_list_or_forge_a_pair() -> None:
     assert text.count("</statements>") == 1
     assert text.endswith("</statements>")
     assert "<|" not in text
-    assert sum(line.strip().startswith(("1.", "2.")) for line in text.splitlines()) == 1
+    assert sum(line.lstrip().startswith("LATER") for line in text.splitlines()) == 1
+    assert sum(line.lstrip().startswith("S") for line in text.splitlines()) == 2
 
 
 async def test_the_same_pairs_are_the_same_request_in_whatever_order_they_come() -> None:
@@ -232,19 +253,19 @@ async def test_it_is_a_judge_and_its_version_names_model_and_prompt() -> None:
     with ScriptedEndpoint() as endpoint:
         async with judge(endpoint) as model:
             any_judge: Judge = model
-            assert any_judge.version == "model:scripted:judge-3"
+            assert any_judge.version == "model:scripted:judge-4"
 
 
 def test_the_fixed_prompt_stays_small() -> None:
-    """A word is about 1.3 tokens: parts, exceptions and extensions cost a third more than `judge-2`."""
-    assert len(load_prompt(JUDGE).split()) * 1.3 < 1200
+    """A word is about 1.3 tokens."""
+    assert len(load_prompt(JUDGE).split()) * 1.3 < 1400
 
 
 async def test_a_question_that_is_too_long_is_asked_in_halves() -> None:
     """A judge that cannot answer all pairs at once must not keep the session from ever being processed."""
 
     def respond(request: Json) -> Reply:
-        if request["messages"][1]["content"].count(". earlier") > 1:
+        if request["messages"][1]["content"].count(". S") > 1:
             return Reply("{", finish_reason="length")
         return findings(finding(1, "retracts"))
 
@@ -267,7 +288,7 @@ async def test_what_a_judge_that_fails_has_cost_is_on_its_error() -> None:
     assert caught.value.usage.prompt_tokens > 0
 
 
-async def test_the_third_version_says_what_is_left_and_for_how_long() -> None:
+async def test_the_judge_says_what_is_left_and_for_how_long() -> None:
     told = {**finding(1, "changes"), "extent": "days", "remainder": " The user wants \n a seat. "}
     beside = {**finding(2, "beside"), "extent": "days", "remainder": "The user."}
     other = said("train", 6, "The user takes trains.")
@@ -275,9 +296,9 @@ async def test_the_third_version_says_what_is_left_and_for_how_long() -> None:
         async with ModelClient(
             ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema")
         ) as client:
-            verdicts, _ = await ModelJudge(client, prompt="judge-3").judge([(WINDOW, AISLE), (WINDOW, other)])
+            verdicts, _ = await ModelJudge(client).judge([(WINDOW, AISLE), (WINDOW, other)])
     assert [(verdict.extent, verdict.remainder) for verdict in verdicts] == [
         (Extent.DAYS, "The user wants a seat."),
         (None, None),
     ]
-    assert {verdict.judge for verdict in verdicts} == {"model:scripted:judge-3"}
+    assert {verdict.judge for verdict in verdicts} == {"model:scripted:judge-4"}

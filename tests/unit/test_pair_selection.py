@@ -140,5 +140,5 @@ def test_a_few_other_names_are_shown_where_a_subject_occurs_first() -> None:
     assert "a fourth name" not in block
     assert MOST_NAMES == 3
     assert "also called" not in pairs_block({1: (earlier, later)}, {})
-    renamed = replace(later, former_name="Ada Roth")
-    assert pairs_block({1: (earlier, renamed)}, {"ada": ["Ada Roth"]}).count("Ada Roth") == 1
+    renamed = replace(earlier, former_name="Ada Roth")
+    assert pairs_block({1: (renamed, later)}, {"ada": ["Ada Roth"]}).count("Ada Roth") == 1

@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, computed_field
 from afterword.agents.memory_settings import named_scope
 from afterword.extractors.extractor import Extractor, Rejection, Usage
 from afterword.extractors.grounding import ground
-from afterword.extractors.named_secrets import NamedSecrets
+from afterword.extractors.private_words import PrivateWords
 from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.extractors.windows import cut_windows
 from afterword.facts.assertions import Assertion, Kind, SpeechAct
@@ -206,11 +206,11 @@ class ExtractorAgent(BaseChatAgent):
                 continue
             extraction = await self._extractor.extract(window)
             usage += extraction.usage
-            named = NamedSecrets()
-            named.add(extraction.secrets, transcript.turns)
-            masked = replace(transcript, turns=named.masked_turns(transcript.turns))
-            candidates = map(named.masked_candidate, extraction.candidates)
-            grounding = ground(candidates, masked, scope=self._scope, session_id=self.name, owners=owners)
+            private = PrivateWords(self._privacy)
+            private.add(extraction, transcript.turns)
+            shown = replace(transcript, turns=private.hidden_from(transcript.turns))
+            candidates = map(private.masked_candidate, extraction.candidates)
+            grounding = ground(candidates, shown, scope=self._scope, session_id=self.name, owners=owners)
             assertions |= {assertion.id: assertion for assertion in grounding.assertions}
             refused += grounding.rejections
         facts = [

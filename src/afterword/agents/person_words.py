@@ -16,8 +16,8 @@ from afterword.agents.placement import SOURCE
 from afterword.extractors.candidates import mask_candidate
 from afterword.extractors.extractor import Extractor, Window
 from afterword.extractors.grounding import ground
-from afterword.extractors.named_secrets import NamedSecrets
 from afterword.extractors.plain_statements import rests_on_plain_statement
+from afterword.extractors.private_words import PrivateWords
 from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
@@ -88,11 +88,11 @@ class LiveConversation:
         window = Window(1, (last,), before, owners, humans)
         extraction = await extractor.extract(window)
         transcript = Transcript((*before, last), LIVE, humans=humans)
-        named = NamedSecrets()
-        named.add(extraction.secrets, transcript.turns)
-        transcript = replace(transcript, turns=named.masked_turns(transcript.turns))
+        private = PrivateWords(self._privacy)
+        private.add(extraction, transcript.turns)
+        transcript = replace(transcript, turns=private.hidden_from(transcript.turns))
         candidates = [
-            named.masked_candidate(mask_candidate(candidate, self._privacy)) for candidate in extraction.candidates
+            private.masked_candidate(mask_candidate(candidate, self._privacy)) for candidate in extraction.candidates
         ]
         grounded = ground(candidates, transcript, scope=scope, session_id=LIVE, owners=owners).assertions
         return tuple(said for said in grounded if rests_on_plain_statement(said, transcript.turns[-1]))

@@ -27,14 +27,25 @@ from afterword.extractors.quote_support import (
     withdrawal_support,
 )
 from afterword.extractors.said_words import unsaid_subject_names
-from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, SpeechAct, assertion_id
+from afterword.facts.assertions import (
+    OWNER,
+    Assertion,
+    Authority,
+    Evidence,
+    EvidenceKind,
+    Kind,
+    SpeechAct,
+    assertion_id,
+)
 from afterword.facts.safety import must_never_be_missed
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.facts.words import folded, snake_case
 from afterword.privacy.foreign.stretches import FILLER, foreign_turns, without_foreign
 from afterword.privacy.normalisation import visible_text
+from afterword.privacy.off_record import is_off_record
 from afterword.privacy.prompt_injection import has_instruction_around, is_instruction
+from afterword.privacy.record_requests import HIDDEN
 from afterword.privacy.redaction import is_masked
 
 LONGEST = {"statement": 400, "value": 200, "subject": 100, "attribute": 60, "limited_to": 200, "outcome": 200}
@@ -61,12 +72,21 @@ class Reason(StrEnum):
     BAD_TIME = "bad_time"
     QUARANTINED = "quarantined"
     PASTED = "pasted"
+    OFF_RECORD = "off_record"
     FORGOTTEN = "forgotten"
     TOO_MANY = "too_many"
 
 
 FINAL = frozenset(
-    {Reason.NOT_ASSERTED, Reason.QUARANTINED, Reason.PASTED, Reason.SECRET, Reason.FORGOTTEN, Reason.TOO_MANY}
+    {
+        Reason.NOT_ASSERTED,
+        Reason.QUARANTINED,
+        Reason.PASTED,
+        Reason.SECRET,
+        Reason.OFF_RECORD,
+        Reason.FORGOTTEN,
+        Reason.TOO_MANY,
+    }
 )
 """Rejections that are not shown to the extractor, because it cannot correct them."""
 
@@ -83,6 +103,7 @@ DETAILS = {
     Reason.BAD_TIME: "no such dates, or valid_to lies before valid_from",
     Reason.QUARANTINED: "it reads like an instruction to an assistant, not like something a person tells",
     Reason.PASTED: "these words were pasted or quoted by the person, not said by them",
+    Reason.OFF_RECORD: "it was said off the record",
     Reason.FORGOTTEN: "it was forgotten since it was said",
     Reason.TOO_MANY: "the session says more than is kept of one session",
 }
@@ -94,6 +115,9 @@ class Grounding:
 
     assertions: tuple[Assertion, ...]
     rejections: tuple[Rejection, ...]
+
+
+_OFF_RECORD = Candidate(kind=Kind.ENTITY, subject=HIDDEN, attribute=HIDDEN, value=HIDDEN, statement=HIDDEN, evidence=[])
 
 
 class _RefusedError(Exception):
@@ -174,13 +198,15 @@ def ground(
         try:
             assertion = _assertion(candidate, session)
         except _RefusedError as refusal:
-            rejections.append(Rejection(candidate, refusal.reason.value, refusal.detail))
+            shown = _OFF_RECORD if refusal.reason is Reason.OFF_RECORD else candidate
+            rejections.append(Rejection(shown, refusal.reason.value, refusal.detail))
         else:
             accepted.setdefault(assertion.id, assertion)
     return Grounding(tuple(accepted.values()), tuple(rejections))
 
 
 def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
+    _check_on_record(candidate, session)
     _check_modality(candidate)
     _check_days(candidate)
     evidence = _evidence(candidate, session)
@@ -229,6 +255,12 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
         is_flagged=candidate.flagged or must_never_be_missed(candidate.kind, statement, attribute, value),
         former_name=former_name,
     )
+
+
+def _check_on_record(candidate: Candidate, session: _CheckedSession) -> None:
+    cited = (session.turns.get(citation.turn) for citation in candidate.evidence)
+    if any(turn is not None and is_off_record(turn) for turn in cited):
+        raise _RefusedError(Reason.OFF_RECORD)
 
 
 def _check_modality(candidate: Candidate) -> None:

@@ -14,7 +14,7 @@ from sqlmodel import Session
 from afterword import telemetry
 from afterword.errors import ScopeMoved
 from afterword.extractors.extractor import Window
-from afterword.extractors.named_secrets import NamedSecrets, masked_again
+from afterword.extractors.private_words import PrivateWords, hidden_again
 from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.transcript_assembly import (
     MOST_AHEAD,
@@ -90,7 +90,7 @@ class StoredSession:
 class PreparedSession:
     """A session before extraction: its windows, and the key of each.
 
-    `masked_texts` maps the texts of turns in which secrets were masked that a model named to the masked texts.
+    `masked_texts` maps the texts of turns in which a model called something private to the texts without it.
     """
 
     stored: StoredSession
@@ -116,9 +116,9 @@ async def prepare_session(store: Store, saved: Saved, version: str, *, now: date
     return prepared
 
 
-def without_named_secrets(prepared: PreparedSession, named: NamedSecrets, version: str) -> PreparedSession:
-    """Return the session without the secrets that a model named; the same object if none stands in it."""
-    turns = named.masked_turns(prepared.transcript.turns)
+def without_private_words(prepared: PreparedSession, private: PrivateWords, version: str) -> PreparedSession:
+    """Return the session without what a model called private; the same object if nothing of it stands there."""
+    turns = private.hidden_from(prepared.transcript.turns)
     if turns == prepared.transcript.turns:
         return prepared
     newly_masked = _changed_texts(prepared.transcript.turns, turns)
@@ -201,7 +201,7 @@ def _joined_transcript(
     timed = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
     _check_times(saved, timed, {"started_at": started, "ended_at": ended}, now)
     timed = stored.forgotten.transcript(fresh, timed, before)
-    unmasked, timed = timed.turns, replace(timed, turns=masked_again(timed.turns, before))
+    unmasked, timed = timed.turns, replace(timed, turns=hidden_again(timed.turns, before, privacy.markers))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     # An older version stored times in the future too: the session gets better ones when it comes again.
     known = without_future_times(Transcript(tuple(before), layout=""), now).turns

@@ -21,7 +21,7 @@ from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage
 from afterword.extractors.grounding import Grounding
 from afterword.extractors.judge import Judge
-from afterword.extractors.named_secrets import mask_named_in_state
+from afterword.extractors.private_words import hidden_from_state
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.transcripts import Transcript
@@ -32,7 +32,7 @@ from afterword.pipeline.intake import (
     StoredSession,
     prepare_session,
     refresh_prepared,
-    without_named_secrets,
+    without_private_words,
 )
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, replaced_statements
@@ -144,7 +144,7 @@ class _Processing:
     ) -> None:
         self.store, self.saved, self.extractor, self.judge = store, saved, extractor, judge
         self.apply, self.clock, self.account, self.previous = apply, clock, account, previous
-        self.reader = WindowReader(extractor, is_masking=bool(store.privacy.kinds))
+        self.reader = WindowReader(extractor, store.privacy)
         self.judging = PairJudging(store, saved.scope, judge)
         self.extracted: dict[str, WindowReading] = {}
         self.forgotten_size = 0
@@ -167,7 +167,7 @@ class _Processing:
         self.tries += 1
         previous = self.previous if self.previous and not self.previous.done() else None
         fresh = await prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
-        prepared = without_named_secrets(fresh, self.reader.named, self.extractor.version)
+        prepared = without_private_words(fresh, self.reader.private, self.extractor.version)
         if prepared.stored.is_paused:
             # Nothing is stored of a paused scope but the number of the sessions in which something is new.
             if has_new_turns(prepared.transcript, prepared.stored.turns):
@@ -208,12 +208,12 @@ class _Processing:
             telemetry.measure(Measure.QUEUE_AGE, max(0.0, age.total_seconds()))
 
     async def _masked_readings(self, prepared: PreparedSession) -> tuple[PreparedSession, list[WindowReading]]:
-        """Return the session with the secrets masked that the model names in it, and the readings of its windows."""
+        """Return the session without what the model calls private in it, and the readings of its windows."""
         readings = await self._readings(prepared)
-        masked = without_named_secrets(prepared, self.reader.named, self.extractor.version)
+        masked = without_private_words(prepared, self.reader.private, self.extractor.version)
         if masked is prepared:
             return prepared, readings
-        self.extracted.clear()  # it was grounded before all of these secrets were known
+        self.extracted.clear()  # it was grounded before all that is private was known
         return await self._masked_readings(masked)
 
     async def _readings(self, prepared: PreparedSession) -> list[WindowReading]:
@@ -221,7 +221,7 @@ class _Processing:
         if self.forgotten_size != stored.forgotten.size:
             self.extracted.clear()  # it was grounded before something was forgotten
             self.forgotten_size = stored.forgotten.size
-        privacy, named, most = self.store.privacy, self.reader.named, self.store.privacy.facts_per_session
+        privacy, private, most = self.store.privacy, self.reader.private, self.store.privacy.facts_per_session
         for window, key in zip(prepared.windows, prepared.keys, strict=True):
             count(Count.CACHE, cache="window", hit=key in stored.readings)
             most -= len(readings[-1].assertions) if readings else 0
@@ -231,7 +231,7 @@ class _Processing:
             if key not in self.extracted:
                 await asyncio.sleep(0)  # an extractor without calls would hold the event loop until the last window
                 ground = partial(
-                    ground_window, prepared=prepared, saved=self.saved, privacy=privacy, named=named, most=most
+                    ground_window, prepared=prepared, saved=self.saved, privacy=privacy, private=private, most=most
                 )
                 grounding = await self.reader.read(window, ground)
                 count(Count.ASSERTIONS, len(grounding.assertions))
@@ -308,7 +308,7 @@ class _Processing:
                 "assertions": len(comparison.new),
                 "unjudged": judged.unjudged,
                 **splits,
-                **self.reader.named.counts(),
+                **self.reader.private.counts(),
                 **refused,
                 **changes.unnamed.counts(),
             },
@@ -362,7 +362,10 @@ class _Processing:
         key = sessions.save_transcript(transaction, scope, session_id, transcript, at, is_done=is_done)
         if prepared.masked_texts:
             texts = {**{turn.text: turn.text for turn in transcript.turns}, **prepared.masked_texts}
-            sessions.rewrite_state(transaction, key, partial(mask_named_in_state, masked_texts=texts))
+            hide = partial(
+                hidden_from_state, masked_texts=texts, humans=transcript.humans, markers=self.store.privacy.markers
+            )
+            sessions.rewrite_state(transaction, key, hide)
         return key
 
     def _outcome(

@@ -13,7 +13,7 @@ from afterword.extractors.candidates import Candidate, mask_candidate
 from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
 from afterword.extractors.grounding import DETAILS, FINAL, Grounding, Reason, ground
-from afterword.extractors.named_secrets import NamedSecrets
+from afterword.extractors.private_words import PrivateWords
 from afterword.extractors.windows import halve
 from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Transcript
@@ -44,17 +44,17 @@ class _Answered:
 
 
 class WindowReader:
-    """Reads the windows of one session. A window read again, with its secrets masked, costs no second request.
+    """Reads the windows of one session. A window read again, without what is private, costs no second request.
 
-    `usage` is the cost of all calls so far, failed ones included. `named` are the secrets that the model named, unless
-    nothing is to be masked. `splits` counts the windows that were too long for the model.
+    `usage` is the cost of all calls so far, failed ones included. `private` is what the model called private. `splits`
+    counts the windows that were too long for the model.
     """
 
-    def __init__(self, extractor: Extractor, *, is_masking: bool = True) -> None:
-        self.named: NamedSecrets = NamedSecrets()
+    def __init__(self, extractor: Extractor, privacy: Privacy) -> None:
+        self.private: PrivateWords = PrivateWords(privacy)
         self.splits: int = 0
         self.usage: Usage = Usage()
-        self._extractor, self._is_masking = extractor, is_masking
+        self._extractor = extractor
         self._answered: dict[int, list[_Answered]] = {}
 
     async def read(self, window: Window, ground: Ground) -> Grounding:
@@ -107,7 +107,7 @@ class WindowReader:
             self.splits += 1
             raise
         answers.append(_Answered(window, extraction))
-        self._add_named(extraction, window)
+        self.private.add(extraction, (*window.context, *window.turns))
         return extraction
 
     async def _repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
@@ -120,22 +120,18 @@ class WindowReader:
         except AnswerCut:
             self.splits += 1
             raise
-        self._add_named(extraction, window)
+        self.private.add(extraction, (*window.context, *window.turns))
         if known is not None:
             known.repair = extraction
         return extraction
 
-    def _add_named(self, extraction: Extraction, window: Window) -> None:
-        if self._is_masking:
-            self.named.add(extraction.secrets, (*window.context, *window.turns))
-
     def _find(self, window: Window) -> _Answered | None:
-        masked, answers = self._masked(window), self._answered.get(window.ordinal, ())
-        return next((answered for answered in answers if self._masked(answered.window) == masked), None)
+        public, answers = self._public(window), self._answered.get(window.ordinal, ())
+        return next((answered for answered in answers if self._public(answered.window) == public), None)
 
-    def _masked(self, window: Window) -> Window:
-        turns, context = self.named.masked_turns(window.turns), self.named.masked_turns(window.context)
-        return replace(window, turns=turns, context=context)
+    def _public(self, window: Window) -> Window:
+        shown = self.private.hidden_from((*window.context, *window.turns))
+        return replace(window, context=shown[: len(window.context)], turns=shown[len(window.context) :])
 
 
 def _run_grounding(ground: Ground, candidates: Sequence[Candidate]) -> Grounding:
@@ -156,7 +152,7 @@ def ground_window(
     *,
     saved: Saved,
     privacy: Privacy,
-    named: NamedSecrets,
+    private: PrivateWords,
     most: int,
 ) -> Grounding:
     """Return the grounded candidates of a window of a session, of which at most `most` statements can be kept.
@@ -164,10 +160,10 @@ def ground_window(
     To examine a candidate takes time. So of one window at most twice as many are examined as are kept of a whole
     session, and none once nothing more can be kept. The others are rejected as too many, without their words.
     """
-    transcript = replace(prepared.transcript, turns=named.masked_turns(prepared.transcript.turns))
+    transcript = replace(prepared.transcript, turns=private.hidden_from(prepared.transcript.turns))
     examined = candidates[: 2 * privacy.facts_per_session if most else 0]
     grounding = ground(
-        [named.masked_candidate(mask_candidate(candidate, privacy)) for candidate in examined],
+        [private.masked_candidate(mask_candidate(candidate, privacy)) for candidate in examined],
         transcript,
         scope=saved.scope,
         session_id=saved.session_id,

@@ -35,25 +35,36 @@ _COMMON = frozenset(
 )
 
 
-def hide_off_record(turns: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
-    """Return the turns with placeholders for those said off the record. Numbers, speakers and times stay."""
+def hide_off_record(turns: Sequence[Turn], markers: Markers, named: Collection[int] = ()) -> tuple[Turn, ...]:
+    """Return the turns with placeholders for those said off the record. Numbers, speakers and times stay.
+
+    `named` are the numbers of turns that count as if the person had marked them.
+    """
     record = _Record(markers)
-    return tuple(_hidden_turn(turn, record) for turn in turns)
+    return tuple(_hidden_turn(turn, record, is_named=turn.number in named) for turn in turns)
 
 
-def hide_off_record_in_state(state: Mapping[str, Any], markers: Markers, humans: Collection[str]) -> dict[str, Any]:
+def hide_off_record_in_state(
+    state: Mapping[str, Any], markers: Markers, humans: Collection[str], named: Collection[str] = ()
+) -> dict[str, Any]:
     """Return a copy of a saved state without what was said off the record, in every list of messages.
 
-    `humans` are the names of people. Every message keeps its position and type, so that AutoGen can load the state.
+    `humans` are the names of people, and `named` the texts of their messages that count as marked. Every message keeps
+    its position and type, so that AutoGen can load the state.
     """
-    hiding = _StateHiding(markers, frozenset(composed(name).casefold() for name in humans))
+    hiding = _StateHiding(markers, frozenset(composed(name).casefold() for name in humans), frozenset(named))
     hiding.collect(state)
     return {key: hiding.without(value) for key, value in state.items()}
 
 
 def count_hidden_turns(turns: Iterable[Turn]) -> int:
     """Return the number of turns that are hidden."""
-    return sum(turn.text in (HIDDEN, HIDDEN_FROM_HERE) for turn in turns)
+    return sum(map(is_off_record, turns))
+
+
+def is_off_record(turn: Turn) -> bool:
+    """Return whether a placeholder stands in place of the turn's words."""
+    return turn.text in (HIDDEN, HIDDEN_FROM_HERE)
 
 
 class _Record:
@@ -66,12 +77,12 @@ class _Record:
         self._hidden_names: set[str] = set()
         self._open_words: set[str] = set()
 
-    def placeholder(self, text: str, *, by_person: bool) -> str | None:
+    def placeholder(self, text: str, *, by_person: bool, is_named: bool = False) -> str | None:
         """Return the placeholder for the next turn, or None if it is on the record."""
         if not by_person:
             is_hidden = self._is_off or self._is_aside or self._repeats_hidden(text)
             return HIDDEN if is_hidden else None
-        change = self._markers.read(text)
+        change = RecordChange.THIS if is_named else self._markers.read(text)
         self._is_aside = change is RecordChange.THIS
         self._is_off = change is RecordChange.OFF or (self._is_off and change is not RecordChange.ON)
         if not (self._is_off or self._is_aside):
@@ -110,8 +121,8 @@ class _Record:
 class _StateHiding:
     """Finds and hides the messages of a saved state that are off the record."""
 
-    def __init__(self, markers: Markers, humans: frozenset[str]) -> None:
-        self._markers, self._humans = markers, humans
+    def __init__(self, markers: Markers, humans: frozenset[str], named: frozenset[str]) -> None:
+        self._markers, self._humans, self._named = markers, humans, named
         self._ids: set[str] = set()
         self._texts: set[str] = set()
 
@@ -144,7 +155,9 @@ class _StateHiding:
             if not _is_message(message):
                 yield message, None
                 continue
-            placeholder = record.placeholder(_message_text(message), by_person=self._is_from_person(message))
+            text, by_person = _message_text(message), self._is_from_person(message)
+            is_named = bool(self._named) and composed(text) in self._named
+            placeholder = record.placeholder(text, by_person=by_person, is_named=is_named)
             yield message, placeholder or (HIDDEN if message.get("id") in self._ids else None)
 
     def _is_from_person(self, message: Mapping[str, Any]) -> bool:
@@ -160,10 +173,10 @@ class _StateHiding:
         self._texts |= {text for text in _strings(message) if len(text) >= _LONG}
 
 
-def _hidden_turn(turn: Turn, record: _Record) -> Turn:
+def _hidden_turn(turn: Turn, record: _Record, *, is_named: bool) -> Turn:
     if turn.role in (Role.SYSTEM, Role.MEMORY):
         return turn
-    placeholder = record.placeholder(turn.text, by_person=turn.role is Role.HUMAN)
+    placeholder = record.placeholder(turn.text, by_person=turn.role is Role.HUMAN, is_named=is_named)
     return turn if placeholder is None or placeholder == turn.text else replace(turn, text=placeholder)
 
 

@@ -81,16 +81,16 @@ class ModelJudge:
     """Relates pairs of statements by asking a language model.
 
     The client may be shared, and whoever opened it closes it. `version` is model and prompt, for example
-    `model:gpt-4o-mini:judge-1`.
+    `model:gpt-4o-mini:judge-4`.
     """
 
     pairs_a_call: int | None = PAIRS_A_CALL
     pairs_a_statement: int | None = PAIRS_A_STATEMENT
 
-    def __init__(self, client: ModelClient, *, prompt: str = JUDGE) -> None:
+    def __init__(self, client: ModelClient) -> None:
         self._client = client
-        self._prompt = load_prompt(prompt)
-        self._version = f"model:{client.settings.model}:{prompt}"
+        self._prompt = load_prompt(JUDGE)
+        self._version = f"model:{client.settings.model}:{JUDGE}"
 
     @property
     def version(self) -> str:

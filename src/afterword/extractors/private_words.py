@@ -1,29 +1,34 @@
-"""Secrets that a model names in its answer, which no pattern has recognised, and masking them. Pure.
+"""What a model calls private and no pattern has recognised: secrets, and turns off the record. Hides them. Pure.
 
-A model may be wrong or misled. So only a few words that stand in the cited turn are masked, and each mask is counted.
+A model may be wrong or misled. So only a few words that stand in the cited turn are masked, and only a few turns of
+people are hidden. All of them are counted.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.extractor import Extraction
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.transcript_assembly import common_stretches
-from afterword.facts.transcripts import Turn
+from afterword.facts.transcripts import Role, Turn
 from afterword.normal_form import composed
+from afterword.privacy.off_record import hide_off_record, hide_off_record_in_state, is_off_record
+from afterword.privacy.policy import Privacy
+from afterword.privacy.record_requests import HIDDEN, Markers
 from afterword.privacy.redaction import MASK, mask_for
 from afterword.privacy.secret_values import is_distinct
 from afterword.privacy.state_keys import NEVER_MASKED
 
 NAMED_SECRET = mask_for("named secret")
-MOST_NAMED = 20
-"""How many secrets of one session a model may name."""
+MOST_NAMED = MOST_OFF_RECORD = 20
+"""How many secrets, and how many turns off the record, a model may name in one session."""
 
 _SHORTEST, _LONGEST, _MOST_WORDS = 4, 200, 4
 _FEWEST_LETTERS_AROUND = 12
@@ -36,41 +41,66 @@ _MASKS = re.compile(rf"{re.escape(NAMED_SECRET)}(?:\W{{1,3}}{re.escape(NAMED_SEC
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
-class NamedSecrets:
-    """The secrets that a model has named in one session. `refused` counts those that are not masked."""
+class PrivateWords:
+    """The secrets, and the turns off the record, that a model has named in one session.
 
-    def __init__(self) -> None:
+    `refused` counts the secrets that are not masked.
+    """
+
+    def __init__(self, privacy: Privacy) -> None:
         self.refused: int = 0
+        self._privacy = privacy
         self._turns_by_text: dict[str, set[int]] = {}
         self._patterns: dict[int | None, re.Pattern[str]] = {}
+        self._off_record: set[int] = set()
+        self._not_hidden: set[int] = set()
 
-    def add(self, citations: Iterable[Citation], turns: Iterable[Turn]) -> None:
-        """Add the secrets that really stand in the cited turns, as far as they may be masked."""
+    def add(self, extraction: Extraction, turns: Sequence[Turn]) -> None:
+        """Add what the model has named in these turns, as far as it may be hidden and hiding is not turned off."""
+        if self._privacy.kinds:
+            self._add_secrets(extraction.secrets, turns)
+        if self._privacy.markers.off:
+            self._add_off_record(extraction.off_record, turns)
+
+    def _add_off_record(self, numbers: Collection[int], turns: Sequence[Turn]) -> None:
+        by_people = {turn.number for turn in turns if turn.role is Role.HUMAN}
+        new = sorted(by_people.intersection(numbers) - self._off_record)[: MOST_OFF_RECORD - len(self._off_record)]
+        self._off_record.update(new)
+        self._not_hidden.update(set(numbers) - self._off_record)
+
+    def _add_secrets(self, citations: Iterable[Citation], turns: Iterable[Turn]) -> None:
         texts = {turn.number: turn.text for turn in turns}
         for citation in citations:
             secret = find_quote(citation.quote, texts.get(citation.turn, ""))
             if MASK.search(citation.quote) or citation.turn in self._turns_by_text.get(secret or "", ()):
                 continue
-            is_one_too_many = secret not in self._turns_by_text and len(self) >= MOST_NAMED
+            is_one_too_many = secret not in self._turns_by_text and len(self._turns_by_text) >= MOST_NAMED
             if secret is None or is_one_too_many or not _may_be_masked(secret, texts[citation.turn]):
                 self.refused += 1
                 continue
             self._turns_by_text.setdefault(secret, set()).add(citation.turn)
             self._patterns.clear()
 
-    def __len__(self) -> int:
-        return len(self._turns_by_text)
-
     def counts(self) -> dict[str, int]:
-        """Return the numbers for the record of a run, none if no secret was named."""
-        counts = {"named_secrets": len(self), "named_secrets_not_masked": self.refused}
+        """Return the numbers for the record of a run, none if nothing was named."""
+        counts = {
+            "named_secrets": len(self._turns_by_text),
+            "named_secrets_not_masked": self.refused,
+            "named_off_record": len(self._off_record),
+            "named_off_record_not_hidden": len(self._not_hidden),
+        }
         return {name: number for name, number in counts.items() if number}
 
-    def masked_turns(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """Return the turns without these secrets. One that could be a plain word is masked in its own turn only."""
-        if not len(self):
-            return tuple(turns)
-        return tuple(replace(turn, text=self._masked(turn.text, turn.number)) for turn in turns)
+    def hidden_from(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        """Return the turns without what is private. A secret that could be a plain word is masked in its turn only.
+
+        The answers to a turn off the record are hidden with it.
+        """
+        if self._turns_by_text:
+            turns = [replace(turn, text=self._masked(turn.text, turn.number)) for turn in turns]
+        if self._off_record:
+            return hide_off_record(turns, self._privacy.markers, named=self._off_record)
+        return tuple(turns)
 
     def masked_candidate(self, candidate: Candidate) -> Candidate:
         """Return the candidate without these secrets."""
@@ -95,37 +125,47 @@ class NamedSecrets:
         return self._patterns[turn].sub(_mask, text)
 
 
-def masked_again(fresh: Sequence[Turn], stored: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Return freshly read turns without the secrets that were masked in them when they were stored.
+def hidden_again(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
+    """Return freshly read turns without what a model called private in them when they were stored.
 
-    A stored turn shows where its secrets stood, so nothing else about them need be kept.
+    A stored turn shows where its secrets stood, and that it was off the record, so nothing else need be kept.
     """
-    if not any(NAMED_SECRET in turn.text for turn in stored):
+    if not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
         return tuple(fresh)
-    turns, secrets, new = list(fresh), set[str](), set[int]()
+    turns, secrets, new, off_record = list(fresh), set[str](), set[int](), set[int]()
     for is_equal, *bounds in common_stretches(stored, fresh):
         new.update(() if is_equal else range(*bounds[2:]))
         for place in () if is_equal else range(*bounds[:2]):
             earlier = stored[place]
-            for index in _possible_places(place, earlier, *bounds) if NAMED_SECRET in earlier.text else ():
-                hidden = _hidden_words(earlier.text, fresh[index].text)
-                if hidden is not None and earlier.speaker == fresh[index].speaker:
+            is_hidden = is_off_record(earlier)
+            for index in _possible_places(place, earlier, *bounds) if is_hidden or NAMED_SECRET in earlier.text else ():
+                hidden = set() if is_hidden else _hidden_words(earlier.text, fresh[index].text)
+                if hidden is not None and earlier.speaker == fresh[index].speaker and index in new:
                     secrets.update(filter(is_distinct, hidden))
-                    turns[index] = replace(turns[index], text=earlier.text)
                     new.discard(index)
+                    if is_hidden and earlier.role is Role.HUMAN:
+                        off_record.add(fresh[index].number)
+                    else:
+                        turns[index] = replace(turns[index], text=earlier.text)
                     break
     pattern = _pattern(secrets)
     for index in new:
         turns[index] = replace(turns[index], text=pattern.sub(_mask, turns[index].text))
-    return tuple(turns)
+    return hide_off_record(turns, markers, off_record) if off_record else tuple(turns)
 
 
-def mask_named_in_state(state: Mapping[str, Any], masked_texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return a saved state without the secrets that were masked in turns.
+def hidden_from_state(
+    state: Mapping[str, Any], masked_texts: Mapping[str, str], humans: Collection[str], markers: Markers
+) -> dict[str, Any]:
+    """Return a saved state without what was hidden in turns.
 
-    `masked_texts` maps the texts of turns to the masked texts. A string that is such a text is replaced by the masked
-    one. In other strings a secret that could be a plain word is only masked if the string is a part of its turn.
+    `masked_texts` maps the texts of turns to the texts without what is private. A string that is such a text is
+    replaced by the other. In other strings a secret that could be a plain word is only masked if the string is a part
+    of its turn. Messages of `humans` that were off the record are hidden with the answers to them.
     """
+    off_record = {text for text, masked in masked_texts.items() if masked == HIDDEN}
+    if off_record:
+        state = hide_off_record_in_state(state, markers, humans, off_record)
     turns_by_word: dict[str, list[str]] = {}
     for turn, masked in masked_texts.items():
         for word in _hidden_words(masked, turn) or () if masked != turn else ():
