@@ -248,3 +248,28 @@ async def test_an_export_of_one_memory_reaches_into_no_other(app: Afterword, tmp
     for summary in reversed((await app.user("noor").runs()).runs):
         await app.user("noor").redo(summary.run.id)
     assert await values(app, "noor") == {"Rome", "Paris"}
+
+
+async def test_an_export_cannot_take_the_place_of_a_judgement_of_another_memory(app: Afterword, tmp_path: Path) -> None:
+    """The key of a judgement can be worked out by whoever knows what was said, before it is judged."""
+    path, forged = tmp_path / "all.jsonl", tmp_path / "forged.jsonl"
+    for user in ("mira", "noor"):
+        await read(app, user, "home", "I live in Rome.")
+        await read(app, user, "later", "I moved to Paris.")
+    await app.export(path)
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    of_noor = next(n for n, line in enumerate(lines) if line.get("scope") == "default/user/noor")
+    of_mira, key = lines[:of_noor], next(line["key"] for line in lines[of_noor:] if line["row"] == "verdict")
+    for line in of_mira:
+        if line["row"] == "verdict":
+            line |= {"key": key}
+        elif line["row"] == "run":
+            line["verdicts"] = [key for _ in line["verdicts"]]
+    shortened = [*of_mira, {**lines[-1], "lines": len(of_mira) - 1}]
+    forged.write_text("\n".join(map(json.dumps, shortened)) + "\n", encoding="utf-8")
+    async with afterword.open(f"sqlite:///{tmp_path}/there.db", settings=SETTINGS) as there:
+        await there.import_(forged)
+        await read(there, "noor", "home", "I live in Rome.")
+        await read(there, "noor", "later", "I moved to Paris.")
+        for user in ("mira", "noor"):
+            assert [fact.value for fact in (await there.user(user).facts()).facts] == ["Paris"]

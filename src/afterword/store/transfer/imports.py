@@ -18,12 +18,12 @@ from sqlalchemy.exc import StatementError
 from sqlmodel import Session, col, select
 
 from afterword.errors import FileInvalid
-from afterword.facts.assertions import digest
+from afterword.facts.assertions import Assertion, digest
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.privacy.blanking import FORGOTTEN, has_blanked_words
 from afterword.privacy.tombstones import Forgotten
-from afterword.store import ledger, scope_rows
+from afterword.store import ledger, lookup, scope_rows
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks, insert_missing, insert_numbered, insert_rows
@@ -43,7 +43,7 @@ from afterword.store.forgetting.tombstone_rows import (
 )
 from afterword.store.json_lines import Line, damaged
 from afterword.store.merging.text_forms import compose_stored_texts
-from afterword.store.rows import assertion_of, derived_turn_values, pack_state, turn_of, unpack_state
+from afterword.store.rows import assertion_of, derived_turn_values, pack_state, turn_of, unpack_state, verdict_key
 from afterword.store.statement_ids import own_ids
 from afterword.store.tables import (
     AssertionRow,
@@ -240,11 +240,10 @@ class _Import:
         """Return the id of a statement, or another one where that statement belongs to another scope here."""
         return self._other_ids.get(id_, id_)
 
-    def _own_key(self, line: Line) -> str:
-        """Return the key of a verdict: another one where an end of it has another id."""
-        ends = self._own_id(line["earlier_id"]), self._own_id(line["later_id"])
-        is_same = ends == (line["earlier_id"], line["later_id"])
-        return line["key"] if is_same else digest(line["key"], *ends, length=32)
+    def _own_key(self, line: Line, earlier: Assertion, later: Assertion) -> str:
+        """Return the key of a verdict. A file cannot choose it: it could be that of a pair of another memory."""
+        key = verdict_key(self._scope, earlier, later, line["columns"]["judge"])
+        return key if key == line["key"] else digest(key, line["key"], length=32)
 
     def _is_forgotten(self, row: Line, evidence: Sequence[Line], forgotten: Forgotten) -> bool:
         if forgotten.is_empty and not self._changed and not has_blanked_words(row["value"]):
@@ -298,17 +297,18 @@ class _Import:
 
     def _write_verdicts(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id = scope_rows.lock_scope(transaction, self._scope)
-        self._own_keys |= {line["key"]: self._own_key(line) for line in lines}
         ends = [(self._own_id(line["earlier_id"]), self._own_id(line["later_id"])) for line in lines]
         # A file must not judge the statements of other memories, nor count them as its own.
-        names = [name for pair in ends for name in pair]
-        here = stored_values(transaction, col(AssertionRow.id), names, AssertionRow.scope_id == scope_id)
-        rows = [
-            {**line["columns"], "key": self._own_keys[line["key"]], "earlier_id": earlier, "later_id": later}
-            | {"scope_id": scope_id}
-            for line, (earlier, later) in zip(lines, ends, strict=True)
-            if earlier in here and later in here
-        ]
+        here = lookup.assertions_by_id(transaction, self._scope, [name for pair in ends for name in pair])
+        keys = [line["key"] for line in lines]
+        known = stored_values(transaction, col(VerdictRow.key), keys, VerdictRow.scope_id == scope_id)
+        self._own_keys |= {key: key for key in known}
+        rows = []
+        for line, (earlier, later) in zip(lines, ends, strict=True):
+            if line["key"] not in known and earlier in here and later in here:
+                key = self._own_keys[line["key"]] = self._own_key(line, here[earlier], here[later])
+                row = {**line["columns"], "key": key, "earlier_id": earlier, "later_id": later, "scope_id": scope_id}
+                rows.append(row)
         insert_missing(transaction, VerdictRow, rows)
         self.result.imported["verdicts"] += len(rows)
 
