@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from afterword.facts.assertions import PERSON, RETIRING, Assertion, Extent, Kind, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import PERSON, RETIRING, Assertion, Cue, Extent, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Status
 from afterword.facts.validity import timeline
 from afterword.facts.validity.timeline import FactHistory
@@ -361,7 +361,7 @@ def said_remainders(
 def may_retire(old: Assertion, new: Assertion) -> bool:
     """Whether code lets one assertion retire another, subjects joined by a verdict aside."""
     return (
-        (folded(old.subject) == folded(new.subject) or _speaks_of(new, old.subject))
+        (folded(old.subject) == folded(new.subject) or _speaks_of(new, old.subject) or _takes_over(old, new))
         and _reaches(old, new)
         and new.authority >= old.authority
         and not (new.time_is_guess and old.session_id != new.session_id)
@@ -372,6 +372,13 @@ def may_retire(old: Assertion, new: Assertion) -> bool:
 def _speaks_of(new: Assertion, subject: str) -> bool:
     """Whether a statement has the name of another subject, which is not the owner, among its words."""
     return subject != "user" and re.search(rf"\b{re.escape(subject)}\b", new.statement, re.IGNORECASE) is not None
+
+
+def _takes_over(old: Assertion, new: Assertion) -> bool:
+    """Whether somebody now has what another had: the same attribute with the same value, said as a change."""
+    values = old.value.casefold(), new.value.casefold()
+    is_change = new.act is SpeechAct.STATE and new.cue is Cue.CHANGE
+    return is_change and old.attribute == new.attribute and values[0] == values[1]
 
 
 def _reaches(old: Assertion, new: Assertion) -> bool:

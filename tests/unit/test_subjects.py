@@ -11,6 +11,7 @@ from afterword.facts.assertions import (
     PERSON,
     Assertion,
     Authority,
+    Cue,
     Evidence,
     EvidenceKind,
     Kind,
@@ -187,3 +188,20 @@ def test_the_owner_is_ended_by_no_statement_that_has_the_word_user() -> None:
     mine = replace(about("user", "Oslo", 1, attribute="home"), statement="The user lives in Oslo.")
     other = replace(about("Ben Ito", "Rome", 2, attribute="home"), statement="Ben Ito, a user, lives in Rome.")
     assert facts([mine, other], judged(mine, other, Relation.CHANGES))[mine.id].is_served
+
+
+@pytest.mark.parametrize(
+    ("cue", "attribute", "value", "status"),
+    [
+        (Cue.CHANGE, "role", "release manager", Status.SUPERSEDED),
+        (None, "role", "release manager", Status.CONTESTED),
+        (Cue.CHANGE, "title", "release manager", Status.CONTESTED),
+        (Cue.CHANGE, "role", "editor", Status.CONTESTED),
+    ],
+)
+def test_what_somebody_now_has_ends_that_another_has_it(
+    cue: Cue | None, attribute: str, value: str, status: Status
+) -> None:
+    held = about("user", "release manager of quill", 1, attribute="role")
+    taken = replace(about("Ben Ito", value, 2, attribute=attribute), cue=cue)
+    assert facts([held, taken], judged(held, taken, Relation.CHANGES))[held.id].status is status

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from afterword.facts.assertions import OWNER, PERSON, Assertion, Authority, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import OWNER, PERSON, Assertion, Authority, Cue, Relation, SpeechAct, Verdict
 from afterword.facts.fact import SERVED, Fact, Status
 from afterword.facts.scopes import ScopeKind
 from afterword.facts.similarity import is_compared
@@ -77,6 +77,17 @@ def share_topic(earlier: Assertion, later: Assertion) -> bool:
     first, second = ({stem for stem in terms(said.statement) if is_compared(stem)} for said in (earlier, later))
     common = len(first & second)
     return common >= LEAST_COMMON_WORDS and common >= LEAST_COMMON_SHARE * min(len(first), len(second))
+
+
+def is_handed_over(earlier: Assertion, later: Assertion) -> bool:
+    """Whether a statement that was said as a change gives a new holder to what an earlier one names.
+
+    It has the same attribute, and its value has the words of the earlier value, or some of them.
+    """
+    first, second = set(terms(earlier.value)), set(terms(later.value))
+    is_one_thing = bool(first and second) and (first <= second or second <= first)
+    is_change = later.cue is Cue.CHANGE and later.act is SpeechAct.STATE
+    return is_change and folded(earlier.attribute) == folded(later.attribute) and is_one_thing
 
 
 def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:

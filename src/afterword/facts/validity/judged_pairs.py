@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import TypeVar
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
-from afterword.facts.subjects import SubjectNames, Subjects, names_subject, share_topic
+from afterword.facts.subjects import SubjectNames, Subjects, is_handed_over, names_subject, share_topic
 from afterword.facts.validity.alternations import Alternations, IdPair, next_changes
 from afterword.facts.validity.periods import repeats_days, takes_some_days
 from afterword.facts.validity.retirement_guard import RefusedRetirement, is_about_less, refusal_reason
@@ -371,15 +371,18 @@ class JudgedPairs:
         return False
 
     def _concern_one_subject(self, old: Assertion, new: Assertion) -> bool:
-        """Whether both are about one subject, or one of them names the subject of the other.
+        """Whether both are about one subject, or one of them names the subject of the other, or what it had.
 
         "Ada sold the bakery to Ben" is about Ada, and yet it ends what was said of the bakery. An earlier statement
-        that names the later one's subject must name it in several words, and speak of the same thing besides.
+        that names the later one's subject must name it in several words, and speak of the same thing besides. "Ben is
+        the chair now" is about Ben, and ends that Ada is the chair.
         """
         if self.subjects.are_same(old, new):
             return True
         if self.subjects.are_parted(old, new):
             return False
+        if is_handed_over(old, new):
+            return True
         if " " in folded(new.subject) and names_subject(old, new) and share_topic(old, new):
             return True
         return any(names_subject(said, old) for said in self.members.get(self.roots[new.id]) or [new])
