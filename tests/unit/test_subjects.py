@@ -205,3 +205,18 @@ def test_what_somebody_now_has_ends_that_another_has_it(
     held = about("user", "release manager of quill", 1, attribute="role")
     taken = replace(about("Ben Ito", value, 2, attribute=attribute), cue=cue)
     assert facts([held, taken], judged(held, taken, Relation.CHANGES))[held.id].status is status
+
+
+def test_an_exception_ends_where_its_subject_has_another_name_now() -> None:
+    """Who was set apart by a former name is no longer an exception."""
+    rule = replace(
+        about("school", "by the 10th", 1, attribute="payment"), statement="All but Arapey Bank pay by the 10th."
+    )
+    renamed = replace(about("Cerros Bank", "Cerros Bank", 2, attribute="name"), former_name="Arapey Bank")
+    joins_in = replace(
+        about("Cerros Bank", "monthly", 3, attribute="payment"), statement="Cerros Bank pays by the 10th, as all do."
+    )
+    told = facts([rule, renamed, joins_in], judged(rule, joins_in, Relation.CHANGES))
+    assert told[rule.id].status is Status.SUPERSEDED
+    alone = facts([rule, joins_in], judged(rule, joins_in, Relation.CHANGES))
+    assert alone[rule.id].status is Status.CONTESTED

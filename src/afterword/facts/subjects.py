@@ -68,8 +68,7 @@ def names_subject(later: Assertion, earlier: Assertion) -> bool:
 
     The owner has no name.
     """
-    label = folded(earlier.subject)
-    return label != OWNER and f" {' '.join(_words(label))} " in f" {' '.join(_words(later.statement))} "
+    return _has_name(later, folded(earlier.subject))
 
 
 def share_topic(earlier: Assertion, later: Assertion) -> bool:
@@ -108,6 +107,10 @@ def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
     is_named = said.issuperset(_words(other.subject)) or (owner is later and not said.isdisjoint(names))
     fulfils = verdict.relation is Relation.CHANGES and owner is earlier and _stands_in(other.value, owner.statement)
     return is_named or fulfils or share_topic(earlier, later)
+
+
+def _has_name(said: Assertion, label: str) -> bool:
+    return label != OWNER and f" {' '.join(_words(label))} " in f" {' '.join(_words(said.statement))} "
 
 
 def _stands_in(value: str, sentence: str) -> bool:
@@ -212,6 +215,11 @@ class Subjects:
     def are_parted(self, earlier: Assertion, later: Assertion) -> bool:
         """Whether a verdict says that the two are about two subjects of one name."""
         return later.id in self._parted.get(earlier.id, ())
+
+    def has_full_name(self, said: Assertion, of: Assertion) -> bool:
+        """Whether a sentence contains a name of several words of another statement's subject, perhaps a former one."""
+        label = folded(of.subject)
+        return any(" " in name and _has_name(said, name) for name in (label, *self._names.other_labels(label)))
 
     def possible_people(self, assertion: Assertion) -> tuple[str, ...]:
         """Return the names of all whom a statement may be about, or nothing where that is known."""

@@ -375,15 +375,16 @@ class JudgedPairs:
 
         "Ada sold the bakery to Ben" is about Ada, and yet it ends what was said of the bakery. An earlier statement
         that names the later one's subject must name it in several words, and speak of the same thing besides. "Ben is
-        the chair now" is about Ben, and ends that Ada is the chair.
+        the chair now" is about Ben, and ends that Ada is the chair. What ends a repetition ends the fact.
         """
-        if self.subjects.are_same(old, new):
+        repetitions = self.members.get(self.roots[old.id]) or [old]
+        if any(self.subjects.are_same(said, new) for said in repetitions):
             return True
         if self.subjects.are_parted(old, new):
             return False
         if is_handed_over(old, new):
             return True
-        if " " in folded(new.subject) and names_subject(old, new) and share_topic(old, new):
+        if self.subjects.has_full_name(old, new) and share_topic(old, new):
             return True
         return any(names_subject(said, old) for said in self.members.get(self.roots[new.id]) or [new])
 
