@@ -91,12 +91,16 @@ def code_guards_retirements(history: History) -> None:
     said = {one.id: one for one in book.assertions}
     for course in courses:
         for taker in {span.by for span in course.spans} | {course.undone_by}:
-            allowed = taker is None or any(may_retire(one, said[taker]) for one in course.members)
+            judged = {verdict.earlier_id: verdict.relation for verdict in verdicts if verdict.later_id == taker}
+            allowed = taker is None or any(
+                may_retire(one, said[taker], judged.get(one.id, Relation.CHANGES)) for one in course.members
+            )
             assert allowed, f"{taker} may not end {course.id}"
     within = {one.id: course for course in courses for one in course.members}
     for verdict in verdicts:
         old, new = said[verdict.earlier_id], said[verdict.later_id]
-        if verdict.relation in RETIRING and _reaches(old, new) and not may_retire(old, new):
+        reaches = verdict.relation is Relation.CORRECTS or _reaches(old, new)
+        if verdict.relation in RETIRING and reaches and not may_retire(old, new, verdict.relation):
             _is_contested(within.get(old.id), within.get(new.id), new)
 
 
@@ -318,7 +322,7 @@ def effective(said: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> Eff
     takes = {
         pair: one.relation
         for pair, one in counting.items()
-        if one.relation in RETIRING and (one.judge == PERSON or may_retire(said[pair[0]], said[pair[1]]))
+        if one.relation in RETIRING and (one.judge == PERSON or may_retire(said[pair[0]], said[pair[1]], one.relation))
     }
     # What puts something right stands in its place, and so takes from whatever that took from.
     for wrong, right in sorted(takes, key=lambda pair: said[pair[0]].order):
@@ -358,11 +362,11 @@ def said_remainders(
     return remainders
 
 
-def may_retire(old: Assertion, new: Assertion) -> bool:
+def may_retire(old: Assertion, new: Assertion, how: Relation = Relation.CHANGES) -> bool:
     """Whether code lets one assertion retire another, subjects joined by a verdict aside."""
     return (
         (folded(old.subject) == folded(new.subject) or _speaks_of(new, old.subject) or _takes_over(old, new))
-        and _reaches(old, new)
+        and (how is Relation.CORRECTS or _reaches(old, new))
         and new.authority >= old.authority
         and not (new.time_is_guess and old.session_id != new.session_id)
         and not (old.kind is Kind.PREFERENCE and old.speaker != new.speaker)

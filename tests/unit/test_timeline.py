@@ -277,12 +277,13 @@ def test_the_past_retires_nothing() -> None:
     }
 
 
-def test_what_is_limited_to_a_project_stands_beside_the_general() -> None:
+@pytest.mark.parametrize(("relation", "status"), [(CHANGES, "current"), (CORRECTS, "superseded")])
+def test_what_is_limited_to_a_project_changes_nothing_general_but_may_correct_it(
+    relation: Relation, status: str
+) -> None:
     general, limited = said("tabs", 1), replace(said("spaces", 4), limited_to="the parser")
-    assert statuses(9, [general, limited], judged("tabs", "spaces", CHANGES)) == {
-        "tabs": "current",
-        "spaces": "current",
-    }
+    shown = statuses(9, [general, limited], judged("tabs", "spaces", relation))
+    assert shown == {"tabs": status, "spaces": "current"}
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ class JudgedPairs:
                         self._note_extent(pair, (earlier, later))
                         self._note_remainder(pair, (earlier, later))
         self.broader = {pair: relation for pair, relation in self.broader.items() if self._is_allowed(*pair)}
-        allowed = {pair: relation for pair, relation in relations.items() if self._is_allowed(*pair)}
+        allowed = {pair: relation for pair, relation in relations.items() if self._is_allowed(*pair, relation)}
         return allowed | self._retired_by_corrections(allowed)
 
     def _retired_by_corrections(self, allowed: dict[IdPair, Relation]) -> dict[IdPair, Relation]:
@@ -354,13 +354,16 @@ class JudgedPairs:
         is_correction = self.relations[earlier, later] is Relation.CORRECTS
         return is_correction and self.by_id[earlier].session_id == self.by_id[later].session_id
 
-    def _is_allowed(self, earlier: str, later: str) -> bool:
-        """Whether code lets `later` retire `earlier`. A refusal is noted."""
+    def _is_allowed(self, earlier: str, later: str, relation: Relation = Relation.CHANGES) -> bool:
+        """Whether code lets `later` retire `earlier`. A refusal is noted.
+
+        What is about one occasion changes nothing general, but it may say that the general was wrong from the start.
+        """
         old, new = self.by_id[earlier], self.by_id[later]
         contest = self._contest(earlier, later)
         if contest in self._settled:
             return True
-        if is_about_less(old, new):
+        if relation is not Relation.CORRECTS and is_about_less(old, new):
             return False
         reason = refusal_reason(old, new, is_same_subject=self._concern_one_subject(old, new))
         if reason is None:
