@@ -365,6 +365,14 @@ async def test_a_turn_that_the_model_calls_off_the_record_is_hidden_with_its_ans
     assert "Oskar" not in json.dumps(kept_state(store)) + await stored_words(store)
 
 
+async def test_a_secret_that_must_not_be_written_down_hides_no_other_words(store: Store) -> None:
+    told = ("I play the viola. My password is hunter2hunter!, don't write that down.", LOCKER)
+    cited = [Citation(turn=2, quote="Zz7-quartz-19")]
+    await process(store, Reply(Answer(facts=[VIOLA], secrets=cited, off_record=[1, 2]).model_dump_json()), *told)
+    assert [each.value for each in await assertions(store)] == ["viola"]
+    assert not re.search("hunter|quartz", await stored_words(store))
+
+
 async def test_a_dry_run_stores_nothing_that_the_model_calls_off_the_record(store: Store) -> None:
     await process(store, off_record(2), *CONFIDING, apply=False)
     with store.reading() as transaction:

@@ -15,7 +15,7 @@ TRAPS = {
     "magentic_one": ["HubSpot", "Odoo"],
     "code_executor_in_team": ["print(", "exitcode"],
     "graphflow": ["more emoji"],
-    "roundrobin_with_memory": ["allergic"],
+    "roundrobin_with_memory": ["is allergic"],
     "memory_as_user_message_teachability": ["night shifts"],
     "memory_in_prompt_tutorial_pattern": ["concise", "insurance"],
     "adversarial": ["IBAN", "admin", "sk-test", "4111", "vegan", "Mondays", "IGNORE"],

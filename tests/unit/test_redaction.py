@@ -133,6 +133,8 @@ NEAR_MISSES = [
     "on 2026-05-01 at 12:00, 1700000000000 milliseconds",
     "4000 0000 0000 0000",
     "$1,234.56 and 1200 EUR",
+    "The fee at the Tin Shed is 1100.",
+    "The rent of the garage is 1100.",
     "the password is wrong, the password is too short! the password was changed in 2024",
     "password must be at least 8 characters; password: required; password: str; password sha256 hash",
     'password = request.form["password"]; password=os.environ["DB_PASSWORD"]; token = get_token()',

@@ -63,7 +63,9 @@ class PrivateWords:
             self._add_off_record(extraction.off_record, turns)
 
     def _add_off_record(self, numbers: Collection[int], turns: Sequence[Turn]) -> None:
-        by_people = {turn.number for turn in turns if turn.role is Role.HUMAN}
+        # With a secret in the turn, a person means the secret: "the code is [redacted: code], don't write it down".
+        with_secrets = {turn.number for turn in turns if MASK.search(turn.text)}.union(*self._turns_by_text.values())
+        by_people = {turn.number for turn in turns if turn.role is Role.HUMAN} - with_secrets
         new = sorted(by_people.intersection(numbers) - self._off_record)[: MOST_OFF_RECORD - len(self._off_record)]
         self._off_record.update(new)
         self._not_hidden.update(set(numbers) - self._off_record)

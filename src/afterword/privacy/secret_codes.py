@@ -88,6 +88,12 @@ _OF_PLACE = re.compile(
     rf"(?<![\w-]){PLACE}\s{{1,2}}(?:[^\W\d]{{1,12}}\s{{1,2}}){{0,3}}?(?:{IS}:?|hat|tiene|ha|tem|heeft)\s{{1,2}}\Z|(?<![\w-]){PLACE}'s\s{{1,2}}\Z",
     re.IGNORECASE,
 )
+_AT_PLACE = re.compile(
+    r"\b(?:at|of|in|for|from|beim?|vom|im|für|del|de la|d[aou]|en|em|para|pour|chez|per|al|van|bij|voor)\s"
+    r"(?:[^\W\d]{1,4}\s)?(?:[^\W\d]{1,12}\s)?\Z",
+    re.IGNORECASE,
+)
+"""Of "the fee at the shed is 1100" the number is the fee. That of "the code of the shed" is found by its own word."""
 _FOR_PLACE = re.compile(
     rf"\s{{1,2}}(?:[^\W\d]{{1,10}}\s{{1,2}}){{0,2}}?(?:for|für|para|pour|per|voor)\s{{1,2}}(?:[^\W\d]{{1,12}}\s{{1,2}}){{0,2}}?{OPENED}(?![\w])",
     re.IGNORECASE,
@@ -132,8 +138,8 @@ def _is_of_place(before: str, value: str, after: str) -> bool:
     """Return whether a number of four to six digits is said to be that of a door: "the door is 7090", "is it 4471 for the pool"."""
     if not value.isdigit() or not _FEWEST <= len(value) <= _SENT_DIGITS:
         return False
-    if _OF_PLACE.search(before) and _ENDS.match(after):
-        return True
+    if (place := _OF_PLACE.search(before)) and _ENDS.match(after):
+        return _AT_PLACE.search(before, 0, place.start()) is None
     return _AFTER_IS.search(before) is not None and _FOR_PLACE.match(after) is not None
 
 
