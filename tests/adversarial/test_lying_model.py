@@ -200,7 +200,7 @@ class LyingExtractor:
 
 
 async def counting(messages: Sequence[str], lies: Sequence[Candidate]) -> tuple[Assertion, ...]:
-    """Return what of a model's lies about the last message would count at once, if an agent asks for it."""
+    """Return which lies of a model about the last message would count at once if an agent asked for them."""
     model = LyingExtractor()
     model.lies = list(lies)
     said = [UserMessage(content=message, source="user") for message in messages]

@@ -154,15 +154,20 @@ def test_ctrl_c_ends_the_call_and_leaves_the_connection_usable(tmp_path: Path) -
     assert (running.wait(), running.printed(), errors_of(running)) == (0, "begun\ninterrupted 1\n", "")
 
 
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="the system blocks no signal for one thread")
 def test_ctrl_c_is_noticed_where_it_does_not_end_the_wait(app: SyncAfterword) -> None:
     assert app.user("mira").facts().total == 0  # starts the thread of the calls
     # Blocked in this thread, the signal reaches that one and does not end the wait, as one that comes just before it.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    halt = Halt()
+    unnoticed = threading.Timer(20, halt.stop, ["the signal was not noticed"])
+    unnoticed.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            app.schedule(on_begin=lambda _: os.kill(os.getpid(), signal.SIGINT))
+            app.schedule(halt=halt, on_begin=lambda _: os.kill(os.getpid(), signal.SIGINT))
     finally:
+        unnoticed.cancel()
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         signal.signal(signal.SIGINT, handler)
     assert app.user("mira").facts().total == 0

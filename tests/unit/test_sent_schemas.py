@@ -45,6 +45,6 @@ def test_the_schema_of_an_extraction_stays_small() -> None:
 
 
 def test_instructor_walks_through_no_field_of_an_answer() -> None:
-    """It does so eight times for each request, which took a sixth of a request's processor time."""
+    """It would do so eight times for each request, which takes a sixth of the request's processor time."""
     assert wrapped(Answer).model_fields == {}
     assert type(wrapped(Answer).model_validate_json('{"facts": []}')) is Answer

@@ -169,7 +169,7 @@ def _write_session(story: Story, session: Session, scope: Scope, folder: Path) -
 
 
 async def _stored_facts(store: Store, scope: Scope, story: Story) -> list[Fact]:
-    """Return all facts. A sentence of which a part has ended counts as it is told now, and as it was until then."""
+    """Return all facts. One of which a part has ended comes twice: as it is told now, and as it was told before."""
     ended_at = max(session.ended_at for session in story.sessions)
     facts = await store.read(lambda db: lookup.read_facts(db, scope, at=ended_at))
     return [*facts, *await read_former_parts(store, scope, at=ended_at)]

@@ -38,7 +38,7 @@ _EMAIL_BEFORE = re.compile(rf"{EMAIL}(?:\s?[,:/|]|\s(?:and|und|y|et|e|en))\s\Z",
 
 
 def _access_word(match: re.Match[str]) -> Span | None:
-    """Return the span of a word in a sentence about access that looks like a password, or is used to open something."""
+    """Return where a sentence about access has a password: a word that looks like one, or that opens something."""
     striking = values.check_striking_password(match)
     if striking is None:
         return None

@@ -69,7 +69,7 @@ class Announcement:
     is_certain: bool
 
     def expects(self, speaker: str) -> bool:
-        """Return whether this speaker is to say the secret. Anybody else may say it in a turn of nothing else."""
+        """Return whether the secret is to come from this speaker. A turn that is only the secret may be anybody's."""
         return (self.speaker != speaker) == self.is_question
 
 

@@ -51,7 +51,7 @@ _USED = re.compile(
     r"|the|musst|die|der|den|dem|du|man|el|la|los|le|les|il|lo|de|het|os|as|je|moet)|(?<!\w)[ao]|[:=,])\s{1,2}\Z|\A\W{0,3}\Z",
     re.IGNORECASE,
 )
-"""What stands before a number that is used, not counted."""
+"""What stands before a number that is entered somewhere, and counts nothing."""
 _STANDS_ALONE = re.compile(
     r"\s{0,2}(?:$|[.,;:!?()\[\]\"'”»|/–—\n-])|\s{1,2}(?:"
     r"to|and|or|then|on|at|for|from|in|of|when|if|as|is|was|but|so|btw|by|please|pls|again|with|because|since|until|now|still|which|that"
@@ -115,7 +115,7 @@ def _subjects(sentence: str) -> tuple[bool, ...]:
 
 
 def check_code(match: re.Match[str]) -> Span | None:
-    """Return the span of a code: a number for something that opens, in a place where it counts and dates nothing."""
+    """Return the span of a code: a number that opens something, where it is neither a quantity nor a date."""
     sentence = match.string
     start = match.start("value")
     value = match["value"].rstrip("-/ ")

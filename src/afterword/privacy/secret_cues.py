@@ -349,7 +349,7 @@ ASKING_IN = (
     r"security|reset|recover\w*|verif\w*|log ?in|sign ?in|bank\w*|hotline|ask(?:s|ed)?|sicherheit\w*|zurücksetz\w*|frag(?:t|en)|abfrag\w*|seguridad|recuper\w*|banco|pregunt\w*|pide\w*|sécurité|réinitialis\w*|banque|demand\w*"
     r"|sicurezza|recupero|banca|chied\w*|segurança|recuperação|perg\w*|ped\w*|beveilig\w*|herstel\w*|vraag|vragen|vraagt"
 )
-"""Words for who asks about such a topic, and why."""
+"""Words of a sentence in which somebody asks for the answer to a security question."""
 SEED = (
     r"(?:seed|recovery|backup|wallet|mnemonic|secret recovery|wiederherstellungs|récupération|recuperación|recupero|recuperação|herstel)"
     r"[ -]?(?:phrase|phrases|words?|key|wörter|wort|frase|woorden|seed)?|mnemonic|frase semilla|phrase de récupération|seed-?phrase|wallet"

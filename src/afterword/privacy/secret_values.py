@@ -233,7 +233,7 @@ def check_unmistakable(match: re.Match[str]) -> Span | None:
 
 
 def check_long_digits(match: re.Match[str]) -> Span | None:
-    """Return the span of a key of digits: so many that they count nothing."""
+    """Return the span of a key of digits. It has more of them than any number that counts something."""
     return match.span("value") if sum(map(str.isdigit, match["value"])) >= _FEWEST_KEY_DIGITS else None
 
 

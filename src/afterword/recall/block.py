@@ -185,7 +185,7 @@ def entry_key(entry: Entry) -> str:
         return f"found {entry.id}"
     if isinstance(entry, SaidTurn):
         return f"{entry.turn.number} {entry.turn.session_id}"
-    # A fact of which a part ended first held before in two forms.
+    # A fact of which one part ended before the rest has two former sentences: with that part and without it.
     return entry.id if isinstance(entry, Fact) else f"before {entry.fact.id} {entry.fact.valid_to}"
 
 

@@ -227,7 +227,7 @@ def _are_one_word(word: str, other: str) -> bool:
 
 
 def _denied_place(said: Sequence[str], negation: int) -> int | None:
-    """Return the place of the first word with a content after a negation, None if there is none."""
+    """Return the place of the word that a negation denies: the next one that is no function word. None without one."""
     return next((place for place in range(negation + 1, len(said)) if said[place] not in _AFTER_NEGATION), None)
 
 

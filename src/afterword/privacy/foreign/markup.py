@@ -213,7 +213,7 @@ def _single_quoted(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
 
 
 def _is_speech(words: str) -> bool:
-    # Whether words in another script speak of their speaker is unknown.
+    # Words in a script that is not read here may be about their speaker, so they count as speech.
     if ASKS_TO_FORGET.search(words) or NOT_LATIN.search(words):
         return True
     return words.count(" ") + 1 >= _FEWEST_QUOTED_WORDS and FIRST_PERSON_WORD.search(words) is not None

@@ -278,7 +278,7 @@ class _Ended:
             self.add_parts(stored)
 
     def add_parts(self, stored: StoredFact) -> None:
-        """Add the part of a fact that ended before its other part."""
+        """Add the part of a fact that ended before the rest of it."""
         history = stored.history(self._view.snapshot.scope)
         rewording = history.rewording_at(self._view.since)
         if rewording is None:
