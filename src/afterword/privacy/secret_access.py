@@ -105,21 +105,11 @@ _PERSONAL_ANSWER = replace(
     _SECURITY_ANSWER,
     name="answer that an account asks for",
     cues=(rf"\b(?:{PERSONAL_TOPIC})", rf"\b(?:{ASKING_IN})\b"),
-    hints=(
-        *(
-            "maiden",
-            "first",
-            "name",
-            "birth",
-            "mädchen",
-            "geburts",
-            "erste",
-            "soltera",
-            "primer",
-            "jeune fille",
-            "premi",
-        ),
-        *("nubile", "prim", "solteira", "meisjes", "eerste"),
+    hints=tuple(
+        (
+            "maiden|first|name|birth|mädchen|geburts|erste|soltera|primer|jeune fille|premi|nubile|prim|solteira|"
+            "meisjes|eerste"
+        ).split("|")
     ),
     is_far_reaching=False,
 )

@@ -30,56 +30,19 @@ PASSWORD = _any_of(
 WEAK_PASSWORD = r"(?:(?<!boarding )(?<!bus )(?<!day )(?<!ski )pass(?!\s?[:=])|clave|ww|log-?in|creds?|credentials?|zugangsdaten|identifiants|credenciales|credenciais|credenziali|inloggegevens|geheimwort|chiave|chave)"
 """Words that may mean a password. Only a value that looks like a password counts beside them."""
 
-PASSWORD_HINTS = (
-    *(
-        "passw",
-        "passc",
-        "passp",
-        "pass c",
-        "pass p",
-        "pass w",
-        "pass-",
-        "_pass",
-        '"pass',
-        "'pass",
-        "<pass",
-        "pwd",
-        "pw",
-        "kennwort",
-        "codewort",
-    ),
-    *(
-        "geheimwort",
-        "losungswort",
-        "contrase",
-        "clave",
-        "palabra clave",
-        "passe",
-        "mdp",
-        "parola",
-        "chiave",
-        "chave",
-        "senha",
-    ),
-    *(
-        "palavra",
-        "wachtwoord",
-        "sleutel",
-        "wi-fi",
-        "wifi",
-        "wlan",
-        "wpa",
-        "netz",
-        "network",
-        "netwerk",
-        "hotspot",
-        "router",
-    ),
-    *("internet", "secret word", "code word", "codeword", "master key", "master-key", "toegangscode", "réseau"),
+PASSWORD_HINTS = tuple(
+    (
+        "passw|passc|passp|pass c|pass p|pass w|pass-|_pass|\"pass|'pass|<pass|pwd|pw|kennwort|codewort|"
+        "geheimwort|losungswort|contrase|clave|palabra clave|passe|mdp|parola|chiave|chave|senha|palavra|"
+        "wachtwoord|sleutel|wi-fi|wifi|wlan|wpa|netz|network|netwerk|hotspot|router|internet|secret word|"
+        "code word|codeword|master key|master-key|toegangscode|réseau"
+    ).split("|")
 )
-WEAK_PASSWORD_HINTS = (
-    *("pass", "clave", "ww", "login", "log-in", "cred", "zugangsdaten", "identifiant", "credencia", "credenzia"),
-    *("inloggegevens", "geheimwort", "chiave", "chave"),
+WEAK_PASSWORD_HINTS = tuple(
+    (
+        "pass|clave|ww|login|log-in|cred|zugangsdaten|identifiant|credencia|credenzia|inloggegevens|"
+        "geheimwort|chiave|chave"
+    ).split("|")
 )
 
 _COMPOUNDS = (
@@ -260,72 +223,14 @@ _IDENTITY_WORDS = (
     r"|green card|visa number|aadhaar|pesel"
 )
 IDENTITY = rf"(?<![\w-])(?:{_IDENTITY_WORDS})(?![^\W_])"
-IDENTITY_HINTS = (
-    *(
-        "ssn",
-        "social",
-        "sociale",
-        "sécu",
-        "national insurance",
-        "ni n",
-        "ein",
-        "versicher",
-        "vitale",
-        "nhs",
-        "utr",
-        "fiscal",
-        "contribuinte",
-        "nino",
-        "dni",
-        "nie",
-        "nif",
-        "nuss",
-        "fiscale",
-        "cf:",
-    ),
-    *(
-        "cf :",
-        "insee",
-        "nir",
-        "bsn",
-        "nummer",
-        "cpf",
-        "rg",
-        "cartão",
-        "steuer-",
-        "steuern",
-        "steueri",
-        "ausweis",
-        "passport",
-        "reisepass",
-    ),
-    *(
-        "passnum",
-        "pasaporte",
-        "passeport",
-        "passaporto",
-        "passaporte",
-        "paspoort",
-        "identi",
-        "id card",
-        "id-card",
-        "id number",
-    ),
-    *(
-        "carné",
-        "rijbewijs",
-        "licen",
-        "führerschein",
-        "permis",
-        "patente",
-        "condução",
-        "cnh",
-        "tax id",
-        "tin ",
-        "tin:",
-        "medicare",
-    ),
-    *("patient id", "insurance number", "green card", "visa number", "aadhaar", "pesel"),
+IDENTITY_HINTS = tuple(
+    (
+        "ssn|social|sociale|sécu|national insurance|ni n|ein|versicher|vitale|nhs|utr|fiscal|contribuinte|"
+        "nino|dni|nie|nif|nuss|fiscale|cf:|cf :|insee|nir|bsn|nummer|cpf|rg|cartão|steuer-|steuern|steueri|"
+        "ausweis|passport|reisepass|passnum|pasaporte|passeport|passaporto|passaporte|paspoort|identi|"
+        "id card|id-card|id number|carné|rijbewijs|licen|führerschein|permis|patente|condução|cnh|tax id|"
+        "tin |tin:|medicare|patient id|insurance number|green card|visa number|aadhaar|pesel"
+    ).split("|")
 )
 CARD = r"(?<![\w-])(?:credit|debit)?[ -]?(?:card|\w{0,8}karten?\w{0,6}|tarjeta|carte|carta|cartão|creditcard|\w{0,6}pas|visa|mastercard|amex)\b"
 SECURITY_QUESTION = (
