@@ -147,11 +147,11 @@ async def test_scenarios_that_nobody_had_in_view_when_the_prompts_were_written(s
     await made.store.close()
     assert (total["evidence_ok"]["share"], total["grounded_in_user"]["share"]) == (1, 1)
     assert total["not_facts_stored"]["n"] == 0
-    assert total["fact_recall"]["share"] >= 0.87
-    assert total["current_recall"]["share"] >= 0.89
+    assert total["fact_recall"]["share"] >= 0.88
+    assert total["current_recall"]["share"] >= 0.9
     assert total["update_correct"]["share"] >= 0.87
     assert total["retracted_gone"]["share"] == 1
-    assert total["wrongly_retired"]["n"] <= 5, "a fee that was told for one evening ends with the evening"
+    assert total["wrongly_retired"]["n"] <= 6, "what was told of one occasion is over when the occasion is"
 
 
 async def test_the_recording_gives_the_facts_that_were_scored(replay: Replay, shared: Path, tmp_path: Path) -> None:
@@ -164,12 +164,12 @@ async def test_the_recording_gives_the_facts_that_were_scored(replay: Replay, sh
     assert (total["evidence_ok"]["share"], total["grounded_in_user"]["share"]) == (1, 1)
     assert total["not_facts_stored"]["n"] == 0
     assert total["fact_recall"]["share"] >= 0.96
-    assert total["current_recall"]["share"] >= 0.98
+    assert total["current_recall"]["share"] >= 0.99
     assert total["update_correct"]["share"] >= 0.95
     assert total["retracted_gone"]["share"] == 1
-    assert total["wrongly_retired"]["n"] <= 1, "a home that was told with a trip ends with the trip"
+    assert total["wrongly_retired"]["n"] == 0
     assert total["kind_correct"]["share"] >= 0.83
     assert total["unmatched"]["share"] <= 0.36, "what is left of sentences is true, and no gold fact"
-    assert total["duplicates"] <= 26
+    assert total["duplicates"] <= 19
     assert total["words_per_fact"] <= 20
     assert total["facts_per_session"] <= 6
