@@ -20,12 +20,11 @@ from typing import Any
 
 from aiohttp import web
 
-from afterword.extractors.testing import Reply, completion, schema_of
+from afterword.extractors.testing import Reply, completion, schema_of, shown_pairs
 
 Json = dict[str, Any]
 SAID = re.compile(r"my (\w+) is (\w+)")
 TURN = re.compile(r"^\D*(\d+).*?(my (\w+) is (\w+))", re.MULTILINE)
-PAIR = re.compile(r"^\s*(\d+)\. earlier \(", re.MULTILINE)
 DIMENSION = 64
 
 
@@ -35,7 +34,7 @@ def answered(request: Json) -> Json:
     names = [tool["function"]["name"] for tool in request.get("tools") or ()]
     if "findings" in ((schema_of(request) or {}).get("properties") or {}):
         same = {"reason": "-", "relation": "beside", "same_subject": True}
-        findings = [{"pair": int(number), **same} for number in PAIR.findall(shown)]
+        findings = [{"pair": number, **same} for number in shown_pairs(shown)]
         return completion(request, Reply(json.dumps({"findings": findings})))
     if "facts" in ((schema_of(request) or {}).get("properties") or {}):
         return completion(request, Reply(json.dumps({"facts": list(_facts(shown))})))

@@ -33,7 +33,7 @@ from afterword.extractors.judge import Pair
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
-from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
+from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply, shown_pairs
 from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct, Verdict
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
@@ -75,8 +75,9 @@ def answer(request: dict[str, Any]) -> Reply:
     """Answer an extraction with the three facts of the session, and a judging with `beside` for every pair."""
     shown = request["messages"][-1]["content"]
     if "<statements>" in shown:
-        pairs = [line.split(".")[0].strip() for line in shown.splitlines() if ". earlier (" in line]
-        findings = [{"pair": int(one), "reason": "-", "relation": "beside", "same_subject": True} for one in pairs]
+        findings = [
+            {"pair": one, "reason": "-", "relation": "beside", "same_subject": True} for one in shown_pairs(shown)
+        ]
         return Reply(content=json.dumps({"findings": findings}))
     found = []
     for turn, (attribute, text) in enumerate(SAID.items(), 1):

@@ -74,9 +74,9 @@ REFUSED: tuple[tuple[str, tuple[Removed, ...], str], ...] = (
     ("Nice weather today.", (("medication", "insulin", R, "Nice weather"),), "unsupported"),
     ("Forget it.", (("home", "Graz", E, "Forget it"),), "unsupported"),
     ("Delete that.", (("medication", "insulin", E, "Delete that"),), "unsupported"),
-    ("off the record: forget what I told you about peanuts.", (("allergy", "peanuts", E, "forget what I told you about peanuts"),), "quote_missing"),
-    ("/off-record\nI am not allergic to peanuts any more.", (("allergy", "peanuts", R, "not allergic to peanuts"),), "quote_missing"),
-    ("Don't save this: I no longer need insulin.", (("medication", "insulin", R, "I no longer need insulin"),), "quote_missing"),
+    ("off the record: forget what I told you about peanuts.", (("allergy", "peanuts", E, "forget what I told you about peanuts"),), "off_record"),
+    ("/off-record\nI am not allergic to peanuts any more.", (("allergy", "peanuts", R, "not allergic to peanuts"),), "off_record"),
+    ("Don't save this: I no longer need insulin.", (("medication", "insulin", R, "I no longer need insulin"),), "off_record"),
 )  # fmt: skip
 
 

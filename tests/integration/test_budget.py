@@ -23,7 +23,7 @@ from afterword.extractors.model.client import Mode, ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.model.prices import Price
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply, shown_pairs
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, NotStarted, run_batch
@@ -84,8 +84,9 @@ def obliging(request: Json) -> Reply:
     shown = request["messages"][1]["content"]
     if "<statements>" not in shown:
         return facts_reply(*(home(city) for city in CITIES if f"I live in {city}." in shown))
-    pairs = range(1, sum(" earlier (" in line for line in shown.splitlines()) + 1)
-    found = [{"pair": pair, "reason": "moved", "relation": "changes", "same_subject": True} for pair in pairs]
+    found = [
+        {"pair": pair, "reason": "moved", "relation": "changes", "same_subject": True} for pair in shown_pairs(shown)
+    ]
     return Reply(json.dumps({"findings": found}))
 
 

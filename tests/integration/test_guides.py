@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply, shown_pairs
 from afterword.facts.assertions import Kind
 from commands import Commands
 from page_blocks import PageRunner
@@ -85,8 +85,7 @@ def model() -> Iterator[ScriptedEndpoint]:
         asked = str(request["messages"][-1]["content"])
         if "<statements>" in asked:
             changes = {"reason": "a new home", "relation": "changes", "same_subject": True}
-            pairs = re.findall(r"^ *(\d+)\. earlier", asked, re.MULTILINE)
-            return Reply(json.dumps({"findings": [{"pair": int(pair), **changes} for pair in pairs]}))
+            return Reply(json.dumps({"findings": [{"pair": pair, **changes} for pair in shown_pairs(asked)]}))
         if "<transcript>" not in asked:
             return Reply("I have made a note.")
         said = re.search(rf"^\[(\d+)\].*{QUOTE}", asked, re.MULTILINE)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply, shown_pairs
 from afterword.facts.assertions import Kind
 from commands import Commands
 from saved import write_manifest
@@ -18,9 +17,8 @@ def doubtful(request: Json) -> Reply:
     """Answer as a model that finds one fact in each session, and says of two of them that they are about two people."""
     text = request["messages"][-1]["content"]
     if "<statements>" in text:
-        pairs = map(int, re.findall(r"^ +(\d+)\. earlier", text, re.MULTILINE))
         one = {"reason": "unlike", "relation": "beside", "same_subject": False}
-        return Reply(json.dumps({"findings": [{"pair": pair, **one} for pair in pairs]}))
+        return Reply(json.dumps({"findings": [{"pair": pair, **one} for pair in shown_pairs(text)]}))
     said = NUTS if NUTS in text else CATS
     kept = Candidate(
         kind=Kind.ENTITY,

@@ -22,7 +22,7 @@ from afterword.extractors.model.extractor import ModelExtractor
 from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.model.prices import Price
 from afterword.extractors.rules import RulesJudge
-from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
+from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply, shown_pairs
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Rhythm
@@ -66,10 +66,9 @@ def obliging(request: Json) -> Reply:
     """Finds homes, one of them with a quote that nobody said, and takes every later home for a change."""
     shown = request["messages"][1]["content"]
     if "<statements>" in shown:
-        pairs = range(1, sum(" earlier (" in line for line in shown.splitlines()) + 1)
         found = [
             {"pair": one, "reason": MARKER, "relation": "changes", "same_subject": True, "remainder": MARKER}
-            for one in pairs
+            for one in shown_pairs(shown)
         ]
         return Reply(json.dumps({"findings": found}))
     if "breaks" in shown:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.testing import Json, Reply, facts_reply
+from afterword.extractors.testing import Json, Reply, facts_reply, shown_pairs
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 
@@ -30,8 +30,7 @@ BEGINNING = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _LONG_ANSWER = "There is a lot to say about that, and most of it has been said before in other words. " * 6
 _TURN = re.compile(r"^\[(\d+)\] human [^,]*\(owner\), \w+ \S+Z: (.*)$")
 _TEXT = r'"((?:[^"\\]|\\.)*)"'
-_SIDE = rf"\([^)]*\) {_TEXT}, (\w+): {_TEXT}(.*)$"
-_LATER, _EARLIER = re.compile(rf"^LATER {_SIDE}"), re.compile(rf"^  (\d+)\. earlier {_SIDE}")
+_STATEMENT = re.compile(rf"\([^)]*\) {_TEXT}, (\w+): {_TEXT}(.*)")
 _MANY = frozenset({"liked_activity"})
 
 
@@ -147,15 +146,11 @@ def _candidates(shown: str) -> Iterator[Candidate]:
 
 def _findings(shown: str) -> Iterator[Json]:
     """Yield a finding for each pair, by the two statements alone."""
-    later: tuple[str, ...] = ()
-    for line in shown.splitlines():
-        if found := _LATER.match(line):
-            later = found.groups()
-        elif found := _EARLIER.match(line):
-            number, *earlier = found.groups()
-            relation = _relation(earlier, later)
-            is_one = earlier[0] == later[0]
-            yield {"pair": int(number), "reason": "as told", "relation": relation, "same_subject": is_one}
+    for number, sides in shown_pairs(shown).items():
+        earlier, later = (_STATEMENT.fullmatch(side).groups() for side in sides)  # type: ignore[union-attr]
+        relation = _relation(earlier, later)
+        is_one = earlier[0] == later[0]
+        yield {"pair": number, "reason": "as told", "relation": relation, "same_subject": is_one}
 
 
 def _relation(earlier: Sequence[str], later: Sequence[str]) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from afterword.extractors.candidates import Candidate, Citation
-from afterword.extractors.grounding import Grounding, Reason, ground
+from afterword.extractors.grounding import Grounding, ground
+from afterword.extractors.refusal_reasons import Reason
 from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn

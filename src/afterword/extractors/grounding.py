@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
-from enum import StrEnum
 
 from afterword.extractors.candidates import Candidate, Citation, Modality
 from afterword.extractors.conversation import Conversation, last_said
@@ -26,6 +25,7 @@ from afterword.extractors.quote_support import (
     unsaid_parts,
     withdrawal_support,
 )
+from afterword.extractors.refusal_reasons import DETAILS, Reason
 from afterword.extractors.said_words import unsaid_subject_names
 from afterword.facts.assertions import (
     OWNER,
@@ -55,58 +55,6 @@ FIRST_YEAR, LAST_YEAR = 1000, 2999
 """The years in which a fact may begin and end. Instants outside of them overflow where they are converted."""
 
 _LAST_SECOND = time(23, 59, 59)
-
-
-class Reason(StrEnum):
-    """Why a candidate was rejected."""
-
-    TURN_UNKNOWN = "turn_unknown"
-    QUOTE_MISSING = "quote_missing"
-    NOT_A_PERSON = "not_a_person"
-    NOT_ACCEPTED = "not_accepted"
-    UNSUPPORTED = "unsupported"
-    NOT_ASSERTED = "not_asserted"
-    SECRET = "secret"
-    EMPTY = "empty"
-    TOO_LONG = "too_long"
-    BAD_TIME = "bad_time"
-    QUARANTINED = "quarantined"
-    PASTED = "pasted"
-    OFF_RECORD = "off_record"
-    FORGOTTEN = "forgotten"
-    TOO_MANY = "too_many"
-
-
-FINAL = frozenset(
-    {
-        Reason.NOT_ASSERTED,
-        Reason.QUARANTINED,
-        Reason.PASTED,
-        Reason.SECRET,
-        Reason.OFF_RECORD,
-        Reason.FORGOTTEN,
-        Reason.TOO_MANY,
-    }
-)
-"""Rejections that are not shown to the extractor, because it cannot correct them."""
-
-DETAILS = {
-    Reason.TURN_UNKNOWN: "no such turn in this session",
-    Reason.QUOTE_MISSING: "these words do not stand in the cited turn",
-    Reason.NOT_A_PERSON: "no words of a person are cited",
-    Reason.NOT_ACCEPTED: "an agent's words are cited, and no later words of a person that accept them",
-    Reason.UNSUPPORTED: "the quoted sentences do not say it",
-    Reason.NOT_ASSERTED: "it was not stated as true",
-    Reason.SECRET: "it is masked as a secret",
-    Reason.EMPTY: "must not be empty",
-    Reason.TOO_LONG: "is too long",
-    Reason.BAD_TIME: "no such dates, or valid_to lies before valid_from",
-    Reason.QUARANTINED: "it reads like an instruction to an assistant, not like something a person tells",
-    Reason.PASTED: "these words were pasted or quoted by the person, not said by them",
-    Reason.OFF_RECORD: "it was said off the record",
-    Reason.FORGOTTEN: "it was forgotten since it was said",
-    Reason.TOO_MANY: "the session says more than is kept of one session",
-}
 
 
 @dataclass(frozen=True, slots=True)

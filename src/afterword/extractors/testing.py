@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -82,6 +83,16 @@ def forced_tool(request: Json) -> str | None:
     """Return the name of the tool that a request forces, or None."""
     choice = request.get("tool_choice")
     return str(choice["function"]["name"]) if isinstance(choice, dict) else None
+
+
+def shown_pairs(question: str) -> dict[int, tuple[str, str]]:
+    """Return the pairs of statements, earlier and later, that a question to the judge shows, by their numbers."""
+    statements = dict(re.findall(r"^(S\d+) (.*)$", question, re.MULTILINE))
+    return {
+        int(number): (statements[earlier], statements[later])
+        for later, listed in re.findall(r"^LATER (S\d+); earlier: (.*)$", question, re.MULTILINE)
+        for number, earlier in re.findall(r"(\d+)\. (S\d+)", listed)
+    }
 
 
 def request_key(request: Json) -> str:

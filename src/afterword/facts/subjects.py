@@ -216,7 +216,23 @@ class Subjects:
         """Whether a verdict says that the two are about two subjects of one name."""
         return later.id in self._parted.get(earlier.id, ())
 
-    def has_full_name(self, said: Assertion, of: Assertion) -> bool:
+    def concern_one(self, earlier: Sequence[Assertion], later: Sequence[Assertion]) -> bool:
+        """Whether two facts concern one subject, or a later one names the subject of the other, or what it had.
+
+        Each fact is given by its statement and the repetitions of it. "Ada sold the bakery to Ben" is about Ada, and
+        yet it ends what was said of the bakery. An earlier statement that names the later one's subject must name it in
+        several words, and speak of the same thing besides. "Ben is the chair now" is about Ben, and ends that Ada is
+        the chair. What ends a repetition ends the fact.
+        """
+        old, new = earlier[0], later[0]
+        if any(self.are_same(said, new) for said in earlier):
+            return True
+        if self.are_parted(old, new):
+            return False
+        is_named = self._has_full_name(old, new) and share_topic(old, new)
+        return is_named or is_handed_over(old, new) or any(names_subject(said, old) for said in later)
+
+    def _has_full_name(self, said: Assertion, of: Assertion) -> bool:
         """Whether a sentence contains a name of several words of another statement's subject, perhaps a former one."""
         label = folded(of.subject)
         return any(" " in name and _has_name(said, name) for name in (label, *self._names.other_labels(label)))

@@ -12,8 +12,9 @@ from afterword import telemetry
 from afterword.extractors.candidates import Candidate, mask_candidate
 from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
-from afterword.extractors.grounding import DETAILS, FINAL, Grounding, Reason, ground
+from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.private_words import PrivateWords
+from afterword.extractors.refusal_reasons import DETAILS, FINAL, Reason
 from afterword.extractors.windows import halve
 from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Transcript

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import TypeVar
 
 from afterword.facts.assertions import PERSON, RETIRING, Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
-from afterword.facts.subjects import SubjectNames, Subjects, is_handed_over, names_subject, share_topic
+from afterword.facts.subjects import SubjectNames, Subjects
 from afterword.facts.validity.alternations import Alternations, IdPair, next_changes
 from afterword.facts.validity.periods import repeats_days, takes_some_days
 from afterword.facts.validity.retirement_guard import RefusedRetirement, is_about_less, refusal_reason
@@ -354,6 +354,10 @@ class JudgedPairs:
         is_correction = self.relations[earlier, later] is Relation.CORRECTS
         return is_correction and self.by_id[earlier].session_id == self.by_id[later].session_id
 
+    def _repetitions(self, said: Assertion) -> list[Assertion]:
+        """Return the statement and those that repeat it, the statement first."""
+        return [said, *(each for each in self.members.get(self.roots[said.id], ()) if each is not said)]
+
     def _is_allowed(self, earlier: str, later: str, relation: Relation = Relation.CHANGES) -> bool:
         """Whether code lets `later` retire `earlier`. A refusal is noted.
 
@@ -365,31 +369,15 @@ class JudgedPairs:
             return True
         if relation is not Relation.CORRECTS and is_about_less(old, new):
             return False
-        reason = refusal_reason(old, new, is_same_subject=self._concern_one_subject(old, new))
+        reason = refusal_reason(
+            old, new, is_same_subject=self.subjects.concern_one(*map(self._repetitions, (old, new)))
+        )
         if reason is None:
             return True
         self.contests.add(contest)
         if (earlier, later) in self.decided:
             self.refused.append(RefusedRetirement(self.decided[earlier, later], reason))
         return False
-
-    def _concern_one_subject(self, old: Assertion, new: Assertion) -> bool:
-        """Whether both are about one subject, or one of them names the subject of the other, or what it had.
-
-        "Ada sold the bakery to Ben" is about Ada, and yet it ends what was said of the bakery. An earlier statement
-        that names the later one's subject must name it in several words, and speak of the same thing besides. "Ben is
-        the chair now" is about Ben, and ends that Ada is the chair. What ends a repetition ends the fact.
-        """
-        repetitions = self.members.get(self.roots[old.id]) or [old]
-        if any(self.subjects.are_same(said, new) for said in repetitions):
-            return True
-        if self.subjects.are_parted(old, new):
-            return False
-        if is_handed_over(old, new):
-            return True
-        if self.subjects.has_full_name(old, new) and share_topic(old, new):
-            return True
-        return any(names_subject(said, old) for said in self.members.get(self.roots[new.id]) or [new])
 
 
 def _content(said: Assertion) -> tuple[object, ...]:
