@@ -7,15 +7,15 @@ from collections.abc import Collection
 from datetime import tzinfo
 from difflib import get_close_matches
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import bindparam, delete, inspect, or_, tuple_, update
-from sqlalchemy.orm.attributes import set_committed_value
+from sqlalchemy import bindparam, delete, or_, tuple_, update
 from sqlmodel import Session, col, func, select
 
 from afterword.errors import NotFound
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
-from afterword.store.database.statements import fetch_rows, insert_missing, insert_rows
+from afterword.store.database.statements import fetch_rows, insert_missing, insert_rows, select_columns
 from afterword.store.tables import ScopeChangeRow, ScopeRow
 
 NEAR = 0.85
@@ -25,17 +25,15 @@ DERIVATION = 5
 
 
 # Building a statement takes longer than executing it.
-_SCOPE = select(ScopeRow).where(
+_SCOPES = select_columns(ScopeRow)
+_SCOPE = _SCOPES.where(
     col(ScopeRow.tenant) == bindparam("tenant"),
     col(ScopeRow.kind) == bindparam("kind"),
     col(ScopeRow.name) == bindparam("name"),
 )
-_RAISED_REVISION = (
-    update(ScopeRow)
-    .where(col(ScopeRow.id) == bindparam("scope_key"))
-    .values(revision=col(ScopeRow.revision) + bindparam("by"), stamp=bindparam("new_stamp"))
-    .returning(col(ScopeRow.revision))
-)
+_CHANGED = update(ScopeRow).where(col(ScopeRow.id) == bindparam("scope_key")).returning(*_SCOPES.selected_columns)
+_RAISED_REVISION = _CHANGED.values(revision=col(ScopeRow.revision) + bindparam("by"))
+_NEW_STAMP = _RAISED_REVISION.values(stamp=bindparam("new_stamp"))
 
 
 CHANGES_KEPT = 200
@@ -54,14 +52,29 @@ class Policy(StrEnum):
         return self is Policy.HOLD_ALL or (self is Policy.HOLD_RETIREMENTS and retires)
 
 
-def scope_row(transaction: Session, scope: Scope) -> ScopeRow | None:
+def scope_row(transaction: Session, scope: Scope) -> Any:
     """Return the row of a scope, None if nothing was ever stored for it. A transaction reads it once."""
-    cached = transaction.info.get(scope)
-    if isinstance(cached, ScopeRow) and cached in transaction and not inspect(cached).expired:
-        return cached
-    values = {"tenant": scope.tenant, "kind": str(scope.kind), "name": scope.id}
-    transaction.info[scope] = row = transaction.exec(_SCOPE, params=values).one_or_none()
+    names = scope.tenant, str(scope.kind), scope.id
+    if (row := _read_rows(transaction).get(names)) is None:
+        for row in fetch_rows(transaction, _SCOPE, dict(zip(("tenant", "kind", "name"), names, strict=True))):
+            _keep_row(transaction, row)
     return row
+
+
+def _read_rows(transaction: Session) -> dict[tuple[str, str, str], Any]:
+    """Return the rows of scopes that the transaction has read, as they are now, by their names."""
+    rows: dict[tuple[str, str, str], Any] = transaction.info.setdefault(_read_rows, {})
+    return rows
+
+
+def _keep_row(transaction: Session, row: Any) -> None:
+    _read_rows(transaction)[row.tenant, row.kind, row.name] = row
+
+
+def change_scope(transaction: Session, scope_id: int, **values: Any) -> None:
+    """Change columns of the row of a scope."""
+    (row,) = fetch_rows(transaction, _CHANGED, {"scope_key": scope_id, **values})
+    _keep_row(transaction, row)
 
 
 def scope_key(transaction: Session, scope: Scope) -> int:
@@ -83,11 +96,10 @@ def version_of(transaction: Session, scope: Scope) -> tuple[int, str]:
 
 def read_scopes(transaction: Session) -> list[Scope]:
     """Return every scope of the store, but no names in other forms than NFC. For operators, never for an agent."""
-    rows = transaction.exec(select(ScopeRow).order_by(ScopeRow.tenant, ScopeRow.kind, ScopeRow.name))
-    rows_by_scope = {scope_of_row(row): row for row in rows}
-    scopes = [scope for scope in rows_by_scope if scope == scope.normal]
-    transaction.info.update({scope: rows_by_scope[scope] for scope in scopes})  # `scope_row` need not read them again
-    return scopes
+    rows = fetch_rows(transaction, _SCOPES.order_by(col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name)))
+    for row in rows:
+        _keep_row(transaction, row)
+    return [scope for scope in map(scope_of_row, rows) if scope == scope.normal]
 
 
 def find_scopes(
@@ -109,7 +121,7 @@ def find_scopes(
     return [scope_of_row(row) for row in transaction.exec(query)], total
 
 
-def scope_of_row(row: ScopeRow) -> Scope:
+def scope_of_row(row: Any) -> Scope:
     """Return the scope that a row stands for."""
     return Scope.stored(row.tenant, row.kind, row.name)
 
@@ -153,15 +165,13 @@ def _locked(transaction: Session) -> set[int]:
 
 def raise_revision(transaction: Session, scope_id: int, *, by: int = 1) -> int:
     """Raise the revision of a scope and return it. Two writers of one scope queue up here, not at their commits."""
-    row = transaction.get_one(ScopeRow, scope_id)
+    values = {"scope_key": scope_id, "by": by}
     # A stamp distinguishes this state from one with the same revision in a copy of the store.
-    stamp = secrets.token_hex(8) if by else row.stamp
-    values = {"scope_key": scope_id, "by": by, "new_stamp": stamp}
-    ((revision,),) = fetch_rows(transaction, _RAISED_REVISION, values)
-    set_committed_value(row, "revision", revision)
-    set_committed_value(row, "stamp", stamp)
+    stamped = (_NEW_STAMP, {**values, "new_stamp": secrets.token_hex(8)}) if by else (_RAISED_REVISION, values)
+    (row,) = fetch_rows(transaction, *stamped)
+    _keep_row(transaction, row)
     _locked(transaction).add(scope_id)
-    return int(revision)
+    return int(row.revision)
 
 
 def policy_of(transaction: Session, scope: Scope) -> Policy:
@@ -178,14 +188,12 @@ def zone_of(transaction: Session, scope: Scope, default: tzinfo) -> tzinfo:
 
 def set_zone(transaction: Session, scope: Scope, zone: str | None) -> None:
     """Set the time zone of a scope for what is read from now on; None for that of the profile."""
-    transaction.get_one(ScopeRow, ensure_scope(transaction, scope)).zone = zone
-    transaction.flush()
+    change_scope(transaction, ensure_scope(transaction, scope), zone=zone)
 
 
 def set_policy(transaction: Session, scope: Scope, policy: Policy) -> None:
     """Set the policy of a scope for its future runs."""
-    transaction.get_one(ScopeRow, ensure_scope(transaction, scope)).policy = policy
-    transaction.flush()
+    change_scope(transaction, ensure_scope(transaction, scope), policy=str(policy))
 
 
 def record_changed_facts(

@@ -22,6 +22,7 @@ from afterword.store.proposals import Proposal
 from afterword.store.runs import MERGE, RENAME
 from afterword.store.scope_rows import (
     DERIVATION,
+    change_scope,
     lock_scope,
     raise_revision,
     record_changed_facts,
@@ -49,13 +50,11 @@ async def derive_outdated_scopes(store: Store) -> Mapping[Scope, tuple[FactChang
 
     def derive(scope: Scope, transaction: Session) -> tuple[FactChange, ...]:
         scope_id, at = lock_scope(transaction, scope), datetime.now(UTC)
-        row = transaction.get_one(ScopeRow, scope_id)
-        if row.derivation >= DERIVATION:
+        if scope_row(transaction, scope).derivation >= DERIVATION:
             return ()
         before = lookup.read_facts(transaction, scope, at=at)
         fact_ids = ledger.derive_facts(transaction, scope)
-        row.derivation = DERIVATION
-        transaction.flush()
+        change_scope(transaction, scope_id, derivation=DERIVATION)
         if fact_ids:
             raise_revision(transaction, scope_id)
             version = version_of(transaction, scope)

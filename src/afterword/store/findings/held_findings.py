@@ -36,7 +36,7 @@ from afterword.store.forgetting.pauses import read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.lookup import live_runs
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.tables import RunRow, RunWindowRow, ScopeRow
+from afterword.store.tables import RunRow, RunWindowRow
 
 SAVED = "finding"
 """The purpose of the runs by which a tool saves a finding."""
@@ -58,17 +58,13 @@ def tells_other_people(transaction: Session, scope: Scope, privacy: Privacy) -> 
 
 def set_finding_policy(transaction: Session, scope: Scope, policy: FindingPolicy) -> None:
     """Set whose findings a scope keeps from now on."""
-    row = transaction.get_one(ScopeRow, scope_rows.lock_scope(transaction, scope))
-    row.findings = policy.as_json()
-    transaction.flush()
+    scope_rows.change_scope(transaction, scope_rows.lock_scope(transaction, scope), findings=policy.as_json())
     note_change(transaction, scope)
 
 
 def set_other_people(transaction: Session, scope: Scope, *, are_told: bool) -> None:
     """Set whether agents are told the words of other people."""
-    row = transaction.get_one(ScopeRow, scope_rows.lock_scope(transaction, scope))
-    row.other_people = are_told
-    transaction.flush()
+    scope_rows.change_scope(transaction, scope_rows.lock_scope(transaction, scope), other_people=are_told)
     note_change(transaction, scope)
 
 

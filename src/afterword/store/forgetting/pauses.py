@@ -14,8 +14,7 @@ from afterword.facts.transcripts import Transcript, Turn
 from afterword.privacy.blanking import FORGOTTEN, letters_and_digits
 from afterword.privacy.tombstones import Tombstone, TombstoneKind
 from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key
-from afterword.store.scope_rows import ensure_scope, scope_row
-from afterword.store.tables import ScopeRow
+from afterword.store.scope_rows import change_scope, ensure_scope, scope_key, scope_row
 
 PAUSED = "memory paused"
 """The reason for which the sessions of a paused scope are left out."""
@@ -37,19 +36,17 @@ def read_pause(transaction: Session, scope: Scope) -> Pause | None:
 
 def pause_scope(transaction: Session, scope: Scope, at: datetime) -> Pause:
     """Pause a scope, and return its pause. A scope that is already paused keeps its pause."""
-    row = transaction.get_one(ScopeRow, ensure_scope(transaction, scope))
-    if row.paused_at is None:
-        row.paused_at, row.sessions_not_kept = at, 0
-        transaction.flush()
-    return Pause(row.paused_at, row.sessions_not_kept)
+    if (pause := read_pause(transaction, scope)) is not None:
+        return pause
+    change_scope(transaction, ensure_scope(transaction, scope), paused_at=at, sessions_not_kept=0)
+    return Pause(at, 0)
 
 
 def end_pause(transaction: Session, scope: Scope) -> Pause | None:
     """End the pause of a scope and return it, None if there was none."""
-    pause, row = read_pause(transaction, scope), scope_row(transaction, scope)
-    if pause is not None and row is not None:
-        row.paused_at, row.sessions_not_kept = None, 0
-        transaction.flush()
+    pause = read_pause(transaction, scope)
+    if pause is not None:
+        change_scope(transaction, scope_key(transaction, scope), paused_at=None, sessions_not_kept=0)
     return pause
 
 
@@ -57,8 +54,7 @@ def count_session_not_kept(transaction: Session, scope: Scope) -> None:
     """Count one more session that was left out during a pause."""
     row = scope_row(transaction, scope)
     if row is not None:
-        row.sessions_not_kept += 1
-        transaction.flush()
+        change_scope(transaction, row.id, sessions_not_kept=row.sessions_not_kept + 1)
 
 
 def has_new_turns(transcript: Transcript, stored: Sequence[Turn]) -> bool:

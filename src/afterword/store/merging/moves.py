@@ -173,13 +173,10 @@ def take_settings(transaction: Session, scope: Scope, into: Scope, *, is_rename:
     former, row = scope_rows.scope_row(transaction, scope), scope_rows.scope_row(transaction, into)
     if former is None or row is None:
         return
-    if is_rename:
-        row.policy, row.zone = former.policy, former.zone
-        row.findings, row.other_people = former.findings, former.other_people
-    if row.paused_at is None:
-        row.paused_at, row.sessions_not_kept = former.paused_at, former.sessions_not_kept
-    transaction.add(row)
-    transaction.flush()
+    names = ("policy", "zone", "findings", "other_people") if is_rename else ()
+    paused = row if row.paused_at else former
+    pause = {"paused_at": paused.paused_at, "sessions_not_kept": paused.sessions_not_kept}
+    scope_rows.change_scope(transaction, row.id, **pause, **{name: getattr(former, name) for name in names})
 
 
 def move_sources(transaction: Session, into: Scope, run_id: int, *, is_back: bool) -> None:

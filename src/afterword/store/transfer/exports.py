@@ -85,7 +85,7 @@ async def export_scopes(
     return count
 
 
-def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> ScopeRow:
+def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> Any:
     row = scope_row(transaction, scope)
     if row is None:
         raise NotFound(f"nothing was ever kept for {scope}")
@@ -102,7 +102,7 @@ def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> 
     return row
 
 
-def _lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[ScopeRow]) -> Iterator[Line]:
+def _lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[Any]) -> Iterator[Line]:
     yield from tombstone_lines(transaction, scopes)
     for scope, row in zip(scopes, rows, strict=True):
         settings: Line = {"zone": row.zone, "findings": row.findings, "other_people": row.other_people}
@@ -117,9 +117,7 @@ def _lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[ScopeRo
 ScopedRow = SessionRow | AssertionRow | WindowRow | VerdictRow | RunRow
 
 
-def _pages(
-    transaction: Session, table: type[ScopedRow], key: Any, scope: ScopeRow, size: int = PAGE
-) -> Iterator[list[Any]]:
+def _pages(transaction: Session, table: type[ScopedRow], key: Any, scope: Any, size: int = PAGE) -> Iterator[list[Any]]:
     """Yield the rows of a scope in the order of their key, page by page."""
     query: Any = select(table).where(col(table.scope_id) == scope.id).order_by(key).limit(size)
     rows = list(transaction.exec(query))
@@ -136,7 +134,7 @@ def _grouped(transaction: Session, table: type[SQLModel], owner: Any, keys: list
     return groups
 
 
-def _session_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
+def _session_lines(transaction: Session, scope: Any) -> Iterator[Line]:
     for rows in _pages(transaction, SessionRow, col(SessionRow.id), scope, SESSIONS_A_PAGE):
         keys = [row.id for row in rows]
         turns = _grouped(transaction, TurnRow, col(TurnRow.session_pk), keys, col(TurnRow.number))
@@ -147,7 +145,7 @@ def _session_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
             yield {**values, "turns": [_values(turn, "session_pk", "search_terms", "shown") for turn in turns[row.id]]}
 
 
-def _assertion_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
+def _assertion_lines(transaction: Session, scope: Any) -> Iterator[Line]:
     for rows in _pages(transaction, AssertionRow, col(AssertionRow.id), scope):
         keys = [row.id for row in rows]
         evidence = _grouped(transaction, EvidenceRow, col(EvidenceRow.assertion_id), keys, col(EvidenceRow.ordinal))
@@ -156,7 +154,7 @@ def _assertion_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
             yield {"row": "assertion", **_values(row, "scope_id"), "evidence": pieces}
 
 
-def _window_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
+def _window_lines(transaction: Session, scope: Any) -> Iterator[Line]:
     for rows in _pages(transaction, WindowRow, col(WindowRow.id), scope):
         keys, window_id = [row.id for row in rows], col(WindowAssertionRow.window_id)
         ties = _grouped(transaction, WindowAssertionRow, window_id, keys, col(WindowAssertionRow.assertion_id))
@@ -170,13 +168,13 @@ def _window_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
             yield {**values, "findings": of_agents} if of_agents else values
 
 
-def _verdict_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
+def _verdict_lines(transaction: Session, scope: Any) -> Iterator[Line]:
     for rows in _pages(transaction, VerdictRow, col(VerdictRow.key), scope):
         for row in rows:
             yield {"row": "verdict", **_values(row, "scope_id")}
 
 
-def _run_lines(transaction: Session, scope: ScopeRow) -> Iterator[Line]:
+def _run_lines(transaction: Session, scope: Any) -> Iterator[Line]:
     for rows in _pages(transaction, RunRow, col(RunRow.id), scope):
         keys = [row.id for row in rows]
         windows: dict[int, list[tuple[str, str]]] = defaultdict(list)

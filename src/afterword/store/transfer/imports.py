@@ -173,9 +173,9 @@ class _Import:
         scope_rows.lock_scope(transaction, self._scope)
         row = scope_rows.scope_row(transaction, self._scope)
         if row is not None and not row.revision:
-            row.policy, row.zone = line["policy"], line["zone"]
-            row.findings, row.other_people = line["findings"], line["other_people"]
-            row.paused_at = row.paused_at or line["paused_at"]
+            values = {name: line[name] for name in ("policy", "zone", "findings", "other_people")}
+            values["paused_at"] = row.paused_at or line["paused_at"]
+            scope_rows.change_scope(transaction, row.id, **values)
 
     def _write_sessions(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id, names = scope_rows.lock_scope(transaction, self._scope), [line["session_id"] for line in lines]
