@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from datetime import datetime
 from functools import cached_property
 
@@ -183,6 +184,12 @@ class Knowledge:
         after.names, after._joins, after._renames = self.names, self._joins, self._renames
         after._update_names([*removed, *added], changed_verdicts)
         return after
+
+    def at_revision(self, revision: int) -> Knowledge:
+        """Return the same knowledge at another revision."""
+        moved = copy(self)
+        moved.revision = revision
+        return moved
 
     def affected_ids(self, before: Knowledge, ids: Iterable[str]) -> set[str]:
         """Return all assertions whose facts may differ from before, where `ids` were added, removed or judged anew."""

@@ -171,11 +171,13 @@ def _read_stored(saved: Saved, store: Store, transaction: Session) -> StoredSess
 
 def _read_what_may_change(saved: Saved, transaction: Session) -> dict[str, Any]:
     scope, session_id = saved.scope, saved.session_id
+    row = sessions.find_session(transaction, scope, session_id)
     return {
         # Decisions apply to the scope as it is now, when the session is read, not when its pairs are judged.
         "revision": scope_rows.revision_of(transaction, scope),
-        "row": sessions.find_session(transaction, scope, session_id),
-        "last_keys": ledger.last_window_keys(transaction, scope, ledger.session_source(session_id)),
+        "row": row,
+        # Only dry runs are of sessions that are not stored.
+        "last_keys": row and ledger.last_window_keys(transaction, scope, ledger.session_source(session_id)),
         "forgotten": read_forgotten(transaction, scope, session_id),
         "is_paused": read_pause(transaction, scope) is not None,
     }

@@ -106,9 +106,9 @@ def _apply_in_place_of(
     at = fresh.started_at
     key = _save_dry_run_turns(transaction, run, at) or session_pk
     ledger.reject_run(transaction, run.scope, run.id)
-    run_id = ledger.propose_run(transaction, fresh, session_pk=key)
+    run_id, change = ledger.propose_and_apply(transaction, fresh, session_pk=key)
     account.assign_to_run(transaction, run_id)
-    effect = effect_of(transaction, run_id, ledger.apply_run(transaction, run.scope, run_id, at), at)
+    effect = effect_of(transaction, run_id, change, at)
     _close_requests(transaction, run, fresh)
     return effect
 

@@ -99,8 +99,7 @@ async def _switched(
         verdicts = missing_verdicts(transaction, after, affected, run.scope, judge)
         if verdicts:
             closing = verdicts_proposal(run.scope, judge, after, verdicts, at)
-            closing_id = ledger.propose_run(transaction, closing, caused_by=run.id)
-            ledger.apply_run(transaction, run.scope, closing_id, at)
+            ledger.propose_and_apply(transaction, closing, caused_by=run.id)
         return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, run.scope, at=at))
 
     return await store.write(work)
@@ -154,7 +153,7 @@ async def merge_scopes(
             verdicts=verdicts,
             counts={"sources": len(moved)},
         )
-        run_id = ledger.propose_and_apply(transaction, proposal)
+        run_id, _ = ledger.propose_and_apply(transaction, proposal)
         moves.record_move(transaction, run_id, scope, into, moved)
         moves.take_settings(transaction, scope, into, is_rename=is_rename)
         return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, into, at=at))

@@ -54,8 +54,9 @@ async def store_run(store: Store, proposal: Proposal, account: Account, *, is_he
 
 def add_run(transaction: Session, proposal: Proposal, account: Account, *, is_held: bool) -> int:
     """Store a run, apply it unless it is held for a person, and return its id."""
-    run_id = ledger.propose_run(transaction, proposal, is_held=is_held)
+    if is_held:
+        run_id = ledger.propose_run(transaction, proposal, is_held=True)
+    else:
+        run_id, _ = ledger.propose_and_apply(transaction, proposal)
     account.assign_to_run(transaction, run_id)
-    if not is_held:
-        ledger.apply_run(transaction, proposal.scope, run_id, proposal.started_at)
     return run_id

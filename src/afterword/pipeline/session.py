@@ -45,7 +45,7 @@ from afterword.store import ledger, lookup, requests, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import PAUSED, count_session_not_kept, has_new_turns, read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
-from afterword.store.proposals import Proposal, WindowReading
+from afterword.store.proposals import KnowledgeChange, Proposal, WindowReading
 from afterword.store.statement_ids import own_ids, with_ids
 from afterword.telemetry import Count, Measure, Stage, count
 
@@ -71,10 +71,10 @@ class _Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """The run to store for a session, what will be known after it, and what it changes."""
+    """The run to store for a session, what will be known after it, and how the facts change."""
 
     proposal: Proposal
-    after: Knowledge
+    known: KnowledgeChange
     changes: Changes
     is_held: bool
     unjudged: int
@@ -287,7 +287,8 @@ class _Processing:
         after = combined.revised(combined.revision, added_verdicts=judged.verdicts)
         ids = [assertion.id for assertion in (*comparison.old, *comparison.new)]
         ids += [end for verdict in judged.verdicts for end in (verdict.earlier_id, verdict.later_id)]
-        changes = changes_between(before, after, after.affected_ids(before, ids), self.clock())
+        known = KnowledgeChange(before, after, frozenset(after.affected_ids(before, ids)))
+        changes = changes_between(before, after, known.affected_ids, self.clock())
         splits = {"splits": self.reader.splits} if self.reader.splits else {}
         refused = {f"refused_{reason}": number for reason, number in _refused(readings).items()}
         proposal = Proposal(
@@ -314,7 +315,7 @@ class _Processing:
             },
         )
         must_wait = changes.unnamed.must_wait or comparison.policy.holds(retires=bool(changes.retired))
-        return _Decision(proposal, after, changes, self.apply and must_wait, judged.unjudged)
+        return _Decision(proposal, known, changes, self.apply and must_wait, judged.unjudged)
 
     def _decide_and_write(
         self,
@@ -343,15 +344,18 @@ class _Processing:
             raise ScopeMoved(f"{scope} has changed since session {self.saved.session_id!r} was judged")
         if read_pause(transaction, scope) is not None:
             raise Overtaken(f"{scope} was paused while session {self.saved.session_id!r} was judged")
-        if self.apply:
-            key = self._save_transcript(transaction, prepared)
-            run_id = ledger.propose_run(transaction, proposal, session_pk=key, is_held=decision.is_held)
-        else:
+        if not self.apply:
             run_id = ledger.propose_run(transaction, proposal, transcript=prepared.transcript)
+        else:
+            key = self._save_transcript(transaction, prepared)
+            if decision.is_held:
+                run_id = ledger.propose_run(transaction, proposal, session_pk=key, is_held=True)
+            else:
+                run_id, _ = ledger.propose_and_apply(
+                    transaction, proposal, at=self.clock(), session_pk=key, expected=decision.known
+                )
+                requests.close_requests(transaction, scope, proposal.assertions)
         self.account.assign_to_run(transaction, run_id)
-        if self.apply and not decision.is_held:
-            ledger.apply_run(transaction, scope, run_id, self.clock(), expected=decision.after)
-            requests.close_requests(transaction, scope, proposal.assertions)
         return run_id
 
     def _save_transcript(self, transaction: Session, prepared: PreparedSession) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -30,7 +31,7 @@ from afterword.store.database.statements import (
     insert_rows,
     select_columns,
 )
-from afterword.store.lookup import assertions_by_id, knowledge_after_runs, read_knowledge
+from afterword.store.lookup import assertions_by_id, keep_knowledge, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import KnowledgeChange, Proposal, RunEffect, effect_of, store_verdicts, store_window
 from afterword.store.rows import fact_search_terms, fact_values, member_values, pack_transcript
 from afterword.store.scope_rows import (
@@ -42,7 +43,7 @@ from afterword.store.scope_rows import (
     version_of,
 )
 from afterword.store.tables import FactAssertionRow, FactRow, RunRow, RunWindowRow, WindowAssertionRow, WindowRow
-from afterword.telemetry import Stage, staged
+from afterword.telemetry import Stage, stage, staged
 
 
 class RunStatus(StrEnum):
@@ -105,7 +106,6 @@ def last_window_keys(transaction: Session, scope: Scope, source: str) -> list[st
     return list(transaction.exec(query.order_by(col(RunWindowRow.ordinal))))
 
 
-@staged(Stage.PROPOSE)
 def propose_run(
     transaction: Session,
     proposal: Proposal,
@@ -113,21 +113,25 @@ def propose_run(
     session_pk: int | None = None,
     is_held: bool = False,
     transcript: Transcript | None = None,
-    caused_by: int | None = None,
 ) -> int:
     """Store a proposal and return the id of its run. Nothing of it counts before it is applied.
 
     With `is_held` it waits for a person's approval. `transcript` is what a dry run has read, to be stored when the run
     is applied. `session_pk` is the key of the session that was read, None if the application or a person speaks.
-    `caused_by` is the run whose undoing makes this one necessary.
     """
+    status = RunStatus.HELD if is_held else RunStatus.PROPOSED
+    content = pack_transcript(transcript) if transcript else None
+    return _store_run(transaction, proposal, session_pk=session_pk, status=status, transcript=content)[0]
+
+
+@staged(Stage.PROPOSE)
+def _store_run(transaction: Session, proposal: Proposal, **columns: Any) -> tuple[int, bool]:
+    """Store a run; return its id, and whether its windows, assertions and verdicts are new."""
     scope_id = lock_scope(transaction, proposal.scope)
     run = {
         "scope_id": scope_id,
-        "session_pk": session_pk,
         "source": proposal.source,
         "purpose": proposal.purpose,
-        "status": RunStatus.HELD if is_held else RunStatus.PROPOSED,
         "extractor": proposal.extractor,
         "judge": proposal.judge,
         "started_at": proposal.started_at,
@@ -135,53 +139,76 @@ def propose_run(
         "prompt_tokens": proposal.prompt_tokens,
         "completion_tokens": proposal.completion_tokens,
         "counts": {**proposal.counts, "revision": proposal.revision},
-        "caused_by": caused_by,
-        "transcript": pack_transcript(transcript) if transcript else None,
+        **columns,
     }
     run_id = int(fetch_rows(transaction, _NEW_RUN, run)[0].id)
     note_run(transaction, run_id, next((said.id for read in proposal.readings for said in read.assertions), None))
-    window_ids = [store_window(transaction, scope_id, proposal, reading) for reading in proposal.readings]
-    ties = [{"run_id": run_id, "ordinal": ordinal, "window_id": key} for ordinal, key in enumerate(window_ids)]
+    windows = [store_window(transaction, scope_id, proposal, reading) for reading in proposal.readings]
+    ties = [{"run_id": run_id, "ordinal": ordinal, "window_id": key} for ordinal, (key, _) in enumerate(windows)]
     insert_rows(transaction, RunWindowRow, ties)
-    store_verdicts(transaction, scope_id, run_id, proposal)
-    return run_id
+    are_verdicts_new = store_verdicts(transaction, scope_id, run_id, proposal)
+    return run_id, are_verdicts_new and all(is_new for _, is_new in windows)
 
 
 @staged(Stage.APPLY, "scope", "run_id")
-def apply_run(
-    transaction: Session, scope: Scope, run_id: int, at: datetime, *, expected: Knowledge | None = None
-) -> KnowledgeChange:
+def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> KnowledgeChange:
     """Make a proposed run count and return what changed.
-
-    `expected` is what the caller expects to be known afterwards. What it has made of the judged pairs is used again,
-    where they are the same.
 
     Raises `ScopeMoved` if the scope has changed since the run was judged, and `NotFound` if there is no such proposal.
     Nothing is changed then.
     """
     run = _require_run(transaction, scope, run_id, *UNDECIDED)
-    revision = revision_of(transaction, scope)
-    if run.counts.get("revision", revision) != revision:
-        raise ScopeMoved(f"{scope} has changed since run {run_id} was judged; judge it again")
-    before = read_knowledge(transaction, scope)
-    revision = raise_revision(transaction, run.scope_id)
+    before, revision = _begin_change(transaction, scope, run.counts.get("revision"))
     _change_run(transaction, run_id, status=RunStatus.APPLIED, applied_at=at, applied_revision=revision)
-    return _update_facts(transaction, scope, run, before, _last_applied(transaction, run), expected)
+    return _change_knowledge(transaction, scope, run.source, before, _last_applied(transaction, scope, run.source))
 
 
-def propose_and_apply(transaction: Session, proposal: Proposal) -> int:
-    """Store a proposal and make it count at once; return the id of its run."""
-    run_id = propose_run(transaction, proposal)
-    apply_run(transaction, proposal.scope, run_id, proposal.started_at)
-    return run_id
+def propose_and_apply(
+    transaction: Session,
+    proposal: Proposal,
+    *,
+    at: datetime | None = None,
+    session_pk: int | None = None,
+    caused_by: int | None = None,
+    expected: KnowledgeChange | None = None,
+) -> tuple[int, KnowledgeChange]:
+    """Store a proposal and make it count at once; return the id of its run, and what changed.
+
+    `expected` is what the caller expects to change. It is taken over if it was derived from what is known now, and
+    nothing of the proposal was stored before; otherwise what is stored counts. `caused_by` is the run whose undoing
+    makes this one necessary. Raises `ScopeMoved` as `apply_run` does.
+    """
+    scope = proposal.scope
+    lock_scope(transaction, scope)
+    before, revision = _begin_change(transaction, scope, proposal.revision)
+    applied = {"status": RunStatus.APPLIED, "applied_at": at or proposal.started_at, "applied_revision": revision}
+    run_id, is_new = _store_run(transaction, proposal, session_pk=session_pk, caused_by=caused_by, **applied)
+    with stage(Stage.APPLY, scope=scope, run_id=run_id):
+        run_ids = _last_applied(transaction, scope, proposal.source)
+        if expected is None or expected.before is not before or not is_new or run_ids != [run_id]:
+            return run_id, _change_knowledge(transaction, scope, proposal.source, before, run_ids, expected)
+        change = replace(expected, after=expected.after.at_revision(revision))
+        keep_knowledge(transaction, scope, change.after)
+        _update_facts(transaction, scope, proposal.source, change)
+    return run_id, change
+
+
+def _begin_change(transaction: Session, scope: Scope, judged_at: int | None) -> tuple[Knowledge, int]:
+    """Raise the revision of a scope; return what was known before, and the new revision.
+
+    Raises `ScopeMoved` if the revision is another one than the one `judged_at`.
+    """
+    if judged_at not in (None, revision_of(transaction, scope)):
+        raise ScopeMoved(f"{scope} has changed since the run was judged; judge it again")
+    before = read_knowledge(transaction, scope)
+    return before, raise_revision(transaction, scope_key(transaction, scope))
 
 
 def propose_with_effect(
     transaction: Session, proposal: Proposal, concerns: Callable[[Fact], bool] = lambda _: False
 ) -> RunEffect:
     """Store a proposal, make it count at once, and return its run with the facts that it changed or `concerns`."""
-    run_id = propose_run(transaction, proposal)
-    change = apply_run(transaction, proposal.scope, run_id, proposal.started_at)
+    run_id, change = propose_and_apply(transaction, proposal)
     # Two statements never share a moment: the clock may be a little behind the time of the later one.
     at = max([proposal.started_at, *(assertion.said_at for assertion in proposal.assertions)])
     return effect_of(transaction, run_id, change, at, concerns)
@@ -194,10 +221,10 @@ def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) ->
     Raises `NotFound` if there is no such applied run.
     """
     run = _require_run(transaction, scope, run_id, RunStatus.APPLIED)
-    before, last_applied = read_knowledge(transaction, scope), _last_applied(transaction, run)
-    raise_revision(transaction, run.scope_id)
+    last_applied = _last_applied(transaction, scope, run.source)
+    before, _ = _begin_change(transaction, scope, None)
     _change_run(transaction, run_id, status=RunStatus.UNDONE, undone_at=at, redone_at=None)
-    return _update_facts(transaction, scope, run, before, last_applied)
+    return _change_knowledge(transaction, scope, run.source, before, last_applied)
 
 
 @staged(Stage.REDO, "scope", "run_id")
@@ -207,10 +234,9 @@ def reinstate_run(transaction: Session, scope: Scope, run_id: int, at: datetime)
     A later run over the same source still takes precedence. Raises `NotFound` if there is no such undone run.
     """
     run = _require_run(transaction, scope, run_id, RunStatus.UNDONE)
-    before = read_knowledge(transaction, scope)
-    raise_revision(transaction, run.scope_id)
+    before, _ = _begin_change(transaction, scope, None)
     _change_run(transaction, run_id, status=RunStatus.APPLIED, redone_at=at)
-    return _update_facts(transaction, scope, run, before, _last_applied(transaction, run))
+    return _change_knowledge(transaction, scope, run.source, before, _last_applied(transaction, scope, run.source))
 
 
 def reject_run(transaction: Session, scope: Scope, run_id: int) -> None:
@@ -241,29 +267,43 @@ def _change_run(transaction: Session, run_id: int, **values: Any) -> None:
     expire_loaded(transaction, RunRow, run_id)
 
 
-def _last_applied(transaction: Session, run: Any) -> list[int]:
-    """Return the last two applied runs of a run's source: the live one, and the one that is live if it is undone."""
-    values = {"scope_id": run.scope_id, "source": run.source}
+def _last_applied(transaction: Session, scope: Scope, source: str) -> list[int]:
+    """Return the last two applied runs of a source: the live one, and the one that is live if it is undone."""
+    values = {"scope_id": scope_key(transaction, scope), "source": source}
     return [row.id for row in fetch_rows(transaction, _LAST_APPLIED, values)]
 
 
-def _update_facts(
+def _change_knowledge(
     transaction: Session,
     scope: Scope,
-    run: Any,
+    source: str,
     before: Knowledge,
     run_ids: Sequence[int],
-    expected: Knowledge | None = None,
+    expected: KnowledgeChange | None = None,
 ) -> KnowledgeChange:
-    """Derive again the facts that these runs may have changed, and record which did."""
+    """Read what is known after these runs of a source became live or ceased to be, and derive the facts again.
+
+    What `expected` has made of the judged pairs is used again, where they are the same.
+    """
     after, ids = knowledge_after_runs(transaction, scope, before, revision_of(transaction, scope), run_ids)
     if expected is not None:
-        after.expect_pairs_of(expected)
-    affected_ids = after.affected_ids(before, ids)
-    ties = fetch_where_in(transaction, FactAssertionRow, "assertion_id", affected_ids)
+        after.expect_pairs_of(expected.after)
+    change = KnowledgeChange(before, after, frozenset(after.affected_ids(before, ids)))
+    _update_facts(transaction, scope, source, change)
+    return change
+
+
+def _update_facts(transaction: Session, scope: Scope, source: str, change: KnowledgeChange) -> None:
+    """Derive again the facts that a change may have changed, and record which did."""
+    before, after, affected_ids = change.before, change.after, change.affected_ids
+    # What was not live before belongs to no fact.
+    ties = fetch_where_in(
+        transaction, FactAssertionRow, "assertion_id", [id_ for id_ in affected_ids if id_ in before.by_id]
+    )
     stored_ids = list(dict.fromkeys(tie.fact_id for tie in ties))
     histories = after.histories(affected_ids)
-    changed_ids = _replace_facts(transaction, run.scope_id, stored_ids, histories)
+    scope_id = scope_key(transaction, scope)
+    changed_ids = _replace_facts(transaction, scope_id, stored_ids, histories)
     linked_before = {tie.assertion_id for tie in ties}
     linked_after = {member.id for history in histories for member in history.members}
     is_unlinked = any(
@@ -272,13 +312,12 @@ def _update_facts(
     )
     record_changed_facts(
         transaction,
-        run.scope_id,
+        scope_id,
         version_of(transaction, scope),
-        source=run.source,
+        source=source,
         fact_ids=changed_ids,
         is_unlinked=is_unlinked,
     )
-    return KnowledgeChange(before, after, frozenset(affected_ids))
 
 
 def derive_facts(transaction: Session, scope: Scope) -> set[str]:

@@ -89,7 +89,7 @@ def read_knowledge(
     cached = None if afresh else draft.find(scope, (row.revision, row.stamp))
     if cached is None:
         cached = _load_knowledge(transaction, scope, row.id, row.revision, None)
-        draft.keep(scope, (row.revision, row.stamp), cached)
+        keep_knowledge(transaction, scope, cached)
     return cached
 
 
@@ -108,9 +108,14 @@ def knowledge_after_runs(
         removed_verdicts=[verdict_of(row) for row in verdict_rows if not row.is_live],
         added_verdicts=[verdict_of(row) for row in verdict_rows if row.is_live],
     )
-    _draft(transaction).keep(scope, version_of(transaction, scope), after)
+    keep_knowledge(transaction, scope, after)
     judged_ids = [end for row in verdict_rows for end in (row.earlier_id, row.later_id)]
     return after, [*(row.id for row in assertion_rows), *judged_ids]
+
+
+def keep_knowledge(transaction: Session, scope: Scope, known: Knowledge) -> None:
+    """Cache what is known of a scope in its present state."""
+    _draft(transaction).keep(scope, version_of(transaction, scope), known)
 
 
 @cache

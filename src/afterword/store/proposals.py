@@ -102,16 +102,18 @@ class Proposal:
         return (*said, *(finding.statement for reading in self.readings for finding in reading.findings))
 
 
-def store_window(transaction: Session, scope_id: int, proposal: Proposal, reading: WindowReading) -> int:
-    """Store a window with its assertions and refusals, unless it is stored already; return its key."""
+def store_window(transaction: Session, scope_id: int, proposal: Proposal, reading: WindowReading) -> tuple[int, bool]:
+    """Store a window with its assertions and refusals, unless it is stored already.
+
+    Returns its key, and whether the window and all of its assertions are new.
+    """
     identity = {"scope_id": scope_id, "source": proposal.source, "key": reading.key}
     turns = {"first_turn": reading.first_turn, "last_turn": reading.last_turn}
-    statement = insert_if_missing(transaction, WindowRow).returning(col(WindowRow.id))
-    inserted = fetch_rows(transaction, statement, {**identity, **turns})
+    inserted = fetch_rows(transaction, insert_if_missing(transaction, WindowRow, returning="id"), {**identity, **turns})
     if not inserted:
-        return transaction.exec(select(WindowRow.id).filter_by(**identity)).one() or 0
+        return transaction.exec(select(WindowRow.id).filter_by(**identity)).one() or 0, False
     window_id = int(inserted[0].id)
-    store_assertions(transaction, scope_id, reading.assertions, proposal.started_at)
+    is_new = store_assertions(transaction, scope_id, reading.assertions, proposal.started_at)
     ties = [{"window_id": window_id, "assertion_id": said.id} for said in reading.assertions]
     insert_missing(transaction, WindowAssertionRow, ties)
     rejections = [
@@ -120,7 +122,7 @@ def store_window(transaction: Session, scope_id: int, proposal: Proposal, readin
     ]
     insert_rows(transaction, RejectionRow, rejections)
     store_findings(transaction, scope_id, window_id, reading.findings, proposal.started_at)
-    return window_id
+    return window_id, is_new
 
 
 def read_window_findings(transaction: Session, scope: Scope, source: str) -> dict[str, tuple[AgentFinding, ...]]:
@@ -133,14 +135,19 @@ def read_window_findings(transaction: Session, scope: Scope, source: str) -> dic
 
 def store_assertions(
     transaction: Session, scope_id: int, assertions: Sequence[Assertion], recorded_at: datetime
-) -> None:
-    """Store the assertions that are not stored yet."""
-    insert_missing(transaction, AssertionRow, [assertion_values(said, scope_id, recorded_at) for said in assertions])
-    insert_missing(transaction, EvidenceRow, [values for said in assertions for values in evidence_values(said)])
+) -> bool:
+    """Store the assertions that are not stored yet; return whether that is true of all of them."""
+    rows = [assertion_values(said, scope_id, recorded_at) for said in assertions]
+    evidence = [values for said in assertions for values in evidence_values(said)]
+    is_new = insert_missing(transaction, AssertionRow, rows)
+    return insert_missing(transaction, EvidenceRow, evidence) and is_new
 
 
-def store_verdicts(transaction: Session, scope_id: int, run_id: int, proposal: Proposal) -> None:
-    """Store the verdicts of a run that are not stored yet, and tie all of its verdicts to the run."""
+def store_verdicts(transaction: Session, scope_id: int, run_id: int, proposal: Proposal) -> bool:
+    """Store the verdicts of a run that are not stored yet, and tie all of its verdicts to the run.
+
+    Returns whether all of them are new.
+    """
     assertions = {said.id: said for said in proposal.assertions}
     ids = {end for verdict in proposal.verdicts for end in (verdict.earlier_id, verdict.later_id)}
     assertions |= assertions_by_id(transaction, proposal.scope, list(ids - assertions.keys()))
@@ -151,8 +158,9 @@ def store_verdicts(transaction: Session, scope_id: int, run_id: int, proposal: P
         judge = f"{PERSON}: {proposal.source}: {verdict.relation}" if verdict.judge == PERSON else verdict.judge
         key = verdict_key(proposal.scope, *pair, judge)
         rows.append(verdict_values(verdict, key, scope_id, proposal.started_at))
-    insert_missing(transaction, VerdictRow, rows)
+    is_new = insert_missing(transaction, VerdictRow, rows)
     insert_missing(transaction, RunVerdictRow, [{"run_id": run_id, "verdict_key": row["key"]} for row in rows])
+    return is_new
 
 
 def dry_run_transcript(transaction: Session, run: Run) -> Transcript | None:

@@ -279,7 +279,7 @@ def _propose(
     retires = any(verdict.relation in RETIRING for verdict in verdicts)
     if word is None or policy_of(transaction, scope).holds(retires=retires):
         return RequestOutcome(RequestStatus.HELD, ledger.propose_run(transaction, proposal, is_held=True))
-    return RequestOutcome(RequestStatus.DONE, ledger.propose_and_apply(transaction, proposal))
+    return RequestOutcome(RequestStatus.DONE, ledger.propose_and_apply(transaction, proposal)[0])
 
 
 def close_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]) -> int:

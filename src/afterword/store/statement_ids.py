@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from sqlalchemy import bindparam
 from sqlmodel import Session, col, select
 
 from afterword.facts.assertions import Assertion, digest
 from afterword.facts.scopes import Scope
-from afterword.store.database.statements import chunks
+from afterword.store.database.statements import chunks, fetch_rows
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import AssertionRow
+
+# Building a statement takes longer than executing it.
+_OWNERS = select(AssertionRow.id, AssertionRow.scope_id, AssertionRow.session_id).where(
+    col(AssertionRow.id).in_(bindparam("ids", expanding=True))
+)
 
 
 def own_ids(transaction: Session, scope: Scope, ids: Iterable[str], *, session_id: str | None = None) -> dict[str, str]:
@@ -42,10 +48,9 @@ def with_ids(assertions: Iterable[Assertion], other: Mapping[str, str]) -> tuple
 
 
 def _ids_elsewhere(transaction: Session, ids: Iterable[str], scope_id: int, session_id: str | None) -> set[str]:
-    query = select(AssertionRow.id, AssertionRow.scope_id, AssertionRow.session_id)
     return {
         id_
         for chunk in chunks(list(ids))
-        for id_, its_scope_id, its_session_id in transaction.exec(query.where(col(AssertionRow.id).in_(chunk)))
+        for id_, its_scope_id, its_session_id in fetch_rows(transaction, _OWNERS, {"ids": chunk})
         if its_scope_id != scope_id or session_id not in (None, its_session_id)
     }

@@ -104,5 +104,6 @@ def _merge(scope: Scope, transaction: Session) -> None:
         readings=(),
         counts={"sources": len(moved)},
     )
-    record_move(transaction, ledger.propose_and_apply(transaction, proposal), scope, into, moved)
+    run_id, _ = ledger.propose_and_apply(transaction, proposal)
+    record_move(transaction, run_id, scope, into, moved)
     take_settings(transaction, scope, into, is_rename=is_rename)

@@ -104,21 +104,23 @@ def expire_loaded(transaction: Session, table: type[SQLModel], key: int) -> None
         transaction.expire(loaded)
 
 
-def insert_missing(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> None:
-    """Insert the rows whose key is not in the table yet."""
-    if rows:
-        transaction.connection().execute(insert_if_missing(transaction, table), list(rows))
+def insert_missing(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> bool:
+    """Insert the rows whose key is not in the table yet; return whether that is true of all of them."""
+    if not rows:
+        return True
+    return transaction.connection().execute(insert_if_missing(transaction, table), list(rows)).rowcount == len(rows)
 
 
-def insert_if_missing(transaction: Session, table: type[SQLModel]) -> Any:
+def insert_if_missing(transaction: Session, table: type[SQLModel], *, returning: str | None = None) -> Any:
     """Return the statement that inserts a row unless its key is in the table, in the dialect of the database."""
-    return _insert_or_ignore(table, transaction.connection().dialect.name)
+    return _insert_or_ignore(table, transaction.connection().dialect.name, returning)
 
 
 @cache
-def _insert_or_ignore(table: type[SQLModel], dialect_name: str) -> Any:
+def _insert_or_ignore(table: type[SQLModel], dialect_name: str, returning: str | None) -> Any:
     dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
-    return dialect.insert(table).on_conflict_do_nothing()
+    statement = dialect.insert(table).on_conflict_do_nothing()
+    return statement if returning is None else statement.returning(getattr(table, returning))
 
 
 class ColumnsAsJson(FunctionElement[str]):

@@ -197,12 +197,12 @@ def _store_finding(transaction: Session, finding: AgentFinding, at: datetime) ->
     counts = {"findings": 1, **({"quarantined": 1} if is_quarantined else {})}
     proposal = Proposal(scope, source, SAVED, "tool", "none", at, revision, (reading,), counts=counts)
     is_held = is_quarantined or scope_rows.policy_of(transaction, scope) is scope_rows.Policy.HOLD_ALL
-    run_id = ledger.propose_run(transaction, proposal, is_held=is_held)
     if is_held:
+        run_id = ledger.propose_run(transaction, proposal, is_held=True)
         if is_quarantined:
             message = "a finding of %s reads like an instruction to an assistant: see `afterword review`"
             _log.warning(message, telemetry.scope_mark(scope))
         return SavedFinding(SavingOutcome.WAITING, run_id)
-    ledger.apply_run(transaction, scope, run_id, at)
+    run_id, _ = ledger.propose_and_apply(transaction, proposal)
     is_open = finding.review is FindingReview.OPEN
     return SavedFinding(SavingOutcome.SAVED if is_open else SavingOutcome.WAITING, run_id)
