@@ -76,7 +76,9 @@ class Announcement:
 def announcement_in(text: str, speaker: str) -> Announcement | None:
     """Return what the end of a turn announces, or None."""
     tail = plain_form(text[-_TAIL:]).text.rstrip()
-    match = _QUESTION.search(tail)
+    # A match holds no end of a sentence but its last character.
+    begin = max(tail.rfind(stop, 0, -1) for stop in ".!?\n") + 1
+    match = _QUESTION.search(tail, begin)
     last = match.group() if match else tail
     kind = next((kind for kind, cue in _CUES if compiled(cue, re.IGNORECASE).search(last)), None)
     if kind is None or "[redacted: " in last:

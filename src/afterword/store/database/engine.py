@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager, nullcontext
 from datetime import UTC, tzinfo
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,6 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from afterword import telemetry
 from afterword.errors import ArgumentInvalid, Overtaken, ScopeMoved, StoreMissing, StoreOutdated, StoreUnreachable
@@ -35,7 +34,7 @@ from afterword.store.database.cancellation import current_ticket, interrupter, r
 from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
 from afterword.store.database.statements import share_statements
 from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
-from afterword.store.limits import StoreLimits
+from afterword.store.limits import StoreLimits, pauses_between_tries
 from afterword.text_caches import clear_text_caches
 
 T = TypeVar("T")
@@ -45,7 +44,6 @@ _MIGRATING = threading.Lock()
 
 READERS = 4
 """How many threads read a SQLite file at once; one more writes."""
-TRIES = 20
 STRICT, USUAL, MIGRATING = "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"
 """Levels of PostgreSQL. Writers of one scope meet at its row, which each of them writes, so one snapshot is enough;
 where sums over many rows decide, it is not. Measured on 96 sessions of 16 scopes, 8 at once: 300 refused transactions
@@ -87,7 +85,7 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({self.shown_url!r})"
 
-    @property
+    @cached_property
     def dialect(self) -> str:
         """`sqlite` or `postgresql`."""
         return self._url.get_backend_name()
@@ -97,7 +95,7 @@ class Store:
         """Whether it is a SQLite database in memory, which has one connection for all."""
         return self.dialect == "sqlite" and self.path is None
 
-    @property
+    @cached_property
     def path(self) -> Path | None:
         """The SQLite file, None in memory and on PostgreSQL."""
         name = self._url.database
@@ -150,17 +148,14 @@ class Store:
             return work(transaction)
 
     def _write(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
-        repeated = Retrying(
-            # What a caller has read before the transaction does not become true again.
-            retry=retry_if_exception(lambda error: isinstance(error, Overtaken) and not isinstance(error, ScopeMoved)),
-            stop=stop_after_attempt(TRIES),
-            # Who collides would collide again in step; chance parts them.
-            wait=wait_random_exponential(multiplier=0.01, max=0.32),
-            sleep=current_ticket().wait,
-            reraise=True,
-        )
-        result: T = repeated(self._write_once, work, strict, lasting)
-        return result
+        for pause_s in pauses_between_tries():
+            try:
+                return self._write_once(work, strict, lasting)
+            except ScopeMoved:
+                raise  # what a caller has read before the transaction does not become true again
+            except Overtaken:
+                current_ticket().wait(pause_s)
+        return self._write_once(work, strict, lasting)
 
     def _write_once(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
         with self.writing(strict=strict, lasting=lasting) as transaction:
