@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,7 +14,7 @@ from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.database.engine import Store
-from afterword.store.proposals import Proposal, WindowReading
+from afterword.store.proposals import KnowledgeChange, Proposal, WindowReading
 
 LENA = Scope.user("lena")
 
@@ -162,6 +163,36 @@ async def test_another_scope_sees_and_undoes_nothing(store: Store) -> None:
             assert lookup.assertions_by_id(transaction, other, ["window"]) == {}
         with pytest.raises(NotFound), store.writing() as transaction:
             ledger.revert_run(transaction, other, run_id, day(21))
+
+
+@pytest.mark.parametrize("case", ["all is new", "stored before", "read before", "derived from another state"])
+async def test_what_is_expected_is_taken_over_where_it_is_what_is_stored(store: Store, case: str) -> None:
+    await apply(store, await propose(store, "session:1", WindowReading("w1", 1, 1, (WINDOW,))))
+    if case == "stored before":
+        earlier = replace(AISLE, statement="The user would like an aisle seat.")
+        await propose(store, "session:5", WindowReading("w5", 1, 1, (earlier,)))
+    if case == "read before":
+        await apply(store, await propose(store, "session:2", WindowReading("w2", 1, 1, (said("exit", 2, "exit"),))))
+
+    aisle = replace(AISLE, is_flagged=False)  # as it is stored
+    with store.writing() as transaction:
+        before = lookup.read_knowledge(transaction, LENA)
+        after = before.revised(before.revision, added=[aisle], added_verdicts=[CHANGE])
+        known = before.revised(before.revision) if case == "derived from another state" else before
+        source, readings = "session:2" if case == "read before" else "session:5", (WindowReading("w3", 1, 1, (aisle,)),)
+        proposal = Proposal(LENA, source, "session", "r", "r", day(20), before.revision, readings, (CHANGE,))
+        expected = KnowledgeChange(known, after, frozenset({"window", "aisle"}))
+        run_id, change = ledger.propose_and_apply(transaction, proposal, expected=expected)
+        assert (change.after.by_id["aisle"] is aisle) == (case == "all is new")
+    with store.reading() as transaction:
+        cached, stored = (lookup.read_knowledge(transaction, LENA, afresh=afresh) for afresh in (False, True))
+        assert cached.revision == stored.revision == before.revision + 1
+        assert set(cached.assertions) == set(stored.assertions)
+        assert set(cached.verdicts) == set(stored.verdicts) == {CHANGE}
+        assert ledger.derive_facts(transaction, LENA) == set()
+    assert (await held(store))["window"].status is Status.SUPERSEDED
+    await undo(store, run_id)
+    assert (await held(store))["window"].status is Status.CURRENT
 
 
 async def test_an_error_within_a_transaction_leaves_nothing_behind(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import pytest
 
 import afterword
 from afterword import ProcessingReport
-from afterword.client.process_pool import SessionShare, packed, shares
+from afterword.client.process_pool import SessionShare, packed, process_share, shares
 from afterword.errors import ArgumentInvalid
 from afterword.extractors.extractor import Extraction, Window
 from afterword.extractors.rules import RulesExtractor
@@ -128,6 +130,19 @@ async def test_background_work_comes_after_a_live_agent(tmp_path: Path, folder: 
         report = await run(app, folder, own_process=True, processes=1, on_done=lambda *_: seen.update(priorities()))
         assert {type(session.result) for session in report.sessions} == {SessionOutcome}
     assert max(seen) == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
+
+
+async def test_what_is_loaded_after_the_first_session_is_left_out_of_collections(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, ended_before = BytesIO(), list[bool]()
+    monkeypatch.setattr(gc, "freeze", lambda: ended_before.append(bool(output.tell())))
+    chosen = settings(tmp_path, "frozen")
+    async with Store(chosen.store.url) as store:
+        await store.migrate()
+    share = SessionShare(chosen, "rules", True, 1, None, False, tuple(find_sessions([folder])[:3]))
+    await process_share(share, lambda: None, output)
+    assert ended_before == [False]
 
 
 async def test_a_stop_is_passed_on_with_its_reason(tmp_path: Path, folder: Path) -> None:

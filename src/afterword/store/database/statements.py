@@ -119,7 +119,7 @@ def insert_if_missing(transaction: Session, table: type[SQLModel], *, returning:
 @cache
 def _insert_or_ignore(table: type[SQLModel], dialect_name: str, returning: str | None) -> Any:
     dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
-    statement = dialect.insert(table).on_conflict_do_nothing()
+    statement = dialect.insert(table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
     return statement if returning is None else statement.returning(getattr(table, returning))
 
 
