@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from afterword.privacy.normalisation import comparable
+from afterword.text_caches import text_cache
 
 AROUND = 400
 """The number of characters before and after a quote, within its lines, that are searched for an instruction."""
@@ -93,7 +94,12 @@ _COMMANDING = _any(
 
 def is_instruction(*texts: str | None) -> bool:
     """Return whether any of the texts of a fact (sentence, value, ...) reads like a command to an assistant."""
-    return any(commands_assistant(text) or _OBLIGING.search(comparable(text)) for text in filter(None, texts))
+    return any(map(_is_command, filter(None, texts)))
+
+
+@text_cache(4096)  # subjects, attributes and many values are the same in fact after fact
+def _is_command(text: str) -> bool:
+    return commands_assistant(text) or bool(_OBLIGING.search(comparable(text)))
 
 
 def commands_assistant(text: str) -> bool:
