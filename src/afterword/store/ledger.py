@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, update
+from sqlalchemy import bindparam, insert, update
 from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound, ScopeMoved
@@ -24,7 +24,7 @@ from afterword.facts.transcripts import Transcript
 from afterword.facts.validity.timeline import FactHistory, fact_histories
 from afterword.store.access.audit import note_run
 from afterword.store.database.statements import (
-    chunks,
+    delete_where_in,
     expire_loaded,
     fetch_rows,
     fetch_where_in,
@@ -355,9 +355,8 @@ def _replace_facts(
     ]
     unchanged_ids = {history.id for history in histories} - {history.id for history in changed}
     removed_ids = [fact_id for fact_id in rows if fact_id not in unchanged_ids]
-    for ids in chunks(removed_ids):
-        transaction.exec(delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(ids)))
-        transaction.exec(delete(FactRow).where(col(FactRow.id).in_(ids)))
+    delete_where_in(transaction, FactAssertionRow, "fact_id", removed_ids)
+    delete_where_in(transaction, FactRow, "id", removed_ids)
     new_rows = [{**fact_values(history, scope_id), "search_terms": fact_search_terms(history)} for history in changed]
     insert_rows(transaction, FactRow, new_rows)
     insert_rows(transaction, FactAssertionRow, [values for history in changed for values in member_values(history)])
