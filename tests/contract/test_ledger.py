@@ -177,7 +177,7 @@ async def test_what_is_expected_is_taken_over_where_it_is_what_is_stored(store: 
     aisle = replace(AISLE, is_flagged=False)  # as it is stored
     with store.writing() as transaction:
         before = lookup.read_knowledge(transaction, LENA)
-        after = before.revised(before.revision, added=[aisle], added_verdicts=[CHANGE])
+        after = before.revised(before.revision + 1, added=[aisle], added_verdicts=[CHANGE])
         known = before.revised(before.revision) if case == "derived from another state" else before
         source, readings = "session:2" if case == "read before" else "session:5", (WindowReading("w3", 1, 1, (aisle,)),)
         proposal = Proposal(LENA, source, "session", "r", "r", day(20), before.revision, readings, (CHANGE,))

@@ -62,7 +62,7 @@ def test_what_is_computed_from_words_is_cached_where_forgetting_clears_it(module
         *("_expressions", "_possible_patterns"),  # phrases of the settings, and hints of patterns
         "_plain_character",  # single characters
         *("heading_tokens", "frame_tokens"),  # headings of blocks, with the names of scopes
-        *("_alias", "_insert_or_ignore", "_select_where_in"),  # names of tables and columns
+        *("_alias", "insert_if_missing", "_select_where_in"),  # names of tables and columns
     }
 
 

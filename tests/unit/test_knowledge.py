@@ -206,31 +206,6 @@ def test_a_change_that_was_called_off_stays_without_effect_where_only_its_neighb
     assert expected[0].spans[0].end is None
 
 
-def test_expected_pairs_are_used_where_they_are_of_the_same_content() -> None:
-    graz, oslo, linz = (replace(statement(0, f"s{number}", 1, number), value=f"town {number}") for number in range(3))
-    changed = Verdict(graz.id, oslo.id, Relation.CHANGES, "he moved", "test")
-    ids = {graz.id, oslo.id}
-    expected = Knowledge.of(1, (graz, oslo), [changed])
-    pairs = expected.judged_pairs(ids)
-    same = Knowledge.of(2, (replace(graz), replace(oslo), linz), [replace(changed)])
-    other_verdict = Knowledge.of(2, (graz, oslo), [replace(changed, relation=Relation.SAME)])
-    other_words = Knowledge.of(2, (graz, replace(oslo, statement="He lives in Oslo.")), [changed])
-    one_gone = Knowledge.of(2, (graz,), [changed])
-    for known in (same, other_verdict, other_words, one_gone):
-        known.expect_pairs_of(expected)
-        assert (known.judged_pairs(ids) is pairs) == (known is same)
-
-
-def test_expected_pairs_are_not_used_under_other_names() -> None:
-    names = "Jan Petrik", "Jan Oduya", "Jan"
-    petrik, oduya, jan = (replace(statement(0, f"s{day}", 1, day), subject=name) for day, name in enumerate(names))
-    expected = Knowledge.of(1, (petrik, jan), ())
-    assert not expected.judged_pairs({jan.id}).subjects.possible_people(jan)
-    known = Knowledge.of(2, (petrik, oduya, jan), ())
-    known.expect_pairs_of(expected)
-    assert known.judged_pairs({jan.id}).subjects.possible_people(jan)
-
-
 def knowledge_of(revision: int, *numbers: int) -> Knowledge:
     return Knowledge.of(revision, [statement(0, f"s{number}", 1, number) for number in numbers], ())
 

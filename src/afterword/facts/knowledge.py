@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from datetime import datetime
 from functools import cached_property
 
@@ -185,12 +184,6 @@ class Knowledge:
         after._update_names([*removed, *added], changed_verdicts)
         return after
 
-    def at_revision(self, revision: int) -> Knowledge:
-        """Return the same knowledge at another revision."""
-        moved = copy(self)
-        moved.revision = revision
-        return moved
-
     def affected_ids(self, before: Knowledge, ids: Iterable[str]) -> set[str]:
         """Return all assertions whose facts may differ from before, where `ids` were added, removed or judged anew."""
         labels = self.names.changed_labels(before.names)
@@ -212,10 +205,6 @@ class Knowledge:
         judged = JudgedPairs(live.values(), verdicts, self.names)
         self._last_judged = judged
         return judged
-
-    def expect_pairs_of(self, other: Knowledge) -> None:
-        """Let `judged_pairs` return what it last returned for `other`, where that is of the same content."""
-        self._last_judged = other._last_judged
 
     def histories(self, ids: Collection[str]) -> list[FactHistory]:
         """Return the histories of the facts to which these assertions belong, in order of saying."""

@@ -284,7 +284,7 @@ class _Processing:
     ) -> _Decision:
         """Return the run to store, for the scope at this revision."""
         before, combined = comparison.before, comparison.combined
-        after = combined.revised(combined.revision, added_verdicts=judged.verdicts)
+        after = combined.revised(before.revision + 1, added_verdicts=judged.verdicts)
         ids = [assertion.id for assertion in (*comparison.old, *comparison.new)]
         ids += [end for verdict in judged.verdicts for end in (verdict.earlier_id, verdict.later_id)]
         known = KnowledgeChange(before, after, frozenset(after.affected_ids(before, ids)))

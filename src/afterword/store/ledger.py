@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import bindparam, insert, update
+from sqlalchemy import bindparam, delete, insert, update
 from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound, ScopeMoved
@@ -24,7 +23,7 @@ from afterword.facts.transcripts import Transcript
 from afterword.facts.validity.timeline import FactHistory, fact_histories
 from afterword.store.access.audit import note_run
 from afterword.store.database.statements import (
-    delete_where_in,
+    chunks,
     expire_loaded,
     fetch_rows,
     fetch_where_in,
@@ -76,6 +75,9 @@ _LAST_RUN = _RUNS_OF_SOURCE.where(RunRow.status != RunStatus.PROPOSED).order_by(
 _LAST_APPLIED = (
     _RUNS_OF_SOURCE.where(RunRow.status == RunStatus.APPLIED).order_by(col(RunRow.applied_revision).desc()).limit(2)
 )
+_IDS: Any = bindparam("ids", expanding=True)
+_REMOVED_TIES = delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(_IDS))
+_REMOVED_FACTS = delete(FactRow).where(col(FactRow.id).in_(_IDS))
 
 
 def session_source(session_id: str) -> str:
@@ -174,9 +176,9 @@ def propose_and_apply(
 ) -> tuple[int, KnowledgeChange]:
     """Store a proposal and make it count at once; return the id of its run, and what changed.
 
-    `expected` is what the caller expects to change. It is taken over if it was derived from what is known now, and
-    nothing of the proposal was stored before; otherwise what is stored counts. `caused_by` is the run whose undoing
-    makes this one necessary. Raises `ScopeMoved` as `apply_run` does.
+    `expected` is what the caller expects to change, up to the next revision. It is taken over if it was derived from
+    what is known now, and nothing of the proposal was stored before; otherwise what is stored counts. `caused_by` is
+    the run whose undoing makes this one necessary. Raises `ScopeMoved` as `apply_run` does.
     """
     scope = proposal.scope
     lock_scope(transaction, scope)
@@ -186,11 +188,10 @@ def propose_and_apply(
     with stage(Stage.APPLY, scope=scope, run_id=run_id):
         run_ids = _last_applied(transaction, scope, proposal.source)
         if expected is None or expected.before is not before or not is_new or run_ids != [run_id]:
-            return run_id, _change_knowledge(transaction, scope, proposal.source, before, run_ids, expected)
-        change = replace(expected, after=expected.after.at_revision(revision))
-        keep_knowledge(transaction, scope, change.after)
-        _update_facts(transaction, scope, proposal.source, change)
-    return run_id, change
+            return run_id, _change_knowledge(transaction, scope, proposal.source, before, run_ids)
+        keep_knowledge(transaction, scope, expected.after)
+        _update_facts(transaction, scope, proposal.source, expected)
+    return run_id, expected
 
 
 def _begin_change(transaction: Session, scope: Scope, judged_at: int | None) -> tuple[Knowledge, int]:
@@ -274,20 +275,10 @@ def _last_applied(transaction: Session, scope: Scope, source: str) -> list[int]:
 
 
 def _change_knowledge(
-    transaction: Session,
-    scope: Scope,
-    source: str,
-    before: Knowledge,
-    run_ids: Sequence[int],
-    expected: KnowledgeChange | None = None,
+    transaction: Session, scope: Scope, source: str, before: Knowledge, run_ids: Sequence[int]
 ) -> KnowledgeChange:
-    """Read what is known after these runs of a source became live or ceased to be, and derive the facts again.
-
-    What `expected` has made of the judged pairs is used again, where they are the same.
-    """
+    """Read what is known after these runs of a source became live or ceased to be, and derive the facts again."""
     after, ids = knowledge_after_runs(transaction, scope, before, revision_of(transaction, scope), run_ids)
-    if expected is not None:
-        after.expect_pairs_of(expected.after)
     change = KnowledgeChange(before, after, frozenset(after.affected_ids(before, ids)))
     _update_facts(transaction, scope, source, change)
     return change
@@ -355,8 +346,9 @@ def _replace_facts(
     ]
     unchanged_ids = {history.id for history in histories} - {history.id for history in changed}
     removed_ids = [fact_id for fact_id in rows if fact_id not in unchanged_ids]
-    delete_where_in(transaction, FactAssertionRow, "fact_id", removed_ids)
-    delete_where_in(transaction, FactRow, "id", removed_ids)
+    for ids in chunks(removed_ids):
+        for statement in _REMOVED_TIES, _REMOVED_FACTS:
+            transaction.connection().execute(statement, {"ids": ids})
     new_rows = [{**fact_values(history, scope_id), "search_terms": fact_search_terms(history)} for history in changed]
     insert_rows(transaction, FactRow, new_rows)
     insert_rows(transaction, FactAssertionRow, [values for history in changed for values in member_values(history)])

@@ -109,7 +109,11 @@ def store_window(transaction: Session, scope_id: int, proposal: Proposal, readin
     """
     identity = {"scope_id": scope_id, "source": proposal.source, "key": reading.key}
     turns = {"first_turn": reading.first_turn, "last_turn": reading.last_turn}
-    inserted = fetch_rows(transaction, insert_if_missing(transaction, WindowRow, returning="id"), {**identity, **turns})
+    inserted = fetch_rows(
+        transaction,
+        insert_if_missing(WindowRow, transaction.connection().dialect.name, returning="id"),
+        {**identity, **turns},
+    )
     if not inserted:
         return transaction.exec(select(WindowRow.id).filter_by(**identity)).one() or 0, False
     window_id = int(inserted[0].id)

@@ -55,20 +55,14 @@ class Policy(StrEnum):
 def scope_row(transaction: Session, scope: Scope) -> Any:
     """Return the row of a scope, None if nothing was ever stored for it. A transaction reads it once."""
     names = scope.tenant, str(scope.kind), scope.id
-    if (row := _read_rows(transaction).get(names)) is None:
+    if transaction.info.get(names) is None:
         for row in fetch_rows(transaction, _SCOPE, dict(zip(("tenant", "kind", "name"), names, strict=True))):
             _keep_row(transaction, row)
-    return row
-
-
-def _read_rows(transaction: Session) -> dict[tuple[str, str, str], Any]:
-    """Return the rows of scopes that the transaction has read, as they are now, by their names."""
-    rows: dict[tuple[str, str, str], Any] = transaction.info.setdefault(_read_rows, {})
-    return rows
+    return transaction.info.get(names)
 
 
 def _keep_row(transaction: Session, row: Any) -> None:
-    _read_rows(transaction)[row.tenant, row.kind, row.name] = row
+    transaction.info[row.tenant, row.kind, row.name] = row
 
 
 def change_scope(transaction: Session, scope_id: int, **values: Any) -> None:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import sqlalchemy
-from sqlalchemy import Connection, Engine, Executable, Select, String, bindparam, delete, event, insert
+from sqlalchemy import Connection, Engine, Executable, Select, String, bindparam, event, insert
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
@@ -70,12 +70,6 @@ def fetch_where_in(transaction: Session, table: type[SQLModel], column: str, val
     return [row for chunk in chunks(list(values)) for row in fetch_rows(transaction, statement, {"values": chunk})]
 
 
-def delete_where_in(transaction: Session, table: type[SQLModel], column: str, values: Sequence[Any]) -> None:
-    """Delete the rows of a table in which a column has one of these values."""
-    for chunk in chunks(values):
-        transaction.connection().execute(_delete_where_in(table, column), {"values": chunk})
-
-
 def select_columns(table: type[SQLModel]) -> Any:
     """Select the columns of a table as plain rows, which are read faster than objects that may be changed."""
     return sqlalchemy.select(sqlalchemy.inspect(table).local_table)
@@ -86,11 +80,6 @@ def select_columns(table: type[SQLModel]) -> Any:
 def _select_where_in(table: type[SQLModel], column: str) -> Any:
     selected = select_columns(table)
     return selected.where(selected.selected_columns[column].in_(bindparam("values", expanding=True)))
-
-
-@cache
-def _delete_where_in(table: type[SQLModel], column: str) -> Any:
-    return delete(table).where(getattr(table, column).in_(bindparam("values", expanding=True)))
 
 
 def insert_rows(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> None:
@@ -119,16 +108,13 @@ def insert_missing(transaction: Session, table: type[SQLModel], rows: Sequence[V
     """Insert the rows whose key is not in the table yet; return whether that is true of all of them."""
     if not rows:
         return True
-    return transaction.connection().execute(insert_if_missing(transaction, table), list(rows)).rowcount == len(rows)
-
-
-def insert_if_missing(transaction: Session, table: type[SQLModel], *, returning: str | None = None) -> Any:
-    """Return the statement that inserts a row unless its key is in the table, in the dialect of the database."""
-    return _insert_or_ignore(table, transaction.connection().dialect.name, returning)
+    connection = transaction.connection()
+    return connection.execute(insert_if_missing(table, connection.dialect.name), list(rows)).rowcount == len(rows)
 
 
 @cache
-def _insert_or_ignore(table: type[SQLModel], dialect_name: str, returning: str | None) -> Any:
+def insert_if_missing(table: type[SQLModel], dialect_name: str, *, returning: str | None = None) -> Any:
+    """Return the statement that inserts a row unless its key is in the table, in a dialect."""
     dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
     statement = dialect.insert(table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
     return statement if returning is None else statement.returning(getattr(table, returning))
