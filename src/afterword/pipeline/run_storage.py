@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from itertools import chain
 from typing import TypeVar
 
 from sqlmodel import Session
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from afterword.errors import Overtaken, ScopeMoved
 from afterword.pipeline.budget import Account
 from afterword.pipeline.errors import ScopeBusy
 from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
-from afterword.store.limits import pauses_between_tries
 from afterword.store.proposals import Proposal
 
 T = TypeVar("T")
+
+TRIES = 20
 
 
 async def retry_if_overtaken(work: Callable[[], Awaitable[T]], busy: str) -> T:
@@ -25,12 +25,17 @@ async def retry_if_overtaken(work: Callable[[], Awaitable[T]], busy: str) -> T:
 
     Raises `ScopeBusy` with the message `busy` after 20 tries.
     """
-    for pause_s in chain(pauses_between_tries(), [0.0]):
-        try:
-            return await work()
-        except Overtaken:
-            await asyncio.sleep(pause_s)
-    raise ScopeBusy(busy)
+    retrying = AsyncRetrying(
+        retry=retry_if_exception_type(Overtaken),
+        stop=stop_after_attempt(TRIES),
+        # Two processes that collided would collide again if they waited equally long.
+        wait=wait_random_exponential(multiplier=0.01, max=0.32),
+        reraise=True,
+    )
+    try:
+        return await retrying(work)
+    except Overtaken:
+        raise ScopeBusy(busy) from None
 
 
 async def store_run(store: Store, proposal: Proposal, account: Account, *, is_held: bool) -> int:

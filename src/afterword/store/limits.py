@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 GROWTH = 4
-COLLISIONS = 20
-"""How often a transaction or a judgement is tried that another process overtakes."""
-
-
-def pauses_between_tries() -> Iterator[float]:
-    """Yield the seconds to wait after each try that was overtaken but the last."""
-    # Who collides would collide again in step; chance parts them.
-    return (random.uniform(0, min(0.01 * 2**number, 0.32)) for number in range(COLLISIONS - 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from afterword import telemetry
 from afterword.errors import ArgumentInvalid, Overtaken, ScopeMoved, StoreMissing, StoreOutdated, StoreUnreachable
@@ -34,7 +35,7 @@ from afterword.store.database.cancellation import current_ticket, interrupter, r
 from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
 from afterword.store.database.statements import share_statements
 from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
-from afterword.store.limits import StoreLimits, pauses_between_tries
+from afterword.store.limits import StoreLimits
 from afterword.text_caches import clear_text_caches
 
 T = TypeVar("T")
@@ -42,6 +43,16 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _MIGRATING = threading.Lock()
 
+_REPEATED = Retrying(
+    # What a caller has read before the transaction does not become true again.
+    retry=retry_if_exception(lambda error: isinstance(error, Overtaken) and not isinstance(error, ScopeMoved)),
+    stop=stop_after_attempt(20),
+    # Who collides would collide again in step; chance parts them.
+    wait=wait_random_exponential(multiplier=0.01, max=0.32),
+    sleep=lambda pause_s: current_ticket().wait(pause_s),
+    reraise=True,
+)
+"""Repeats a transaction that another process overtakes. It keeps its state for each thread, so one serves them all."""
 READERS = 4
 """How many threads read a SQLite file at once; one more writes."""
 STRICT, USUAL, MIGRATING = "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"
@@ -148,14 +159,8 @@ class Store:
             return work(transaction)
 
     def _write(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
-        for pause_s in pauses_between_tries():
-            try:
-                return self._write_once(work, strict, lasting)
-            except ScopeMoved:
-                raise  # what a caller has read before the transaction does not become true again
-            except Overtaken:
-                current_ticket().wait(pause_s)
-        return self._write_once(work, strict, lasting)
+        result: T = _REPEATED(self._write_once, work, strict, lasting)
+        return result
 
     def _write_once(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
         with self.writing(strict=strict, lasting=lasting) as transaction:
