@@ -30,6 +30,8 @@ from typing import Any
 from sqlalchemy import insert
 from sqlmodel import Session
 
+from afterword.facts.assertions import Kind
+from afterword.facts.safety import must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
 from afterword.recall.vectors import packed_vector, vector_key
@@ -153,6 +155,7 @@ def fact_rows(scope: int, number: int, text: str) -> dict[Any, dict[str, Any]]:
             },
             **{"statement": text, "speaker": "user", "authority": 6, "said_at": said_at, "time_is_guess": False},
             "recorded_at": said_at,
+            "is_flagged": must_never_be_missed(Kind.ENTITY, text, attribute, value),
         },
         EvidenceRow: {
             **{"assertion_id": one, "ordinal": 0, "kind": "turn", "quote": text, "session_id": f"s{number // 20}"},

@@ -131,16 +131,19 @@ class SearchIndex:
     def _base_scores(self, wanted: set[str], meaning: Nearness | None, weights: Weights) -> tuple[Array, Array, Array]:
         """Return the places of the best units, their scores by words and meaning, and those by words alone."""
         sums = by_words = self._words.sums(wanted)
-        if meaning is not None:
+        if meaning is not None and meaning.related:
             sums = by_words + weights.related * self._words.related_sums(meaning.related)
         best = sums.max(initial=0.0) or 1.0
-        scores = sums / best
+        is_match = sums > 0
         if meaning is not None:
-            is_match = sums > 0
             is_match[meaning.nearest] = True
-            scores = numpy.where(is_match, scores + weights.dense * meaning.by_place, 0)
-        places = best_places(scores, MOST_CANDIDATES)
-        return places, scores[places], by_words[places] / best
+        places = is_match.nonzero()[0]
+        scores = sums[places] / best
+        if meaning is not None:
+            scores += weights.dense * meaning.by_place[places]
+        is_best = best_places(scores, MOST_CANDIDATES)
+        places = places[is_best]
+        return places, scores[is_best], by_words[places] / best
 
     def _with_context(self, places: Array, scores: Array, wanted: set[str], weights: Weights) -> tuple[Array, Array]:
         """Return the units and those that they add to, with their final scores."""
