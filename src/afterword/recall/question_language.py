@@ -6,6 +6,7 @@ from collections import Counter
 from enum import StrEnum
 
 from afterword.facts.words import plain_words, terms, without_accents, word_set
+from afterword.text_caches import text_cache
 
 
 class Language(StrEnum):
@@ -59,18 +60,20 @@ _LANGUAGES_OF_WORD = {
 }
 
 
-def languages_of(question: str) -> list[Language]:
+@text_cache(1_000)
+def languages_of(question: str) -> tuple[Language, ...]:
     """Return the language of which most common words stand in a question; several where as many do."""
     words = plain_words(without_accents(question))
     counts = Counter(language for word in words for language in _LANGUAGES_OF_WORD.get(word, ()))
     most = max(counts.values(), default=0)
-    return [language for language in _COMMON_WORDS if counts[language] == most]
+    return tuple([language for language in _COMMON_WORDS if counts[language] == most])
 
 
-def question_terms(question: str) -> set[str]:
+@text_cache(1_000)
+def question_terms(question: str) -> frozenset[str]:
     """Return the terms of a question without the common words of its language: "ich" says nothing of what is asked.
 
     Where the question may be of several languages, only what is common in all of them is left out.
     """
     common = frozenset.intersection(*(_COMMON_WORDS[language] for language in languages_of(question)))
-    return set(terms(" ".join(word for word in plain_words(without_accents(question)) if word not in common)))
+    return frozenset(terms(" ".join(word for word in plain_words(without_accents(question)) if word not in common)))

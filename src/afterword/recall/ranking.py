@@ -128,7 +128,9 @@ class SearchIndex:
                 parts[unit_id] = {part: float(share) for part, share in shares.items() if share}
         return parts
 
-    def _base_scores(self, wanted: set[str], meaning: Nearness | None, weights: Weights) -> tuple[Array, Array, Array]:
+    def _base_scores(
+        self, wanted: frozenset[str], meaning: Nearness | None, weights: Weights
+    ) -> tuple[Array, Array, Array]:
         """Return the places of the best units, their scores by words and meaning, and those by words alone."""
         sums = by_words = self._words.sums(wanted)
         if meaning is not None and meaning.related:
@@ -145,7 +147,9 @@ class SearchIndex:
         places = places[is_best]
         return places, scores[is_best], by_words[places] / best
 
-    def _with_context(self, places: Array, scores: Array, wanted: set[str], weights: Weights) -> tuple[Array, Array]:
+    def _with_context(
+        self, places: Array, scores: Array, wanted: frozenset[str], weights: Weights
+    ) -> tuple[Array, Array]:
         """Return the units and those that they add to, with their final scores."""
         table, support = self._table, dict[int, float]()
         is_turn = table.conversation[places] >= 0

@@ -97,7 +97,7 @@ class SaidIndex:
         Left out are turns from after `at`, turns that are hidden, and turns that read like an instruction to an
         assistant.
         """
-        wanted = question_terms(question) if self.count else set()
+        wanted = question_terms(question) if self.count else frozenset[str]()
         weights = self._weights(wanted)
         needed = LEAST_COVERAGE * sum(weights.values())
         if not needed:
@@ -150,7 +150,7 @@ class SaidIndex:
             words = self._words[place] = frozenset(self.table.unit(place).terms.split())
         return words
 
-    def _weights(self, wanted: set[str]) -> dict[str, float]:
+    def _weights(self, wanted: frozenset[str]) -> dict[str, float]:
         frequencies = {word: int(self.table.is_alive[self.table.counts(word)[0]].sum()) for word in wanted}
         rarities = {word: math.log(1 + self.count / (1 + frequency)) for word, frequency in frequencies.items()}
         rarest = sorted(rarities, key=lambda word: (-rarities[word], word))[:RAREST]

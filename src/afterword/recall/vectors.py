@@ -207,16 +207,16 @@ class Vectors:
         if scale is not None:
             return vectors[:count] @ wanted, scale
         # Both products of a block while it is in the processor's cache: the vectors are read from memory once.
-        products, along_mean = numpy.empty(count, dtype=numpy.float32), numpy.empty(count, dtype=numpy.float32)
+        products, scale = numpy.empty(count, dtype=numpy.float32), numpy.empty(count, dtype=numpy.float32)
+        mean_length = float(self._mean @ self._mean)
         for start in range(0, count, BLOCK):
             block = slice(start, min(start + BLOCK, count))
-            products[block], along_mean[block] = vectors[block] @ wanted, vectors[block] @ self._mean
-        # The lengths about the mean, without a second matrix from which the mean is subtracted.
-        lengths, mean_length = self._rows.lengths[:count], float(self._mean @ self._mean)
-        distances = lengths - 2 * along_mean + mean_length
-        is_distinct = distances > ROUNDING_ERROR * (lengths + mean_length)
-        scale = numpy.where(is_distinct, 1 / numpy.sqrt(numpy.where(is_distinct, distances, 1)), 0)
-        self._scale = scale = scale.astype(numpy.float32)
+            products[block], lengths = vectors[block] @ wanted, self._rows.lengths[block]
+            # The lengths about the mean, without a second matrix from which the mean is subtracted.
+            distances = lengths - 2 * (vectors[block] @ self._mean) + mean_length
+            distances[distances <= ROUNDING_ERROR * (lengths + mean_length)] = numpy.inf
+            scale[block] = 1 / numpy.sqrt(distances)
+        self._scale = scale
         return products, scale
 
 

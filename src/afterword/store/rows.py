@@ -197,6 +197,15 @@ def member_values(history: FactHistory) -> list[Values]:
     ]
 
 
+_JSON = json.JSONDecoder()
+
+
+def stored_items(text: str) -> tuple[Any, ...]:
+    """Return the items of a stored list."""
+    # A recall reads some of them for each fact: `json.loads` looks for blanks around them.
+    return tuple(_JSON.raw_decode(text)[0]) if text != "[]" else ()
+
+
 def period_of(span: Values) -> ValidityPeriod:
     """Return a stored validity period."""
     end = datetime.fromisoformat(span["end"]) if span["end"] else None
@@ -331,7 +340,7 @@ class StatusColumns(NamedTuple):
     @property
     def periods(self) -> tuple[ValidityPeriod, ...]:
         """Its validity periods."""
-        return tuple([period_of(span) for span in json.loads(self.spans)])
+        return tuple([period_of(span) for span in stored_items(self.spans)])
 
     def plainly_holds(self, date: str) -> bool:
         """Whether it was said before a day and holds without end: a quick check by text, true for most facts."""

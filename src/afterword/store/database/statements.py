@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 import sqlalchemy
@@ -164,6 +164,7 @@ class CompiledQuery:
         return [tuple(row) for rows in results for row in rows]
 
 
+@lru_cache(maxsize=10_000)
 def moment(value: Any) -> datetime:
     """Return a stored instant. SQLite stores it as text without a zone."""
     instant: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value

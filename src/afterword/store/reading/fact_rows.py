@@ -5,7 +5,6 @@ The columns for searching and sorting are read at once, all others when they are
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,7 +27,7 @@ from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.index_units import fact_terms, fact_text
 from afterword.store.database.statements import Plain, moment
-from afterword.store.rows import StatusColumns, rewordings_of, tags_of, utc_date
+from afterword.store.rows import StatusColumns, rewordings_of, stored_items, tags_of, utc_date
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
 
 DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
@@ -223,7 +222,7 @@ class StoredFact:
     @property
     def may_be(self) -> tuple[str, ...]:
         """The names of the people it may be about, where that is open."""
-        return _items(self._rows[0][_MAY_BE] or "[]")
+        return stored_items(self._rows[0][_MAY_BE] or "[]")
 
     def status_at(self, at: datetime) -> Status | None:
         """Return its status at an instant, as if no other fact contradicted it; None where it is not known yet."""
@@ -242,7 +241,7 @@ class StoredFact:
 
     def _read(self, row: Plain) -> Details:
         """Return the id of the row's assertion, and the details."""
-        return [row[_SAID] or self.id, *_items(row[_DETAILS])]
+        return [row[_SAID] or self.id, *stored_items(row[_DETAILS])]
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -274,7 +273,7 @@ class StoredFact:
     @property
     def contested_by(self) -> Sequence[str]:
         """The ids of the facts that contest it."""
-        return _items(self._read(self._rows[0])[CONTESTED_BY])
+        return stored_items(self._read(self._rows[0])[CONTESTED_BY])
 
     @property
     def is_renaming(self) -> bool:
@@ -284,7 +283,7 @@ class StoredFact:
     @property
     def exceptions(self) -> Sequence[str]:
         """The ids of the facts that set a case of it apart."""
-        return _items(self._read(self._rows[0])[EXCEPTIONS])
+        return stored_items(self._read(self._rows[0])[EXCEPTIONS])
 
     @property
     def has_rewordings(self) -> bool:
@@ -304,7 +303,7 @@ class StoredFact:
         periods = self.periods
         moments = [said_at, *(then for period in periods for then in (period.start, period.end) if then)]
         if self.has_rewordings:
-            rewordings = rewordings_of(json.loads(self._read(first)[REWORDINGS]))
+            rewordings = rewordings_of(stored_items(self._read(first)[REWORDINGS]))
             moments += [then for each in rewordings for then in (each.start, each.end) if then]
         _, status = deciding_span(periods, said_at, Status.SUPERSEDED, at)
         is_served = is_clear and status is Status.CURRENT
@@ -330,25 +329,17 @@ class StoredFact:
             spans=self.periods,
             undone_as=_STATUSES[first[UNDONE_AS]],
             undone_by=first[UNDONE_BY],
-            contested_by=_items(first[CONTESTED_BY]),
+            contested_by=stored_items(first[CONTESTED_BY]),
             may_be=self.may_be,
-            exceptions=_items(first[EXCEPTIONS]),
-            rewordings=rewordings_of(_items(first[REWORDINGS])),
+            exceptions=stored_items(first[EXCEPTIONS]),
+            rewordings=rewordings_of(stored_items(first[REWORDINGS])),
             recorded_at=min(moment(row[RECORDED_AT]) for row in rows),
         )
 
 
-_JSON = json.JSONDecoder()
-
-
-def _items(text: str) -> tuple[Any, ...]:
-    # A recall reads some of them for each fact: `json.loads` looks for blanks around them.
-    return tuple(_JSON.raw_decode(text)[0]) if text != "[]" else ()
-
-
 def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
     row = rows[0]
-    first_at, last_at = (at and at_offset(moment(at), row[UTC_OFFSET_S]) for at in (row[VALID_FROM], row[VALID_TO]))
+    first_at, last_at = [at and at_offset(moment(at), row[UTC_OFFSET_S]) for at in (row[VALID_FROM], row[VALID_TO])]
     return Assertion(
         id=row[ID],
         scope=scope,

@@ -112,7 +112,7 @@ class LayerSource:
 
     def parts_for(self, query: str) -> list[FormerFact]:
         """Return the sentences of which a part has ended that share words with a query."""
-        wanted = question_terms(query) if self.former_parts else set[str]()
+        wanted = question_terms(query) if self.former_parts else frozenset[str]()
         return [entry for entry in self.former_parts if not wanted.isdisjoint(_words(entry.fact))]
 
     @cached_property
@@ -125,7 +125,7 @@ class LayerSource:
 
         A finding that names a value which was withdrawn or forgotten, or which has ended, is left out.
         """
-        wanted = question_terms(query) if self.findings else set[str]()
+        wanted = question_terms(query) if self.findings else frozenset[str]()
         scored = [
             (finding, len(wanted & words) / len(wanted) if wanted else 0.0)
             for finding, words in self.findings

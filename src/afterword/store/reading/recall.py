@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from afterword.facts.assertions import EvidenceKind, Kind
 from afterword.facts.fact import Fact
@@ -122,8 +123,8 @@ async def recall(
             findings=[finding for finding, _ in source.findings_for(query, at=at, is_about_the_past=is_past)],
         )
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
-    recalled = _recall(layers.facts, units, layers.said, stored=len(served), lacking=lacking)
-    return replace(recalled, former=tuple(layers.former), layers=layers)
+    fields: dict[str, Any] = {"former": tuple(layers.former), "layers": layers}
+    return _recall(layers.facts, units, layers.said, stored=len(served), lacking=lacking, **fields)
 
 
 def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
@@ -187,8 +188,10 @@ async def search(
         said = islice(_said(source, query, at, is_about_the_past=past, related=related), limit)
     ranked = source.findings_for(query, at=at, is_about_the_past=past)
     facts, best_turns = _best(asked.facts_of(view, units), list(said), units, limit)
-    return replace(
-        _recall(facts, units, best_turns, stored=stored, lacking=lacking),
+    return _recall(
+        *(facts, units, best_turns),
+        stored=stored,
+        lacking=lacking,
         former=() if past else tuple(former[:limit]),
         findings=tuple(pair for pair in ranked if pair[1] > 0)[:limit] if asked.is_everything else (),
         parts=_parts(view, source, query, facts, past=past, meaning=near) if explain else (),
@@ -257,7 +260,7 @@ def _all_if_they_fit(view: View, served: Array, label: str, budget_tokens: int) 
 
 
 def _recall(
-    facts: Sequence[Fact], units: Units, said: Sequence[SaidTurn] = (), *, stored: int, lacking: int = 0
+    facts: Sequence[Fact], units: Units, said: Sequence[SaidTurn] = (), *, stored: int, lacking: int = 0, **fields: Any
 ) -> Recall:
     scores = _scores({fact.id for fact in facts}, units)
     whole = sum(fact.is_served for fact in facts) == stored
@@ -272,6 +275,7 @@ def _recall(
         turns=tuple(each.turn for each in said),
         turn_scores=tuple(each.score for each in said),
         without_vector=lacking,
+        **fields,
     )
 
 
