@@ -51,8 +51,11 @@ class SearchIndex:
 
     def __init__(self, table: UnitTable, is_selected: Array) -> None:
         self._table, self._is_selected = table, is_selected
-        self._words = WordScores(table.counts, table.lengths, is_selected)
         self._supported_facts: dict[int, list[int]] = {}
+
+    @cached_property
+    def _words(self) -> WordScores:
+        return WordScores(self._table.counts, self._table.lengths, self._is_selected)
 
     @cached_property
     def _conversations(self) -> WordScores:
@@ -63,8 +66,8 @@ class SearchIndex:
     @property
     def weighed(self) -> int:
         """For how many words weights are stored, of units and of conversations. The cache counts its bytes by it."""
-        conversations: WordScores | None = self.__dict__.get("_conversations")
-        return self._words.weighed + (conversations.weighed if conversations is not None else 0)
+        made: list[WordScores] = [self.__dict__[name] for name in ("_words", "_conversations") if name in self.__dict__]
+        return sum(scores.weighed for scores in made)
 
     def ranked(
         self,

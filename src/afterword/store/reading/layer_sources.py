@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from weakref import WeakKeyDictionary
 
 import numpy
@@ -73,15 +73,19 @@ class Hidden:
 
 @dataclass(frozen=True)
 class ServedFacts:
-    """The facts that hold, by their places in the order of saying. They are many, so they are looked up when needed."""
+    """The facts that hold, in the order of saying. They are many, so they are looked up when needed.
+
+    `are_served` says of each place in the table whether one is there.
+    """
 
     table: UnitTable
-    places: Array
+    are_served: Array
 
     @cached_property
     def facts(self) -> tuple[StoredFact, ...]:
         """The facts."""
-        return tuple(map(self.table.unit, self.places.tolist()))
+        by_order = self.table.by_order
+        return tuple(map(self.table.unit, by_order[self.are_served[by_order]].tolist()))
 
 
 @dataclass(frozen=True)
@@ -187,10 +191,14 @@ async def layer_source(store: Store, view: View) -> LayerSource:
             # A view of another instant: a turn that cannot wait for the store has all that it needs.
             source = _source(view, known)
         else:
-            source = await store.read(
-                lambda transaction: _source(view, _read_scope(transaction, view, cache, store.privacy))
-            )
+            read = view.readers["layers"] = partial(_read_source, cache, store.privacy)
+            source = await store.read(partial(read, view))
         cache.sources[view] = source
+    return source
+
+
+def _read_source(cache: _SourceCache, privacy: Privacy, view: View, transaction: Session) -> LayerSource:
+    source = cache.sources[view] = _source(view, _read_scope(transaction, view, cache, privacy))
     return source
 
 
@@ -313,9 +321,10 @@ class _Ended:
 
 
 def _source(view: View, reading: _Reading) -> LayerSource:
-    by_order, ended = view.snapshot.table.by_order, _Ended(view, reading)
-    served = ServedFacts(view.snapshot.table, view.served_places())
-    for stored in map(view.unit, by_order[~view.is_served[by_order]].tolist()):
+    table, ended = view.snapshot.table, _Ended(view, reading)
+    served = ServedFacts(table, view.is_served & view.are_facts())
+    places = (table.is_alive & ~view.is_served).nonzero()[0]
+    for stored in map(view.unit, places[table.rank[places].argsort()].tolist()):
         if isinstance(stored, StoredFact):
             ended.add(stored)
     for stored in view.reworded_facts():
@@ -327,9 +336,8 @@ def _source(view: View, reading: _Reading) -> LayerSource:
         _with_successors(view, [fact for fact in facts if not gone.are_named_in(_words(fact))], served)
         for facts in (ended.former, ended.parts)
     )
-    is_former = numpy.zeros(view.snapshot.table.size, dtype=bool)
-    places = (view.snapshot.table.place(entry.fact.id) for entry in entries)
-    is_former[[place for place in places if place is not None]] = True
+    is_former = numpy.zeros(table.size, dtype=bool)
+    is_former[[place for entry in entries if (place := table.place(entry.fact.id)) is not None]] = True
     return LayerSource(
         former=entries,
         said=reading.turns.index,
@@ -337,7 +345,7 @@ def _source(view: View, reading: _Reading) -> LayerSource:
         served=served,
         former_parts=parts,
         former_by_id={entry.fact.id: entry for entry in entries},
-        former_index=SearchIndex(view.snapshot.table, is_former),
+        former_index=SearchIndex(table, is_former),
         findings=reading.findings,
     )
 

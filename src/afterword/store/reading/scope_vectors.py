@@ -199,11 +199,11 @@ async def refresh_vectors(
     dimensions are dropped once nothing lacks one of this. What changes meanwhile is looked at again; no transaction is
     open while vectors are made, and none is kept of words that are gone. Raises `EmbeddingUnavailable`, `StoreError`.
     """
-    made, spare = 0, dict[str, bytes]()
+    made, spare, model = 0, dict[str, bytes](), (embedder.model, embedder.dimension)
     for _ in range(ROUNDS):
         view = await view_cache_of(store).view(store, scope, at)
         texts = {vector_key(text): text for unit in view.served_units() for text in [unit.text]}
-        key, stored = await store.read(lambda transaction: _stored_vectors(transaction.connection(), scope, embedder))
+        key, stored = await store.read(lambda transaction: _stored_vectors(transaction.connection(), scope, model))
         if key is None:
             return made
         as_read = Reading(scope, view.snapshot.revision, view.until, frozenset(texts))
@@ -221,7 +221,7 @@ async def refresh_vectors(
             made += len(some)
             on_made(len(some))
         else:
-            view.vectors.pop((embedder.model, embedder.dimension), None)
+            view.vectors.pop(model, None)
             if await complete(store, as_read, embedder, alone=alone):
                 return made
     return made
@@ -233,28 +233,30 @@ async def _vectors(store: Store, view: View, embedder: Embedder) -> Vectors:
     is_stale = known is not None and bool(known.missing) and monotonic() - known.read_at_s > READ_AGAIN_S
     if known is not None and known.is_wanted is view.is_served and not is_stale:
         return known
-    vectors = await store.read(partial(_read_vectors, view, embedder, known or Vectors(embedder.dimension)))
-    view.vectors[name] = vectors
+    read = view.readers[name] = partial(_read_vectors, name)
+    return await store.read(partial(read, view))
+
+
+def _read_vectors(name: Name, view: View, transaction: Session) -> Vectors:
+    """Return the vectors of what is served: those that are known already, and those that are stored by now. The view
+    keeps them."""
+    known = view.vectors.get(name) or Vectors(name[1])
+    keys = {place: vector_key(view.unit(place).text) for place in known.lacks(view.is_served)}
+    wanted = list(keys.values()) if len(keys) <= CHUNK else None
+    contents = _stored_vectors(transaction.connection(), view.snapshot.scope, name, wanted)[1] if keys else {}
+    made = {place: contents[key] for place, key in keys.items() if key in contents}
+    vectors = view.vectors[name] = known.revised(view.is_served, made)
     return vectors
 
 
-def _read_vectors(view: View, embedder: Embedder, known: Vectors, transaction: Session) -> Vectors:
-    """Return the vectors of what is served: those that are known already, and those that are stored by now."""
-    keys = {place: vector_key(view.unit(place).text) for place in known.lacks(view.is_served)}
-    wanted = list(keys.values()) if len(keys) <= CHUNK else None
-    contents = _stored_vectors(transaction.connection(), view.snapshot.scope, embedder, wanted)[1] if keys else {}
-    made = {place: contents[key] for place, key in keys.items() if key in contents}
-    return known.revised(view.is_served, made)
-
-
 def _stored_vectors(
-    connection: Connection, scope: Scope, embedder: Embedder, keys: Sequence[str] | None = None
+    connection: Connection, scope: Scope, name: Name, keys: Sequence[str] | None = None
 ) -> tuple[int | None, dict[str, bytes]]:
     """Return the scope's key, and the vectors that are kept under these keys (None: all of them)."""
     key = snapshots.version(connection, scope).key
     if key is None:
         return None, {}
-    values = {"scope": key, "model": embedder.model, "dimension": embedder.dimension}
+    values = {"scope": key, "model": name[0], "dimension": name[1]}
     if keys is None:
         rows = VECTOR_ROWS.ask(connection, **values)
     else:

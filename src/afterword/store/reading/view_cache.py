@@ -157,11 +157,14 @@ class ViewCache:
         before = self._views.get(scope)
         with store.reading() as transaction:
             snapshot = snapshots.read(transaction.connection(), scope, before.snapshot if before else None)
-        is_same = before is not None and snapshot is before.snapshot
+            is_same = before is not None and snapshot is before.snapshot
+            view = before if before is not None and is_same else View(snapshot, at, before)
+            if not view.is_valid_at(at) and at >= view.since:
+                view = View(snapshot, at, view)
+            if view is not before:
+                for read in list(view.readers.values()):
+                    read(view, transaction)
         count(Count.CACHE, cache="view", hit=is_same)
-        view = before if before is not None and is_same else View(snapshot, at, before)
-        if not view.is_valid_at(at) and at >= view.since:
-            view = View(snapshot, at, view)
         if view is before:
             # Who reads a scope once does not need it.
             view.mark = settled_mark(store, lambda connection: snapshots.version(connection, scope).is_of(snapshot))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
 
 import numpy
+from sqlmodel import Session
 
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
@@ -26,7 +27,7 @@ from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.snapshots import Snapshot
 from afterword.store.reading.turn_rows import StoredTurn
 
-SAMPLED_UNITS, SAMPLED_MADE = 50, 10
+SAMPLED_UNITS, SAMPLED_MADE = 20, 10
 """So many facts and turns of a view are looked at to find out how much memory the rows of all take, once, and what was
 made of them, each time that the view is read."""
 VIEW_BYTES, UNIT_BYTES, WORD_BYTES = 10_000, 250, 12
@@ -40,6 +41,7 @@ class View:
     whether its fact holds, or whether its turn may be shown: only served facts rest on it. `is_past` marks the facts
     that held once and do not hold now. `vectors` holds the vectors of the served units by model and dimension. `mark`
     is that of the database's file while the snapshot is its state; it may be trusted `unasked_left` times more.
+    `readers` read what else was asked of the scope; the next view is given it in the transaction that reads its facts.
 
     With `before`, a view from whose snapshot this one was read (or of the same snapshot), only the difference is
     looked at.
@@ -52,6 +54,7 @@ class View:
         self.vectors: dict[tuple[str, int], Vectors] = {}
         self.mark: FileMark | None = None
         self.unasked_left = 0
+        self.readers: dict[Hashable, Callable[[View, Session], object]] = {} if before is None else before.readers
         self._kept_lists = KeptLists()
         if before is not None and before.snapshot.table.lineage is table.lineage:
             self.vectors |= before.vectors
@@ -179,14 +182,13 @@ class View:
     @cached_property
     def served_count(self) -> int:
         """How many facts hold."""
-        return int((self.is_served & (self._kinds >= 0)).sum())
+        return int((self.is_served & self.are_facts()).sum())
 
     def are_facts(self, kinds: Collection[Kind] | None = None) -> Array:
         """Return of each place whether a fact is there; with `kinds` one of these."""
-        is_wanted = numpy.zeros(len(KINDS) + 1, dtype=bool)  # the last one is that of turns
-        is_wanted[: len(KINDS)] = [kinds is None or kind in kinds for kind in KINDS]
-        are_facts: Array = is_wanted[self._kinds]
-        return are_facts
+        if kinds is None:
+            return self._kinds >= 0
+        return numpy.isin(self._kinds, [number for number, kind in enumerate(KINDS) if kind in kinds])
 
     def reworded_facts(self) -> Iterator[StoredFact]:
         """Yield the facts that hold and are told in other words at some time."""
