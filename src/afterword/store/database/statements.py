@@ -5,6 +5,7 @@ Building and compiling a statement takes longer than executing it, so frequent o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -137,6 +138,28 @@ def _columns_as_json_postgresql(element: ColumnsAsJson, compiler: SQLCompiler, *
     return f"CAST(json_build_array({compiler.process(element.clauses, **options)}) AS TEXT)"
 
 
+class ListedNames(FunctionElement[str]):
+    """The texts of a JSON array. They are one value, so a statement is compiled once, however many there are."""
+
+    type: String = String()
+    inherit_cache: bool = True
+
+
+@compiles(ListedNames)
+def _listed_names(element: ListedNames, compiler: SQLCompiler, **options: Any) -> str:
+    return f"(SELECT value FROM json_each({compiler.process(element.clauses, **options)}))"
+
+
+@compiles(ListedNames, "postgresql")
+def _listed_names_postgresql(element: ListedNames, compiler: SQLCompiler, **options: Any) -> str:
+    return f"(SELECT json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS JSON)))"
+
+
+def is_listed(column: Any) -> Any:
+    """Return the condition that a column has one of the names given to `CompiledQuery.ask_listed`."""
+    return column.op("IN", is_comparison=True)(ListedNames(bindparam("names", type_=String())))
+
+
 class CompiledQuery:
     """A query whose values are named by `bindparam`. Building and compiling one costs more than most answers do."""
 
@@ -159,9 +182,8 @@ class CompiledQuery:
         return rows
 
     def ask_listed(self, connection: Connection, names: Sequence[str], **values: object) -> list[Plain]:
-        """Return all rows of these names, which are the value of `bindparam("names", expanding=True)`."""
-        results = (connection.execute(self._statement, {**values, "names": some}) for some in chunks(names))
-        return [tuple(row) for rows in results for row in rows]
+        """Return all rows of these names, where the statement has the condition `is_listed`."""
+        return self.ask(connection, names=json.dumps(names), **values) if names else []
 
 
 @lru_cache(maxsize=10_000)

@@ -34,7 +34,7 @@ from afterword.store.database.statements import CompiledQuery
 from afterword.store.findings.held_findings import finding_policy_of, read_findings, tells_other_people
 from afterword.store.forgetting.forgotten_statements import dismissed_requests
 from afterword.store.reading.fact_rows import StoredFact
-from afterword.store.reading.snapshots import IS_UNLINKED, Version, has_same_unlinked, plain_columns, version
+from afterword.store.reading.snapshots import IS_UNLINKED, Version, known_changes, plain_columns, version
 from afterword.store.reading.spoken_turns import SpokenTurns, read_spoken_turns
 from afterword.store.reading.views import View
 from afterword.store.tables import AssertionRow, VerdictRow
@@ -208,10 +208,10 @@ def _read_scope(transaction: Session, view: View, cache: _SourceCache, privacy: 
     if known is not None and known.is_of(now.revision, now.stamp):
         return known
     with_others = tells_other_people(transaction, scope, privacy)
-    turns = read_spoken_turns(
-        connection, scope, now, known.turns if known is not None else None, with_others=with_others
-    )
-    if known is not None and has_same_unlinked(connection, now, known.turns.revision, known.turns.stamp):
+    before = known.turns if known is not None else None
+    changes = known_changes(connection, now, before.revision, before.stamp) if before is not None else None
+    turns = read_spoken_turns(connection, scope, now, before, changes, with_others=with_others)
+    if known is not None and changes is not None and not any(change.is_unlinked for change in changes):
         unlinked, ends = known.unlinked, known.ends
     else:
         unlinked, ends = _read_unlinked(connection, now)

@@ -32,7 +32,7 @@ from afterword.recall.vectors import (
 )
 from afterword.store import scope_rows
 from afterword.store.database.engine import Store
-from afterword.store.database.statements import CHUNK, CompiledQuery, chunks, insert_missing
+from afterword.store.database.statements import CHUNK, CompiledQuery, chunks, insert_missing, is_listed
 from afterword.store.reading import snapshots
 from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.reading.views import View
@@ -270,7 +270,7 @@ _OF_SCOPE = select(col(VectorRow.key), col(VectorRow.content)).where(
     col(VectorRow.dimension) == bindparam("dimension"),
 )
 VECTOR_ROWS = CompiledQuery(_OF_SCOPE)
-_SOME_VECTORS = CompiledQuery(_OF_SCOPE.where(col(VectorRow.key).in_(bindparam("names", expanding=True))))
+_SOME_VECTORS = CompiledQuery(_OF_SCOPE.where(is_listed(col(VectorRow.key))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TurnPlace
 from afterword.recall.index_units import TOKENIZER
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, Plain, select_columns
+from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, Plain, is_listed, select_columns
 from afterword.store.ledger import session_source
 from afterword.store.lookup import live_assertion_ids
 from afterword.store.reading.fact_rows import DETAILS, FACT, KINDS, StoredFact
@@ -109,30 +109,19 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
     return Snapshot(scope, now.revision, table, unlinked, now.stamp)
 
 
-def sessions_changed_since(connection: Connection, now: Version, revision: int, stamp: str) -> set[str] | None:
-    """Return the ids of the sessions that runs have read since a state of the scope, None where that is not known."""
-    changes = _known_changes(connection, now, revision, stamp)
-    return None if changes is None else _session_ids(changes)
-
-
-def has_same_unlinked(connection: Connection, now: Version, revision: int, stamp: str) -> bool:
-    """Return whether the statements that belong to no fact are known to be those of a state of the scope."""
-    changes = _known_changes(connection, now, revision, stamp)
-    return changes is not None and not any(change.is_unlinked for change in changes)
-
-
-def _session_ids(changes: Iterable[ScopeChangeRow]) -> set[str]:
+def session_ids(changes: Iterable[ScopeChangeRow]) -> set[str]:
+    """Return the ids of the sessions that were read by the runs of these changes."""
     return {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
 
 
 def _changes_since(connection: Connection, now: Version, before: Snapshot) -> Sequence[ScopeChangeRow] | None:
     """Return what has changed since `before`, None where that is not known or where too much has changed."""
-    changes = _known_changes(connection, now, before.revision, before.stamp)
+    changes = known_changes(connection, now, before.revision, before.stamp)
     changed = sum(len(change.fact_ids) for change in changes or ())
     return changes if changed <= max(MOST_CHANGED * len(before.table.by_order), FEW_CHANGED) else None
 
 
-def _known_changes(connection: Connection, now: Version, revision: int, stamp: str) -> Sequence[ScopeChangeRow] | None:
+def known_changes(connection: Connection, now: Version, revision: int, stamp: str) -> Sequence[ScopeChangeRow] | None:
     """Return what has changed since a state, None where that is not known: too long ago, or another history."""
     changes: Sequence[Any] = connection.execute(_CHANGES, {"scope": now.key, "since": revision}).all()
     known = [(change.revision, change.stamp) for change in changes]
@@ -153,7 +142,7 @@ def _changed_table(connection: Connection, key: int, before: UnitTable, changes:
     def is_cited(turn_id: TurnPlace) -> bool:
         return turn_id in cited or any(place not in gone for place in before.supported_by(turn_id))
 
-    sessions = _session_ids(changes)
+    sessions = session_ids(changes)
     sessions |= {turn_id[0] for turn_id in cited if before.place(turn_id) is None}
     rows = _SESSION_TURNS.ask_listed(connection, sorted(sessions), scope=key, role=str(Role.HUMAN))
     turns = {turn.id: turn for turn in map(StoredTurn, rows) if is_cited(turn.id)}
@@ -211,7 +200,6 @@ def _facts() -> Select[Any]:
         .join_from(FactRow, FactAssertionRow, col(FactAssertionRow.fact_id) == col(FactRow.id))
         .join(AssertionRow, col(AssertionRow.id) == col(FactAssertionRow.assertion_id))
         .outerjoin(EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id))
-        .where(col(FactRow.scope_id) == bindparam("scope"))
     )
 
 
@@ -245,15 +233,16 @@ _CHANGES = (
     .where(col(ScopeChangeRow.scope_id) == bindparam("scope"), col(ScopeChangeRow.revision) >= bindparam("since"))
     .order_by(col(ScopeChangeRow.revision))
 )
-FACT_ROWS = CompiledQuery(_facts())
-_SOME_FACTS = CompiledQuery(_facts().where(col(FactRow.id).in_(bindparam("names", expanding=True))))
+FACT_ROWS = CompiledQuery(_facts().where(col(FactRow.scope_id) == bindparam("scope")))
+# As a sum, so that SQLite does not look through all facts of the scope for those that are listed.
+_SOME_FACTS = CompiledQuery(_facts().where(is_listed(col(FactRow.id)), col(FactRow.scope_id) + 0 == bindparam("scope")))
 TURN_ROWS = CompiledQuery(_cited_turns())
 _SESSION_TURNS = CompiledQuery(
     select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"))
     .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
     .where(
         col(SessionRow.scope_id) == bindparam("scope"),
-        col(SessionRow.session_id).in_(bindparam("names", expanding=True)),
+        is_listed(col(SessionRow.session_id)),
         col(TurnRow.role) == bindparam("role"),
     )
 )

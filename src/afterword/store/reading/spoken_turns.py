@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -14,10 +14,10 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, find_owners
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.statements import CompiledQuery, Plain
-from afterword.store.reading.snapshots import Version, plain_columns, sessions_changed_since, stored_terms
+from afterword.store.database.statements import CompiledQuery, Plain, is_listed
+from afterword.store.reading.snapshots import Version, plain_columns, session_ids, stored_terms
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, said_at_of
-from afterword.store.tables import RunRow, SessionRow, TurnRow
+from afterword.store.tables import RunRow, ScopeChangeRow, SessionRow, TurnRow
 from afterword.text_caches import text_cache
 
 MOST_SESSIONS = 0.25
@@ -45,20 +45,20 @@ def read_spoken_turns(
     scope: Scope,
     now: Version,
     before: SpokenTurns | None = None,
+    changes: Sequence[ScopeChangeRow] | None = None,
     *,
     with_others: bool = False,
 ) -> SpokenTurns:
     """Return the turns of a scope in the state `now`.
 
-    `before` are the turns in an earlier state: only sessions that have changed since are read. With `with_others` the
-    turns of people who are not the owner of the scope are included.
+    `before` are the turns in an earlier state: where the `changes` since are known, only the sessions that changed are
+    read. With `with_others` the turns of people who are not the owner of the scope are included.
     """
     marks = {mark[1]: mark for mark in _SESSIONS.ask(connection, scope=now.key)}
-    changed = None
-    if before is not None and before.with_others == with_others:
-        changed = sessions_changed_since(connection, now, before.revision, before.stamp)
-    if before is None or changed is None:
+    if before is None or changes is None or before.with_others != with_others:
         before, changed = SpokenTurns(0, "", SaidIndex(UnitTable(), {}), {}), set(marks)
+    else:
+        changed = session_ids(changes)
     changed |= {name for name in before.marks.keys() | marks.keys() if before.marks.get(name) != marks.get(name)}
     rows = _rows_of(connection, now, changed & marks.keys(), len(marks))
     gone = [place for name in changed for place in before.index.table.turns_of(name)]
@@ -134,4 +134,4 @@ _SPOKEN = (
     )
 )
 _TURNS = CompiledQuery(_SPOKEN)
-_SOME_TURNS = CompiledQuery(_SPOKEN.where(col(SessionRow.session_id).in_(bindparam("names", expanding=True))))
+_SOME_TURNS = CompiledQuery(_SPOKEN.where(is_listed(col(SessionRow.session_id))))
