@@ -24,6 +24,7 @@ from afterword.store.database.engine import Store, open_store
 from afterword.store.reading import snapshots
 from afterword.store.reading.view_cache import ViewCache
 from afterword.store.reading.views import View
+from asked_statements import asked_statements
 from changing import INSTANTS, MIRA, change_something, process
 from old_stores import MADE_BY, sqlite_at
 
@@ -67,6 +68,22 @@ async def test_a_view_that_was_carried_on_says_what_a_new_one_says(seed: int, tm
                 earlier.append((view, shown(view)))
         # Whoever still holds an earlier view reads what it said then.
         assert [shown(view) for view, _ in earlier] == [what for _, what in earlier]
+
+
+async def test_changed_facts_are_not_looked_for_among_all_facts_of_the_scope(tmp_path: Path) -> None:
+    carried, scope = ViewCache(), Scope.parse(MIRA)
+    async with afterword.open(url=f"sqlite:///{tmp_path}/a.db") as app:
+        store = await app.store()
+        await process(app, MIRA, "s1", random.Random(1))
+        await carried.view(store, scope, INSTANTS[-1])
+        await process(app, MIRA, "s2", random.Random(2))
+        with asked_statements() as asked:
+            await carried.view(store, scope, INSTANTS[-1])
+        [statement] = [one for one in asked if "FROM facts JOIN" in one]
+        with store.connecting(writing=False) as connection:
+            values = (None,) * statement.count("?")
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
+    assert any("SEARCH facts" in step and "(id=?)" in step for *_, step in plan), plan
 
 
 async def test_nothing_is_tokenised_when_a_scope_is_opened(tmp_path: Path) -> None:

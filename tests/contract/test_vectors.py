@@ -265,6 +265,21 @@ async def test_vectors_that_another_process_makes_are_seen_after_a_while(
     assert (await search(store, LENA, "thing", at=LATER, embedder=embedder)).without_vector == 0
 
 
+async def test_after_a_write_all_that_a_search_needs_is_read_in_one_transaction(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await things(store, 3)
+    embedder = Lengths()
+    await refresher(store, embedder).refresh()
+    await search(store, LENA, "thing", at=LATER, embedder=embedder)
+    await keep(store, stated(9, "Lena bought a kettle."))
+    begun, reading = list[Store](), Store.reading
+    monkeypatch.setattr(Store, "reading", lambda self: begun.append(self) or reading(self))
+    found = await search(store, LENA, "kettle", at=LATER, embedder=embedder)
+    assert (found.facts[0].statement, found.without_vector) == ("Lena bought a kettle.", 1)
+    assert begun == [store]
+
+
 async def test_how_many_texts_lack_a_vector_is_told_by_model(store: Store) -> None:
     await things(store, 5)
     assert (await scope_vectors.vector_coverage(store, LENA, LATER)).made == {}

@@ -295,8 +295,7 @@ class CurrentNames:
 
     def with_other_names(self, query: str) -> str:
         """Return the query with the other names of what it names."""
-        words = _padded(query)
-        named = {folded(name) for pair in self.by_former.items() for name in pair if _padded(name) in words}
+        named = {folded(name) for pair in self.by_former.items() for name in pair if _padded(name) in _padded(query)}
         others = [
             other
             for former, current in self.by_former.items()

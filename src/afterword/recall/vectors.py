@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import json
 import logging
 import math
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
+from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
@@ -112,7 +112,7 @@ class _Rows:
 class Vectors:
     """The vectors of wanted units by place. A unit without a vector counts as neither near nor far. Immutable.
 
-    `is_wanted` says of each place whether its unit is wanted, `missing` is how many of those have no vector.
+    `is_wanted` says of each place whether its unit is wanted. `made` of those have a vector, `missing` have none.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -161,8 +161,9 @@ class Vectors:
         self.is_wanted: Array = is_wanted
         self.is_known: Array = is_known
         self._places = (is_wanted & is_known).nonzero()[0]
-        self.missing: int = int(is_wanted.sum()) - len(self._places)
-        self._mean = (self._sum / max(len(self._places), 1)).astype(numpy.float32)
+        self.made: int = len(self._places)
+        self.missing: int = int(is_wanted.sum()) - self.made
+        self._mean = (self._sum / max(self.made, 1)).astype(numpy.float32)
         self._scale: Array | None = None
         self.read_at_s: float = monotonic()
 
@@ -173,14 +174,14 @@ class Vectors:
 
     def near(self, query: Vector) -> Nearness | None:
         """Return how near the units are to the query, or None where no unit has a vector."""
-        if not len(self._places):
+        if not self.made:
             return None
         wanted = numpy.asarray(query, dtype=numpy.float32) - self._mean
         cosine, scale = self._products(wanted)
         cosine -= self._mean @ wanted
         cosine *= scale
         count = len(self.is_known)
-        is_complete = len(self._places) == count
+        is_complete = self.made == count
         if not is_complete:
             cosine = cosine[self._places]
         low, high = float(cosine.min()), float(cosine.max())
@@ -235,10 +236,7 @@ def packed_vector(vector: Vector) -> bytes:
 def vector_key(text: str) -> str:
     """Return the key under which the vector of a text is stored. Different words give a different key."""
     # The same as `digest(text)`, on which stored keys depend, in a third of the time.
-    return hashlib.blake2b(f"[{_quoted(text)}]".encode(), digest_size=32).hexdigest()[:20]
-
-
-_quoted = json.JSONEncoder().encode
+    return hashlib.blake2b(f"[{encode_basestring_ascii(text)}]".encode(), digest_size=32).hexdigest()[:20]
 
 
 _loading = threading.Lock()

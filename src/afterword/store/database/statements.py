@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, TypeVar
 
 import sqlalchemy
@@ -155,7 +155,7 @@ def _listed_names_postgresql(element: ListedNames, compiler: SQLCompiler, **opti
     return f"(SELECT json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS JSON)))"
 
 
-def is_listed(column: Any) -> Any:
+def has_listed_name(column: Any) -> Any:
     """Return the condition that a column has one of the names given to `CompiledQuery.ask_listed`."""
     return column.op("IN", is_comparison=True)(ListedNames(bindparam("names", type_=String())))
 
@@ -182,11 +182,10 @@ class CompiledQuery:
         return rows
 
     def ask_listed(self, connection: Connection, names: Sequence[str], **values: object) -> list[Plain]:
-        """Return all rows of these names, where the statement has the condition `is_listed`."""
+        """Return all rows of these names, where the statement has the condition `has_listed_name`."""
         return self.ask(connection, names=json.dumps(names), **values) if names else []
 
 
-@lru_cache(maxsize=10_000)
 def moment(value: Any) -> datetime:
     """Return a stored instant. SQLite stores it as text without a zone."""
     instant: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value

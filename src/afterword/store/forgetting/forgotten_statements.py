@@ -122,9 +122,9 @@ def read_waiting_requests(transaction: Session, scope: Scope) -> list[EraseReque
 
 def dismissed_requests(transaction: Session, scope_id: int, ids: Iterable[str]) -> set[str]:
     """Return the ids of those of these requests that found nothing to hide, and that a person has dismissed."""
-    of_scope = RunRow.scope_id == scope_id, RunRow.status == RunStatus.APPLIED
     sources: set[str] = set()
     for some in chunks([f"{DISMISSED}{id_}" for id_ in ids]):
+        of_scope = RunRow.scope_id == scope_id, RunRow.status == RunStatus.APPLIED
         sources.update(transaction.exec(select(RunRow.source).where(*of_scope, col(RunRow.source).in_(some))))
     return {source.removeprefix(DISMISSED) for source in sources}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -124,7 +124,8 @@ async def recall(
         )
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
     fields: dict[str, Any] = {"former": tuple(layers.former), "layers": layers}
-    return _recall(layers.facts, units, layers.said, stored=len(served), lacking=lacking, **fields)
+    scores = _scores(layers.facts, units)
+    return _recall(layers.facts, scores, layers.said, stored=len(served), lacking=lacking, **fields)
 
 
 def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
@@ -170,7 +171,7 @@ async def search(
     asked = _AskedFor(kinds, frozenset(tags))
     if not query.strip():
         served = asked.served_places(view)
-        return _recall(in_block_order(view.facts_at(served))[:limit], [], stored=len(served))
+        return _recall(in_block_order(view.facts_at(served))[:limit], {}, stored=len(served))
     stored = view.served_count if asked.is_everything else len(asked.served_places(view))
     query = view.names.with_other_names(query)
     near, lacking = await meaning(store, view, query, embedder)
@@ -187,9 +188,11 @@ async def search(
         related = related_words(query, embedder)
         said = islice(_said(source, query, at, is_about_the_past=past, related=related), limit)
     ranked = source.findings_for(query, at=at, is_about_the_past=past)
-    facts, best_turns = _best(asked.facts_of(view, units), list(said), units, limit)
+    matching = asked.facts_of(view, units)
+    scores = _scores(matching, units)
+    facts, best_turns = _best(matching, list(said), scores, limit)
     return _recall(
-        *(facts, units, best_turns),
+        *(facts, scores, best_turns),
         stored=stored,
         lacking=lacking,
         former=() if past else tuple(former[:limit]),
@@ -227,10 +230,9 @@ class _AskedFor:
 
 
 def _best(
-    facts: Sequence[Fact], said: Sequence[SaidTurn], units: Units, limit: int | None
+    facts: Sequence[Fact], said: Sequence[SaidTurn], scores: Mapping[Hashable, float], limit: int | None
 ) -> tuple[list[Fact], list[SaidTurn]]:
     """Return the facts and turns with the highest scores, best first, at most so many of both together."""
-    scores = _scores({fact.id for fact in facts}, units)
     scored: list[tuple[float, Fact | SaidTurn]] = [(scores.get(fact.id, 0.0), fact) for fact in facts]
     scored += [(each.score, each) for each in said]
     best = [each for _, each in sorted(scored, key=lambda pair: -pair[0])[:limit]]
@@ -260,9 +262,14 @@ def _all_if_they_fit(view: View, served: Array, label: str, budget_tokens: int) 
 
 
 def _recall(
-    facts: Sequence[Fact], units: Units, said: Sequence[SaidTurn] = (), *, stored: int, lacking: int = 0, **fields: Any
+    facts: Sequence[Fact],
+    scores: Mapping[Hashable, float],
+    said: Sequence[SaidTurn] = (),
+    *,
+    stored: int,
+    lacking: int = 0,
+    **fields: Any,
 ) -> Recall:
-    scores = _scores({fact.id for fact in facts}, units)
     whole = sum(fact.is_served for fact in facts) == stored
     outcome = "nothing stored" if not stored else "nothing relevant" if not facts else "whole" if whole else "chosen"
     note(stored=stored, chosen=len(facts), outcome=outcome)
@@ -279,9 +286,9 @@ def _recall(
     )
 
 
-def _scores(wanted: set[Hashable], units: Units) -> dict[Hashable, float]:
-    """Return the scores of the chosen units. They are mostly among the first, so the rest is not read."""
-    scores: dict[Hashable, float] = {}
+def _scores(facts: Iterable[Fact], units: Units) -> dict[Hashable, float]:
+    """Return the scores of these facts. They are mostly among the first, so the rest is not read."""
+    wanted, scores = {fact.id for fact in facts}, dict[Hashable, float]()
     for unit, score in units:
         if len(scores) == len(wanted):
             break

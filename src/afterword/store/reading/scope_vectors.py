@@ -32,7 +32,7 @@ from afterword.recall.vectors import (
 )
 from afterword.store import scope_rows
 from afterword.store.database.engine import Store
-from afterword.store.database.statements import CHUNK, CompiledQuery, chunks, insert_missing, is_listed
+from afterword.store.database.statements import CHUNK, CompiledQuery, chunks, has_listed_name, insert_missing
 from afterword.store.reading import snapshots
 from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.reading.views import View
@@ -162,7 +162,7 @@ async def meaning(store: Store, view: View, query: str, embedder: Embedder | Non
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
     is_sent = not getattr(embedder, "is_local", False)
-    if known.missing == int(view.is_served.sum()) or (is_sent and store.privacy.markers.read(query) is not None):
+    if not known.made or (is_sent and store.privacy.markers.read(query) is not None):
         return None, known.missing
     try:
         [vector] = await embedder.embed([store.privacy.mask_text(query) if is_sent else query])
@@ -270,7 +270,7 @@ _OF_SCOPE = select(col(VectorRow.key), col(VectorRow.content)).where(
     col(VectorRow.dimension) == bindparam("dimension"),
 )
 VECTOR_ROWS = CompiledQuery(_OF_SCOPE)
-_SOME_VECTORS = CompiledQuery(_OF_SCOPE.where(is_listed(col(VectorRow.key))))
+_SOME_VECTORS = CompiledQuery(_OF_SCOPE.where(has_listed_name(col(VectorRow.key))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TurnPlace
 from afterword.recall.index_units import TOKENIZER
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, Plain, is_listed, select_columns
+from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, Plain, has_listed_name, select_columns
 from afterword.store.ledger import session_source
 from afterword.store.lookup import live_assertion_ids
 from afterword.store.reading.fact_rows import DETAILS, FACT, KINDS, StoredFact
@@ -235,14 +235,16 @@ _CHANGES = (
 )
 FACT_ROWS = CompiledQuery(_facts().where(col(FactRow.scope_id) == bindparam("scope")))
 # As a sum, so that SQLite does not look through all facts of the scope for those that are listed.
-_SOME_FACTS = CompiledQuery(_facts().where(is_listed(col(FactRow.id)), col(FactRow.scope_id) + 0 == bindparam("scope")))
+_SOME_FACTS = CompiledQuery(
+    _facts().where(has_listed_name(col(FactRow.id)), col(FactRow.scope_id) + 0 == bindparam("scope"))
+)
 TURN_ROWS = CompiledQuery(_cited_turns())
 _SESSION_TURNS = CompiledQuery(
     select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"))
     .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
     .where(
         col(SessionRow.scope_id) == bindparam("scope"),
-        is_listed(col(SessionRow.session_id)),
+        has_listed_name(col(SessionRow.session_id)),
         col(TurnRow.role) == bindparam("role"),
     )
 )

@@ -14,7 +14,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, find_owners
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.statements import CompiledQuery, Plain, is_listed
+from afterword.store.database.statements import CompiledQuery, Plain, has_listed_name
 from afterword.store.reading.snapshots import Version, plain_columns, session_ids, stored_terms
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, said_at_of
 from afterword.store.tables import RunRow, ScopeChangeRow, SessionRow, TurnRow
@@ -134,4 +134,4 @@ _SPOKEN = (
     )
 )
 _TURNS = CompiledQuery(_SPOKEN)
-_SOME_TURNS = CompiledQuery(_SPOKEN.where(is_listed(col(SessionRow.session_id))))
+_SOME_TURNS = CompiledQuery(_SPOKEN.where(has_listed_name(col(SessionRow.session_id))))
