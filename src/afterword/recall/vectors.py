@@ -167,11 +167,6 @@ class Vectors:
         self._scale: Array | None = None
         self.read_at_s: float = monotonic()
 
-    @property
-    def size(self) -> int:
-        """The number of bytes that the vectors take."""
-        return int(self._rows.vectors[: len(self.is_known)].nbytes)
-
     def near(self, query: Vector) -> Nearness | None:
         """Return how near the units are to the query, or None where no unit has a vector."""
         if not self.made:

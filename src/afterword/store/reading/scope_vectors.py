@@ -13,7 +13,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, exists, or_, select
+from sqlalchemy import and_, bindparam, delete, exists, or_, select
 from sqlmodel import Session, col
 
 from afterword import telemetry
@@ -33,7 +33,6 @@ from afterword.recall.vectors import (
 from afterword.store import scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import CHUNK, CompiledQuery, chunks, has_listed_name, insert_missing
-from afterword.store.reading import snapshots
 from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.reading.views import View
 from afterword.store.tables import ScopeRow, VectorRow
@@ -203,9 +202,9 @@ async def refresh_vectors(
     for _ in range(ROUNDS):
         view = await view_cache_of(store).view(store, scope, at)
         texts = {vector_key(text): text for unit in view.served_units() for text in [unit.text]}
-        key, stored = await store.read(lambda transaction: _stored_vectors(transaction.connection(), scope, model))
-        if key is None:
+        if view.snapshot.key is None:
             return made
+        stored = await store.read(partial(_stored_vectors, view.snapshot.key, model, None))
         as_read = Reading(scope, view.snapshot.revision, view.until, frozenset(texts))
         wanted = [name for name in texts if name not in stored]
         telemetry.note(wanted=len(wanted), model=embedder.model)
@@ -243,25 +242,21 @@ def _read_vectors(name: Name, view: View, transaction: Session) -> Vectors:
     known = view.vectors.get(name) or Vectors(name[1])
     keys = {place: vector_key(view.unit(place).text) for place in known.lacks(view.is_served)}
     wanted = list(keys.values()) if len(keys) <= CHUNK else None
-    contents = _stored_vectors(transaction.connection(), view.snapshot.scope, name, wanted)[1] if keys else {}
+    contents = _stored_vectors(view.snapshot.key, name, wanted, transaction) if keys else {}
     made = {place: contents[key] for place, key in keys.items() if key in contents}
     vectors = view.vectors[name] = known.revised(view.is_served, made)
     return vectors
 
 
 def _stored_vectors(
-    connection: Connection, scope: Scope, name: Name, keys: Sequence[str] | None = None
-) -> tuple[int | None, dict[str, bytes]]:
-    """Return the scope's key, and the vectors that are kept under these keys (None: all of them)."""
-    key = snapshots.version(connection, scope).key
-    if key is None:
-        return None, {}
-    values = {"scope": key, "model": name[0], "dimension": name[1]}
-    if keys is None:
-        rows = VECTOR_ROWS.ask(connection, **values)
-    else:
-        rows = _SOME_VECTORS.ask_listed(connection, keys, **values)
-    return key, {name: bytes(content) for name, content in rows}
+    scope_key: int | None, name: Name, keys: Sequence[str] | None, transaction: Session
+) -> dict[str, bytes]:
+    """Return the vectors of a scope that are kept under these keys (None: all of them)."""
+    connection, values = transaction.connection(), {"scope": scope_key, "model": name[0], "dimension": name[1]}
+    some = (
+        VECTOR_ROWS.ask(connection, **values) if keys is None else _SOME_VECTORS.ask_listed(connection, keys, **values)
+    )
+    return {key: bytes(content) for key, content in some}
 
 
 _OF_SCOPE = select(col(VectorRow.key), col(VectorRow.content)).where(

@@ -46,7 +46,8 @@ _SESSION = session_source("")
 class Snapshot:
     """Everything that can be recalled of a scope at one revision: a table of its facts and the turns they rest on.
 
-    `stamp` tells this state from another one of the same revision. `unlinked` are the turns on which live statements
+    `stamp` tells this state from another one of the same revision. `key` is that of the scope's row, None where nothing
+    of it is stored. `unlinked` are the turns on which live statements
     rest that belong to no fact: withdrawals, and requests to forget.
     """
 
@@ -55,6 +56,7 @@ class Snapshot:
     table: UnitTable = field(default_factory=UnitTable)
     unlinked: frozenset[TurnPlace] = frozenset()
     stamp: str = ""
+    key: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +103,12 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
         facts = stored_facts(FACT_ROWS.ask(connection, scope=now.key))
         turns = map(StoredTurn, TURN_ROWS.ask(connection, scope=now.key, role=str(Role.HUMAN)))
         table = UnitTable().revised((), [*facts, *turns])
-        return Snapshot(scope, now.revision, table, _unlinked_places(connection, now.key), now.stamp)
+        return Snapshot(scope, now.revision, table, _unlinked_places(connection, now.key), now.stamp, now.key)
     unlinked = before.unlinked
     if any(change.is_unlinked for change in changes):
         unlinked = _unlinked_places(connection, now.key)
     table = _changed_table(connection, now.key, before.table, changes)
-    return Snapshot(scope, now.revision, table, unlinked, now.stamp)
+    return Snapshot(scope, now.revision, table, unlinked, now.stamp, now.key)
 
 
 def session_ids(changes: Iterable[ScopeChangeRow]) -> set[str]:
