@@ -74,7 +74,7 @@ class FactHistory:
     @property
     def is_flagged(self) -> bool:
         """Whether an agent must never miss it: as a person decided last, else if any assertion is flagged."""
-        entered = (any(cited.kind is EvidenceKind.PERSON for cited in member.evidence) for member in self.members)
+        entered = [EvidenceKind.PERSON in [cited.kind for cited in member.evidence] for member in self.members]
         return is_flagged(list(zip(entered, map(assertion_flag, self.members), strict=True)))
 
 
@@ -296,7 +296,7 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
     span, status = deciding_span(history.spans, history.members[0].said_at, history.undone_as, at)
     if status is None:
         return None
-    rivals = tuple(rival for rival in history.contested_by if rival not in not_holding)
+    rivals = tuple([rival for rival in history.contested_by if rival not in not_holding])
     if status is Status.CURRENT:
         status = _open_status(history, rivals)
     lead, members = history.lead, history.members
@@ -314,8 +314,8 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         valid_from=span.start if span else None,
         valid_to=span.end if span else None,
         support=len({assertion.session_id or assertion.id for assertion in members}),
-        evidence=tuple(dict.fromkeys(evidence for assertion in members for evidence in assertion.evidence)),
-        assertion_ids=tuple(assertion.id for assertion in members),
+        evidence=tuple(dict.fromkeys([evidence for assertion in members for evidence in assertion.evidence])),
+        assertion_ids=tuple([assertion.id for assertion in members]),
         recorded_at=history.recorded_at,
         retired_by=_ending_id(history, span) if status in ENDED_STATUSES else None,
         contested_by=rivals if status is Status.CONTESTED else (),
@@ -327,7 +327,7 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         later_periods=_later_periods(history, span) if status in SERVED else (),
         last_said_at=members[-1].said_at,
         is_flagged=history.is_flagged,
-        tags=tuple(dict.fromkeys(tag for assertion in members for tag in assertion.tags)),
+        tags=tuple(dict.fromkeys([tag for assertion in members for tag in assertion.tags])),
     )
 
 

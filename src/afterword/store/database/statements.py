@@ -188,9 +188,10 @@ class CompiledQuery:
 
 def moment(value: Any) -> datetime:
     """Return a stored instant. SQLite stores it as text without a zone."""
-    instant: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value
-    if instant.tzinfo is None:
-        return instant.replace(tzinfo=UTC)
+    if isinstance(value, str):
+        # To read a zone takes an eighth of the time of replacing it.
+        value = datetime.fromisoformat(value if value[-6] in "+-" else f"{value}+00:00")
+    instant: datetime = value if value.tzinfo else value.replace(tzinfo=UTC)
     return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
 
 

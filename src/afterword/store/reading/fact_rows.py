@@ -333,7 +333,7 @@ class StoredFact:
             may_be=self.may_be,
             exceptions=stored_items(first[EXCEPTIONS]),
             rewordings=rewordings_of(stored_items(first[REWORDINGS])),
-            recorded_at=min(moment(row[RECORDED_AT]) for row in rows),
+            recorded_at=min([moment(row[RECORDED_AT]) for row in rows]),
         )
 
 
