@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 K1 = 0.9
 B = 0.4
 
+COMMON_WORD = 8
+"""A word in at least one of so many documents has its weights in an array over all of them, which adds up faster."""
+
 SAMPLE = 8
 """One score of so many is sampled for a lower bound of the best scores."""
 
@@ -35,7 +38,6 @@ Array = NDArray[Any]
 Related = Mapping[str, Mapping[str, float]]
 """For each word of a query the words related to it, with how like they are."""
 NO_RELATED: Related = MappingProxyType({})
-NOWHERE: Array = numpy.empty(0, dtype=numpy.int32)
 WordCounts = tuple[Array, Array]
 """The places of the documents that contain a word, and how often each does."""
 
@@ -90,16 +92,15 @@ class WordScores:
         self, counts: Callable[[str], WordCounts], lengths: Array, is_selected: Array, groups: Array | None = None
     ) -> None:
         self._counts, self._is_selected, self._groups = counts, is_selected, groups
-        total_length, self._count = int(lengths[is_selected].sum()), int(is_selected.sum())
-        if groups is not None:
-            lengths = numpy.bincount(groups[is_selected], lengths[is_selected])
-            self._count = len(numpy.unique(groups[is_selected]))
-        self._size = len(lengths)
-        mean_length = total_length / self._count if total_length else 1.0
-        # How the length of each document lowers the weight of its words.
-        self._discounts = K1 * (1 - B + B * lengths / mean_length)
-        self._weights: dict[str, tuple[Array, Array]] = {}
-        self._kept, self._most_kept = 0, max(KEPT_A_DOCUMENT * self._size, KEPT_AT_LEAST)
+        if groups is None:
+            self._lengths, count = lengths, int(is_selected.sum())
+        else:
+            self._lengths = numpy.bincount(groups[is_selected], lengths[is_selected])
+            count = len(numpy.unique(groups[is_selected]))
+        total_length = int(lengths[is_selected].sum())
+        self._count, self._mean_length = count, total_length / count if total_length else 1.0
+        self._weights: dict[str, tuple[int, Any, Array]] = {}
+        self._kept, self._most_kept = 0, max(KEPT_A_DOCUMENT * len(self._lengths), KEPT_AT_LEAST)
 
     @property
     def weighed(self) -> int:
@@ -109,33 +110,38 @@ class WordScores:
     def sums(self, words: Iterable[str]) -> Array:
         """Return the score of each document (or group), 0 for those that contain none of the words."""
         weights = {word: self._weight(word) for word in words}
+        sums = numpy.zeros(len(self._lengths))
         # Always in the same order: sums of fractions depend on it.
-        ordered = [weights[word] for word in sorted(weights, key=lambda word: (-len(weights[word][0]), word))]
-        places = numpy.concatenate([NOWHERE, *(places for places, _ in ordered)])
-        return numpy.bincount(places, numpy.concatenate([NOWHERE, *(amounts for _, amounts in ordered)]), self._size)
+        for word in sorted(weights, key=lambda word: (-weights[word][0], word)):
+            frequency, places, amounts = weights[word]
+            if frequency:
+                sums[places] += amounts
+        return sums
 
     def related_sums(self, related: Related) -> Array:
         """Return what each document scores by related words, where it holds one that counts more than the word itself.
 
         A related word counts as much as it is like the word, and no more than the word if that one is less rare.
         """
-        sums = numpy.zeros(self._size)
+        sums = numpy.zeros(len(self._lengths))
         for word in sorted(related):
-            places, amounts = self._weight(word)
-            rarity, best = self._rarity(len(places)), numpy.zeros(self._size)
+            frequency, places, amounts = self._weight(word)
+            best = numpy.zeros(len(sums))
             for other, likeness in related[word].items():
-                places_of_other, amounts_of_other = self._weight(other)
-                share = likeness * min(1.0, rarity / self._rarity(len(places_of_other)))
-                best[places_of_other] = numpy.maximum(best[places_of_other], share * amounts_of_other)
-            best[places] -= amounts
+                frequency_of_other, places_of_other, amounts_of_other = self._weight(other)
+                if frequency_of_other:
+                    share = likeness * min(1.0, self._rarity(frequency) / self._rarity(frequency_of_other))
+                    best[places_of_other] = numpy.maximum(best[places_of_other], share * amounts_of_other)
+            if frequency:
+                best[places] -= amounts
             sums += best.clip(0)
         return sums
 
     def _rarity(self, frequency: int) -> float:
         return math.log(1 + (self._count - frequency + 0.5) / (frequency + 0.5))
 
-    def _weight(self, word: str) -> tuple[Array, Array]:
-        """Return the places of the documents that contain a word, and its weight in each."""
+    def _weight(self, word: str) -> tuple[int, Any, Array]:
+        """Return how many documents contain a word, their places (a slice for all), and its weight at each place."""
         weighed = self._weights.get(word)
         if weighed is None:
             places, counts = self._counts(word)
@@ -145,12 +151,20 @@ class WordScores:
                 totals = numpy.bincount(self._groups[places], counts)
                 places = totals.nonzero()[0]
                 counts = totals[places]
-            weighed = places, self._rarity(len(places)) * counts * (K1 + 1) / (counts + self._discounts[places])
+            frequency = len(places)
+            shares = B * self._lengths[places] / self._mean_length
+            weights = self._rarity(frequency) * counts * (K1 + 1) / (counts + K1 * (1 - B + shares))
+            if frequency * COMMON_WORD > len(self._lengths):
+                everywhere = numpy.zeros(len(self._lengths))
+                everywhere[places] = weights
+                weighed = frequency, slice(None), everywhere
+            else:
+                weighed = frequency, places, weights
             self._keep(word, weighed)
         return weighed
 
-    def _keep(self, word: str, weighed: tuple[Array, Array]) -> None:
-        size = 1 + len(weighed[0])
+    def _keep(self, word: str, weighed: tuple[int, Any, Array]) -> None:
+        size = 1 + len(weighed[2])
         if self._kept + size > self._most_kept:
             # The old ones stay for whoever reads them in another thread.
             self._weights, self._kept = {}, 0

@@ -139,13 +139,13 @@ class SearchIndex:
         if meaning is not None and meaning.related:
             sums = by_words + weights.related * self._words.related_sums(meaning.related)
         best = sums.max(initial=0.0) or 1.0
+        if meaning is None:
+            places = best_places(sums, MOST_CANDIDATES)
+            return places, sums[places] / best, sums[places] / best
         is_match = sums > 0
-        if meaning is not None:
-            is_match[meaning.nearest] = True
+        is_match[meaning.nearest] = True
         places = is_match.nonzero()[0]
-        scores = sums[places] / best
-        if meaning is not None:
-            scores += weights.dense * meaning.by_place[places]
+        scores = sums[places] / best + weights.dense * meaning.by_place[places]
         is_best = best_places(scores, MOST_CANDIDATES)
         places = places[is_best]
         return places, scores[is_best], by_words[places] / best
