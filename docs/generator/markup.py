@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import types
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 
 TYPE_NAMES = {str: "text", int: "number", float: "number", Decimal: "number", bool: "true or false", Path: "path"}
 
@@ -56,6 +57,6 @@ def type_name(annotation: Any) -> str:
         return f"table of {type_name(arguments[1])}"
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return f"one of {', '.join(code(member.value) for member in annotation)}"
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return ", ".join(map(code, annotation.model_fields))
+    if dataclasses.is_dataclass(annotation):
+        return ", ".join(code(field.name) for field in dataclasses.fields(annotation))
     return "secret text" if annotation is SecretStr else TYPE_NAMES.get(annotation, getattr(annotation, "__name__", ""))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from afterword import settings
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.embeddings import EndpointEmbedder
-from afterword.extractors.model.prices import Price, shipped_prices
+from afterword.extractors.model.prices import shipped_prices
 from afterword.recall.vectors import LocalEmbedder
 from afterword.setting_sections import EmbeddingOptions, ModelOptions
 
@@ -112,8 +112,8 @@ def configured_tracker(configured: settings.Settings, kind: str) -> CostTracker:
     """
     from afterword.pipeline.budget import Budget, CostTracker
 
-    profile_prices = {name: Price(**row.model_dump()) for name, row in configured.prices.items()}
-    tracker = CostTracker(Budget(**configured.budget.model_dump(), prices={**shipped_prices(), **profile_prices}))
+    prices = {**shipped_prices(), **configured.prices}
+    tracker = CostTracker(Budget(**configured.budget.model_dump(), prices=prices))
     if kind == "model":
         tracker.check(configured.model.name)
     return tracker

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from importlib.util import find_spec
 from typing import Annotated, ClassVar, Literal
@@ -211,18 +211,6 @@ class BudgetOptions(Options):
         gt=0,
         description="how long the work on one session may take, without the time in which a model answers",
     )
-
-
-class PriceOptions(Options):
-    """The price of one model in US dollars for a million tokens. It replaces the price that is shipped, if any."""
-
-    prompt_usd: Decimal = Field(ge=0, description="for a million tokens of prompts")
-    completion_usd: Decimal = Field(ge=0, description="for a million tokens of answers")
-    cached_usd: Decimal | None = Field(
-        default=None, ge=0, description="for a million tokens of prompts that the provider has cached"
-    )
-    as_of: date | None = Field(default=None, description="the day of the price")
-    source: str = Field(default="", description="where the price stands")
 
 
 class PrivacyOptions(Options):

@@ -25,6 +25,7 @@ from pydantic_settings import (
 )
 
 from afterword.errors import AfterwordError, StoreInvalid
+from afterword.extractors.model.prices import Price
 from afterword.facts.local_time import read_zone
 from afterword.privacy.policy import Privacy
 from afterword.setting_names import (
@@ -45,7 +46,6 @@ from afterword.setting_sections import (
     FindingsOptions,
     LogOptions,
     ModelOptions,
-    PriceOptions,
     PrivacyOptions,
     RecallOptions,
     RetentionOptions,
@@ -97,7 +97,7 @@ class Settings(BaseSettings):
     findings: FindingsOptions = FindingsOptions()
     privacy: PrivacyOptions = PrivacyOptions()
     budget: BudgetOptions = BudgetOptions()
-    prices: dict[str, PriceOptions] = Field(
+    prices: dict[str, Price] = Field(
         default={}, description="the prices of models, which replace the prices that are shipped; a variable holds JSON"
     )
     retry: RetryOptions = RetryOptions()

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic.dataclasses import dataclass
 
 from afterword.extractors.extractor import Usage
 
+Dollars = Annotated[Decimal, Field(ge=0)]
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Price:
-    """US dollars for a million tokens. A price of 0 must be set; it is never a default.
+    """The price of one model in US dollars for a million tokens. A price of 0 must be set; it is never a default.
 
     Without `cached_usd`, prompt tokens from the provider's cache cost the same as others. `as_of` and `source` say when
     and where the price was published.
     """
 
-    prompt_usd: Decimal
-    completion_usd: Decimal
-    cached_usd: Decimal | None = None
+    prompt_usd: Dollars
+    completion_usd: Dollars
+    cached_usd: Dollars | None = None
     as_of: date | None = None
     source: str = ""
 
@@ -45,12 +50,4 @@ Prices = Mapping[str, Price]
 def shipped_prices() -> Prices:
     """Return the prices that come with the package, by model name."""
     rows = tomllib.loads(files(__package__).joinpath("prices.toml").read_text(encoding="utf-8"))["prices"]
-    return MappingProxyType({name: _price(row) for name, row in rows.items()})
-
-
-def _price(row: Mapping[str, str | date]) -> Price:
-    usd = {name: Decimal(str(value)) for name, value in row.items() if name.endswith("_usd")}
-    as_of = row["as_of"]
-    if not isinstance(as_of, date):
-        raise TypeError(f"prices.toml: as_of = {as_of!r} is not a date")
-    return Price(**usd, as_of=as_of, source=str(row["source"]))
+    return MappingProxyType(TypeAdapter(dict[str, Price]).validate_python(rows))
