@@ -28,8 +28,6 @@ from afterword.store.proposals import Proposal, RunEffect, effect_between, read_
 from afterword.store.runs import MERGE, RENAME, Run
 from afterword.store.scope_rows import scope_key
 
-MOVES = (MERGE, RENAME)
-
 
 async def undo_run(
     store: Store,
@@ -47,7 +45,7 @@ async def undo_run(
 
     def revert(transaction: Session, run: Run, at: datetime) -> None:
         ledger.revert_run(transaction, run.scope, run.id, at)
-        if run.purpose in MOVES:
+        if run.moves_scope:
             moves.move_sources(transaction, run.scope, run.id, is_back=True)
 
     return await _switched(store, run_id, revert, judge, clock)
@@ -69,7 +67,7 @@ async def redo_run(
 
     def reinstate(transaction: Session, run: Run, at: datetime) -> None:
         if run.status == ledger.RunStatus.UNDONE:
-            if run.purpose in MOVES:
+            if run.moves_scope:
                 moves.move_sources(transaction, run.scope, run.id, is_back=False)
             reviews.check_undecided(transaction, run.scope, read_proposal(transaction, run)[0].verdicts)
         ledger.reinstate_run(transaction, run.scope, run.id, at)

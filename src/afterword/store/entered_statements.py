@@ -68,16 +68,26 @@ def masked_entry(entry: Entry, privacy: Privacy) -> Entry:
 
 
 def entered_statement(
-    scope: Scope, entry: Entry, evidence: Evidence, *, authority: Authority, said_at: datetime
+    scope: Scope,
+    entry: Entry,
+    evidence: Evidence,
+    *,
+    authority: Authority,
+    said_at: datetime,
+    act: SpeechAct = SpeechAct.STATE,
+    limited_to: str | None = None,
 ) -> Assertion:
-    """Return the assertion of an entry. Each call returns another one: two equal entries both support the fact."""
-    value = entry.value or entry.statement
-    content = (SpeechAct.STATE, entry.kind, entry.subject, entry.attribute, value, entry.statement, uuid4().hex)
+    """Return the assertion of an entry. Each call returns another one: two equal entries both support the fact.
+
+    A withdrawal (`act`) takes back the value of the entry, as far as it is limited to something or somebody.
+    """
+    value = entry.value or (entry.statement if act is SpeechAct.STATE else "")
+    content = (act, entry.kind, entry.subject, entry.attribute, value, entry.statement, limited_to, uuid4().hex)
     return Assertion(
         id=assertion_id(scope, None, content, (evidence,)),
         scope=scope,
         session_id=None,
-        act=SpeechAct.STATE,
+        act=act,
         kind=entry.kind,
         subject=entry.subject,
         attribute=entry.attribute,
@@ -89,38 +99,9 @@ def entered_statement(
         evidence=(evidence,),
         valid_from=entry.valid_from,
         valid_to=entry.valid_to,
+        limited_to=limited_to,
         tags=entry.tags,
         former_name=entry.former_name,
-    )
-
-
-def entered_withdrawal(
-    scope: Scope,
-    entry: Entry,
-    evidence: Evidence,
-    *,
-    authority: Authority,
-    said_at: datetime,
-    limited_to: str | None,
-) -> Assertion:
-    """Return the assertion that withdraws the value of an entry, as far as it is limited to something or somebody."""
-    content = (SpeechAct.RETRACT, entry.kind, entry.subject, entry.attribute, entry.value, limited_to, uuid4().hex)
-    return Assertion(
-        id=assertion_id(scope, None, content, (evidence,)),
-        scope=scope,
-        session_id=None,
-        act=SpeechAct.RETRACT,
-        kind=entry.kind,
-        subject=entry.subject,
-        attribute=entry.attribute,
-        value=entry.value or "",
-        statement=entry.statement,
-        speaker=evidence.speaker,
-        authority=authority,
-        said_at=said_at,
-        evidence=(evidence,),
-        valid_from=entry.valid_from,
-        limited_to=limited_to,
     )
 
 

@@ -17,6 +17,7 @@ from afterword.facts.assertions import (
     Evidence,
     EvidenceKind,
     Relation,
+    SpeechAct,
     Verdict,
 )
 from afterword.facts.fact import Status
@@ -31,7 +32,6 @@ from afterword.store.entered_statements import (
     Entry,
     check_may_be_kept,
     entered_statement,
-    entered_withdrawal,
     is_same_statement,
     masked_entry,
     moment_after,
@@ -114,12 +114,13 @@ def _withdrawal(scope: Scope, known: Assertion, at: datetime, said_at: datetime)
     says that it came from the application.
     """
     statement = f"Everything known about {known.subject} was withdrawn."
-    return entered_withdrawal(
+    return entered_statement(
         scope,
         Entry(statement, subject=known.subject, attribute=EVERYTHING, valid_from=at),
         Evidence(EvidenceKind.APPLICATION, "clear"),
         authority=Authority.STATED,
         said_at=said_at,
+        act=SpeechAct.RETRACT,
         limited_to=known.limited_to,
     )
 

@@ -41,7 +41,6 @@ from afterword.store.entered_statements import (
     JUDGE,
     Entry,
     entered_statement,
-    entered_withdrawal,
     is_same_statement,
     masked_entry,
     moment_after,
@@ -209,13 +208,14 @@ async def request_withdrawal(
         members = _members(known, fact)
         first = min(members, key=lambda member: member.order)
         statement = f"Withdrawn: {fact.statement}"
-        said = entered_withdrawal(
+        said = entered_statement(
             scope,
             # The fact may be told under a later name of its subject. The withdrawal must not depend on that renaming.
             Entry(statement, fact.kind, first.subject, fact.attribute, fact.value, valid_from=at),
             _evidence(statement, word),
             authority=Authority.STATED if word else Authority.CONFIRMED,
             said_at=moment_after(at, members),
+            act=SpeechAct.RETRACT,
             limited_to=first.limited_to,
         )
         reason = "withdrawn on the person's word" if word else "withdrawn, approved by a person"

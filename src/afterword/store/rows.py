@@ -7,8 +7,10 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
 
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import (
@@ -28,7 +30,7 @@ from afterword.facts.fact import Status
 from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.safety import assertion_flag
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, TimeBasis, Transcript, Turn
+from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, Transcript, Turn
 from afterword.facts.validity.periods import ValidityPeriod
 from afterword.facts.validity.timeline import FactHistory, deciding_span
 from afterword.facts.validity.wording import Rewording
@@ -299,23 +301,15 @@ def pack_transcript(transcript: Transcript) -> bytes:
 
 def unpack_transcript(content: bytes) -> Transcript:
     """Return the transcript that `pack_transcript` packed."""
-    values = unpack_state(content)
     try:
-        return Transcript(
-            turns=tuple(_unpacked_turn(turn) for turn in values["turns"]),
-            layout=values["layout"],
-            humans=tuple(values["humans"]),
-            skipped=values["skipped"],
-            time_basis=TimeBasis(values["time_basis"]) if values["time_basis"] else None,
-            assumed=tuple(values["assumed"]),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return _stored_transcripts().validate_python(unpack_state(content))
+    except ValidationError as error:
         raise FileInvalid(f"the transcript of a dry run cannot be read ({type(error).__name__})") from None
 
 
-def _unpacked_turn(values: Values) -> Turn:
-    said_at = datetime.fromisoformat(values["said_at"]) if values["said_at"] else None
-    return Turn(**{**values, "role": Role(values["role"]), "said_at": said_at})
+@cache
+def _stored_transcripts() -> TypeAdapter[Transcript]:
+    return TypeAdapter(Transcript)
 
 
 def _fields(value: Evidence | Turn | Verdict) -> Values:
