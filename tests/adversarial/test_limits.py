@@ -99,8 +99,9 @@ async def _forget_a_session(size: int) -> None:
     forgotten = Forgotten(MIRA, "monday", [key], [tombstone])
     shown = forgotten.transcript(transcript, transcript)
     others = [f"Hey {number}." for number in range(number_of_turns)]
-    state = forgotten.state({"said": texts, "others": others}, transcript, shown)
-    assert state == {"said": [FORGOTTEN] * number_of_turns, "others": others}
+    # Below a key of names, too, a list may hold words.
+    state = forgotten.state({"said": texts, "others": others, "name": texts[:1]}, transcript, shown)
+    assert state == {"said": [FORGOTTEN] * number_of_turns, "others": others, "name": [FORGOTTEN]}
 
 
 WORKS: dict[str, Work] = {

@@ -30,7 +30,7 @@ from afterword.privacy.blanking import (
     has_blanked_words,
     letters_and_digits,
 )
-from afterword.privacy.state_keys import NEVER_BLANKED
+from afterword.privacy.state_keys import blank_strings
 
 _DIGITS = 32
 _SHORTEST_INSIDE = 4
@@ -225,7 +225,8 @@ class Forgotten:
             else []
         )
         blanking = _StateBlanking(self, [(old.text, new.text) for old, new in pairs], forgotten_texts)
-        return {str(key): blanking.blank(value, str(key)) for key, value in state.items()}
+        blanked: dict[str, Any] = blank_strings(state, blanking.blank)
+        return blanked
 
     def _blanked_turn(self, index: int, fresh: Turn, timed: Turn, tally: _TurnTally) -> Turn:
         if any(_covers_turn(tombstone, fresh, timed, index) for tombstone in self._of_session_or_scope):
@@ -293,17 +294,8 @@ class _StateBlanking:
         for old, new in pairs:
             self._replacements[letters_and_digits(old)].append(None if old == new else new)
 
-    def blank(self, value: Any, key: str) -> Any:
-        """Return a value of the state without forgotten words. Names and ids stay."""
-        if isinstance(value, str):
-            return value if key in NEVER_BLANKED else self._blank_text(value)
-        if isinstance(value, Mapping):
-            return {name: self.blank(inner, str(name)) for name, inner in value.items()}
-        if isinstance(value, list):
-            return [self.blank(inner, key) for inner in value]
-        return value
-
-    def _blank_text(self, text: str) -> str:
+    def blank(self, text: str) -> str:
+        """Return a string of the state without forgotten words."""
         plain = letters_and_digits(text)
         if plain in self._replacements:
             # Of turns with equal words only the earlier ones were forgotten. A state lists them in their order.

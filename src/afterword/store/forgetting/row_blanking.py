@@ -22,7 +22,7 @@ from afterword.privacy.blanking import (
     mentions_phrase,
     spans_to_blank,
 )
-from afterword.privacy.state_keys import NEVER_BLANKED
+from afterword.privacy.state_keys import blank_strings
 from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind, keep_json_valid
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.forgetting.text_columns import Clause, SessionKeys
@@ -334,17 +334,3 @@ def _start_of_quote(transaction: Session, said: AssertionRow, evidence: Evidence
     text = transaction.exec(query).first()
     start = text.find(quote) if text is not None else -1
     return start if start >= 0 else evidence.start
-
-
-def blank_strings(value: Any, blank: BlankText) -> Any:
-    """Return a copy of a saved state with each of its strings blanked, except names and ids."""
-    if isinstance(value, str):
-        return blank(value)
-    if isinstance(value, Mapping):
-        return {
-            name: inner if isinstance(inner, str) and name in NEVER_BLANKED else blank_strings(inner, blank)
-            for name, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [blank_strings(inner, blank) for inner in value]
-    return value

@@ -18,11 +18,12 @@ from sqlmodel import Session, col, select
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
 from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, PhraseSearch, Span, blank_spans, letters_and_digits
+from afterword.privacy.state_keys import blank_strings
 from afterword.privacy.tombstones import Key, Tombstone, keep_json_valid
 from afterword.recall.block import CLOSING, OPENING, scope_label
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.findings.finding_rows import rows_of_scope
-from afterword.store.forgetting.row_blanking import SessionRows, TextTombstones, blank_strings
+from afterword.store.forgetting.row_blanking import SessionRows, TextTombstones
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.ledger import session_source
 from afterword.store.scope_rows import scope_of_row
