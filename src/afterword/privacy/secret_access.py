@@ -53,8 +53,7 @@ def _access_word(match: re.Match[str]) -> Span | None:
 
 def _security_answer(match: re.Match[str]) -> Span | None:
     """Return the span of the answer to a security question: a name, or any word that its sentence gives as the answer."""
-    start, end = values.bare(match)
-    value = match.string[start:end]
+    start, end, value = values.bare_value(match)
     is_name = value[:1].isupper() or any(map(str.isdigit, value)) or match["answer"] is not None
     return (start, end) if is_name and values.may_be_password(value) else None
 

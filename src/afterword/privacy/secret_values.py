@@ -145,16 +145,15 @@ def check_url_password(match: re.Match[str]) -> Span | None:
 
 def check_option(match: re.Match[str]) -> Span | None:
     """Return the span of the value of a command's option."""
-    start, end = bare(match)
-    value = match.string[start:end]
+    start, end, value = bare_value(match)
     no_value = len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith("-") or value.casefold() in NO_VALUE
     return None if no_value or _CODE.match(value) else (start, end)
 
 
 def check_password(match: re.Match[str]) -> Span | None:
     """Return the span of a password: letters with digits or symbols, or a plain word that can mean nothing else."""
-    start, end = bare(match)
-    value, gap = match.string[start:end], match.groupdict("").get("gap", "")
+    start, end, value = bare_value(match)
+    gap = match.groupdict("").get("gap", "")
     is_quoted = start > match.start("value")
     is_code = not is_quoted and _CODE.match(value) and ("link" in match.groupdict() or not _DOTTED.fullmatch(value))
     if _names_no_password(value) or _OWNER_BEFORE.search(gap) or is_code:
@@ -197,8 +196,7 @@ def _is_plain_word(word: str) -> bool:
 
 def check_reversed_password(match: re.Match[str]) -> Span | None:
     """Return the span of a password before its word: "X is my password", "use X as the password"."""
-    start, end = bare(match)
-    value = match.string[start:end]
+    start, end, value = bare_value(match)
     if _names_no_password(value) or _CODE.match(value) or _MEASURE.match(value) or _PRODUCT.match(value):
         return None
     if _is_striking(value) or (value.isdigit() and len(value) >= 4):
@@ -209,8 +207,7 @@ def check_reversed_password(match: re.Match[str]) -> Span | None:
 
 def check_striking_password(match: re.Match[str]) -> Span | None:
     """Return the span of a word in a sentence about a password that looks like nothing but a password."""
-    start, end = bare(match)
-    value = match.string[start:end]
+    start, end, value = bare_value(match)
     is_password = looks_random(value) and not _OWNER_BEFORE.search(match.string, max(0, start - 30), start)
     return (start, end) if is_password else None
 
@@ -259,15 +256,13 @@ def may_be_password(word: str) -> bool:
 
 def check_command_password(match: re.Match[str]) -> Span | None:
     """Return the span of a password at a fixed place of a command or address, unless it is a placeholder."""
-    start, end = bare(match)
-    value = match.string[start:end]
+    start, end, value = bare_value(match)
     return None if len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith(("-", "$")) else (start, end)
 
 
 def check_key_shape(match: re.Match[str]) -> Span | None:
     """Return the span of a long random word: letters with digits, and as many different ones as chance gives."""
-    start, end = bare(match)
-    value = match.string[start:end]
+    start, end, value = bare_value(match)
     if not _is_mixed(value) or _PLACEHOLDER.match(value) or _MEASURE.match(value) or _ADDRESS.search(value):
         return None
     changes = sum(before.isdigit() != after.isdigit() for before, after in pairwise(value))
@@ -299,8 +294,7 @@ def check_passphrase(match: re.Match[str]) -> Span | None:
 
 def check_adjacent_password(match: re.Match[str]) -> Span | None:
     """Return the span of a value right after the word "password": letters with digits only."""
-    start, end = bare(match)
-    value = match.string[start:end]
+    start, end, value = bare_value(match)
     is_last = _CLAUSE_END.match(match.string, end) is not None
     is_striking = (
         len(value) >= 6 and (_is_mixed(value) or (is_last and _has_symbol(value))) and not _PLACEHOLDER.match(value)
@@ -311,8 +305,7 @@ def check_adjacent_password(match: re.Match[str]) -> Span | None:
 
 def check_token(match: re.Match[str]) -> Span | None:
     """Return the span of a token: at least eight characters, with letters and digits."""
-    start, end = bare(match)
-    value = match.string[start:end]
+    start, end, value = bare_value(match)
     is_quoted = start > match.start("value")
     if len(value) < 8 or " " in value or _PLACEHOLDER.match(value) or _MEASURE.match(value) or _NOUN.match(value):
         return None
@@ -321,10 +314,13 @@ def check_token(match: re.Match[str]) -> Span | None:
     return (start, end) if _is_mixed(value) and (is_quoted or not _CODE.match(value)) else None
 
 
-def bare(match: re.Match[str]) -> Span:
-    """Return the span of the value without quotation marks and without the punctuation of its sentence."""
-    start, end = match.span("value")
-    text = match.string
+def bare_value(match: re.Match[str]) -> tuple[int, int, str]:
+    """Return the span of the value and the value, without quotation marks and the punctuation of its sentence."""
+    start, end = _bare_span(match.string, *match.span("value"))
+    return start, end, match.string[start:end]
+
+
+def _bare_span(text: str, start: int, end: int) -> Span:
     while start < end - 1 and (text[start] in "\\¿¡" or (text[start] == "(" and text[end - 1] in ").,;:!?")):
         start += 1
     if text[start] in _QUOTES and end - start >= 2 and text[end - 1] in _QUOTES:
