@@ -33,7 +33,6 @@ from afterword.facts.removals import UnnamedRemovals, unnamed_withdrawal
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded, plain_words
 from afterword.privacy.normalisation import comparable, visible_text
-from afterword.privacy.policy import Privacy
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
@@ -129,29 +128,20 @@ async def request_statement(
     `Overtaken` if other writers were faster every time, and `StoreError` if the store does not answer.
     """
 
-    if refused := _refused(entry, store.privacy):
-        return RequestOutcome(refused)
-    is_command = is_instruction(entry.subject, entry.attribute, entry.value, entry.statement)
-    word = None if is_command else word
-
-    def work(transaction: Session) -> RequestOutcome:
-        if read_pause(transaction, scope) is not None:
-            return RequestOutcome(RequestStatus.PAUSED)
-        known = lookup.read_knowledge(transaction, scope)
+    def propose(transaction: Session, known: Knowledge, reasons: Mapping[str, int]) -> RequestOutcome:
+        own_word = None if reasons else word
         said = entered_statement(
             scope,
             entry,
-            _evidence(entry.statement, word),
-            authority=Authority.STATED if word else Authority.CONFIRMED,
+            _evidence(entry.statement, own_word),
+            authority=Authority.STATED if own_word else Authority.CONFIRMED,
             said_at=next_unused_moment(at, known.assertions),
         )
         verdicts = _verdicts(known, said, relate)
         key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
-        return _propose(
-            transaction, known, said, verdicts, REMEMBER, key, word, at, reasons=_reasons(is_command=is_command)
-        )
+        return _propose(transaction, known, said, verdicts, REMEMBER, key, own_word, at, reasons=reasons)
 
-    return replace(await store.write(work), is_command=is_command)
+    return await _request_to_keep(store, scope, entry, propose)
 
 
 async def request_correction(
@@ -162,16 +152,9 @@ async def request_correction(
     With `is_change` the fact held until now, otherwise it was wrong from the start. Raises `NotFound` if nothing is
     left of the fact, and otherwise like `request_statement`, with the same statuses.
     """
-
-    if refused := _refused(entry, store.privacy):
-        return RequestOutcome(refused)
-    is_command = is_instruction(entry.subject, entry.attribute, entry.value, entry.statement)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
-    def work(transaction: Session) -> RequestOutcome:
-        if read_pause(transaction, scope) is not None:
-            return RequestOutcome(RequestStatus.PAUSED)
-        known = lookup.read_knowledge(transaction, scope)
+    def propose(transaction: Session, known: Knowledge, reasons: Mapping[str, int]) -> RequestOutcome:
         members = _members(known, fact)
         said = entered_statement(
             scope,
@@ -185,11 +168,9 @@ async def request_correction(
         reason = "corrected, approved by a person"
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in members]
         key = digest(CORRECT, fact.id, relation, entry.statement, entry.value)
-        return _propose(
-            transaction, known, said, verdicts, CORRECT, key, None, at, reasons=_reasons(is_command=is_command)
-        )
+        return _propose(transaction, known, said, verdicts, CORRECT, key, None, at, reasons=reasons)
 
-    return replace(await store.write(work), is_command=is_command)
+    return await _request_to_keep(store, scope, entry, propose)
 
 
 async def request_withdrawal(
@@ -228,15 +209,26 @@ async def request_withdrawal(
     return await store.write(work)
 
 
-def _refused(entry: Entry, privacy: Privacy) -> RequestStatus | None:
-    """Return the status of a request that is not even held, None if it may be."""
-    if privacy.asks_off_record(visible_text(entry.statement)):
-        return RequestStatus.OFF_RECORD
-    return RequestStatus.SECRET if masked_entry(entry, privacy) != entry else None
+async def _request_to_keep(
+    store: Store,
+    scope: Scope,
+    entry: Entry,
+    propose: Callable[[Session, Knowledge, Mapping[str, int]], RequestOutcome],
+) -> RequestOutcome:
+    """Return what `propose` does with what is known and the reasons to hold the entry, if the entry may be kept."""
+    if store.privacy.asks_off_record(visible_text(entry.statement)):
+        return RequestOutcome(RequestStatus.OFF_RECORD)
+    if masked_entry(entry, store.privacy) != entry:
+        return RequestOutcome(RequestStatus.SECRET)
+    is_command = is_instruction(entry.subject, entry.attribute, entry.value, entry.statement)
+    reasons = {"quarantined": 1} if is_command else {}
 
+    def work(transaction: Session) -> RequestOutcome:
+        if read_pause(transaction, scope) is not None:
+            return RequestOutcome(RequestStatus.PAUSED)
+        return propose(transaction, lookup.read_knowledge(transaction, scope), reasons)
 
-def _reasons(*, is_command: bool) -> dict[str, int]:
-    return {"quarantined": 1} if is_command else {}
+    return replace(await store.write(work), is_command=is_command)
 
 
 def _members(known: Knowledge, fact: Fact) -> list[Assertion]:
