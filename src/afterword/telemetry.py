@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -248,16 +248,18 @@ def _opened(
     name: str, attributes: Mapping[str, AttributeValue], labels: dict[str, str], *, kind: SpanKind = SpanKind.INTERNAL
 ) -> Iterator[Span]:
     """Open a span. The type of an error is recorded in the span and in `labels`."""
+
+    def record_error(kind: type[BaseException] | None, _error: object, _traceback: object) -> None:
+        if kind is not None:
+            labels[ERROR] = kind.__name__
+            mark_span_failed(span, kind.__name__)
+
     span = _TRACER.start_span(name, kind=kind, attributes=attributes)
-    options = {"end_on_exit": True, "record_exception": False, "set_status_on_exception": False}
+    attached = trace.use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False)
     # Without an SDK there is nothing to attach; skipping it saves time in a turn of an agent.
-    with trace.use_span(span, **options) if span.get_span_context().is_valid else _NOTHING:
-        try:
-            yield span
-        except BaseException as error:
-            labels[ERROR] = type(error).__name__
-            mark_span_failed(span, labels[ERROR])
-            raise
+    with attached if span.get_span_context().is_valid else _NOTHING, ExitStack() as stack:
+        stack.push(record_error)
+        yield span
 
 
 def _named(attributes: Mapping[str, Attribute]) -> dict[str, AttributeValue]:

@@ -274,7 +274,12 @@ async def test_after_a_write_all_that_a_search_needs_is_read_in_one_transaction(
     await search(store, LENA, "thing", at=LATER, embedder=embedder)
     await keep(store, stated(9, "Lena bought a kettle."))
     begun, reading = list[Store](), Store.reading
-    monkeypatch.setattr(Store, "reading", lambda self: begun.append(self) or reading(self))
+
+    def counted(self: Store) -> Any:
+        begun.append(self)
+        return reading(self)
+
+    monkeypatch.setattr(Store, "reading", counted)
     found = await search(store, LENA, "kettle", at=LATER, embedder=embedder)
     assert (found.facts[0].statement, found.without_vector) == ("Lena bought a kettle.", 1)
     assert begun == [store]
