@@ -20,7 +20,7 @@ from afterword.store.tables import ScopeChangeRow, ScopeRow
 
 NEAR = 0.85
 """How alike two full names are, from 0 to 1, that may be meant for each other."""
-DERIVATION = 5
+DERIVATION = 6
 """The version of the rules by which facts are derived. An upgrade derives scopes with an older one again."""
 
 
