@@ -206,6 +206,21 @@ async def test_a_name_that_is_called_a_secret_is_masked_where_it_was_named_alone
     assert outcome.transcript.skipped["secrets masked"] == 1
 
 
+SEED = "walnut rescue opera bleak tunnel fiscal goat mirror adjust plunge sunny crater"
+
+
+@pytest.mark.parametrize(
+    ("words", "is_masked"),
+    [(SEED, True), (SEED.removesuffix(" crater"), False), ("it showed me these and I " + SEED, False)],
+)
+async def test_a_seed_phrase_is_the_only_long_secret_that_can_be_named(
+    store: Store, words: str, is_masked: bool
+) -> None:
+    said = f"When I set up the ledger it showed me these and I {SEED}, on a napkin."
+    outcome = await process(store, named((1, words), facts=()), said)
+    assert (SEED not in outcome.transcript.turns[0].text) is is_masked
+
+
 async def test_only_so_many_secrets_can_be_named(store: Store) -> None:
     codes = [f"Kx{number}-zebra" for number in range(MOST_NAMED + 5)]
     said = " ".join(f"The word {code} is it." for code in codes)

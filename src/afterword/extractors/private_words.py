@@ -31,6 +31,9 @@ MOST_NAMED = MOST_OFF_RECORD = 20
 """How many secrets, and how many turns off the record, a model may name in one session."""
 
 _SHORTEST, _LONGEST, _MOST_WORDS = 4, 200, 4
+_SEED_LENGTHS = (12, 15, 18, 21, 24)
+_SEED_WORDS = re.compile(r"[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8})+")
+"""The lengths and the words of the phrases that restore a wallet (BIP-39). A sentence mostly has shorter words, too."""
 _FEWEST_LETTERS_AROUND = 12
 _SHORTEST_PART = 20
 """A shorter string in a saved state is not taken for a part of a turn, although the turn contains it."""
@@ -244,9 +247,11 @@ def _hidden_words(masked: str, text: str) -> set[str] | None:
 
 
 def _may_be_masked(secret: str, text: str) -> bool:
-    """Return whether words of a turn may be a secret: few of them, not one plain word, and no part of a word."""
+    """Return whether words of a turn may be a secret: few words or a seed phrase, no plain word, no part of a word."""
     is_plain_word = _PLAIN_WORD.fullmatch(secret) is not None and secret.islower()
-    is_bounded = _SHORTEST <= len(secret) <= _LONGEST and len(secret.split()) <= _MOST_WORDS
+    words = len(secret.split())
+    is_phrase = words in _SEED_LENGTHS and _SEED_WORDS.fullmatch(secret) is not None
+    is_bounded = _SHORTEST <= len(secret) <= _LONGEST and (words <= _MOST_WORDS or is_phrase)
     return is_bounded and not is_plain_word and any(not match["mask"] for match in _pattern([secret]).finditer(text))
 
 
