@@ -213,12 +213,19 @@ SEED = "walnut rescue opera bleak tunnel fiscal goat mirror adjust plunge sunny 
     ("words", "is_masked"),
     [(SEED, True), (SEED.removesuffix(" crater"), False), ("it showed me these and I " + SEED, False)],
 )
-async def test_a_seed_phrase_is_the_only_long_secret_that_can_be_named(
+async def test_a_seed_phrase_is_the_only_long_phrase_that_can_be_named(
     store: Store, words: str, is_masked: bool
 ) -> None:
     said = f"When I set up the ledger it showed me these and I {SEED}, on a napkin."
     outcome = await process(store, named((1, words), facts=()), said)
     assert (SEED not in outcome.transcript.turns[0].text) is is_masked
+
+
+async def test_a_number_in_groups_can_be_named(store: Store) -> None:
+    outcome = await process(
+        store, named((1, "JX 48 21 07 C"), facts=()), "My member mark is JX 48 21 07 C, if they ask."
+    )
+    assert outcome.transcript.turns[0].text == "My member mark is [redacted: named secret], if they ask."
 
 
 async def test_only_so_many_secrets_can_be_named(store: Store) -> None:

@@ -247,11 +247,12 @@ def _hidden_words(masked: str, text: str) -> set[str] | None:
 
 
 def _may_be_masked(secret: str, text: str) -> bool:
-    """Return whether words of a turn may be a secret: few words or a seed phrase, no plain word, no part of a word."""
+    """Return whether words of a turn may be a secret: few words, a number or a seed phrase. No plain word is one."""
     is_plain_word = _PLAIN_WORD.fullmatch(secret) is not None and secret.islower()
-    words = len(secret.split())
-    is_phrase = words in _SEED_LENGTHS and _SEED_WORDS.fullmatch(secret) is not None
-    is_bounded = _SHORTEST <= len(secret) <= _LONGEST and (words <= _MOST_WORDS or is_phrase)
+    words = secret.split()
+    is_phrase = len(words) in _SEED_LENGTHS and _SEED_WORDS.fullmatch(secret) is not None
+    is_number = 2 * sum(any(map(str.isdigit, word)) for word in words) > len(words)
+    is_bounded = _SHORTEST <= len(secret) <= _LONGEST and (len(words) <= _MOST_WORDS or is_number or is_phrase)
     return is_bounded and not is_plain_word and any(not match["mask"] for match in _pattern([secret]).finditer(text))
 
 
