@@ -283,7 +283,7 @@ def mcp_command(
         str, typer.Option(help="The name under which findings of the client's agent are saved.")
     ] = "agent",
 ) -> None:
-    """Serve a memory to an MCP client over standard input and output. The client starts this command.
+    """Serve a memory to an MCP client over standard input and output. The MCP client starts this command.
 
     It needs afterword[server].
     """

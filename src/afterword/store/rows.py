@@ -324,7 +324,8 @@ def _iso(moment: datetime | None) -> str | None:
 class StatusColumns(NamedTuple):
     """What the status of a fact depends on, as the store holds it, without what contradicts the fact.
 
-    It is when the fact was first said, the text of its periods, and who it may be about, where that is open.
+    `said_at` is when the fact was first said. The others are the periods in which it holds, as JSON, and the people
+    whom it may be about, where that is open.
     """
 
     said_at: Any

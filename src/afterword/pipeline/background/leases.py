@@ -171,7 +171,7 @@ class _Lease:
         return is_ours
 
     def _announce(self, transaction: Session, failures: int) -> None:
-        """Tell the webhooks that the job failed, once a day. A reason may name an address, and is not told."""
+        """Tell the webhooks that the job failed, once a day. They are not told why: a reason may name an address."""
         if not self.job.is_announced:
             return
         now = self.clock.now()

@@ -110,7 +110,7 @@ class LayerSource:
 
     @cached_property
     def told_as_former(self) -> tuple[FormerFact, ...]:
-        """Return what held before and the sentences of which a part has ended, the newest first."""
+        """Return the facts that held before, and former sentences of facts of which a part ended, the newest first."""
         entries = (*self.former, *self.former_parts)
         return tuple(sorted(entries, key=lambda entry: entry.order, reverse=True)) if self.former_parts else entries
 

@@ -124,7 +124,7 @@ class View:
                 self.is_served[turn_place] = is_served and turn_id not in unlinked
 
     def is_valid_at(self, at: datetime) -> bool:
-        """Return whether the same facts hold at `at`."""
+        """Return whether the facts that hold at `at` are the same as at the time of this view."""
         return self.since <= at and (self.until is None or at < self.until)
 
     @property
