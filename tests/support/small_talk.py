@@ -147,7 +147,7 @@ def _candidates(shown: str) -> Iterator[Candidate]:
 def _findings(shown: str) -> Iterator[Json]:
     """Yield a finding for each pair, by the two statements alone."""
     for number, sides in shown_pairs(shown).items():
-        earlier, later = (_STATEMENT.fullmatch(side).groups() for side in sides)  # type: ignore[union-attr]
+        earlier, later = (_STATEMENT.findall(side)[0] for side in sides)
         relation = _relation(earlier, later)
         is_one = earlier[0] == later[0]
         yield {"pair": number, "reason": "as told", "relation": relation, "same_subject": is_one}

@@ -229,7 +229,7 @@ class Subjects:
             return True
         if self.are_parted(old, new):
             return False
-        is_named = self._has_full_name(old, new) and share_topic(old, new)
+        is_named = share_topic(old, new) and self._has_full_name(old, new)
         return is_named or is_handed_over(old, new) or any(names_subject(said, old) for said in later)
 
     def _has_full_name(self, said: Assertion, of: Assertion) -> bool:

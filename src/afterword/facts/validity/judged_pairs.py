@@ -369,9 +369,9 @@ class JudgedPairs:
             return True
         if relation is not Relation.CORRECTS and is_about_less(old, new):
             return False
-        reason = refusal_reason(
-            old, new, is_same_subject=self.subjects.concern_one(*map(self._repetitions, (old, new)))
-        )
+        # Most pairs have one subject, and a fact may have many repetitions.
+        is_one = self.subjects.are_same(old, new) or self.subjects.concern_one(*map(self._repetitions, (old, new)))
+        reason = refusal_reason(old, new, is_same_subject=is_one)
         if reason is None:
             return True
         self.contests.add(contest)

@@ -47,8 +47,8 @@ class Snapshot:
     """Everything that can be recalled of a scope at one revision: a table of its facts and the turns they rest on.
 
     `stamp` tells this state from another one of the same revision. `key` is that of the scope's row, None where nothing
-    of it is stored. `unlinked` are the turns on which live statements
-    rest that belong to no fact: withdrawals, and requests to forget.
+    of it is stored. `unlinked` are the turns on which live statements rest that belong to no fact: withdrawals, and
+    requests to forget.
     """
 
     scope: Scope
