@@ -22,7 +22,7 @@ ALTERING = frozenset({"other-language"})
 NOT_A_REPLY = frozenset({"no-connection"})
 """What an endpoint that runs cannot do; `dropped` is as near as it comes."""
 KINDS = tuple(name for name in FAULTS if name not in ALTERING | NOT_A_REPLY)
-LONGEST_PAUSE_BEFORE_A_KILL_S = 0.4
+LONGEST_PAUSE_BEFORE_A_KILL_S = 0.15
 BETWEEN_STARTS_S = 1.0
 """How long an ended process waits at most before it is started again. Most of them find nothing to do."""
 
