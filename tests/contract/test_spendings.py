@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
+from pathlib import Path
 
 import pytest
 
+import kept
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.metering import ModelRequest
 from afterword.extractors.model.prices import Price
@@ -63,6 +68,21 @@ async def test_an_open_question_counts_at_what_it_may_cost_until_it_is_settled(s
         assert await total(store) == costs.Spending(1, 1_000, 0, 100, 2_000, estimated_calls=1)
         bill.usage, bill.is_answered = COST, True
     assert await total(store) == costs.Spending(1, 500, 0, 50, 1_000)
+
+
+async def test_a_cost_that_could_not_be_stored_is_stored_with_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    async with Store(f"sqlite:///{path}") as store:
+        await store.migrate()
+        account = Account(tracker(), store, LENA, "session:a")
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("CREATE TRIGGER refuse BEFORE UPDATE ON spendings BEGIN DELETE FROM missing; END")
+            await ask(account)
+            assert (await total(store)).micro_usd == 2_000
+            other.execute("DROP TRIGGER refuse")
+        run_id = kept.run(store, "session:a", ())
+        await store.write(partial(account.assign_to_run, run_id=run_id))
+        assert await total(store) == costs.Spending(1, 500, 0, 50, 1_000)
 
 
 async def test_what_was_sent_stays_booked_though_the_server_crashes(

@@ -236,3 +236,10 @@ def test_the_command_takes_the_number_of_processes(tmp_path: Path, folder: Path,
     url = f"sqlite:///{tmp_path}/cli.db"
     printed = afterword("run", str(folder), "--processes", "2", "--json", AFTERWORD_STORE__URL=url)
     assert len(json.loads(printed)) == 12
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x00\x00", b"\x00\x00\x00\x00\x00\x00\x00\x09part"])
+def test_a_process_whose_parent_died_before_it_sent_the_work_ends_in_silence(sent: bytes) -> None:
+    command = [sys.executable, "-m", "afterword.client.process_pool"]
+    ended = subprocess.run(command, input=sent, capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")

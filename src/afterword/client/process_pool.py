@@ -139,7 +139,7 @@ def _read_exactly(source: FileIO, length: int) -> bytes:
     while len(content) < length:
         part = source.read(length - len(content))
         if not part:
-            raise EOFError(f"standard input ended after {len(content)} of {length} bytes of the job")
+            raise EOFError
         content += part
     return bytes(content)
 
@@ -150,7 +150,10 @@ def _main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # Unbuffered: a thread that waits for a buffered file keeps its lock, and the interpreter cannot end.
     source, halt = FileIO(sys.stdin.fileno(), closefd=False), Halt()
-    job = unpacked(_read_exactly(source, int.from_bytes(_read_exactly(source, LENGTH_BYTES), "big")))
+    try:
+        job = unpacked(_read_exactly(source, int.from_bytes(_read_exactly(source, LENGTH_BYTES), "big")))
+    except EOFError:
+        return  # the process that began this one has ended, so nobody wants its work
     if not isinstance(job, SessionShare):
         raise TypeError(f"expected a job, got {type(job).__name__}")
     if job.is_background and hasattr(os, "nice"):

@@ -137,23 +137,23 @@ class CostTracker:
         bill, reservation, spent = Bill(), object(), Spending()
         try:
             entry = await self._reserve(account, request, reservation, bound)
-            async with self._open_slot(account.store, entry):
+            async with self._open_slot(account, entry):
                 spent = bound
                 yield bill
             spent = self.priced(request.model, bill.usage, is_estimate=bill.is_estimate)
             _count_usage(spent, request.model)
-            await self._settle(account.store, entry, spent, is_answered=bill.is_answered)
+            await self._settle(account, entry, spent, is_answered=bill.is_answered)
         finally:
             self._release(reservation)
             self._add_spent(account, spent)
 
     @asynccontextmanager
-    async def _open_slot(self, store: Store, entry: int) -> AsyncIterator[None]:
+    async def _open_slot(self, account: Account, entry: int) -> AsyncIterator[None]:
         """Wait while too many requests are open. A caller who is cancelled meanwhile has sent nothing."""
         try:
             await self._slots.acquire()
         except asyncio.CancelledError:
-            await self._settle(store, entry, Spending(), is_answered=False)
+            await self._settle(account, entry, Spending(), is_answered=False)
             raise
         try:
             yield
@@ -195,17 +195,16 @@ class CostTracker:
                     raise
             await self._settled.wait()
 
-    async def _settle(self, store: Store, entry: int, spent: Spending, *, is_answered: bool) -> None:
+    async def _settle(self, account: Account, entry: int, spent: Spending, *, is_answered: bool) -> None:
         status = CallStatus.ANSWERED if is_answered else CallStatus.FAILED
-
-        def work(transaction: Session) -> None:
-            costs.settle_spending(transaction, entry, spent, status)
-
+        settle = partial(costs.settle_spending, entry=entry, spending=spent, status=status)
         try:
-            await self._records.write(store, work, lasting=False)
+            await self._records.write(account.store, settle, lasting=False)
         except StoreError as error:
-            # The answer is paid for, so it is returned all the same. The store keeps the reserved cost.
-            _log.warning("the cost of a request was not stored (%s)", type(error).__name__)
+            # The answer is paid for, so it is returned all the same. The store keeps the reserved cost until the run is
+            # stored, or for good where none is.
+            account.unsettled.append(settle)
+            _log.warning("the cost of a request could not be stored (%s)", type(error).__name__)
 
     def _store_reservation(self, account: Account, request: ModelRequest, bound: Spending, transaction: Session) -> int:
         at, budget = self._clock(), self.budget
@@ -242,7 +241,8 @@ class CostTracker:
 class Account:
     """Charges the requests of one session, consolidation, import or proposal to a cost tracker.
 
-    `entries` are the ids of its requests in the store. Its `purpose`, if set, replaces the purposes of the requests.
+    `entries` are the ids of its requests in the store, and `unsettled` writes the costs that could not be stored when
+    they were known. Its `purpose`, if set, replaces the purposes of the requests.
     """
 
     tracker: CostTracker
@@ -251,6 +251,7 @@ class Account:
     source: str
     purpose: str | None = None
     entries: list[int] = field(init=False, default_factory=list)
+    unsettled: list[Callable[[Session], None]] = field(init=False, default_factory=list)
     _timer: asyncio.Timeout | None = field(init=False, default=None)
     _waits: int = field(init=False, default=0)
     _seconds_left: float = field(init=False, default=0.0)
@@ -309,7 +310,12 @@ class Account:
                 yield bill
 
     def assign_to_run(self, transaction: Session, run_id: int) -> None:
-        """Record that the requests so far belong to a run, in the transaction that stores the run."""
+        """Record that the requests so far belong to a run, in the transaction that stores the run.
+
+        Costs that could not be stored before are stored with it.
+        """
+        for settle in self.unsettled:
+            settle(transaction)
         costs.assign_to_run(transaction, self.entries, run_id)
 
 
