@@ -335,7 +335,8 @@ def _later_periods(history: FactHistory, span: ValidityPeriod | None) -> tuple[I
     """Return the periods after the one that decides the status, if that has an end."""
     if span is None or span.end is None:
         return ()
-    return tuple((later.start, later.end) for later in history.spans if later.start >= span.end)
+    later_spans = history.spans[history.spans.index(span) + 1 :]
+    return tuple((later.start, later.end) for later in later_spans)
 
 
 def _open_status(history: FactHistory, rivals: tuple[str, ...]) -> Status:

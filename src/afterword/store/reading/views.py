@@ -15,7 +15,7 @@ from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.subjects import CurrentNames, current_names
 from afterword.facts.transcripts import TurnPlace
-from afterword.facts.validity.timeline import facts_at
+from afterword.facts.validity.timeline import FactHistory, facts_at
 from afterword.recall.bm25 import Array
 from afterword.recall.layers import LineCache
 from afterword.recall.named_values import former_value
@@ -242,13 +242,20 @@ class View:
         """Return the fact as it is at this instant."""
         fact = self._facts.get(stored.id)
         if fact is None:
-            table, scope = self.snapshot.table, self.snapshot.scope
-            history = stored.built_history(scope)
-            beside = map(table.place, (*history.contested_by, *history.exceptions))
-            histories = [history, *(table.unit(place).built_history(scope) for place in beside if place is not None)]
-            fact = next(fact for fact in facts_at(histories, self.since) if fact.id == stored.id)
+            fact = stored.single_fact(self.snapshot.scope, self.since) or self._fact_of_history(stored)
             fact = self._facts[stored.id] = self.names.told(fact) if self._renaming else fact
         return fact
+
+    def _fact_of_history(self, stored: StoredFact) -> Fact:
+        history = stored.built_history(self.snapshot.scope)
+        exceptions = self._built_histories(history.exceptions)
+        rivals = self._built_histories([id_ for each in (history, *exceptions) for id_ in each.contested_by])
+        facts = facts_at([history, *exceptions, *rivals], self.since)
+        return next(fact for fact in facts if fact.id == stored.id)
+
+    def _built_histories(self, ids: Iterable[str]) -> list[FactHistory]:
+        table, scope = self.snapshot.table, self.snapshot.scope
+        return [table.unit(place).built_history(scope) for place in map(table.place, ids) if place is not None]
 
     @property
     def lists(self) -> FactLists:
