@@ -4,7 +4,8 @@
         [--postgres] [--out FILE]
 
 Ten results of one scope, no endpoint, the query's vector at hand. Warm: the view is kept, every query is another one.
-Cold: nothing of the scope is kept, the file is open. Rows: fetching the rows of a cold start, and nothing else. Floor:
+Cold: nothing of the scope is kept, the file is open. Rows: fetching the rows of a cold start, and nothing else; the two
+are measured in turn, and their ratio says what afterword adds. Floor:
 the product of the query with all vectors in numpy, and the best ten of it. The lines with vectors need the extra
 `afterword[local]`. After a write: the first query after the application has added one fact. Block: what an agent is
 told within 1,000 tokens, warm. With turns: each fact rests on a turn of its own, twenty to a session, and the turns can
@@ -187,15 +188,15 @@ async def _fill_vectors(store: Store) -> None:
 Times = tuple[float, float]
 
 
-async def timed(work: Callable[[], Awaitable[object]], rounds: int) -> Times:
-    """Return the median and the 95th percentile of some rounds, in ms."""
-    took = []
+async def timed(rounds: int, *works: Callable[[], Awaitable[object]]) -> list[Times]:
+    """Return of each work the median and the 95th percentile of some rounds, in ms. Each round does all in turn."""
+    took: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
-        started = time.perf_counter()
-        await work()
-        took.append((time.perf_counter() - started) * 1000)
-    took.sort()
-    return statistics.median(took), took[min(len(took) - 1, int(len(took) * 0.95))]
+        for work, times in zip(works, took, strict=True):
+            started = time.perf_counter()
+            await work()
+            times.append((time.perf_counter() - started) * 1000)
+    return [(statistics.median(times), sorted(times)[min(rounds - 1, int(rounds * 0.95))]) for times in took]
 
 
 async def measure(store: Store, scopes: int, *, hybrid: bool, turns: bool, rounds: int) -> list[Times]:
@@ -229,11 +230,11 @@ async def measure(store: Store, scopes: int, *, hybrid: bool, turns: bool, round
         await recall(store, chance.choice(whose), query, at=NOW, budget_tokens=1000, embedder=embedder)
 
     few = 3 if rounds < 100 else 10
-    times_cold, times_rows = await timed(cold, few), await timed(fetch, few)
+    times_cold, times_rows = await timed(few, cold, fetch)
     for scope in whose:
         for _ in range(20):
             await ask(scope)
-    warm, blocks = await timed(lambda: ask(chance.choice(whose)), rounds), await timed(told, rounds)
+    [warm], [blocks] = await timed(rounds, lambda: ask(chance.choice(whose))), await timed(rounds, told)
     written = []
     for number in range(
         few + 1
