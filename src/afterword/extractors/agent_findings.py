@@ -1,7 +1,7 @@
-"""What agents found or advised: the answer of a model, and the checks of it. Pure but for the protocol.
+"""Read what agents found or advised from the answer of a model, and check it. Pure except for the protocol.
 
-The words of a finding must stand in a turn of an agent whose findings the scope keeps. A finding is never about what a
-person said: it is no assertion, and no fact rests on it.
+The words of a finding must stand in a turn of an agent whose findings the scope keeps. Findings are stored apart from
+assertions, which are about what people said, and no fact is derived from a finding.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from afterword.privacy.prompt_injection import has_instruction_around, is_instru
 from afterword.privacy.redaction import count_masks
 
 FEWEST_SAID = 0.5
-"""The share of a finding's content words that the cited turn must hold."""
+"""The least share of a finding's content words that must stand in the cited turn."""
 LONG_QUOTE_WORDS = 5
-"""So many words that stood in somebody else's turn before are not the agent's own."""
+"""A quote of at least this many words that stands in an earlier turn of a person or a tool is not the agent's own."""
 OWN_TOOLS = frozenset({"remember", "recall", "withdraw", "save_finding"})
-"""Tools of the memory itself. What they return comes from no other source."""
+"""The tools of afterword itself. What they return is no material from elsewhere."""
 
 Place = tuple[str, int, int]
 """A quote in the text of its turn: `text[start:end]`."""
@@ -64,7 +64,7 @@ class FindingCandidate(BaseModel):
     @field_validator("expires", mode="wrap")
     @classmethod
     def _without_impossible_day(cls, value: Any, parse: Any) -> date | None:
-        # A model writes "2026-02-30" or "soon" now and then. The usual time until a finding expires is right then.
+        # A model sometimes writes "2026-02-30" or "soon". Then the finding expires after the usual time.
         try:
             day: date | None = parse(value)
         except ValueError:
@@ -80,7 +80,7 @@ class FindingsAnswer(Shape):
 
 @dataclass(frozen=True, slots=True)
 class FindingsExtraction:
-    """What was proposed for one window, and what it cost."""
+    """The findings that were proposed for one window, and the usage."""
 
     candidates: tuple[FindingCandidate, ...]
     usage: Usage = field(default_factory=Usage)
@@ -88,14 +88,14 @@ class FindingsExtraction:
 
 @runtime_checkable
 class FindingsExtractor(Protocol):
-    """An extractor that can also say what agents found. The offline rules cannot."""
+    """An extractor that can also extract what agents found. The offline rules cannot."""
 
     @property
     def findings_version(self) -> str:
-        """Identifies what the answer depends on besides the window and the agents."""
+        """A name of the extractor, its model and its prompt. It changes whenever answers may change."""
 
     async def extract_findings(self, window: Window, agents: Sequence[str], *, advice: bool) -> FindingsExtraction:
-        """Return what these agents found in the window, with `advice` also what they advised.
+        """Return what these agents found in the window and, with `advice`, what they advised.
 
         Raises an `ExtractionError` if there was no answer.
         """
@@ -103,14 +103,14 @@ class FindingsExtractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GroundedFindings:
-    """The findings whose words stand in agents' turns, and how many candidates were refused, by reason."""
+    """The findings that passed all checks, and how many candidates were refused, by reason."""
 
     findings: tuple[AgentFinding, ...]
     refused: Counter[str] = field(default_factory=Counter)
 
 
 class _RefusedError(Exception):
-    """A candidate fails a check. Never raised outside this module."""
+    """A candidate fails a check. The error is caught in this module."""
 
 
 def ground_findings(
@@ -122,13 +122,11 @@ def ground_findings(
     policy: FindingPolicy,
     privacy: Privacy,
 ) -> GroundedFindings:
-    """Return the candidates that an agent of the policy really said, without ids, and count the others by reason.
+    """Return the candidates that an agent of the policy really said, as findings without ids, and count the others.
 
-    Refused is what cites a person, a tool, an injected note or another agent, what repeats or quotes somebody else's
-    words, what the cited turn does not say, what repeats a note that the agent was given, what holds a secret, and what
-    reads like an instruction to an assistant.
-    Findings after tool output wait for a review unless the policy keeps them. Raises ValueError if a cited turn has no
-    time.
+    A candidate is refused if it cites anyone but such an agent, repeats or quotes somebody else's words, says more than
+    the cited turn, repeats a note from memory, holds a secret, or reads like an instruction to an assistant. Findings
+    after tool output wait for a review unless the policy keeps them. Raises ValueError if a cited turn has no time.
     """
     turns = {turn.number: turn for turn in transcript.turns}
     findings: dict[str, AgentFinding] = {}
@@ -187,7 +185,7 @@ def _grounded(
 
 
 def _last_instant(day: date | None, said_at: datetime) -> datetime | None:
-    """Return the end of the last day that an agent named. A day before the finding was made cannot be meant."""
+    """Return the end of the last day, in UTC, or None if there is no day or it is over before the finding was made."""
     end = datetime.combine(day, time(23, 59, 59), tzinfo=UTC) if day else None
     return end if end and end > said_at else None
 
@@ -195,7 +193,7 @@ def _last_instant(day: date | None, said_at: datetime) -> datetime | None:
 def _evidence(
     candidate: FindingCandidate, turns: dict[int, Turn], session_id: str, policy: FindingPolicy
 ) -> tuple[Evidence, ...]:
-    """Return the cited words, all of them of one agent whose findings are kept."""
+    """Return the citations as evidence. They must all quote the same agent, whose findings are kept."""
     evidence: list[Evidence] = []
     for cited in sorted(candidate.evidence, key=lambda cited: cited.turn):
         turn = turns.get(cited.turn)
@@ -221,7 +219,7 @@ def _check_harmless(statement: str, topic: str, places: Sequence[Place]) -> None
 
 
 def _check_own_words(places: Sequence[Place], before: Sequence[Turn]) -> None:
-    """Raise `_RefusedError` for words of a person, a tool or a page that the agent only repeats or quotes."""
+    """Raise `_RefusedError` for words that the agent only repeats or quotes from a person or a tool."""
     others = [letters_and_digits(turn.text) for turn in before if turn.role in (Role.HUMAN, Role.TOOL)]
     for text, start, end in places:
         is_quoted = text[text.rfind("\n", 0, start) + 1 :].lstrip().startswith(">")
@@ -231,7 +229,7 @@ def _check_own_words(places: Sequence[Place], before: Sequence[Turn]) -> None:
 
 
 def _check_said(statement: str, evidence: Sequence[Evidence], places: Sequence[Place], before: Sequence[Turn]) -> None:
-    """Raise `_RefusedError` if the cited turns do not say it, or if it repeats the agent's own notes."""
+    """Raise `_RefusedError` if the cited turns do not support the statement, or if it repeats a note from memory."""
     cited = {piece.turn for piece in evidence}
     said = SaidWords("\n".join(turn.text for turn in before if turn.number in cited))
     everybody = SaidWords("\n".join(f"{turn.speaker}\n{turn.text}" for turn in before if turn.role is not Role.SYSTEM))
@@ -244,14 +242,14 @@ def _check_said(statement: str, evidence: Sequence[Evidence], places: Sequence[P
 
 
 def _source(source: str | None, before: Sequence[Turn]) -> str | None:
-    """Return where the agent had it from, if that stands in a turn of the session."""
+    """Return the source that the agent names for a finding, or None unless it stands in a turn of the session."""
     text = " ".join(visible_text(source or "").split())
     is_said = any(text in turn.text for turn in before)
     return text if text and is_said and len(text) <= LONGEST_SOURCE and not is_instruction(text) else None
 
 
 def _text(text: str, longest: int) -> str:
-    """Return a text on one line. Refuses an empty one, and one that is too long."""
+    """Return the text on one line. Raises `_RefusedError` if it is empty or too long."""
     plain = " ".join(visible_text("".join(sign if sign.isprintable() else " " for sign in text)).split())
     if not plain:
         raise _RefusedError("empty")

@@ -1,7 +1,7 @@
-"""Check what an extractor proposes: the words of every candidate must be in a person's turn. Pure.
+"""Check what an extractor proposes: every candidate must quote words that stand in a person's turn. Pure.
 
-The checks are the same for every extractor. A rejected candidate is returned with its reason, so that it can be counted
-and shown to the extractor once. An accepted one becomes an assertion with the exact words of the turn as evidence.
+The checks are the same for every extractor. A rejected candidate is returned with the reason, so that it can be counted
+and shown to the extractor once more. An accepted one becomes an assertion with the exact words of the turn as evidence.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LONGEST = {"statement": 400, "value": 200, "subject": 100, "attribute": 60, "lim
 LONGEST["former_name"] = LONGEST["subject"]
 FIRST_PERSON = frozenset({"user", "the user", "owner", "the owner", "i", "me", "myself"})
 FIRST_YEAR, LAST_YEAR = 1000, 2999
-"""The years in which a fact may begin and end. Instants outside of them overflow where they are converted."""
+"""The first and last year in which a fact may begin or end. Other years may overflow when a time is converted."""
 
 _LAST_SECOND = time(23, 59, 59)
 
@@ -69,7 +69,7 @@ _OFF_RECORD = Candidate(kind=Kind.ENTITY, subject=HIDDEN, attribute=HIDDEN, valu
 
 
 class _RefusedError(Exception):
-    """A candidate fails a check. Never raised outside this module."""
+    """A candidate fails a check. The error is caught in this module."""
 
     def __init__(self, reason: Reason, cause: str = "") -> None:
         super().__init__(reason)
@@ -90,7 +90,7 @@ class _CheckedSession:
 
 @dataclass(frozen=True, slots=True)
 class _CitedQuote:
-    """A quote where it stands in its turn. `own_words` is the part of it that the speaker did not paste or quote."""
+    """A quote with its place in a turn. `own_words` is the part of it that the speaker did not paste or quote."""
 
     turn: Turn
     text: str
@@ -113,14 +113,13 @@ def ground(
     session_id: str,
     owners: Iterable[str],
 ) -> Grounding:
-    """Turn candidates whose words are in a person's turn into assertions, and reject the others with a reason.
+    """Make assertions of candidates whose words stand in a person's turn, and reject the others with a reason.
 
-    Quotes are compared without regard to runs of white space and to typographic quotation marks, apostrophes and
-    dashes; the evidence has the exact words of the turn. An agent's words count only with a person's words of a later
-    turn; words of tools, systems, memories and thoughts, and words that a person pasted or quoted, are left out. A
-    request to withdraw something may be a question; everything else must be stated. A candidate that reads like an
-    instruction to an assistant, or was pasted together with one, is quarantined. Raises ValueError if a cited turn of a
-    person has no time.
+    Quotes may differ from the turn as `find_quote` allows, but the evidence has the exact words of the turn. An agent's
+    words count only together with words of a person in a later turn. Not counted are words of tools, systems, memories
+    and thoughts, and words that a person pasted or quoted. A request to withdraw something may be a question, but
+    everything else must be stated. A candidate that reads like an instruction to an assistant, or was pasted together
+    with one, is rejected as quarantined. Raises ValueError if a cited turn of a person has no time.
     """
     candidates = tuple(candidates)
     if not candidates:
@@ -129,7 +128,7 @@ def ground(
     stretches = zip(transcript.turns, foreign_turns(transcript.turns, only=cited), strict=True)
     own_texts = {turn.number: without_foreign(turn.text, pasted) for turn, pasted in stretches if pasted}
     turns = {turn.number: turn for turn in transcript.turns}
-    # A line break in place of what the speaker did not say parts the sentences before and after it.
+    # Pasted text is replaced by a line break, so that the words before and after it are separate sentences.
     own = {number: replace(turns[number], text=text.replace(FILLER, "\n")) for number, text in own_texts.items()}
     session = _CheckedSession(
         turns=turns,
@@ -218,7 +217,7 @@ def _check_modality(candidate: Candidate) -> None:
 
 
 def _check_harmless(evidence: tuple[Evidence, ...], session: _CheckedSession, *texts: str | None) -> None:
-    """Reject instructions to an assistant, and words that were pasted together with one."""
+    """Reject texts that read like an instruction to an assistant, and quotes that stand beside one."""
     is_pasted = any(
         has_instruction_around(
             session.turns[cited.turn or 0].text, cited.start or 0, (cited.start or 0) + len(cited.quote)
@@ -230,7 +229,7 @@ def _check_harmless(evidence: tuple[Evidence, ...], session: _CheckedSession, *t
 
 
 def _acceptance_turn(candidate: Candidate, evidence: tuple[Evidence, ...], session: _CheckedSession) -> int | None:
-    """Return the turn that the candidate names as the acceptance, None unless it is a person's after all agents'."""
+    """Return the turn in which, by the candidate, a person accepts an agent's words, None if it is not after these."""
     turns = [session.turns[cited.turn or 0] for cited in evidence]
     last_of_agents = max((turn.number for turn in turns if turn.role is Role.AGENT), default=0)
     is_possible = candidate.accepted_in is not None and candidate.accepted_in > last_of_agents
@@ -238,10 +237,10 @@ def _acceptance_turn(candidate: Candidate, evidence: tuple[Evidence, ...], sessi
 
 
 def _former_name(candidate: Candidate, subject: str, session: _CheckedSession) -> str | None:
-    """Return what the subject was called before, None if the candidate names nothing else than the subject.
+    """Return the former name of the subject, or None if the candidate has none that differs from the subject.
 
-    Rejects a name or a subject that nobody said in the conversation, and the owner's name as that of anybody else: all
-    facts about the one would become facts about the other.
+    A former name joins all facts under both names. So the candidate is rejected if nobody said the former name or the
+    subject in the conversation, or if the former name is the owner's.
     """
     name = _optional_text(candidate.former_name, "former_name")
     if name is None or folded(name) == folded(subject):
@@ -255,14 +254,14 @@ def _former_name(candidate: Candidate, subject: str, session: _CheckedSession) -
 
 
 def _check_subject(subject: str, statement: str, speaker: str, quoted: Quoted) -> None:
-    """Reject a subject with a name that nobody said. The owner and the speaker may be unnamed."""
+    """Reject a subject with a name that nobody said. The owner's and the speaker's names need not be said."""
     unsaid = unsaid_subject_names(subject, statement, quoted.everybody)
     if unsaid and subject != OWNER and folded(subject) != folded(speaker):
         raise _RefusedError(Reason.UNSUPPORTED, f"{', '.join(unsaid)} in the subject")
 
 
 def _check_support(act: SpeechAct, quoted: Quoted, value: str, statement: str, *more: str | None) -> None:
-    """Reject a candidate whose quoted sentences do not say it, and an agent's words that no person has accepted."""
+    """Reject a candidate that its quoted sentences do not support, or that rests on an agent's unaccepted words."""
     others = "\n".join(filter(None, more))
     if act is SpeechAct.STATE:
         if quote := quote_cut_from_denial(f"{value}\n{statement}", quoted.quotes):
@@ -279,7 +278,7 @@ def _check_support(act: SpeechAct, quoted: Quoted, value: str, statement: str, *
 
 
 def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence, ...]:
-    """Return the citations that count, in the order of the turns, word for word."""
+    """Return the citations of people's and agents' own words as evidence, in the order of the turns."""
     citations = sorted(candidate.evidence, key=lambda citation: citation.turn)
     quotes = [quote for citation in citations if (quote := _cited_quote(citation, session))]
     _check_own_words(candidate, quotes)
@@ -287,14 +286,14 @@ def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence,
     evidence = tuple(dict.fromkeys(quote.evidence(session.session_id) for quote in own))
     if not evidence:
         raise _RefusedError(Reason.NOT_A_PERSON)
-    # An agent's words count only if a person accepts them later, so the last cited words must be a person's.
+    # An agent's words count only if a person accepts them later. So the last cited words must be a person's.
     if session.turns[evidence[-1].turn or 0].role is not Role.HUMAN:
         raise _RefusedError(Reason.NOT_ACCEPTED)
     return evidence
 
 
 def _cited_quote(citation: Citation, session: _CheckedSession) -> _CitedQuote | None:
-    """Return the quote of a citation where it stands in its turn, or None if neither a person nor an agent speaks."""
+    """Return the quote with its place in the turn, or None if neither a person nor an agent speaks in the turn."""
     turn = session.turns.get(citation.turn)
     if turn is None:
         raise _RefusedError(Reason.TURN_UNKNOWN, str(citation.turn))
@@ -310,7 +309,7 @@ def _cited_quote(citation: Citation, session: _CheckedSession) -> _CitedQuote | 
 
 
 def _check_own_words(candidate: Candidate, quotes: Sequence[_CitedQuote]) -> None:
-    """Reject a candidate that cites pasted words, unless the speakers' own words say the same."""
+    """Reject a candidate that quotes pasted words, unless the speakers' own words support it as well."""
     pasted = [quote for quote in quotes if quote.is_pasted]
     own_words = " ".join(quote.own_words for quote in quotes)
     if not pasted or own_words_support(candidate.value, own_words, " ".join(quote.text for quote in pasted)):
@@ -331,14 +330,14 @@ def _check_days(candidate: Candidate) -> None:
 
 
 def _at(day: date | None, clock: time, said_at: datetime) -> datetime | None:
-    """Return the time of a day where the speaker is."""
+    """Return the day at this time of day, in the speaker's time zone."""
     return datetime.combine(day, clock, tzinfo=said_at.tzinfo) if day else None
 
 
 def _subject(name: str, speaker: str, session: _CheckedSession) -> str:
-    """Return the canonical subject: the owner under any name, the speaker for the first person, else the name.
+    """Return the subject: `user` for any name of the owner, the speaker for "I" or "me", else the name itself.
 
-    A speaker who is only assumed to be a person cannot name the owner.
+    If the speaker is only assumed to be a person, the owner's name is kept as it is.
     """
     if folded(name) in FIRST_PERSON:
         return OWNER if folded(speaker) in session.owners else speaker
@@ -350,7 +349,7 @@ def _subject(name: str, speaker: str, session: _CheckedSession) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return the text on one line, without control characters, invisible ones and disguised letters."""
+    """Return the text on one line, without control characters, invisible characters and disguised letters."""
     plain = "".join(" " if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)
     return " ".join(visible_text(plain).split())
 

@@ -1,4 +1,4 @@
-"""Answers whose JSON schema is built only once: every request needs it, and building it is slow."""
+"""Cache the JSON schemas of answers. Every request needs the schema, and building it is slow."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def _schema_text(shape: type[Shape]) -> str:
 
 @cache
 def wrapped(shape: type[T]) -> type[T]:
-    """Return the class that instructor is given in place of a shape; by itself it would make one for each request.
+    """Return a class without fields to pass to instructor in place of a shape. Its answers are instances of the shape.
 
-    The class has no fields, only the schema of the shape, and answers become instances of the shape. instructor walks
-    through all fields of the class, and of the classes of these, eight times for each request.
+    It saves time: instructor walks through all nested fields of a class eight times for each request, and would itself
+    make such a class each time.
     """
     from instructor import openai_schema
 
@@ -60,5 +60,5 @@ def wrapped(shape: type[T]) -> type[T]:
 
 @cache
 def schema_tokens(shape: type[BaseModel], indent: int | None) -> int:
-    """Return the estimated tokens of the schema, written with this indent."""
+    """Return the estimated number of tokens of the JSON schema, written with this indent."""
     return estimated_tokens(json.dumps(shape.model_json_schema(), indent=indent))

@@ -1,4 +1,4 @@
-"""Recognise the layout of a saved state by its shape alone: version strings did not change when layouts did."""
+"""Recognise the layout of a saved state by its shape. Version strings are ignored: they did not change with layouts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TYPE_NAMES = {dict: "object", list: "list", str: "text", int: "number", float: 
 def recognise(state: object, log: ReadingLog, perspective: Perspective) -> SavedConversation:
     """Return the conversation that a saved state holds.
 
-    Raises `LayoutUnknown`, which names types and keys only, if nothing in it looks like a saved conversation.
+    Raises `LayoutUnknown` if nothing in it looks like a saved conversation. The message names only types and keys.
     """
     conversation = _recognise(state, log, perspective, 0)
     if conversation is None:
@@ -92,10 +92,10 @@ def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> 
 
 
 def _run_messages(state: JsonObject) -> list[Any]:
-    """Return what a run of the OpenAI Agents SDK began with and what it gave (`RunState.to_json`)."""
+    """Return the input and the generated items of a run of the OpenAI Agents SDK (`RunState.to_json`)."""
     began = state["original_input"]
     asked = [{"role": "user", "content": began}] if isinstance(began, str) else _listed(began)
-    # `generated_items` may be shortened for the next agent.
+    # `generated_items` may have been shortened for the next agent.
     generated = _listed(state.get("session_items")) or _listed(state.get("generated_items"))
     return asked + [each.get("raw_item") if isinstance(each, dict) else each for each in generated]
 
@@ -134,7 +134,7 @@ def _in_messages(
 
 
 def _in_map(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
-    """Read a map by name: a runtime's `<type>/<key>`, or a v0.2 agent's list for each partner."""
+    """Read a mapping: of agents (`<type>/<key>`) to states in a runtime, or of partners to messages in v0.2."""
     if any(is_team_part(value) and "agent_states" not in value for value in state.values()):
         return read_team(state, log, "runtime state")
     if any(map(is_role_list, state.values())):
@@ -143,7 +143,7 @@ def _in_map(state: JsonObject, log: ReadingLog, perspective: Perspective) -> Sav
 
 
 def _without_words(state: JsonObject, log: ReadingLog) -> SavedConversation | None:
-    """Recognise states that never hold words: of executors and proxies, or of agents whose thread is elsewhere."""
+    """Recognise states without messages: of executors and proxies, and of agents whose thread is stored elsewhere."""
     kind = state.get("type")
     if not isinstance(kind, str) or not kind.endswith("State"):
         return None
@@ -155,7 +155,7 @@ def _without_words(state: JsonObject, log: ReadingLog) -> SavedConversation | No
 def _joined(
     layout: str, values: list[object], log: ReadingLog, perspective: Perspective, depth: int
 ) -> SavedConversation | None:
-    """Return the conversations in all of the values as one, or None if there is none."""
+    """Return the conversations in all values joined into one, or None if there is none."""
     candidates = [value for value in values if isinstance(value, (dict, str)) or (isinstance(value, list) and value)]
     recognised = (_recognise(value, log, perspective, depth + 1) for value in candidates)
     conversations = [conversation for conversation in recognised if conversation is not None]
@@ -170,7 +170,7 @@ def _joined(
 
 
 def _outline(state: object) -> str:
-    """Return what the top level looks like, without anyone's words."""
+    """Return a description of the top level of a state, without any words of a conversation."""
     if isinstance(state, dict):
         shown = [f"{_shown_key(key)} ({_type_name(state[key])})" for key in list(state)[:_MOST_KEYS_SHOWN]]
         more = f" and {len(state) - len(shown)} more" if len(state) > len(shown) else ""
