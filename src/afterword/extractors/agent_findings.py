@@ -17,7 +17,6 @@ from pydantic import BaseModel, Field, field_validator
 from afterword.extractors.candidates import Citation
 from afterword.extractors.conversation import last_said
 from afterword.extractors.extractor import Usage, Window
-from afterword.extractors.model.answer_shape import Shape
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import quote_cut_from_denial
 from afterword.extractors.said_words import SaidWords, content_size, in_sentence, said_share, unsaid_names
@@ -72,7 +71,7 @@ class FindingCandidate(BaseModel):
         return day
 
 
-class FindingsAnswer(Shape):
+class FindingsAnswer(BaseModel):
     """What agents found and advised in one transcript."""
 
     findings: list[FindingCandidate]

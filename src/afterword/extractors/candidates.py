@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from pydantic import BaseModel, Field, ValidatorFunctionWrapHandler, field_validator
 
-from afterword.extractors.model.answer_shape import Shape
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.privacy.policy import Privacy
 
@@ -68,7 +67,7 @@ class Candidate(BaseModel):
             return IMPOSSIBLE
 
 
-class Answer(Shape):
+class Answer(BaseModel):
     """What a model answers for one window."""
 
     facts: list[Candidate]

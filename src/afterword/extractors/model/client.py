@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from afterword.extractors.errors import EndpointMisconfigured, EndpointUnavailable, ExtractionError
 from afterword.extractors.extractor import Usage
-from afterword.extractors.model.answer_shape import schema_tokens, wrapped
+from afterword.extractors.model.answer_schemas import schema_tokens, without_fields
 from afterword.extractors.model.metering import (
     ModelRequest,
     RequestTally,
@@ -226,7 +226,7 @@ class ModelClient:
             answer, completion = await self._instructor(mode).create_with_completion(
                 # Never `context=`: it would render every message as a template, users' words included.
                 messages=plain_messages,
-                response_model=wrapped(response_model),
+                response_model=without_fields(response_model),
                 max_retries=reasks,
                 model=self.settings.model,
                 **limits,

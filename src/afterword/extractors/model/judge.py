@@ -17,7 +17,6 @@ from pydantic import BaseModel, Field
 from afterword.extractors.errors import AnswerCut, AnswerInvalid, ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import OtherNames, Pair
-from afterword.extractors.model.answer_shape import Shape
 from afterword.extractors.model.client import Message, ModelClient
 from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.model.prompts.rendering import WEEKDAYS, as_data
@@ -56,7 +55,7 @@ class Finding(BaseModel):
     remainder: str | None = Field(None, description="What stays of an earlier sentence of which one part is out.")
 
 
-class Findings(Shape):
+class Findings(BaseModel):
     """What the model answers: each pair in one of three lists."""
 
     findings: list[Finding]
