@@ -15,11 +15,11 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from pydantic import BaseModel, Field, field_validator
 
 from afterword.extractors.candidates import Citation
-from afterword.extractors.conversation import last_said
+from afterword.extractors.conversation import last_cited_turn
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import quote_cut_from_denial
-from afterword.extractors.said_words import SaidWords, content_size, in_sentence, said_share, unsaid_names
+from afterword.extractors.said_words import SaidWords, content_size, said_share, sentence_around, unsaid_names
 from afterword.facts.assertions import Evidence, EvidenceKind
 from afterword.facts.findings import (
     LONGEST_SOURCE,
@@ -160,7 +160,7 @@ def _grounded(
         (turns[cited.turn or 0].text, cited.start or 0, (cited.start or 0) + len(cited.quote)) for cited in evidence
     ]
     _check_harmless(statement, topic, places)
-    last, said_at = last_said(evidence, turns, session_id)
+    last, said_at = last_cited_turn(evidence, turns, session_id)
     before = [turn for turn in turns.values() if turn.number <= last.number]
     _check_own_words(places, before)
     _check_said(statement, evidence, places, before)
@@ -232,7 +232,7 @@ def _check_said(statement: str, evidence: Sequence[Evidence], places: Sequence[P
     cited = {piece.turn for piece in evidence}
     said = SaidWords("\n".join(turn.text for turn in before if turn.number in cited))
     everybody = SaidWords("\n".join(f"{turn.speaker}\n{turn.text}" for turn in before if turn.role is not Role.SYSTEM))
-    if quote_cut_from_denial(statement, [in_sentence(*place) for place in places]):
+    if quote_cut_from_denial(statement, [sentence_around(*place) for place in places]):
         raise _RefusedError("unsupported")
     if (content_size(statement) and said_share(statement, said) < FEWEST_SAID) or unsaid_names(statement, everybody):
         raise _RefusedError("unsupported")

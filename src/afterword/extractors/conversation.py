@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property
 
 from afterword.extractors.quote_support import Quoted
-from afterword.extractors.said_words import SaidWords, in_sentence
+from afterword.extractors.said_words import SaidWords, sentence_around
 from afterword.facts.assertions import Evidence
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.foreign.stretches import foreign_turns, without_foreign
@@ -24,7 +24,7 @@ The text is cut at multiples of this number. So neighbouring quotes share the sa
 """
 
 
-def last_said(evidence: Sequence[Evidence], turns: Mapping[int, Turn], session_id: str) -> tuple[Turn, datetime]:
+def last_cited_turn(evidence: Sequence[Evidence], turns: Mapping[int, Turn], session_id: str) -> tuple[Turn, datetime]:
     """Return the last cited turn and its time. Raises ValueError if the turn has no time."""
     last = turns[evidence[-1].turn or 0]
     if last.said_at is None:
@@ -52,7 +52,7 @@ class Conversation:
         quotes: list[tuple[str, str, str]] = []
         for cited in evidence:
             turn, start = self._turns[cited.turn or 0], cited.start or 0
-            quotes.append(in_sentence(turn.text, start, start + len(cited.quote)))
+            quotes.append(sentence_around(turn.text, start, start + len(cited.quote)))
             sentences = "".join(quotes[-1]).strip()
             if turn.role is Role.HUMAN:
                 person.append(sentences)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 
 from afterword.extractors.candidates import Candidate, Citation, Modality
-from afterword.extractors.conversation import Conversation, last_said
+from afterword.extractors.conversation import Conversation, last_cited_turn
 from afterword.extractors.extractor import Rejection
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import (
@@ -157,7 +157,7 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
     _check_modality(candidate)
     _check_days(candidate)
     evidence = _evidence(candidate, session)
-    last, said_at = last_said(evidence, session.turns, session.session_id)
+    last, said_at = last_cited_turn(evidence, session.turns, session.session_id)
     valid_from, valid_to = _at(candidate.valid_from, time.min, said_at), _at(candidate.valid_to, _LAST_SECOND, said_at)
     subject = _text(_subject(_clean(candidate.subject), last.speaker, session), "subject")
     attribute = _text(snake_case(candidate.attribute), "attribute")

@@ -10,7 +10,7 @@ import re
 
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import denies, doubts, speaks_of_speaker, tells_of_denial
-from afterword.extractors.said_words import in_sentence, plain_text
+from afterword.extractors.said_words import plain_text, sentence_around
 from afterword.facts.assertions import OWNER, Assertion, SpeechAct
 from afterword.facts.removals import says_that_something_ends
 from afterword.facts.transcripts import Turn
@@ -46,7 +46,7 @@ def rests_on_plain_statement(assertion: Assertion, said: Turn) -> bool:
         return False
     quotes = (find_quote(cited.quote, said.text) for cited in assertion.evidence if cited.turn == said.number)
     places = [(said.text.index(quote), quote) for quote in quotes if quote]
-    sentences = ["".join(in_sentence(said.text, start, start + len(quote))) for start, quote in places]
+    sentences = ["".join(sentence_around(said.text, start, start + len(quote))) for start, quote in places]
     return any(_is_plain(plain_text(sentence), assertion) for sentence in sentences)
 
 

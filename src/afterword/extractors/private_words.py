@@ -133,7 +133,7 @@ class PrivateWords:
         return self._patterns[turn].sub(_mask, text)
 
 
-def hidden_again(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
+def hidden_as_stored(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
     """Return the turns of a new reading without what a model had named as private when the old turns were stored.
 
     A stored turn shows where secrets were masked and whether it was off the record, so nothing else has to be kept.

@@ -103,7 +103,7 @@ def plain_text(text: str) -> str:
     return comparable(visible_text(_CONTROL.sub(" ", text)))
 
 
-def in_sentence(text: str, start: int, end: int) -> tuple[str, str, str]:
+def sentence_around(text: str, start: int, end: int) -> tuple[str, str, str]:
     """Return the words before `text[start:end]` in its sentence, that text itself, and the words after it."""
     first, last = max(0, start - _LONGEST_SENTENCE), min(len(text), end + _LONGEST_SENTENCE)
     ends = [match.end() for match in _SENTENCE_END.finditer(text, first, last)]

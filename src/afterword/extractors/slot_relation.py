@@ -50,7 +50,7 @@ def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | Non
         return Relation.CHANGES, "decided otherwise"
     if earlier.slot != later.slot:
         return None
-    (earlier_words, was_positive), (later_words, is_positive) = _core(earlier), _core(later)
+    (earlier_words, was_positive), (later_words, is_positive) = _value_words(earlier), _value_words(later)
     if earlier_words == later_words:
         return _same_value(earlier, later) if was_positive == is_positive else _other_value(earlier, later)
     return _other_value(earlier, later) if _excludes(earlier, later) else None
@@ -58,7 +58,7 @@ def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | Non
 
 def _is_of_other_occasion(earlier: Assertion, later: Assertion) -> bool:
     """Return whether they are limited to different occasions, so that the later one does not affect the earlier one."""
-    if earlier.kind is Kind.DECISION and not _core(later)[1] and not later.limited_to:
+    if earlier.kind is Kind.DECISION and not _value_words(later)[1] and not later.limited_to:
         return False
     return folded(earlier.limited_to or "") != folded(later.limited_to or "")
 
@@ -67,7 +67,7 @@ def _is_dropped_decision(earlier: Assertion, later: Assertion) -> bool:
     """Return whether the later assertion decides against what the earlier one chose for a certain purpose."""
     if earlier.kind is not Kind.DECISION or later.kind is not Kind.DECISION or earlier.slot == later.slot:
         return False
-    (earlier_words, was_positive), (later_words, is_positive) = _core(earlier), _core(later)
+    (earlier_words, was_positive), (later_words, is_positive) = _value_words(earlier), _value_words(later)
     is_against_it = was_positive and not is_positive and earlier_words[: len(later_words)] == later_words
     return is_against_it and bool(earlier.limited_to)
 
@@ -80,11 +80,11 @@ def _excludes(earlier: Assertion, later: Assertion) -> bool:
     if attribute == "diet":
         return {folded(earlier.value), folded(later.value)} <= _DIETS
     if later.kind is Kind.DECISION and later.limited_to:
-        return _core(earlier)[1] and _core(later)[1]
+        return _value_words(earlier)[1] and _value_words(later)[1]
     return attribute.startswith("preferred_") and later.cue is Cue.CHANGE
 
 
-def _core(assertion: Assertion) -> tuple[list[str], bool]:
+def _value_words(assertion: Assertion) -> tuple[list[str], bool]:
     """Return the words of a value in the singular, without articles and denial, and whether the value is positive."""
     value = folded(assertion.value.replace("’", "'"))
     if assertion.slot[1] == "home":
@@ -125,7 +125,7 @@ def _withdrawal(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | 
     """Return `RETRACTS` and the reason if the withdrawal takes back the earlier assertion, else None."""
     if is_cleared(earlier, later):
         return Relation.RETRACTS, "everything was taken back"
-    if earlier.slot == later.slot and (not later.value or _core(earlier) == _core(later)):
+    if earlier.slot == later.slot and (not later.value or _value_words(earlier) == _value_words(later)):
         return Relation.RETRACTS, "taken back"
     if {earlier.slot[1], later.slot[1]} & _ABOUT_ONE_ATTRIBUTE and later.act is SpeechAct.RETRACT:
         return None
@@ -138,7 +138,7 @@ def _is_withdrawn_by_name(earlier: Assertion, later: Assertion) -> bool:
     """Return whether a withdrawal has the earlier value, or asks to erase what the earlier statement names."""
     name = folded(later.value)
     is_long_enough = len(name) >= SHORTEST_NAMED
-    if _core(earlier) == _core(later):
+    if _value_words(earlier) == _value_words(later):
         return is_long_enough or name == folded(earlier.value)
     words = " ".join(plain_words(f"{earlier.value} {earlier.statement}".casefold()))
     return later.act is SpeechAct.ERASE and is_long_enough and f" {name} " in f" {words} "

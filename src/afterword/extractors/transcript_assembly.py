@@ -118,7 +118,7 @@ def _aware(at: datetime) -> datetime:
     return at
 
 
-def unite_readings(
+def merge_readings(
     before: Sequence[Turn], basis: TimeBasis | None, transcript: Transcript, *, assumed: Collection[str] = ()
 ) -> Transcript:
     """Return the transcript with every turn of both readings, in order, numbered anew.
@@ -170,7 +170,7 @@ def common_stretches(before: Sequence[Turn], after: Sequence[Turn]) -> list[tupl
 
     A run is whether its turns are equal, its start and end in `before`, and its start and end in `after`.
     """
-    old, new = [_said(turn) for turn in before], [_said(turn) for turn in after]
+    old, new = [_speaker_and_text(turn) for turn in before], [_speaker_and_text(turn) for turn in after]
     head = _shared(old, new)
     left = (len(old) - head) * (len(new) - head)
     if left <= LARGEST_COMPARED:
@@ -198,6 +198,6 @@ def _shared(old: Sequence[tuple[str, str]], new: Sequence[tuple[str, str]]) -> i
     )
 
 
-def _said(turn: Turn) -> tuple[str, str]:
+def _speaker_and_text(turn: Turn) -> tuple[str, str]:
     # The role is left out, because who is a person may be learned later.
     return turn.speaker, turn.text

@@ -292,6 +292,6 @@ def is_allergen(phrase: str) -> bool:
     return is_named and vocabulary.NO_ALLERGEN.isdisjoint(words) and not words[-1].endswith(("ity", "ness", "ism"))
 
 
-def listed(phrase: str) -> list[str]:
+def list_parts(phrase: str) -> list[str]:
     """Return the parts of a list: "milk, eggs and soy" is three."""
     return [part.strip() for part in re.split(r", and |, | and ", phrase) if part.strip()]
