@@ -159,7 +159,10 @@ def _grounded(
     places = [
         (turns[cited.turn or 0].text, cited.start or 0, (cited.start or 0) + len(cited.quote)) for cited in evidence
     ]
-    _check_harmless(statement, topic, places)
+    if count_masks((statement, topic)):
+        raise _RefusedError("secret")
+    if any(has_instruction_around(*place) for place in places) or is_instruction(statement, topic):
+        raise _RefusedError("quarantined")
     last, said_at = last_cited_turn(evidence, turns, session_id)
     before = [turn for turn in turns.values() if turn.number <= last.number]
     _check_own_words(places, before)
@@ -208,13 +211,6 @@ def _evidence(
     if len({cited.speaker for cited in evidence}) != 1:
         raise _RefusedError("not_an_agent")
     return tuple(dict.fromkeys(evidence))
-
-
-def _check_harmless(statement: str, topic: str, places: Sequence[Place]) -> None:
-    if count_masks((statement, topic)):
-        raise _RefusedError("secret")
-    if any(has_instruction_around(*place) for place in places) or is_instruction(statement, topic):
-        raise _RefusedError("quarantined")
 
 
 def _check_own_words(places: Sequence[Place], before: Sequence[Turn]) -> None:

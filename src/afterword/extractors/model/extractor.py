@@ -28,7 +28,8 @@ class ModelExtractor:
 
     The client may be shared and is not closed here. Statements are in the language of the session, or in `language`
     (for example "English") if one memory serves sessions in several languages. `version` names the model, the prompts,
-    and the language if one is set, for example `model:gpt-4o-mini:extract-4+repair-1`.
+    and the language if one is set, for example `model:gpt-4o-mini:extract-4+repair-1`. `findings_version` names the
+    prompt for what agents found instead.
     """
 
     def __init__(
@@ -36,18 +37,9 @@ class ModelExtractor:
     ) -> None:
         self._client, self._language = client, language
         self._extract, self._repair = load_prompt(extract), load_prompt(repair)
-        self._model, self._prompts = f"model:{client.settings.model}", f"{extract}+{repair}"
-        self._ending = f"+{language}" if language else ""
-
-    @property
-    def version(self) -> str:
-        """The model, the prompts and the language."""
-        return f"{self._model}:{self._prompts}{self._ending}"
-
-    @property
-    def findings_version(self) -> str:
-        """The model, the prompt for findings and the language."""
-        return f"{self._model}:{FINDINGS}{self._ending}"
+        model, ending = f"model:{client.settings.model}", f"+{language}" if language else ""
+        self.version: str = f"{model}:{extract}+{repair}{ending}"
+        self.findings_version: str = f"{model}:{FINDINGS}{ending}"
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the model finds in the window.

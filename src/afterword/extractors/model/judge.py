@@ -93,12 +93,7 @@ class ModelJudge:
     def __init__(self, client: ModelClient) -> None:
         self._client = client
         self._prompt = load_prompt(JUDGE)
-        self._version = f"model:{client.settings.model}:{JUDGE}"
-
-    @property
-    def version(self) -> str:
-        """The model and the prompt."""
-        return self._version
+        self.version: str = f"model:{client.settings.model}:{JUDGE}"
 
     async def judge(self, pairs: Sequence[Pair], other_names: OtherNames | None = None) -> tuple[list[Verdict], Usage]:
         """Return a verdict for every pair, even for unrelated ones, and the usage. Without pairs no request is sent.

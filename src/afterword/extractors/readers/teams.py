@@ -113,7 +113,10 @@ def _collect(states: JsonObject, contents: _TeamContents, log: ReadingLog) -> No
         name = _TEAM_SUFFIX.sub("", key.rsplit("/", 1)[0])
         if "message_thread" in state:
             contents.managers.add(name)
-            _collect_manager(state, contents, log)
+            contents.threads.append(read_messages(state["message_thread"], log))
+            _collect_speakers(state["message_thread"], contents)
+            if isinstance(task := state.get("task"), str) and task.strip():
+                contents.tasks.append(task)
         else:
             contents.members.add(name)
             inner += _collect_member(name, state, contents, log)
@@ -122,14 +125,6 @@ def _collect(states: JsonObject, contents: _TeamContents, log: ReadingLog) -> No
         _collect(team, contents, log)
     # The tasks of an inner team may come from agents of the outer team, so they are not taken for words of a person.
     del contents.tasks[tasks:]
-
-
-def _collect_manager(state: JsonObject, contents: _TeamContents, log: ReadingLog) -> None:
-    contents.threads.append(read_messages(state["message_thread"], log))
-    _collect_speakers(state["message_thread"], contents)
-    task = state.get("task")
-    if isinstance(task, str) and task.strip():
-        contents.tasks.append(task)
 
 
 def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: ReadingLog) -> list[JsonObject]:
