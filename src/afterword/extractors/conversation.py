@@ -33,7 +33,7 @@ def last_cited_turn(evidence: Sequence[Evidence], turns: Mapping[int, Turn], ses
 
 
 class Conversation:
-    """The turns with the numbers `cited`, and those around them. `names` are the people who speak and the owner."""
+    """The cited turns of a transcript and the turns around them. `names` are the people who speak and the owner."""
 
     def __init__(self, turns: Mapping[int, Turn], cited: Sequence[int], *, names: Iterable[str]) -> None:
         self._turns, self._names = turns, "\n".join(names)

@@ -74,7 +74,7 @@ def halve(window: Window) -> tuple[Window, Window] | None:
 
 
 def _middle(text: str) -> int:
-    """Return where to cut a text: after a line, else a sentence, else a word that ends in its middle half."""
+    """Return where to cut a text in its middle half: after a line, else after a sentence, else after a word."""
     middle, reach = len(text) // 2, len(text) // 4
     for mark in _BORDERS:
         before = text.rfind(mark, middle - reach, middle) + len(mark)

@@ -135,7 +135,7 @@ class ModelClient:
             with counting(tally):
                 try:
                     mode = await self._chosen_mode()
-                except OpenAIError as error:  # without a key not even a connection is opened
+                except OpenAIError as error:  # without a key, even opening the connection fails
                     mode = translated_error(error, self.settings.place)
                 outcome = (
                     mode
@@ -143,7 +143,7 @@ class ModelClient:
                     else await self._request(messages, response_model, mode, request.completion_limit or None)
                 )
             tally.fill_in(bill, request, outcome)
-        # Raised outside of any handler, because the original exception contains whole prompts and would be printed.
+        # Raised here and not in an `except` block: the original exception holds whole prompts and would be printed.
         if isinstance(outcome, ExtractionError):
             outcome.usage = tally.usage
             raise outcome
@@ -152,7 +152,7 @@ class ModelClient:
     def planned_request(
         self, messages: Sequence[Message], response_model: type[BaseModel], purpose: str
     ) -> ModelRequest:
-        """Return the request that `ask` would send, with a high estimate of its prompt, without sending it."""
+        """Return a description of the request that `ask` would send. Its prompt is estimated rather too high."""
         text = sum(estimated_tokens(text) for message in messages for text in message.values())
         schema = schema_tokens(response_model, 2 if self.settings.mode == "json" else None) + TOKENS_OF_SHAPE
         meter = current_meter()

@@ -74,12 +74,12 @@ class EndpointEmbedder:
         if not texts:
             return []
         vectors = await self._vectors([text[:LONGEST] for text in texts])
-        # Raised outside of any handler, because the original exception may contain the texts.
+        # Raised here and not in an `except` block, because the original exception may contain the texts.
         if isinstance(vectors, _Failure):
             raise EmbeddingUnavailable(f"no vectors from {self.settings.place}: {vectors.reason}")
         if [len(vector) for vector in vectors] != [self.dimension] * len(texts):
             sizes = sorted({len(vector) for vector in vectors})
-            reason = f"{len(texts)} vectors of {self.dimension} numbers were asked for, {len(vectors)} of {sizes} came"
+            reason = f"expected {len(texts)} vectors of {self.dimension} numbers, but got {len(vectors)} of {sizes}"
             raise EmbeddingUnavailable(f"{self.settings.place}: {reason}; set the model's own dimension")
         return vectors
 
@@ -117,7 +117,7 @@ class EndpointEmbedder:
             return _Failure(bill.fault, is_too_long=status in TOO_LONG)
         if not isinstance(answer, CreateEmbeddingResponse):
             bill.fault = "NoAnswer"
-            return _Failure("this is no answer of an embedder; is /v1 missing in the base URL?")
+            return _Failure("the answer holds no vectors; is /v1 missing in the base URL?")
         reported = getattr(answer.usage, "prompt_tokens", None)
         bill.usage = Usage(1, reported) if reported else request.worst_case
         bill.is_estimate, bill.is_answered = not reported, True

@@ -86,7 +86,7 @@ class ModelExtractor:
         return FindingsExtraction(tuple(answer.findings), usage)
 
     def planned_request(self, window: Window) -> ModelRequest:
-        """Return the request for the facts of the window, without sending it."""
+        """Return a description of the request that `extract` would send for the window."""
         return self._client.planned_request(
             extraction_messages(self._extract, window, self._language), Answer, "extraction"
         )

@@ -144,7 +144,7 @@ class ModelJudge:
             answer = await self._ask(messages, inquiry)
             if faults := _faults(answer, numbered):
                 raise AnswerInvalid(
-                    f"{self._client.settings.place}: the judge's answer stayed wrong ({'; '.join(faults)}); "
+                    f"{self._client.settings.place}: the judge's second answer is wrong, too ({'; '.join(faults)}); "
                     "the session is tried again later, or try a more capable model"
                 )
         return self._verdicts(answer, numbered)

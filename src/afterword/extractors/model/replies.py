@@ -117,7 +117,7 @@ def translated_error(error: Exception, place: str) -> ExtractionError:
     cause = error.__cause__ if isinstance(error.__cause__, OpenAIError) else error
     if isinstance(error, IncompleteOutputException):
         return AnswerCut(
-            f"{place}: the answer was cut at its length limit; take a model with more room, or ask for less"
+            f"{place}: the answer was cut at its length limit; use a model with a larger limit, or ask for less"
         )
     if isinstance(cause, APIStatusError):
         return _status_error(cause, place)
@@ -151,7 +151,7 @@ def _status_error(error: APIStatusError, place: str) -> ExtractionError:
     is_too_long = str(error.code) in WINDOW_TOO_LONG or (status == 400 and _TELLS_TOO_LONG.search(str(error.body)))
     if status == 413 or is_too_long:
         return AnswerCut(
-            f"{place}: HTTP {status}, the request is too long; take a model with more room, or ask for less"
+            f"{place}: HTTP {status}, the request is too long; use a model with a larger context, or ask for less"
         )
     if status in TRANSIENT_STATUSES or status >= 500:
         return EndpointUnavailable(f"{place}: HTTP {status} after all retries; the session is tried again later")

@@ -56,7 +56,7 @@ def read_messages(messages: object, log: ReadingLog, owner: str | None = None) -
 
 
 def model_names(messages: object) -> Iterator[str]:
-    """Yield the names of the agents whose models answer in a message list."""
+    """Yield the names of the agents that have answers of a model in a message list."""
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, dict) and message.get("type") == "AssistantMessage" and "source" in message:
             yield speaker_name(message["source"])

@@ -60,13 +60,13 @@ def parse_text(text: str) -> object:
         value: object = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno} (position {error.pos})"
-        raise StateBroken(f"is no sound JSON at {where}: {error.msg}; it may have been cut while saving") from None
+        raise StateBroken(f"is not valid JSON at {where}: {error.msg}; the file may be incomplete") from None
     except RecursionError:
         raise StateTooLarge(_TOO_DEEP) from None
     except _NoNumberError as error:
         position = next((match.start(1) for match in _STRING_OR_NO_NUMBER.finditer(text) if match.group(1)), 0)
         raise StateBroken(
-            f"holds {error} at position {position}, which is no JSON; write null or a number in its place"
+            f"holds {error} at position {position}, which JSON does not allow; write null or a number in its place"
         ) from None
     except ValueError:
         raise StateBroken("holds a number that is too large or has too many digits; write it as a string") from None
@@ -97,7 +97,7 @@ def read_bytes(path: Path, folder: Path | None = None) -> bytes:
     try:
         # Reading a pipe or device could block; a saved state is a regular file.
         if path.exists() and not path.is_file():
-            raise ReadError("cannot be opened: it is no regular file; give the saved state itself")
+            raise ReadError("cannot be opened: it is not a regular file; give the path of the saved state")
         with open(path if folder is None else _opened_below(folder, path), "rb") as file:  # noqa: PTH123 - a descriptor
             size = os.fstat(file.fileno()).st_size
             if size > LARGEST_STATE_BYTES:
@@ -106,7 +106,7 @@ def read_bytes(path: Path, folder: Path | None = None) -> bytes:
     except OSError as error:
         raise ReadError(f"cannot be opened: {error.strerror}; check the path and its permissions") from error
     except (RuntimeError, ValueError) as error:  # a NUL in the path, a loop of links, or a link that leads out
-        raise ReadError("cannot be opened: the path is no path in its folder; check the manifest") from error
+        raise ReadError("cannot be opened: the path does not lie in its folder; check the manifest") from error
 
 
 def _opened_below(folder: Path, path: Path) -> int:

@@ -42,7 +42,10 @@ AGENT_NAME = "assistant"
 
 
 def read_roles(messages: object, log: ReadingLog, find_speaker: FindSpeaker) -> list[Utterance]:
-    """Return the utterances of a list of messages with roles, in order. Unknown roles are counted."""
+    """Return the utterances of a list of messages with roles, in order.
+
+    Messages with unknown roles are left out and counted in the log.
+    """
     return [
         utterance for message in objects_in(messages, log) for utterance in _read_message(message, log, find_speaker)
     ]

@@ -23,7 +23,7 @@ _MAY_HOLD_MEMORY = frozenset({Role.HUMAN, Role.AGENT, Role.SYSTEM})
 def build_transcript(conversation: SavedConversation, log: ReadingLog, people: People, privacy: Privacy) -> Transcript:
     """Return the transcript of a conversation.
 
-    Roles are decided, injected memory is separated, secrets are masked, and long context is cut.
+    Here the roles are decided, injected memory is split off, secrets are masked, and long context is cut.
     """
     turns: list[Turn] = []
     masking = privacy.new_masking()

@@ -96,7 +96,7 @@ class People:
         return cls(frozenset(composed(name).casefold() for name in humans), letters_and_digits(user or ""))
 
     def has(self, name: str | None) -> bool:
-        """Whether the name is a person's."""
+        """Whether the name is known to be a person's: the caller listed it, or it is a generic one."""
         return name is not None and (self.is_listed(name) or is_generic(name))
 
     def is_listed(self, name: str) -> bool:
@@ -175,7 +175,7 @@ def without_base64(text: str) -> str:
 
 
 def compact_json(value: object) -> str:
-    """Return the value as JSON without white space, the way pydantic writes it."""
+    """Return the value as JSON without white space, as pydantic writes it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
@@ -191,7 +191,7 @@ def output_text(content: object, log: ReadingLog) -> str:
 
 
 def call_mark(kind: str, call_id: object) -> str:
-    """Return the mark of a tool call or result, empty if it has no id."""
+    """Return the `mark` of an utterance that is a tool call or result, or an empty text if that has no id."""
     return f"{kind} {call_id}" if isinstance(call_id, str) and call_id else ""
 
 
