@@ -48,8 +48,15 @@ from afterword.privacy.prompt_injection import has_instruction_around, is_instru
 from afterword.privacy.record_requests import HIDDEN
 from afterword.privacy.redaction import is_masked
 
-LONGEST = {"statement": 400, "value": 200, "subject": 100, "attribute": 60, "limited_to": 200, "outcome": 200}
-LONGEST["former_name"] = LONGEST["subject"]
+LONGEST = {
+    "statement": 400,
+    "value": 200,
+    "subject": 100,
+    "former_name": 100,
+    "attribute": 60,
+    "limited_to": 200,
+    "outcome": 200,
+}
 FIRST_PERSON = frozenset({"user", "the user", "owner", "the owner", "i", "me", "myself"})
 FIRST_YEAR, LAST_YEAR = 1000, 2999
 """The first and last year in which a fact may begin or end. Other years may overflow when a time is converted."""

@@ -220,8 +220,7 @@ def statement_support(value: str, statement: str, others: str, quoted: Quoted) -
         and said_share(statement, quoted.person, quoted.turns) >= _FEWEST_OF_STATEMENT
     )
     if not (is_said or _denies(value, statement, quoted)):
-        both = SaidWords(f"{quoted.person.text}\n{quoted.agent.text}")
-        if said_share(value, both) < FEWEST_SAID:
+        if said_share(value, SaidWords(f"{quoted.person.text}\n{quoted.agent.text}")) < FEWEST_SAID:
             return Support.UNSAID
         if not quoted.is_accepted:
             return Support.NOT_ACCEPTED

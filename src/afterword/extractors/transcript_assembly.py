@@ -172,8 +172,7 @@ def common_stretches(before: Sequence[Turn], after: Sequence[Turn]) -> list[tupl
     """
     old, new = [_speaker_and_text(turn) for turn in before], [_speaker_and_text(turn) for turn in after]
     head = _shared(old, new)
-    left = (len(old) - head) * (len(new) - head)
-    if left <= LARGEST_COMPARED:
+    if (len(old) - head) * (len(new) - head) <= LARGEST_COMPARED:
         matcher = SequenceMatcher(None, old[head:], new[head:], autojunk=False)
         stretches = [(True, 0, head, 0, head)]
         for tag, start, end, new_start, new_end in matcher.get_opcodes():

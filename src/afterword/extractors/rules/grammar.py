@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from afterword.extractors.rules import phrases
 from afterword.extractors.rules import vocabulary as words
-from afterword.extractors.rules.vocabulary import attribute_of_known_thing, attribute_of_phrase
+from afterword.extractors.rules.vocabulary import attribute_of_phrase, known_attribute
 from afterword.extractors.slot_relation import SINGLE_VALUED
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.words import word_set
@@ -75,15 +75,13 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "action": lambda phrase: phrases.is_thing(phrase) and phrase.split()[0].lower() not in words.VAGUE_VERBS,
     "event": phrases.is_event,
     "doing": lambda phrase: phrases.is_thing(phrase) and words.NO_ACTIVITY.isdisjoint(phrase.split()[:1]),
-    "persons": lambda phrase: all(phrases.is_person_name(part) for part in phrases.list_parts(phrase)),
+    "persons": lambda phrase: all(map(phrases.is_person_name, phrases.list_parts(phrase))),
     # "nuts, properly allergic" is no list
     "each": lambda phrase: (
-        ("," not in phrase or " and " in phrase)
-        and all(phrases.is_allergen(part) for part in phrases.list_parts(phrase))
+        ("," not in phrase or " and " in phrase) and all(map(phrases.is_allergen, phrases.list_parts(phrase)))
     ),
     "named": lambda phrase: (
-        phrases.is_thing(phrase)
-        and (not re.fullmatch(r"[a-z -]+", phrase) or attribute_of_known_thing(phrase) is not None)
+        phrases.is_thing(phrase) and (not re.fullmatch(r"[a-z -]+", phrase) or known_attribute(phrase) is not None)
     ),
 }
 
@@ -235,7 +233,7 @@ def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, template: st
     limited = _OCCASION.fullmatch(value) if may_be_limited else None
     main, limited_to = (limited["main"], limited["occasion"]) if limited else (value, None)
     head = re.sub(r"^the ", "", main)
-    if template == "preferred_*" and value.startswith("the ") and attribute_of_known_thing(head) is None:
+    if template == "preferred_*" and value.startswith("the ") and known_attribute(head) is None:
         return
     if template == "job" and "place" in groups:
         yield ClauseClaim(_E, "employer", groups["place"], f"{{who}} works at {groups['place']}")
@@ -269,7 +267,7 @@ def _attribute(groups: dict[str, str], template: str, value: str, head: str) -> 
         topic = attribute_of_phrase(groups.get("thing") or groups.get("kind") or groups.get("verb") or value)
         return f"likes_{topic}" if topic in SINGLE_VALUED else topic
     if template == "preferred_*":
-        return attribute_of_known_thing(head) or f"preferred_{attribute_of_phrase(head)}"
+        return known_attribute(head) or f"preferred_{attribute_of_phrase(head)}"
     if template == "takes_place":
         return f"{attribute_of_phrase(value)}_date"
     if template == "home" and value.casefold() in words.COUNTRIES:
@@ -283,7 +281,7 @@ def _read_switch(predicate: str) -> list[ClauseClaim]:
     match = _SWITCHED.fullmatch(predicate)
     if not match or not phrases.is_own_thing(match["new"]):
         return []
-    attribute = attribute_of_known_thing(match["new"]) or f"uses_{attribute_of_phrase(match['new'])}"
+    attribute = known_attribute(match["new"]) or f"uses_{attribute_of_phrase(match['new'])}"
     claim = ClauseClaim(_E, attribute, match["new"], f"{{who}} switched to {match['new']}", cue=Cue.CHANGE)
     return [*_dropped(match["old"]), claim]
 

@@ -53,7 +53,7 @@ _BREAK = re.compile(
 _SKIPPED = word_set("a an the my our your some any this very more all always never dont not please new own against")
 
 
-def attribute_of_known_thing(phrase: str) -> str | None:
+def known_attribute(phrase: str) -> str | None:
     """Return the attribute of a known thing, or None: `seat` for "aisle seats", `editor` for "Vim"."""
     slots = ("seat", "editor", "shell", "preferred_drink")
     return next((slot for slot in slots if re.fullmatch(_alternatives(slot), phrase, re.IGNORECASE)), None)
