@@ -108,7 +108,7 @@ class GroundedFindings:
     refused: Counter[str] = field(default_factory=Counter)
 
 
-class _RefusedError(Exception):
+class _RejectedError(Exception):
     """A candidate fails a check. The error is caught in this module."""
 
 
@@ -133,7 +133,7 @@ def ground_findings(
     for candidate in candidates:
         try:
             finding = _grounded(_masked(candidate, privacy), turns, scope, session_id, policy)
-        except _RefusedError as error:
+        except _RejectedError as error:
             refused[str(error)] += 1
         else:
             findings.setdefault(finding.key, finding)
@@ -153,16 +153,16 @@ def _grounded(
 ) -> AgentFinding:
     is_advice = candidate.kind == "advice"
     if is_advice and not policy.advice:
-        raise _RefusedError("advice")
+        raise _RejectedError("advice")
     evidence = _evidence(candidate, turns, session_id, policy)
     statement, topic = _text(candidate.statement, LONGEST_STATEMENT), _text(candidate.topic, LONGEST_TOPIC)
     places = [
         (turns[cited.turn or 0].text, cited.start or 0, (cited.start or 0) + len(cited.quote)) for cited in evidence
     ]
     if count_masks((statement, topic)):
-        raise _RefusedError("secret")
+        raise _RejectedError("secret")
     if any(has_instruction_around(*place) for place in places) or is_instruction(statement, topic):
-        raise _RefusedError("quarantined")
+        raise _RejectedError("quarantined")
     last, said_at = last_cited_turn(evidence, turns, session_id)
     before = [turn for turn in turns.values() if turn.number <= last.number]
     _check_own_words(places, before)
@@ -200,40 +200,40 @@ def _evidence(
     for cited in sorted(candidate.evidence, key=lambda cited: cited.turn):
         turn = turns.get(cited.turn)
         if turn is None:
-            raise _RefusedError("turn_unknown")
+            raise _RejectedError("turn_unknown")
         if turn.role is not Role.AGENT or not policy.names(turn.speaker):
-            raise _RefusedError("not_an_agent")
+            raise _RejectedError("not_an_agent")
         quote = find_quote(cited.quote, turn.text)
         if quote is None:
-            raise _RefusedError("quote_missing")
+            raise _RejectedError("quote_missing")
         start = turn.text.find(quote)
         evidence.append(Evidence(EvidenceKind.TURN, quote, session_id, turn.number, turn.speaker, start))
     if len({cited.speaker for cited in evidence}) != 1:
-        raise _RefusedError("not_an_agent")
+        raise _RejectedError("not_an_agent")
     return tuple(dict.fromkeys(evidence))
 
 
 def _check_own_words(places: Sequence[Place], before: Sequence[Turn]) -> None:
-    """Raise `_RefusedError` for words that the agent only repeats or quotes from a person or a tool."""
+    """Raise `_RejectedError` for words that the agent only repeats or quotes from a person or a tool."""
     others = [letters_and_digits(turn.text) for turn in before if turn.role in (Role.HUMAN, Role.TOOL)]
     for text, start, end in places:
         is_quoted = text[text.rfind("\n", 0, start) + 1 :].lstrip().startswith(">")
         is_long, words = len(text[start:end].split()) >= LONG_QUOTE_WORDS, letters_and_digits(text[start:end])
         if is_quoted or (is_long and any(words in said for said in others)):
-            raise _RefusedError("not_own_words")
+            raise _RejectedError("not_own_words")
 
 
 def _check_said(statement: str, evidence: Sequence[Evidence], places: Sequence[Place], before: Sequence[Turn]) -> None:
-    """Raise `_RefusedError` if the cited turns do not support the statement, or if it repeats a note from memory."""
+    """Raise `_RejectedError` if the cited turns do not support the statement, or if it repeats a note from memory."""
     cited = {piece.turn for piece in evidence}
     said = SaidWords("\n".join(turn.text for turn in before if turn.number in cited))
     everybody = SaidWords("\n".join(f"{turn.speaker}\n{turn.text}" for turn in before if turn.role is not Role.SYSTEM))
     if quote_cut_from_denial(statement, [sentence_around(*place) for place in places]):
-        raise _RefusedError("unsupported")
+        raise _RejectedError("unsupported")
     if (content_size(statement) and said_share(statement, said) < FEWEST_SAID) or unsaid_names(statement, everybody):
-        raise _RefusedError("unsupported")
+        raise _RejectedError("unsupported")
     if repeats_note(statement, (turn.text for turn in before if turn.role is Role.MEMORY)):
-        raise _RefusedError("known")
+        raise _RejectedError("known")
 
 
 def _source(source: str | None, before: Sequence[Turn]) -> str | None:
@@ -244,10 +244,10 @@ def _source(source: str | None, before: Sequence[Turn]) -> str | None:
 
 
 def _text(text: str, longest: int) -> str:
-    """Return the text on one line. Raises `_RefusedError` if it is empty or too long."""
+    """Return the text on one line. Raises `_RejectedError` if it is empty or too long."""
     plain = " ".join(visible_text("".join(sign if sign.isprintable() else " " for sign in text)).split())
     if not plain:
-        raise _RefusedError("empty")
+        raise _RejectedError("empty")
     if len(plain) > longest:
-        raise _RefusedError("too_long")
+        raise _RejectedError("too_long")
     return plain

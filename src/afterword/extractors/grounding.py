@@ -25,7 +25,7 @@ from afterword.extractors.quote_support import (
     unsaid_parts,
     withdrawal_support,
 )
-from afterword.extractors.refusal_reasons import DETAILS, Reason
+from afterword.extractors.rejection_reasons import DETAILS, Reason
 from afterword.extractors.said_words import unsaid_subject_names
 from afterword.facts.assertions import (
     OWNER,
@@ -75,7 +75,7 @@ class Grounding:
 _OFF_RECORD = Candidate(kind=Kind.ENTITY, subject=HIDDEN, attribute=HIDDEN, value=HIDDEN, statement=HIDDEN, evidence=[])
 
 
-class _RefusedError(Exception):
+class _RejectedError(Exception):
     """A candidate fails a check. The error is caught in this module."""
 
     def __init__(self, reason: Reason, cause: str = "") -> None:
@@ -151,9 +151,9 @@ def ground(
     for candidate in candidates:
         try:
             assertion = _assertion(candidate, session)
-        except _RefusedError as refusal:
-            shown = _OFF_RECORD if refusal.reason is Reason.OFF_RECORD else candidate
-            rejections.append(Rejection(shown, refusal.reason.value, refusal.detail))
+        except _RejectedError as error:
+            shown = _OFF_RECORD if error.reason is Reason.OFF_RECORD else candidate
+            rejections.append(Rejection(shown, error.reason.value, error.detail))
         else:
             accepted.setdefault(assertion.id, assertion)
     return Grounding(tuple(accepted.values()), tuple(rejections))
@@ -170,14 +170,14 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
     attribute = _text(snake_case(candidate.attribute), "attribute")
     value, statement = _text(_clean(candidate.value), "value"), _text(_clean(candidate.statement), "statement")
     if is_masked(value):
-        raise _RefusedError(Reason.SECRET, "value")
+        raise _RejectedError(Reason.SECRET, "value")
     limited_to, outcome = (
         _optional_text(candidate.limited_to, "limited_to"),
         _optional_text(candidate.outcome, "outcome"),
     )
     _check_harmless(evidence, session, subject, value, statement, limited_to, outcome)
     if subject == OWNER and (repeated := repeated_words(evidence, session.turns)):
-        raise _RefusedError(Reason.PASTED, repeated)
+        raise _RejectedError(Reason.PASTED, repeated)
     quoted = session.conversation.quoted(evidence, _acceptance_turn(candidate, evidence, session))
     _check_subject(subject, statement, last.speaker, quoted)
     _check_support(candidate.act, quoted, value, statement, limited_to, outcome)
@@ -214,13 +214,13 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
 def _check_on_record(candidate: Candidate, session: _CheckedSession) -> None:
     cited = (session.turns.get(citation.turn) for citation in candidate.evidence)
     if any(turn is not None and is_off_record(turn) for turn in cited):
-        raise _RefusedError(Reason.OFF_RECORD)
+        raise _RejectedError(Reason.OFF_RECORD)
 
 
 def _check_modality(candidate: Candidate) -> None:
     is_request_to_withdraw = candidate.act is not SpeechAct.STATE and candidate.modality is Modality.ASKED
     if candidate.modality is not Modality.STATED and not is_request_to_withdraw:
-        raise _RefusedError(Reason.NOT_ASSERTED, candidate.modality.value)
+        raise _RejectedError(Reason.NOT_ASSERTED, candidate.modality.value)
 
 
 def _check_harmless(evidence: tuple[Evidence, ...], session: _CheckedSession, *texts: str | None) -> None:
@@ -232,7 +232,7 @@ def _check_harmless(evidence: tuple[Evidence, ...], session: _CheckedSession, *t
         for cited in evidence
     )
     if is_pasted or is_instruction(*texts):
-        raise _RefusedError(Reason.QUARANTINED)
+        raise _RejectedError(Reason.QUARANTINED)
 
 
 def _acceptance_turn(candidate: Candidate, evidence: tuple[Evidence, ...], session: _CheckedSession) -> int | None:
@@ -256,7 +256,7 @@ def _former_name(candidate: Candidate, subject: str, session: _CheckedSession) -
     said = session.conversation.names_said
     is_named = not was_owner and not unsaid_subject_names(subject, "", said)
     if not (subject == OWNER or is_named) or not said.contains_name(name):
-        raise _RefusedError(Reason.UNSUPPORTED, f"former_name {name}")
+        raise _RejectedError(Reason.UNSUPPORTED, f"former_name {name}")
     return name
 
 
@@ -264,7 +264,7 @@ def _check_subject(subject: str, statement: str, speaker: str, quoted: Quoted) -
     """Reject a subject with a name that nobody said. The owner's and the speaker's names need not be said."""
     unsaid = unsaid_subject_names(subject, statement, quoted.everybody)
     if unsaid and subject != OWNER and folded(subject) != folded(speaker):
-        raise _RefusedError(Reason.UNSUPPORTED, f"{', '.join(unsaid)} in the subject")
+        raise _RejectedError(Reason.UNSUPPORTED, f"{', '.join(unsaid)} in the subject")
 
 
 def _check_support(act: SpeechAct, quoted: Quoted, value: str, statement: str, *more: str | None) -> None:
@@ -272,16 +272,16 @@ def _check_support(act: SpeechAct, quoted: Quoted, value: str, statement: str, *
     others = "\n".join(filter(None, more))
     if act is SpeechAct.STATE:
         if quote := quote_cut_from_denial(f"{value}\n{statement}", quoted.quotes):
-            raise _RefusedError(Reason.UNSUPPORTED, f"“{quote}” is cut out of a denial")
+            raise _RejectedError(Reason.UNSUPPORTED, f"“{quote}” is cut out of a denial")
         support = statement_support(value, statement, others, quoted)
     else:
         support = withdrawal_support(value, statement, quoted)
     if support is Support.UNSAID:
         unsaid = ", ".join(unsaid_parts(value, statement, others, quoted))
-        raise _RefusedError(Reason.UNSUPPORTED, f"{unsaid} in the statement or value" if unsaid else value)
+        raise _RejectedError(Reason.UNSUPPORTED, f"{unsaid} in the statement or value" if unsaid else value)
     if support is Support.NOT_ACCEPTED:
         is_named = bool(quoted.acceptance) or act is not SpeechAct.STATE
-        raise _RefusedError(Reason.NOT_ACCEPTED, quoted.last if is_named else "accepted_in")
+        raise _RejectedError(Reason.NOT_ACCEPTED, quoted.last if is_named else "accepted_in")
 
 
 def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence, ...]:
@@ -292,10 +292,10 @@ def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence,
     own = (quote for quote in quotes if not quote.is_pasted or any(map(str.isalnum, quote.own_words)))
     evidence = tuple(dict.fromkeys(quote.evidence(session.session_id) for quote in own))
     if not evidence:
-        raise _RefusedError(Reason.NOT_A_PERSON)
+        raise _RejectedError(Reason.NOT_A_PERSON)
     # An agent's words count only if a person accepts them later. So the last cited words must be a person's.
     if session.turns[evidence[-1].turn or 0].role is not Role.HUMAN:
-        raise _RefusedError(Reason.NOT_ACCEPTED)
+        raise _RejectedError(Reason.NOT_ACCEPTED)
     return evidence
 
 
@@ -303,14 +303,14 @@ def _cited_quote(citation: Citation, session: _CheckedSession) -> _CitedQuote | 
     """Return the quote with its place in the turn, or None if neither a person nor an agent speaks in the turn."""
     turn = session.turns.get(citation.turn)
     if turn is None:
-        raise _RefusedError(Reason.TURN_UNKNOWN, str(citation.turn))
+        raise _RejectedError(Reason.TURN_UNKNOWN, str(citation.turn))
     if turn.role not in (Role.HUMAN, Role.AGENT):
         return None
     own_text = session.own_texts.get(turn.number, turn.text)
     # The same words may stand in a pasted stretch and outside of it.
     quote = find_quote(citation.quote, own_text) or find_quote(citation.quote, turn.text)
     if quote is None:
-        raise _RefusedError(Reason.QUOTE_MISSING, citation.quote)
+        raise _RejectedError(Reason.QUOTE_MISSING, citation.quote)
     start = own_text.find(quote) if quote in own_text else turn.text.find(quote)
     return _CitedQuote(turn, quote, start, own_text[start : start + len(quote)].replace(FILLER, ""))
 
@@ -324,16 +324,16 @@ def _check_own_words(candidate: Candidate, quotes: Sequence[_CitedQuote]) -> Non
     is_command = is_instruction(candidate.value, candidate.statement) or any(
         has_instruction_around(quote.turn.text, quote.start, quote.start + len(quote.text)) for quote in pasted
     )
-    raise _RefusedError(Reason.QUARANTINED) if is_command else _RefusedError(Reason.PASTED, pasted[0].text)
+    raise _RejectedError(Reason.QUARANTINED) if is_command else _RejectedError(Reason.PASTED, pasted[0].text)
 
 
 def _check_days(candidate: Candidate) -> None:
     first, last = candidate.valid_from, candidate.valid_to
     for day in filter(None, (first, last)):
         if not FIRST_YEAR <= day.year <= LAST_YEAR:
-            raise _RefusedError(Reason.BAD_TIME, str(day))
+            raise _RejectedError(Reason.BAD_TIME, str(day))
     if first and last and last < first:
-        raise _RefusedError(Reason.BAD_TIME, f"{first} to {last}")
+        raise _RejectedError(Reason.BAD_TIME, f"{first} to {last}")
 
 
 def _at(day: date | None, clock: time, said_at: datetime) -> datetime | None:
@@ -363,9 +363,9 @@ def _clean(text: str) -> str:
 
 def _text(text: str, field: str) -> str:
     if not text:
-        raise _RefusedError(Reason.EMPTY, field)
+        raise _RejectedError(Reason.EMPTY, field)
     if len(text) > LONGEST[field]:
-        raise _RefusedError(Reason.TOO_LONG, f"{field} ({len(text)} characters, at most {LONGEST[field]})")
+        raise _RejectedError(Reason.TOO_LONG, f"{field} ({len(text)} characters, at most {LONGEST[field]})")
     return text
 
 
