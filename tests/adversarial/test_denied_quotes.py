@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from afterword.extractors.refusal_reasons import Reason
+from afterword.extractors.rejection_reasons import Reason
 from afterword.facts.assertions import SpeechAct
 from quoting import A, Case, P, grounded, one, refusals
 

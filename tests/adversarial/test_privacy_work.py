@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from afterword.extractors.private_words import NAMED_SECRET, hidden_again, hidden_from_state
+from afterword.extractors.private_words import NAMED_SECRET, hidden_as_stored, hidden_from_state
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.blanking import blank_spans, letters_and_digits, mentions_phrase, spans_to_blank
 from afterword.privacy.foreign.stretches import foreign_stretches, foreign_turns
@@ -113,11 +113,11 @@ def _hidden_from_state(text: str) -> object:
     return hidden_from_state({"messages": messages}, texts, [], Markers())
 
 
-def _hidden_again(text: str) -> object:
+def _hidden_as_stored(text: str) -> object:
     texts = _named_texts(text)
     fresh = [Turn(number, "user", Role.HUMAN, said) for number, said in enumerate(texts, 1)]
     stored = [Turn(number, "user", Role.HUMAN, said) for number, said in enumerate(texts.values(), 1)]
-    return hidden_again(fresh, stored, Markers())
+    return hidden_as_stored(fresh, stored, Markers())
 
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {
@@ -142,7 +142,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "blank_spans": lambda text: blank_spans(text, [(place, place + 1) for place in range(0, len(text) // 4, 3)]),
     "spans_to_blank": lambda text: spans_to_blank(text, quotes=["a b", "please please"], values=["password"]),
     "hidden_from_state": _hidden_from_state,
-    "hidden_again": _hidden_again,
+    "hidden_as_stored": _hidden_as_stored,
     "mentions_phrase": lambda text: mentions_phrase(text, "a b c d"),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ import pytest
 from afterword.extractors import grounding, quote_support, said_words
 from afterword.extractors.candidates import Answer, Candidate, Citation
 from afterword.extractors.grounding import ground
-from afterword.extractors.refusal_reasons import Reason
+from afterword.extractors.rejection_reasons import Reason
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.transcripts import Role, Transcript, Turn

@@ -11,7 +11,7 @@ import pytest
 from afterword.extractors import grounding
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction, Window
-from afterword.extractors.refusal_reasons import Reason
+from afterword.extractors.rejection_reasons import Reason
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope

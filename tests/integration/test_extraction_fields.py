@@ -21,7 +21,7 @@ from afterword.extractors.private_words import (
     MOST_NAMED,
     MOST_OFF_RECORD,
     PrivateWords,
-    hidden_again,
+    hidden_as_stored,
     hidden_from_state,
 )
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
@@ -248,7 +248,7 @@ def test_a_mask_is_found_again_where_the_beginning_of_a_state_is_missing(former:
     texts = ("Hello there.", "Nice day.", "Ab7-kiwi-33", "Thanks.")
     fresh = [Turn(number, "user", Role.HUMAN, words) for number, words in enumerate(texts, 1)]
     masked = named_in(fresh, (3, "Ab7-kiwi-33"))
-    shown = hidden_again(fresh[former:], masked, Markers())
+    shown = hidden_as_stored(fresh[former:], masked, Markers())
     assert [turn.text for turn in shown] == [turn.text for turn in masked[former:]]
 
 
@@ -256,7 +256,7 @@ def test_new_words_are_not_masked_where_a_secret_was_masked_in_a_turn_that_is_go
     said = ("The code for the door is Ab7-kiwi-33, as always.", "Thanks.")
     stored = [Turn(number, "user", Role.HUMAN, words) for number, words in enumerate(said, 1)]
     fresh = [stored[1], Turn(2, "user", Role.HUMAN, "The code for the door is on the fridge, as always.")]
-    assert list(hidden_again(fresh, named_in(stored, (1, "Ab7-kiwi-33")), Markers())) == fresh
+    assert list(hidden_as_stored(fresh, named_in(stored, (1, "Ab7-kiwi-33")), Markers())) == fresh
 
 
 async def keep_state(store: Store, *messages: str) -> None:
@@ -424,6 +424,6 @@ def test_a_turn_stays_hidden_where_the_beginning_of_a_state_is_missing(missing: 
     texts = ("Hello there.", "Never heard: Oskar drinks.", "Nice day.")
     fresh = [Turn(number, "user", Role.HUMAN, words) for number, words in enumerate(texts, 1)]
     hidden = named_in(fresh, off_record=frozenset({2}))
-    assert [turn.text for turn in hidden_again(fresh[missing:], hidden, Markers())] == [
+    assert [turn.text for turn in hidden_as_stored(fresh[missing:], hidden, Markers())] == [
         turn.text for turn in hidden[missing:]
     ]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import afterword
 from afterword import Afterword, Spending, VerdictEffect
-from afterword.extractors.refusal_reasons import DETAILS
+from afterword.extractors.rejection_reasons import DETAILS
 from afterword.facts.removals import UNNAMED, UNNAMED_HEALTH, held_reason
 from afterword.server.pages.rendering import (
     LANGUAGES,

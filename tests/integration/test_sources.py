@@ -209,7 +209,7 @@ def test_a_state_can_come_through_a_pipe(afterword: Commands, piped: Any) -> Non
 
 def test_what_a_pipe_brings_must_be_named_and_sound(afterword: Commands, piped: Any) -> None:
     piped(b"{")
-    assert "no sound JSON" in afterword("run", "-", "--user", "mira", "--session", "one", expected=1)
+    assert "not valid JSON" in afterword("run", "-", "--user", "mira", "--session", "one", expected=1)
     for arguments in (["-"], ["-", "--user", "mira"], ["-", "--session", "one"], ["-", "x", "--session", "one"]):
         assert "--session" in afterword("run", *arguments, expected=2)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from afterword.extractors.candidates import Candidate, Citation, Modality
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.quote_search import find_quote
-from afterword.extractors.refusal_reasons import Reason
+from afterword.extractors.rejection_reasons import Reason
 from afterword.facts.assertions import Authority, Kind, SpeechAct
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn

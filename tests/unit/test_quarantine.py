@@ -11,7 +11,7 @@ import pytest
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.grounding import Grounding, ground
-from afterword.extractors.refusal_reasons import Reason
+from afterword.extractors.rejection_reasons import Reason
 from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn

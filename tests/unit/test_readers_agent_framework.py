@@ -39,7 +39,7 @@ def test_a_history_file_reads_into_its_turns() -> None:
 
 def test_a_history_that_was_cut_is_an_error_that_names_the_line() -> None:
     lines = (GOLDEN / "agent_framework_history_file" / "state.jsonl").read_bytes()
-    with pytest.raises(StateBroken, match="line 4 is no sound JSON"):
+    with pytest.raises(StateBroken, match="line 4 is not valid JSON"):
         parse_state(lines.rstrip()[:-5])
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from afterword.evaluation.opinions import Opinions
 from afterword.extractors.candidates import Answer
-from afterword.extractors.model.answer_shape import wrapped
+from afterword.extractors.model.answer_schemas import without_fields
 from afterword.extractors.model.judge import Findings
 from afterword.extractors.model.modes import Probe
 
@@ -35,7 +35,7 @@ SENT = {
     ],
 )
 def test_the_schema_of_an_answer_stays_as_it_was_released(name: str, answer: type[BaseModel]) -> None:
-    sent = json.dumps(wrapped(answer).openai_schema)
+    sent = json.dumps(without_fields(answer).openai_schema)
     assert hashlib.sha256(sent.encode()).hexdigest()[:16] == SENT[name]
 
 
@@ -46,5 +46,5 @@ def test_the_schema_of_an_extraction_stays_small() -> None:
 
 def test_instructor_walks_through_no_field_of_an_answer() -> None:
     """It would do so eight times for each request, which takes a sixth of the request's processor time."""
-    assert wrapped(Answer).model_fields == {}
-    assert type(wrapped(Answer).model_validate_json('{"facts": []}')) is Answer
+    assert without_fields(Answer).model_fields == {}
+    assert type(without_fields(Answer).model_validate_json('{"facts": []}')) is Answer

@@ -195,7 +195,7 @@ async def queue_state(
     from afterword.extractors.transcript_assembly import (
         date_turns,
         latest_present,
-        unite_readings,
+        merge_readings,
         without_future_times,
     )
 
@@ -222,7 +222,7 @@ async def queue_state(
             return
         row = sessions.find_session(transaction, scope, session_id)
         basis = TimeBasis(row.time_basis) if row and row.time_basis else None
-        joined = unite_readings(before, basis, timed, assumed=row.assumed if row else ())
+        joined = merge_readings(before, basis, timed, assumed=row.assumed if row else ())
         sessions.save_transcript(transaction, scope, session_id, with_privacy_counts(joined), at, is_done=False)
 
     await store.write(work)

@@ -1,4 +1,5 @@
-"""From a saved state to grounded assertions: readers, windows, extractors (rules or a model), grounding, judges.
+"""Turn a saved conversation into assertions that quote it, and judge how assertions relate to each other.
 
-The agents, the pipeline and everything above them import it; only composition roots import `rules` and `testing`.
+The readers make a transcript, which is cut into windows. An extractor (offline rules or a language model) proposes
+facts for each window, and grounding checks their quotes. Only composition roots import `rules` and `testing`.
 """

@@ -1,7 +1,7 @@
-"""What agents found or advised: the answer of a model, and the checks of it. Pure but for the protocol.
+"""Read what agents found or advised from the answer of a model, and check it. Pure except for the protocol.
 
-The words of a finding must stand in a turn of an agent whose findings the scope keeps. A finding is never about what a
-person said: it is no assertion, and no fact rests on it.
+The words of a finding must stand in a turn of an agent whose findings the scope keeps. Findings are stored apart from
+assertions, which are about what people said, and no fact is derived from a finding.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from pydantic import BaseModel, Field, field_validator
 
 from afterword.extractors.candidates import Citation
-from afterword.extractors.conversation import last_said
+from afterword.extractors.conversation import last_cited_turn
 from afterword.extractors.extractor import Usage, Window
-from afterword.extractors.model.answer_shape import Shape
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import quote_cut_from_denial
-from afterword.extractors.said_words import SaidWords, content_size, in_sentence, said_share, unsaid_names
+from afterword.extractors.said_words import SaidWords, content_size, said_share, sentence_around, unsaid_names
 from afterword.facts.assertions import Evidence, EvidenceKind
 from afterword.facts.findings import (
     LONGEST_SOURCE,
@@ -41,11 +40,11 @@ from afterword.privacy.prompt_injection import has_instruction_around, is_instru
 from afterword.privacy.redaction import count_masks
 
 FEWEST_SAID = 0.5
-"""The share of a finding's content words that the cited turn must hold."""
+"""The least share of a finding's content words that must stand in the cited turn."""
 LONG_QUOTE_WORDS = 5
-"""So many words that stood in somebody else's turn before are not the agent's own."""
+"""A quote of at least this many words that stands in an earlier turn of a person or a tool is not the agent's own."""
 OWN_TOOLS = frozenset({"remember", "recall", "withdraw", "save_finding"})
-"""Tools of the memory itself. What they return comes from no other source."""
+"""The tools of afterword itself. What they return is no material from elsewhere."""
 
 Place = tuple[str, int, int]
 """A quote in the text of its turn: `text[start:end]`."""
@@ -64,7 +63,7 @@ class FindingCandidate(BaseModel):
     @field_validator("expires", mode="wrap")
     @classmethod
     def _without_impossible_day(cls, value: Any, parse: Any) -> date | None:
-        # A model writes "2026-02-30" or "soon" now and then. The usual time until a finding expires is right then.
+        # A model sometimes writes "2026-02-30" or "soon". Then the finding expires after the usual time.
         try:
             day: date | None = parse(value)
         except ValueError:
@@ -72,7 +71,7 @@ class FindingCandidate(BaseModel):
         return day
 
 
-class FindingsAnswer(Shape):
+class FindingsAnswer(BaseModel):
     """What agents found and advised in one transcript."""
 
     findings: list[FindingCandidate]
@@ -80,7 +79,7 @@ class FindingsAnswer(Shape):
 
 @dataclass(frozen=True, slots=True)
 class FindingsExtraction:
-    """What was proposed for one window, and what it cost."""
+    """The findings that were proposed for one window, and the usage."""
 
     candidates: tuple[FindingCandidate, ...]
     usage: Usage = field(default_factory=Usage)
@@ -88,14 +87,14 @@ class FindingsExtraction:
 
 @runtime_checkable
 class FindingsExtractor(Protocol):
-    """An extractor that can also say what agents found. The offline rules cannot."""
+    """An extractor that can also extract what agents found. The offline rules cannot."""
 
     @property
     def findings_version(self) -> str:
-        """Identifies what the answer depends on besides the window and the agents."""
+        """A name of the extractor, its model and its prompt. It changes whenever answers may change."""
 
     async def extract_findings(self, window: Window, agents: Sequence[str], *, advice: bool) -> FindingsExtraction:
-        """Return what these agents found in the window, with `advice` also what they advised.
+        """Return what these agents found in the window and, with `advice`, what they advised.
 
         Raises an `ExtractionError` if there was no answer.
         """
@@ -103,14 +102,14 @@ class FindingsExtractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GroundedFindings:
-    """The findings whose words stand in agents' turns, and how many candidates were refused, by reason."""
+    """The findings that passed all checks, and how many candidates were refused, by reason."""
 
     findings: tuple[AgentFinding, ...]
     refused: Counter[str] = field(default_factory=Counter)
 
 
-class _RefusedError(Exception):
-    """A candidate fails a check. Never raised outside this module."""
+class _RejectedError(Exception):
+    """A candidate fails a check. The error is caught in this module."""
 
 
 def ground_findings(
@@ -122,13 +121,11 @@ def ground_findings(
     policy: FindingPolicy,
     privacy: Privacy,
 ) -> GroundedFindings:
-    """Return the candidates that an agent of the policy really said, without ids, and count the others by reason.
+    """Return the candidates that an agent of the policy really said, as findings without ids, and count the others.
 
-    Refused is what cites a person, a tool, an injected note or another agent, what repeats or quotes somebody else's
-    words, what the cited turn does not say, what repeats a note that the agent was given, what holds a secret, and what
-    reads like an instruction to an assistant.
-    Findings after tool output wait for a review unless the policy keeps them. Raises ValueError if a cited turn has no
-    time.
+    A candidate is refused if it cites anyone but such an agent, repeats or quotes somebody else's words, says more than
+    the cited turn, repeats a note from memory, holds a secret, or reads like an instruction to an assistant. Findings
+    after tool output wait for a review unless the policy keeps them. Raises ValueError if a cited turn has no time.
     """
     turns = {turn.number: turn for turn in transcript.turns}
     findings: dict[str, AgentFinding] = {}
@@ -136,7 +133,7 @@ def ground_findings(
     for candidate in candidates:
         try:
             finding = _grounded(_masked(candidate, privacy), turns, scope, session_id, policy)
-        except _RefusedError as error:
+        except _RejectedError as error:
             refused[str(error)] += 1
         else:
             findings.setdefault(finding.key, finding)
@@ -156,14 +153,17 @@ def _grounded(
 ) -> AgentFinding:
     is_advice = candidate.kind == "advice"
     if is_advice and not policy.advice:
-        raise _RefusedError("advice")
+        raise _RejectedError("advice")
     evidence = _evidence(candidate, turns, session_id, policy)
     statement, topic = _text(candidate.statement, LONGEST_STATEMENT), _text(candidate.topic, LONGEST_TOPIC)
     places = [
         (turns[cited.turn or 0].text, cited.start or 0, (cited.start or 0) + len(cited.quote)) for cited in evidence
     ]
-    _check_harmless(statement, topic, places)
-    last, said_at = last_said(evidence, turns, session_id)
+    if count_masks((statement, topic)):
+        raise _RejectedError("secret")
+    if any(has_instruction_around(*place) for place in places) or is_instruction(statement, topic):
+        raise _RejectedError("quarantined")
+    last, said_at = last_cited_turn(evidence, turns, session_id)
     before = [turn for turn in turns.values() if turn.number <= last.number]
     _check_own_words(places, before)
     _check_said(statement, evidence, places, before)
@@ -187,7 +187,7 @@ def _grounded(
 
 
 def _last_instant(day: date | None, said_at: datetime) -> datetime | None:
-    """Return the end of the last day that an agent named. A day before the finding was made cannot be meant."""
+    """Return the end of the last day, in UTC, or None if there is no day or it is over before the finding was made."""
     end = datetime.combine(day, time(23, 59, 59), tzinfo=UTC) if day else None
     return end if end and end > said_at else None
 
@@ -195,66 +195,59 @@ def _last_instant(day: date | None, said_at: datetime) -> datetime | None:
 def _evidence(
     candidate: FindingCandidate, turns: dict[int, Turn], session_id: str, policy: FindingPolicy
 ) -> tuple[Evidence, ...]:
-    """Return the cited words, all of them of one agent whose findings are kept."""
+    """Return the citations as evidence. They must all quote the same agent, whose findings are kept."""
     evidence: list[Evidence] = []
     for cited in sorted(candidate.evidence, key=lambda cited: cited.turn):
         turn = turns.get(cited.turn)
         if turn is None:
-            raise _RefusedError("turn_unknown")
+            raise _RejectedError("turn_unknown")
         if turn.role is not Role.AGENT or not policy.names(turn.speaker):
-            raise _RefusedError("not_an_agent")
+            raise _RejectedError("not_an_agent")
         quote = find_quote(cited.quote, turn.text)
         if quote is None:
-            raise _RefusedError("quote_missing")
+            raise _RejectedError("quote_missing")
         start = turn.text.find(quote)
         evidence.append(Evidence(EvidenceKind.TURN, quote, session_id, turn.number, turn.speaker, start))
     if len({cited.speaker for cited in evidence}) != 1:
-        raise _RefusedError("not_an_agent")
+        raise _RejectedError("not_an_agent")
     return tuple(dict.fromkeys(evidence))
 
 
-def _check_harmless(statement: str, topic: str, places: Sequence[Place]) -> None:
-    if count_masks((statement, topic)):
-        raise _RefusedError("secret")
-    if any(has_instruction_around(*place) for place in places) or is_instruction(statement, topic):
-        raise _RefusedError("quarantined")
-
-
 def _check_own_words(places: Sequence[Place], before: Sequence[Turn]) -> None:
-    """Raise `_RefusedError` for words of a person, a tool or a page that the agent only repeats or quotes."""
+    """Raise `_RejectedError` for words that the agent only repeats or quotes from a person or a tool."""
     others = [letters_and_digits(turn.text) for turn in before if turn.role in (Role.HUMAN, Role.TOOL)]
     for text, start, end in places:
         is_quoted = text[text.rfind("\n", 0, start) + 1 :].lstrip().startswith(">")
         is_long, words = len(text[start:end].split()) >= LONG_QUOTE_WORDS, letters_and_digits(text[start:end])
         if is_quoted or (is_long and any(words in said for said in others)):
-            raise _RefusedError("not_own_words")
+            raise _RejectedError("not_own_words")
 
 
 def _check_said(statement: str, evidence: Sequence[Evidence], places: Sequence[Place], before: Sequence[Turn]) -> None:
-    """Raise `_RefusedError` if the cited turns do not say it, or if it repeats the agent's own notes."""
+    """Raise `_RejectedError` if the cited turns do not support the statement, or if it repeats a note from memory."""
     cited = {piece.turn for piece in evidence}
     said = SaidWords("\n".join(turn.text for turn in before if turn.number in cited))
     everybody = SaidWords("\n".join(f"{turn.speaker}\n{turn.text}" for turn in before if turn.role is not Role.SYSTEM))
-    if quote_cut_from_denial(statement, [in_sentence(*place) for place in places]):
-        raise _RefusedError("unsupported")
+    if quote_cut_from_denial(statement, [sentence_around(*place) for place in places]):
+        raise _RejectedError("unsupported")
     if (content_size(statement) and said_share(statement, said) < FEWEST_SAID) or unsaid_names(statement, everybody):
-        raise _RefusedError("unsupported")
+        raise _RejectedError("unsupported")
     if repeats_note(statement, (turn.text for turn in before if turn.role is Role.MEMORY)):
-        raise _RefusedError("known")
+        raise _RejectedError("known")
 
 
 def _source(source: str | None, before: Sequence[Turn]) -> str | None:
-    """Return where the agent had it from, if that stands in a turn of the session."""
+    """Return the source that the agent names for a finding, or None unless it stands in a turn of the session."""
     text = " ".join(visible_text(source or "").split())
     is_said = any(text in turn.text for turn in before)
     return text if text and is_said and len(text) <= LONGEST_SOURCE and not is_instruction(text) else None
 
 
 def _text(text: str, longest: int) -> str:
-    """Return a text on one line. Refuses an empty one, and one that is too long."""
+    """Return the text on one line. Raises `_RejectedError` if it is empty or too long."""
     plain = " ".join(visible_text("".join(sign if sign.isprintable() else " " for sign in text)).split())
     if not plain:
-        raise _RefusedError("empty")
+        raise _RejectedError("empty")
     if len(plain) > longest:
-        raise _RefusedError("too_long")
+        raise _RejectedError("too_long")
     return plain

@@ -1,4 +1,4 @@
-"""What an extractor proposes: candidates with the turns and words that support them.
+"""Candidates: the facts that an extractor proposes, with the turns and words that support them.
 
 These pydantic models are the answer format of a language model, small enough for local models. Their docstrings and
 field descriptions are part of the prompt. `grounding` checks every candidate before it is used.
@@ -12,12 +12,11 @@ from typing import Any, cast
 
 from pydantic import BaseModel, Field, ValidatorFunctionWrapHandler, field_validator
 
-from afterword.extractors.model.answer_shape import Shape
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.privacy.policy import Privacy
 
 IMPOSSIBLE = date.min
-"""Stands for an answer that is no date of the calendar."""
+"""Stands in a date field for an answer that is not a date."""
 
 
 class Modality(StrEnum):
@@ -61,14 +60,14 @@ class Candidate(BaseModel):
     @field_validator("valid_from", "valid_to", mode="wrap")
     @classmethod
     def _read_date(cls, answered: Any, read: ValidatorFunctionWrapHandler) -> date | None:
-        # One impossible date must not make the whole answer invalid: grounding refuses that candidate alone.
+        # One impossible date must not make the whole answer invalid. Grounding rejects only the candidate that has it.
         try:
             return date.fromisoformat(answered) if isinstance(answered, str) else cast(date | None, read(answered))
         except ValueError:
             return IMPOSSIBLE
 
 
-class Answer(Shape):
+class Answer(BaseModel):
     """What a model answers for one window."""
 
     facts: list[Candidate]
@@ -77,7 +76,7 @@ class Answer(Shape):
 
 
 def mask_candidate(candidate: Candidate, privacy: Privacy) -> Candidate:
-    """Return the candidate with every secret masked: a model may copy one or make one up."""
+    """Return the candidate with every secret masked. A model may copy a secret or invent one."""
     texts = (
         candidate.value,
         candidate.statement,

@@ -1,4 +1,4 @@
-"""The sentences that a candidate cites, and what was said around them. Pure."""
+"""Collect the sentences that a candidate quotes, and what was said around them. Pure."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from datetime import datetime
 from functools import cached_property
 
 from afterword.extractors.quote_support import Quoted
-from afterword.extractors.said_words import SaidWords, in_sentence
+from afterword.extractors.said_words import SaidWords, sentence_around
 from afterword.facts.assertions import Evidence
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.foreign.stretches import foreign_turns, without_foreign
 
 _TURNS_BEFORE, _TURNS_AFTER, _MOST_TURNS = 300, 50, 3_000
-"""How many turns before the first and after the last cited turn belong to the conversation, and how many at most."""
+"""How many turns before the first and after the last cited turn are read, and how many from the first one on."""
 
 _SPEAKING = (Role.HUMAN, Role.AGENT, Role.MEMORY)
 
 LETTERS_AROUND = 2_000
-"""How much of a turn before and after a quote is read with it, at least: to read all of a long turn for each quote
-would take too long. A turn is cut at multiples of it, so the words around neighbouring quotes are the same."""
+"""At least this many characters of a turn before and after a quote are read. A whole long turn would take too long.
+
+The text is cut at multiples of this number. So neighbouring quotes share the same text, which is prepared once.
+"""
 
 
-def last_said(evidence: Sequence[Evidence], turns: Mapping[int, Turn], session_id: str) -> tuple[Turn, datetime]:
-    """Return the last cited turn and its time. Raises ValueError if it has none."""
+def last_cited_turn(evidence: Sequence[Evidence], turns: Mapping[int, Turn], session_id: str) -> tuple[Turn, datetime]:
+    """Return the last cited turn and its time. Raises ValueError if the turn has no time."""
     last = turns[evidence[-1].turn or 0]
     if last.said_at is None:
         raise ValueError(f"session {session_id!r}: turn {last.number} has no time; date the transcript first")
@@ -31,7 +33,7 @@ def last_said(evidence: Sequence[Evidence], turns: Mapping[int, Turn], session_i
 
 
 class Conversation:
-    """The turns around those that some candidates cite. `names` are the people who speak and the owner."""
+    """The cited turns of a transcript and the turns around them. `names` are the people who speak and the owner."""
 
     def __init__(self, turns: Mapping[int, Turn], cited: Sequence[int], *, names: Iterable[str]) -> None:
         self._turns, self._names = turns, "\n".join(names)
@@ -39,7 +41,10 @@ class Conversation:
         self._words_by_text: dict[str, SaidWords] = {}
 
     def quoted(self, evidence: Sequence[Evidence], accepted_in: int | None = None) -> Quoted:
-        """Return the words that a candidate cites. A person accepts those of an agent in turn `accepted_in`."""
+        """Return the sentences that the evidence quotes, and what was said around them.
+
+        In turn `accepted_in`, if it is given, a person accepts the quoted words of an agent.
+        """
         person: list[str] = []
         agent: list[str] = []
         acceptance: list[str] = []
@@ -47,7 +52,7 @@ class Conversation:
         quotes: list[tuple[str, str, str]] = []
         for cited in evidence:
             turn, start = self._turns[cited.turn or 0], cited.start or 0
-            quotes.append(in_sentence(turn.text, start, start + len(cited.quote)))
+            quotes.append(sentence_around(turn.text, start, start + len(cited.quote)))
             sentences = "".join(quotes[-1]).strip()
             if turn.role is Role.HUMAN:
                 person.append(sentences)
@@ -58,7 +63,7 @@ class Conversation:
             else:
                 agent.append(sentences)
         speakers = [self._turns[number].speaker for number in around]
-        # What an agent said just before these turns.
+        # What an agent said in the turn before each quoted turn of a person.
         answered = [
             before.text[-2 * LETTERS_AROUND :]
             if (before := self._turns.get(number - 1)) and before.role is Role.AGENT
@@ -79,7 +84,7 @@ class Conversation:
         )
 
     def _words(self, text: str) -> SaidWords:
-        """Return the words of a text, which are read once."""
+        """Return the prepared words of a text. Each text is prepared only once."""
         return self._words_by_text.setdefault(text, SaidWords(text))
 
     @cached_property
@@ -100,7 +105,7 @@ class Conversation:
 
     @cached_property
     def names_said(self) -> SaidWords:
-        """What anyone said, without what people pasted or quoted: by these words a subject is renamed."""
+        """What anyone said, without pasted or quoted text. A subject is only renamed if both names occur here."""
         turns, numbers = list(self._turns.values()), {turn.number for turn in self._around}
         texts = [
             f"{turn.speaker}\n{without_foreign(turn.text, stretches)}"

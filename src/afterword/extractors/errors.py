@@ -1,4 +1,4 @@
-"""Errors between a saved state and grounded candidates: one class for each reaction of the caller."""
+"""Errors of reading saved states and of asking models. Each class tells the caller what to do next."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from afterword.extractors.extractor import Usage
 
 
 class ReadError(AfterwordError):
-    """A saved state cannot be read. Correct the file: it is not changed, and the session is not marked done."""
+    """A saved state cannot be read. Correct the file, and run the session again: it was not marked as done."""
 
 
 class StateBroken(ReadError):
-    """The file is not JSON, is cut, or holds values that no reader accepts. Save the state again."""
+    """The file is not JSON, is truncated, or holds values that no reader accepts. Save the state again."""
 
 
 class StateTooLarge(ReadError):
-    """The file is larger or nested deeper than the limits allow; split it."""
+    """The file is larger, or its JSON is nested deeper, than the limits allow. Split it."""
 
 
 class LayoutUnknown(ReadError):
@@ -25,7 +25,7 @@ class LayoutUnknown(ReadError):
 class ExtractionError(AfterwordError):
     """The extractor or judge gave no answer. The session stays queued with the reason, and can be run again.
 
-    `usage` is what was spent all the same: requests, and the tokens of unusable answers if the endpoint reported them.
+    `usage` is what the failed attempt cost: requests, and the tokens of unusable answers if the endpoint reported them.
     """
 
     def __init__(self, message: str, usage: Usage | None = None) -> None:
@@ -34,11 +34,11 @@ class ExtractionError(AfterwordError):
 
 
 class AnswerInvalid(ExtractionError):
-    """No answer of the model fitted the schema. Try another mode or a more capable model."""
+    """No answer of the model fits the schema. Try another mode or a more capable model."""
 
 
 class AnswerCut(ExtractionError):
-    """The window or the answer was too long for the model. Half of the window is tried next."""
+    """The window or the answer was too long for the model. The window is then split and tried again in halves."""
 
 
 class AnswerRefused(ExtractionError):

@@ -1,4 +1,4 @@
-"""The interface of an extractor: a window of a transcript goes in, proposed candidates come out."""
+"""The interface of an extractor, which proposes facts (candidates) for a part of a conversation (a window)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from afterword.facts.transcripts import Turn
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of one session. Facts are extracted from `turns`; the earlier turns in `context` only explain them.
+    """A part of one session. Facts are extracted from `turns`. Earlier turns in `context` only help to understand them.
 
-    `owners` are the speakers who are the owner of the scope; `humans` are all speakers taken for people.
+    `ordinal` counts the windows of a session from 1. `owners` are the names under which the owner of the scope speaks,
+    and `humans` those of all speakers who are taken for people.
     """
 
     ordinal: int
@@ -26,7 +27,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls cost. `cached_tokens` are the part of `prompt_tokens` that came from the provider's cache."""
+    """The number of requests to a model, and the tokens that they used.
+
+    `cached_tokens` are the part of `prompt_tokens` that came from the provider's cache.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -46,7 +50,8 @@ class Usage:
 class Extraction:
     """The candidates that an extractor proposes for one window, and the cost.
 
-    `secrets` are those that it saw there, and `off_record` the turns in which a person tells what must not be kept.
+    `secrets` cites unmasked secrets in the window. `off_record` holds the numbers of the turns in which a person tells
+    what must not be kept.
     """
 
     candidates: tuple[Candidate, ...]
@@ -57,7 +62,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A candidate that grounding rejected, and the reason."""
+    """A candidate that grounding rejected, with the code of a `Reason` and its explanation in `detail`."""
 
     candidate: Candidate
     reason: str
@@ -65,11 +70,11 @@ class Rejection:
 
 
 class Extractor(Protocol):
-    """Proposes candidates from a window alone: it uses no store, no clock and no other session."""
+    """Proposes candidates for a window. It uses nothing else: no store, no clock and no other session."""
 
     @property
     def version(self) -> str:
-        """Identifies what the answer depends on besides the window: extractor, model and prompt version."""
+        """A name of the extractor, its model and its prompts. It changes whenever answers may change."""
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the window supports.

@@ -1,7 +1,7 @@
-"""Check what an extractor proposes: the words of every candidate must be in a person's turn. Pure.
+"""Check what an extractor proposes: every candidate must quote words that stand in a person's turn. Pure.
 
-The checks are the same for every extractor. A rejected candidate is returned with its reason, so that it can be counted
-and shown to the extractor once. An accepted one becomes an assertion with the exact words of the turn as evidence.
+The checks are the same for every extractor. A rejected candidate is returned with the reason, so that it can be counted
+and shown to the extractor once more. An accepted one becomes an assertion with the exact words of the turn as evidence.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 
 from afterword.extractors.candidates import Candidate, Citation, Modality
-from afterword.extractors.conversation import Conversation, last_said
+from afterword.extractors.conversation import Conversation, last_cited_turn
 from afterword.extractors.extractor import Rejection
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import (
@@ -25,7 +25,7 @@ from afterword.extractors.quote_support import (
     unsaid_parts,
     withdrawal_support,
 )
-from afterword.extractors.refusal_reasons import DETAILS, Reason
+from afterword.extractors.rejection_reasons import DETAILS, Reason
 from afterword.extractors.said_words import unsaid_subject_names
 from afterword.facts.assertions import (
     OWNER,
@@ -48,11 +48,18 @@ from afterword.privacy.prompt_injection import has_instruction_around, is_instru
 from afterword.privacy.record_requests import HIDDEN
 from afterword.privacy.redaction import is_masked
 
-LONGEST = {"statement": 400, "value": 200, "subject": 100, "attribute": 60, "limited_to": 200, "outcome": 200}
-LONGEST["former_name"] = LONGEST["subject"]
+LONGEST = {
+    "statement": 400,
+    "value": 200,
+    "subject": 100,
+    "former_name": 100,
+    "attribute": 60,
+    "limited_to": 200,
+    "outcome": 200,
+}
 FIRST_PERSON = frozenset({"user", "the user", "owner", "the owner", "i", "me", "myself"})
 FIRST_YEAR, LAST_YEAR = 1000, 2999
-"""The years in which a fact may begin and end. Instants outside of them overflow where they are converted."""
+"""The first and last year in which a fact may begin or end. Other years may overflow when a time is converted."""
 
 _LAST_SECOND = time(23, 59, 59)
 
@@ -68,8 +75,8 @@ class Grounding:
 _OFF_RECORD = Candidate(kind=Kind.ENTITY, subject=HIDDEN, attribute=HIDDEN, value=HIDDEN, statement=HIDDEN, evidence=[])
 
 
-class _RefusedError(Exception):
-    """A candidate fails a check. Never raised outside this module."""
+class _RejectedError(Exception):
+    """A candidate fails a check. The error is caught in this module."""
 
     def __init__(self, reason: Reason, cause: str = "") -> None:
         super().__init__(reason)
@@ -90,7 +97,7 @@ class _CheckedSession:
 
 @dataclass(frozen=True, slots=True)
 class _CitedQuote:
-    """A quote where it stands in its turn. `own_words` is the part of it that the speaker did not paste or quote."""
+    """A quote with its place in a turn. `own_words` is the part of it that the speaker did not paste or quote."""
 
     turn: Turn
     text: str
@@ -113,14 +120,13 @@ def ground(
     session_id: str,
     owners: Iterable[str],
 ) -> Grounding:
-    """Turn candidates whose words are in a person's turn into assertions, and reject the others with a reason.
+    """Make assertions of candidates whose words stand in a person's turn, and reject the others with a reason.
 
-    Quotes are compared without regard to runs of white space and to typographic quotation marks, apostrophes and
-    dashes; the evidence has the exact words of the turn. An agent's words count only with a person's words of a later
-    turn; words of tools, systems, memories and thoughts, and words that a person pasted or quoted, are left out. A
-    request to withdraw something may be a question; everything else must be stated. A candidate that reads like an
-    instruction to an assistant, or was pasted together with one, is quarantined. Raises ValueError if a cited turn of a
-    person has no time.
+    Quotes may differ from the turn as `find_quote` allows, but the evidence has the exact words of the turn. An agent's
+    words count only together with words of a person in a later turn. Not counted are words of tools, systems, memories
+    and thoughts, and words that a person pasted or quoted. A request to withdraw something may be a question, but
+    everything else must be stated. A candidate that reads like an instruction to an assistant, or was pasted together
+    with one, is rejected as quarantined. Raises ValueError if a cited turn of a person has no time.
     """
     candidates = tuple(candidates)
     if not candidates:
@@ -129,7 +135,7 @@ def ground(
     stretches = zip(transcript.turns, foreign_turns(transcript.turns, only=cited), strict=True)
     own_texts = {turn.number: without_foreign(turn.text, pasted) for turn, pasted in stretches if pasted}
     turns = {turn.number: turn for turn in transcript.turns}
-    # A line break in place of what the speaker did not say parts the sentences before and after it.
+    # Pasted text is replaced by a line break, so that the words before and after it are separate sentences.
     own = {number: replace(turns[number], text=text.replace(FILLER, "\n")) for number, text in own_texts.items()}
     session = _CheckedSession(
         turns=turns,
@@ -145,9 +151,9 @@ def ground(
     for candidate in candidates:
         try:
             assertion = _assertion(candidate, session)
-        except _RefusedError as refusal:
-            shown = _OFF_RECORD if refusal.reason is Reason.OFF_RECORD else candidate
-            rejections.append(Rejection(shown, refusal.reason.value, refusal.detail))
+        except _RejectedError as error:
+            shown = _OFF_RECORD if error.reason is Reason.OFF_RECORD else candidate
+            rejections.append(Rejection(shown, error.reason.value, error.detail))
         else:
             accepted.setdefault(assertion.id, assertion)
     return Grounding(tuple(accepted.values()), tuple(rejections))
@@ -158,20 +164,20 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
     _check_modality(candidate)
     _check_days(candidate)
     evidence = _evidence(candidate, session)
-    last, said_at = last_said(evidence, session.turns, session.session_id)
+    last, said_at = last_cited_turn(evidence, session.turns, session.session_id)
     valid_from, valid_to = _at(candidate.valid_from, time.min, said_at), _at(candidate.valid_to, _LAST_SECOND, said_at)
     subject = _text(_subject(_clean(candidate.subject), last.speaker, session), "subject")
     attribute = _text(snake_case(candidate.attribute), "attribute")
     value, statement = _text(_clean(candidate.value), "value"), _text(_clean(candidate.statement), "statement")
     if is_masked(value):
-        raise _RefusedError(Reason.SECRET, "value")
+        raise _RejectedError(Reason.SECRET, "value")
     limited_to, outcome = (
         _optional_text(candidate.limited_to, "limited_to"),
         _optional_text(candidate.outcome, "outcome"),
     )
     _check_harmless(evidence, session, subject, value, statement, limited_to, outcome)
     if subject == OWNER and (repeated := repeated_words(evidence, session.turns)):
-        raise _RefusedError(Reason.PASTED, repeated)
+        raise _RejectedError(Reason.PASTED, repeated)
     quoted = session.conversation.quoted(evidence, _acceptance_turn(candidate, evidence, session))
     _check_subject(subject, statement, last.speaker, quoted)
     _check_support(candidate.act, quoted, value, statement, limited_to, outcome)
@@ -208,17 +214,17 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
 def _check_on_record(candidate: Candidate, session: _CheckedSession) -> None:
     cited = (session.turns.get(citation.turn) for citation in candidate.evidence)
     if any(turn is not None and is_off_record(turn) for turn in cited):
-        raise _RefusedError(Reason.OFF_RECORD)
+        raise _RejectedError(Reason.OFF_RECORD)
 
 
 def _check_modality(candidate: Candidate) -> None:
     is_request_to_withdraw = candidate.act is not SpeechAct.STATE and candidate.modality is Modality.ASKED
     if candidate.modality is not Modality.STATED and not is_request_to_withdraw:
-        raise _RefusedError(Reason.NOT_ASSERTED, candidate.modality.value)
+        raise _RejectedError(Reason.NOT_ASSERTED, candidate.modality.value)
 
 
 def _check_harmless(evidence: tuple[Evidence, ...], session: _CheckedSession, *texts: str | None) -> None:
-    """Reject instructions to an assistant, and words that were pasted together with one."""
+    """Reject texts that read like an instruction to an assistant, and quotes that stand beside one."""
     is_pasted = any(
         has_instruction_around(
             session.turns[cited.turn or 0].text, cited.start or 0, (cited.start or 0) + len(cited.quote)
@@ -226,11 +232,11 @@ def _check_harmless(evidence: tuple[Evidence, ...], session: _CheckedSession, *t
         for cited in evidence
     )
     if is_pasted or is_instruction(*texts):
-        raise _RefusedError(Reason.QUARANTINED)
+        raise _RejectedError(Reason.QUARANTINED)
 
 
 def _acceptance_turn(candidate: Candidate, evidence: tuple[Evidence, ...], session: _CheckedSession) -> int | None:
-    """Return the turn that the candidate names as the acceptance, None unless it is a person's after all agents'."""
+    """Return the turn in which, by the candidate, a person accepts an agent's words, None if it is not after these."""
     turns = [session.turns[cited.turn or 0] for cited in evidence]
     last_of_agents = max((turn.number for turn in turns if turn.role is Role.AGENT), default=0)
     is_possible = candidate.accepted_in is not None and candidate.accepted_in > last_of_agents
@@ -238,10 +244,10 @@ def _acceptance_turn(candidate: Candidate, evidence: tuple[Evidence, ...], sessi
 
 
 def _former_name(candidate: Candidate, subject: str, session: _CheckedSession) -> str | None:
-    """Return what the subject was called before, None if the candidate names nothing else than the subject.
+    """Return the former name of the subject, or None if the candidate has none that differs from the subject.
 
-    Rejects a name or a subject that nobody said in the conversation, and the owner's name as that of anybody else: all
-    facts about the one would become facts about the other.
+    A former name joins all facts under both names. So the candidate is rejected if nobody said the former name or the
+    subject in the conversation, or if the former name is the owner's.
     """
     name = _optional_text(candidate.former_name, "former_name")
     if name is None or folded(name) == folded(subject):
@@ -250,67 +256,67 @@ def _former_name(candidate: Candidate, subject: str, session: _CheckedSession) -
     said = session.conversation.names_said
     is_named = not was_owner and not unsaid_subject_names(subject, "", said)
     if not (subject == OWNER or is_named) or not said.contains_name(name):
-        raise _RefusedError(Reason.UNSUPPORTED, f"former_name {name}")
+        raise _RejectedError(Reason.UNSUPPORTED, f"former_name {name}")
     return name
 
 
 def _check_subject(subject: str, statement: str, speaker: str, quoted: Quoted) -> None:
-    """Reject a subject with a name that nobody said. The owner and the speaker may be unnamed."""
+    """Reject a subject with a name that nobody said. The owner's and the speaker's names need not be said."""
     unsaid = unsaid_subject_names(subject, statement, quoted.everybody)
     if unsaid and subject != OWNER and folded(subject) != folded(speaker):
-        raise _RefusedError(Reason.UNSUPPORTED, f"{', '.join(unsaid)} in the subject")
+        raise _RejectedError(Reason.UNSUPPORTED, f"{', '.join(unsaid)} in the subject")
 
 
 def _check_support(act: SpeechAct, quoted: Quoted, value: str, statement: str, *more: str | None) -> None:
-    """Reject a candidate whose quoted sentences do not say it, and an agent's words that no person has accepted."""
+    """Reject a candidate that its quoted sentences do not support, or that rests on an agent's unaccepted words."""
     others = "\n".join(filter(None, more))
     if act is SpeechAct.STATE:
         if quote := quote_cut_from_denial(f"{value}\n{statement}", quoted.quotes):
-            raise _RefusedError(Reason.UNSUPPORTED, f"“{quote}” is cut out of a denial")
+            raise _RejectedError(Reason.UNSUPPORTED, f"“{quote}” is cut out of a denial")
         support = statement_support(value, statement, others, quoted)
     else:
         support = withdrawal_support(value, statement, quoted)
     if support is Support.UNSAID:
         unsaid = ", ".join(unsaid_parts(value, statement, others, quoted))
-        raise _RefusedError(Reason.UNSUPPORTED, f"{unsaid} in the statement or value" if unsaid else value)
+        raise _RejectedError(Reason.UNSUPPORTED, f"{unsaid} in the statement or value" if unsaid else value)
     if support is Support.NOT_ACCEPTED:
         is_named = bool(quoted.acceptance) or act is not SpeechAct.STATE
-        raise _RefusedError(Reason.NOT_ACCEPTED, quoted.last if is_named else "accepted_in")
+        raise _RejectedError(Reason.NOT_ACCEPTED, quoted.last if is_named else "accepted_in")
 
 
 def _evidence(candidate: Candidate, session: _CheckedSession) -> tuple[Evidence, ...]:
-    """Return the citations that count, in the order of the turns, word for word."""
+    """Return the citations of people's and agents' own words as evidence, in the order of the turns."""
     citations = sorted(candidate.evidence, key=lambda citation: citation.turn)
     quotes = [quote for citation in citations if (quote := _cited_quote(citation, session))]
     _check_own_words(candidate, quotes)
     own = (quote for quote in quotes if not quote.is_pasted or any(map(str.isalnum, quote.own_words)))
     evidence = tuple(dict.fromkeys(quote.evidence(session.session_id) for quote in own))
     if not evidence:
-        raise _RefusedError(Reason.NOT_A_PERSON)
-    # An agent's words count only if a person accepts them later, so the last cited words must be a person's.
+        raise _RejectedError(Reason.NOT_A_PERSON)
+    # An agent's words count only if a person accepts them later. So the last cited words must be a person's.
     if session.turns[evidence[-1].turn or 0].role is not Role.HUMAN:
-        raise _RefusedError(Reason.NOT_ACCEPTED)
+        raise _RejectedError(Reason.NOT_ACCEPTED)
     return evidence
 
 
 def _cited_quote(citation: Citation, session: _CheckedSession) -> _CitedQuote | None:
-    """Return the quote of a citation where it stands in its turn, or None if neither a person nor an agent speaks."""
+    """Return the quote with its place in the turn, or None if neither a person nor an agent speaks in the turn."""
     turn = session.turns.get(citation.turn)
     if turn is None:
-        raise _RefusedError(Reason.TURN_UNKNOWN, str(citation.turn))
+        raise _RejectedError(Reason.TURN_UNKNOWN, str(citation.turn))
     if turn.role not in (Role.HUMAN, Role.AGENT):
         return None
     own_text = session.own_texts.get(turn.number, turn.text)
     # The same words may stand in a pasted stretch and outside of it.
     quote = find_quote(citation.quote, own_text) or find_quote(citation.quote, turn.text)
     if quote is None:
-        raise _RefusedError(Reason.QUOTE_MISSING, citation.quote)
+        raise _RejectedError(Reason.QUOTE_MISSING, citation.quote)
     start = own_text.find(quote) if quote in own_text else turn.text.find(quote)
     return _CitedQuote(turn, quote, start, own_text[start : start + len(quote)].replace(FILLER, ""))
 
 
 def _check_own_words(candidate: Candidate, quotes: Sequence[_CitedQuote]) -> None:
-    """Reject a candidate that cites pasted words, unless the speakers' own words say the same."""
+    """Reject a candidate that quotes pasted words, unless the speakers' own words support it as well."""
     pasted = [quote for quote in quotes if quote.is_pasted]
     own_words = " ".join(quote.own_words for quote in quotes)
     if not pasted or own_words_support(candidate.value, own_words, " ".join(quote.text for quote in pasted)):
@@ -318,27 +324,27 @@ def _check_own_words(candidate: Candidate, quotes: Sequence[_CitedQuote]) -> Non
     is_command = is_instruction(candidate.value, candidate.statement) or any(
         has_instruction_around(quote.turn.text, quote.start, quote.start + len(quote.text)) for quote in pasted
     )
-    raise _RefusedError(Reason.QUARANTINED) if is_command else _RefusedError(Reason.PASTED, pasted[0].text)
+    raise _RejectedError(Reason.QUARANTINED) if is_command else _RejectedError(Reason.PASTED, pasted[0].text)
 
 
 def _check_days(candidate: Candidate) -> None:
     first, last = candidate.valid_from, candidate.valid_to
     for day in filter(None, (first, last)):
         if not FIRST_YEAR <= day.year <= LAST_YEAR:
-            raise _RefusedError(Reason.BAD_TIME, str(day))
+            raise _RejectedError(Reason.BAD_TIME, str(day))
     if first and last and last < first:
-        raise _RefusedError(Reason.BAD_TIME, f"{first} to {last}")
+        raise _RejectedError(Reason.BAD_TIME, f"{first} to {last}")
 
 
 def _at(day: date | None, clock: time, said_at: datetime) -> datetime | None:
-    """Return the time of a day where the speaker is."""
+    """Return the day at this time of day, in the speaker's time zone."""
     return datetime.combine(day, clock, tzinfo=said_at.tzinfo) if day else None
 
 
 def _subject(name: str, speaker: str, session: _CheckedSession) -> str:
-    """Return the canonical subject: the owner under any name, the speaker for the first person, else the name.
+    """Return the subject: `user` for any name of the owner, the speaker for "I" or "me", else the name itself.
 
-    A speaker who is only assumed to be a person cannot name the owner.
+    If the speaker is only assumed to be a person, the owner's name is kept as it is.
     """
     if folded(name) in FIRST_PERSON:
         return OWNER if folded(speaker) in session.owners else speaker
@@ -350,16 +356,16 @@ def _subject(name: str, speaker: str, session: _CheckedSession) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return the text on one line, without control characters, invisible ones and disguised letters."""
+    """Return the text on one line, without control characters, invisible characters and disguised letters."""
     plain = "".join(" " if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)
     return " ".join(visible_text(plain).split())
 
 
 def _text(text: str, field: str) -> str:
     if not text:
-        raise _RefusedError(Reason.EMPTY, field)
+        raise _RejectedError(Reason.EMPTY, field)
     if len(text) > LONGEST[field]:
-        raise _RefusedError(Reason.TOO_LONG, f"{field} ({len(text)} characters, at most {LONGEST[field]})")
+        raise _RejectedError(Reason.TOO_LONG, f"{field} ({len(text)} characters, at most {LONGEST[field]})")
     return text
 
 

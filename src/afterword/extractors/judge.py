@@ -1,4 +1,4 @@
-"""The interface of a judge, which says how a later-said assertion relates to an earlier-said one."""
+"""The interface of a judge, which says how an assertion relates to one that was said earlier."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from afterword.extractors.extractor import Usage
 from afterword.facts.assertions import Assertion, Verdict
 
 Pair = tuple[Assertion, Assertion]
-"""(earlier-said, later-said)."""
+"""Two assertions: the one that was said earlier, then the one that was said later."""
 
 OtherNames = Mapping[str, Sequence[str]]
-"""The other names of subjects, by the folded name."""
+"""Other names of a subject, by the folded name that an assertion gives it."""
 
 
 class Judge(Protocol):
-    """Relates pairs of assertions. It decides nothing else, never sees ids and never deletes."""
+    """Says how the later assertion of a pair relates to the earlier one, for example that it takes its place."""
 
     @property
     def version(self) -> str:
-        """Identifies what its verdicts depend on besides the pair: judge, model and prompt version."""
+        """A name of the judge, its model and its prompt. It changes whenever verdicts may change."""
 
     @property
     def pairs_a_call(self) -> int | None:
-        """The most pairs in one call, or None if calls cost nothing."""
+        """The most pairs in one call of `judge`. None: any number, and the judge answers at once and without cost."""
 
     def judge(self, pairs: Sequence[Pair]) -> Coroutine[Any, Any, tuple[list[Verdict], Usage]]:
-        """Return a verdict for each pair that it can decide. The assertions of other pairs both stay valid.
+        """Return a verdict for each pair that the judge can decide, and the usage. In other pairs both assertions hold.
 
         Raises an `ExtractionError` if there was no answer. A missing answer never counts as "no conflict".
         """
@@ -35,25 +35,25 @@ class Judge(Protocol):
 
 @runtime_checkable
 class SelectiveJudge(Judge, Protocol):
-    """A judge that may be shown only likely pairs, and that is told the other names of a subject."""
+    """A judge that need not be shown every pair, and that is told the other names of a subject."""
 
     @property
     def pairs_a_statement(self) -> int | None:
-        """The most pairs of a later statement with those of other slots, or None if all required pairs are judged."""
+        """How many earlier statements about another subject or attribute one statement is compared with. None: all."""
 
     def judge(
         self, pairs: Sequence[Pair], other_names: OtherNames | None = None
     ) -> Coroutine[Any, Any, tuple[list[Verdict], Usage]]:
-        """Return a verdict for each pair. `other_names` holds other names of the subjects."""
+        """Return a verdict for each pair, and the usage. `other_names` holds other names of the subjects."""
 
 
 def pairs_a_statement(judge: Judge) -> int | None:
-    """Return how many pairs of a later statement with those of other slots this judge is shown; None for all."""
+    """Return the limit of a `SelectiveJudge`, or None for a judge that must be shown all required pairs."""
     return judge.pairs_a_statement if isinstance(judge, SelectiveJudge) else None
 
 
 def judged_at_once(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
-    """Return the verdicts of a judge that needs no call (`pairs_a_call` is None), without an event loop.
+    """Return what a judge answers that never waits (`pairs_a_call` is None). No event loop is needed.
 
     Raises RuntimeError if the judge waits for something.
     """

@@ -1,7 +1,7 @@
-"""Whether a person's sentence simply says something: it asks, denies, supposes and reports nothing. Pure.
+"""Decide whether a person states something plainly: without a question, a denial, a condition or hearsay. Pure.
 
-A statement that an agent asks to keep counts at once only if it rests on such a sentence. A model may misread others,
-and what is not kept at once is not lost: the session is read later, with all that was said around it.
+A fact that an agent stores during a conversation counts at once only if its quote is such a plain statement, because a
+model may misread other sentences. Nothing is lost, because the whole session is read later.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import denies, doubts, speaks_of_speaker, tells_of_denial
-from afterword.extractors.said_words import in_sentence, plain_text
+from afterword.extractors.said_words import plain_text, sentence_around
 from afterword.facts.assertions import OWNER, Assertion, SpeechAct
 from afterword.facts.removals import says_that_something_ends
 from afterword.facts.transcripts import Turn
@@ -41,12 +41,12 @@ _SELF = re.compile(r"\b(?:i|i'm|i've|we|me|us)\b", re.IGNORECASE)
 
 
 def rests_on_plain_statement(assertion: Assertion, said: Turn) -> bool:
-    """Return whether an assertion rests on words of this turn that simply say it."""
+    """Return whether a sentence of the turn that the assertion quotes states it plainly."""
     if _PLAYED.search(plain_text(said.text)):
         return False
     quotes = (find_quote(cited.quote, said.text) for cited in assertion.evidence if cited.turn == said.number)
     places = [(said.text.index(quote), quote) for quote in quotes if quote]
-    sentences = ["".join(in_sentence(said.text, start, start + len(quote))) for start, quote in places]
+    sentences = ["".join(sentence_around(said.text, start, start + len(quote))) for start, quote in places]
     return any(_is_plain(plain_text(sentence), assertion) for sentence in sentences)
 
 
@@ -60,5 +60,5 @@ def _is_plain(sentence: str, assertion: Assertion) -> bool:
 
 
 def _is_of_somebody_else(sentence: str) -> bool:
-    """Return whether a sentence of the first person is about somebody or something of the speaker: "my boss lives"."""
+    """Return whether a sentence is about somebody or something of the speaker, not the speaker: "my boss lives"."""
     return bool(_OF_OWN.match(sentence)) and not _SELF.search(sentence)

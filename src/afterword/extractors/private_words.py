@@ -1,7 +1,7 @@
-"""What a model calls private and no pattern has recognised: secrets, and turns off the record. Hides them. Pure.
+"""Hide secrets and off-the-record turns that a model has named and that no pattern has recognised. Pure.
 
-A model may be wrong or misled. So only a few words that stand in the cited turn are masked, and only a few turns of
-people are hidden. All of them are counted.
+A model may be wrong or misled. So only short secrets that stand in the cited turn are masked, only turns of people are
+hidden, and only a limited number of both. Everything that the model names is counted.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ MOST_NAMED = MOST_OFF_RECORD = 20
 _SHORTEST, _LONGEST, _MOST_WORDS = 4, 200, 4
 _SEED_LENGTHS = (12, 15, 18, 21, 24)
 _SEED_WORDS = re.compile(r"[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8})+")
-"""The lengths and the words of the phrases that restore a wallet (BIP-39). A sentence mostly has shorter words, too."""
+"""How many words a seed phrase has, which restores a crypto wallet (BIP-39), and their form.
+
+A sentence of that length mostly has shorter words, too.
+"""
 _FEWEST_LETTERS_AROUND = 12
 _SHORTEST_PART = 20
-"""A shorter string in a saved state is not taken for a part of a turn, although the turn contains it."""
+"""A string of a saved state that is shorter than this is not taken for a part of a turn, even if a turn contains it."""
 _MOST_SEARCHED = 100
-"""A word that was masked in more turns than this is masked in every such string, whichever turn it belongs to."""
+"""A word that was masked in more turns than this is masked in every longer string. The turns are not searched."""
 _DEEPEST_JSON = 3
 _MASKS = re.compile(rf"{re.escape(NAMED_SECRET)}(?:\W{{1,3}}{re.escape(NAMED_SECRET)})*")
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -47,7 +50,7 @@ _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 class PrivateWords:
     """The secrets, and the turns off the record, that a model has named in one session.
 
-    `refused` counts the secrets that are not masked.
+    `refused` counts the named secrets that are not masked.
     """
 
     def __init__(self, privacy: Privacy) -> None:
@@ -59,14 +62,14 @@ class PrivateWords:
         self._not_hidden: set[int] = set()
 
     def add(self, extraction: Extraction, turns: Sequence[Turn]) -> None:
-        """Add what the model has named in these turns, as far as it may be hidden and hiding is not turned off."""
+        """Add what the model has named in these turns, unless it must not be hidden or hiding is turned off."""
         if self._privacy.kinds:
             self._add_secrets(extraction.secrets, turns)
         if self._privacy.markers.off:
             self._add_off_record(extraction.off_record, turns)
 
     def _add_off_record(self, numbers: Collection[int], turns: Sequence[Turn]) -> None:
-        # With a secret in the turn, a person means the secret: "the code is [redacted: code], don't write it down".
+        # If a turn holds a secret, the wish is about the secret: "the code is [redacted: code], don't write it down".
         with_secrets = {turn.number for turn in turns if MASK.search(turn.text)}.union(*self._turns_by_text.values())
         by_people = {turn.number for turn in turns if turn.role is Role.HUMAN} - with_secrets
         new = sorted(by_people.intersection(numbers) - self._off_record)[: MOST_OFF_RECORD - len(self._off_record)]
@@ -87,7 +90,7 @@ class PrivateWords:
             self._patterns.clear()
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers for the record of a run, none if nothing was named."""
+        """Return the counts to store with a run, by name, without those that are zero."""
         counts = {
             "named_secrets": len(self._turns_by_text),
             "named_secrets_not_masked": self.refused,
@@ -97,9 +100,9 @@ class PrivateWords:
         return {name: number for name, number in counts.items() if number}
 
     def hidden_from(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """Return the turns without what is private. A secret that could be a plain word is masked in its turn only.
+        """Return the turns with secrets masked and off-the-record turns hidden, together with the answers to them.
 
-        The answers to a turn off the record are hidden with it.
+        A secret that could be a plain word is masked only in the turns for which the model named it.
         """
         if self._turns_by_text:
             turns = [replace(turn, text=self._masked(turn.text, turn.number)) for turn in turns]
@@ -108,7 +111,7 @@ class PrivateWords:
         return tuple(turns)
 
     def masked_candidate(self, candidate: Candidate) -> Candidate:
-        """Return the candidate without these secrets."""
+        """Return the candidate with the named secrets masked."""
         names = ("value", "statement", "subject", "attribute", "limited_to", "outcome", "former_name")
         fields: dict[str, object] = {
             name: self._masked(text, None) for name in names if (text := getattr(candidate, name))
@@ -130,10 +133,10 @@ class PrivateWords:
         return self._patterns[turn].sub(_mask, text)
 
 
-def hidden_again(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
-    """Return freshly read turns without what a model called private in them when they were stored.
+def hidden_as_stored(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
+    """Return the turns of a new reading without what a model had named as private when the old turns were stored.
 
-    A stored turn shows where its secrets stood, and that it was off the record, so nothing else need be kept.
+    A stored turn shows where secrets were masked and whether it was off the record, so nothing else has to be kept.
     """
     if not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
         return tuple(fresh)
@@ -164,9 +167,9 @@ def hidden_from_state(
 ) -> dict[str, Any]:
     """Return a saved state without what was hidden in turns.
 
-    `masked_texts` maps the texts of turns to the texts without what is private. A string that is such a text is
-    replaced by the other. In other strings a secret that could be a plain word is only masked if the string is a part
-    of its turn. Messages of `humans` that were off the record are hidden with the answers to them.
+    `masked_texts` maps the original texts of turns to their masked texts. A string that equals an original text is
+    replaced by the masked one. In other strings, a secret that could be a plain word is only masked if the string is a
+    part of a turn with that secret. Off-the-record messages of `humans` are hidden with the answers to them.
     """
     off_record = {text for text, masked in masked_texts.items() if masked == HIDDEN}
     if off_record:
@@ -194,7 +197,7 @@ def hidden_from_state(
 
 
 def _with_masked_strings(value: Any, mask: Callable[[str], str], key: str = "", depth: int = 0) -> Any:
-    """Return a value of a state with its strings masked. JSON in a string stays valid. Names and ids are left."""
+    """Return a value of a state with its strings masked. JSON in a string stays valid. Keys and ids are not masked."""
     if isinstance(value, Mapping):
         return {name: _with_masked_strings(inner, mask, str(name), depth) for name, inner in value.items()}
     if isinstance(value, list):
@@ -212,10 +215,10 @@ def _with_masked_strings(value: Any, mask: Callable[[str], str], key: str = "", 
 
 
 def _possible_places(place: int, earlier: Turn, start: int, end: int, new_start: int, new_end: int) -> Iterable[int]:
-    """Return where a stored turn may stand in a new reading, the likeliest place first.
+    """Yield the places in a new reading where a stored turn may stand, the likeliest first.
 
-    It stands between the same turns as before. Turns beside it may be missing in the new reading, or be new. A turn
-    that is little else than masks is only looked for at the same distance from its neighbours: it would fit many turns.
+    They lie between the same equal turns as before, since other turns beside it may be missing or new. A turn that is
+    little else than masks would match many turns, so it is only looked for at the same distance from the equal turns.
     """
     likely = new_start + place - start, new_end - (end - place)
     has_words = len(earlier.text.replace(NAMED_SECRET, "")) >= _FEWEST_LETTERS_AROUND
@@ -224,9 +227,9 @@ def _possible_places(place: int, earlier: Turn, start: int, end: int, new_start:
 
 
 def _hidden_words(masked: str, text: str) -> set[str] | None:
-    """Return the words that another text may have masked, None if the texts differ in anything but masks.
+    """Return the words of `text` that `masked` may hide, or None if the two texts differ in more than masks.
 
-    Secrets beside each other may contain what separates them, so every run of their words may be one of them.
+    Where masks stand side by side, a secret may contain their separator, so every run of the words may be a secret.
     """
     if not text.startswith(masked.partition(NAMED_SECRET)[0]) or not text.endswith(masked.rpartition(NAMED_SECRET)[2]):
         return None
@@ -247,7 +250,7 @@ def _hidden_words(masked: str, text: str) -> set[str] | None:
 
 
 def _may_be_masked(secret: str, text: str) -> bool:
-    """Return whether words of a turn may be a secret: few words, a number or a seed phrase. No plain word is one."""
+    """Return whether the words may be a secret: a few words, a number or a seed phrase, but no single plain word."""
     is_plain_word = _PLAIN_WORD.fullmatch(secret) is not None and secret.islower()
     words = secret.split()
     is_phrase = len(words) in _SEED_LENGTHS and _SEED_WORDS.fullmatch(secret) is not None

@@ -1,4 +1,4 @@
-"""Find the words that a model copied from a turn, although their form may differ. Pure."""
+"""Find a quote in the text of a turn, even if white space or typographic marks differ. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _TYPOGRAPHIC = str.maketrans("‘’‚‛′‹›“”„‟″«»‐‑‒�
 
 
 def find_quote(quote: str, text: str) -> str | None:
-    """Return the exact words of `text` that `quote` copies, or None.
+    """Return the words of `text` that match `quote`, exactly as they stand in `text`, or None.
 
-    White space, invisible characters, the normal form and the typographic forms of quotation marks, apostrophes and
-    dashes may differ; letter case may not. A quote without a letter or digit matches nothing.
+    White space, invisible characters, the Unicode normal form and the typographic forms of quotation marks, apostrophes
+    and dashes may differ. Letter case may not. A quote without a letter or digit matches nothing.
     """
     stripped, (wanted, _) = quote.strip(), _fold(quote)
     if not any(sign.isalnum() for sign in wanted):

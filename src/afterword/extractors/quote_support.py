@@ -1,11 +1,11 @@
-"""Decide whether the quoted sentences of a conversation say what a candidate states. Pure.
+"""Decide whether the quoted sentences of a conversation support what a candidate states. Pure.
 
-A quote alone supports nothing, since the quote "I" stands in almost every turn. So the words of the value must stand
-in the sentences that are quoted. A value may be worded differently: a third of its content is enough, compared by
-stems, or three quarters of the whole statement. A person who says no to an agent's words denies just these. But no
-name and no number may appear that nobody has said, and a date must be said or computed from words of time.
+A quote that stands in a turn is not enough, since the quote "I" stands in almost every turn. The words of the value
+must stand in the quoted sentences. It may be worded differently: a third of its content words is enough, compared by
+stems, or three quarters of the whole statement. A person who answers "no" to an agent denies what the agent said. Names
+and numbers that nobody said are never supported, and a date must be said or computed from words of time.
 
-Words of a person that only repeat what an agent or a memory block has said about the person support nothing either.
+Words of a person that only repeat what an agent or a memory block said about the person support nothing.
 """
 
 from __future__ import annotations
@@ -28,17 +28,19 @@ from afterword.facts.words import folded, phrase_pattern
 from afterword.normal_form import composed
 
 FEWEST_SAID = 1 / 3
-"""The share of a value's content that must be said, unless nearly the whole statement was said."""
+"""The least share of a value's content words that must be said, unless nearly the whole statement was said."""
 
 _FEWEST_TO_COMPLETE = 0.6
-"""If the person said this share, the agent's sentence that they answer may add names and numbers: a price, a date."""
+"""If a person said this share, names and numbers may come from the agent's sentence that the person answers."""
 
 _FEWEST_OF_SENTENCE = 0.25
 """The share of a statement's content words that must be said if its value has none, as in "none"."""
 
 _FEWEST_OF_STATEMENT, _SHORTEST_STATEMENT, _SHORTEST_DETAIL = 0.75, 4, 3
-"""The share of a statement that must be said if its value is worded otherwise, as "monthly" for "by the month", and the
-fewest words, numbers and dates that such a statement has."""
+"""If a value is worded differently ("monthly" for "by the month"), this share of its statement must be said instead.
+
+The other two are the fewest content words of such a statement, and of an outcome or a limit that must be said as well.
+"""
 
 _ACCEPTED = phrase_pattern(
     r"yes|yeah|yep|yup|ok|okay|sure|fine|perfect|great|good|lovely|wise|exactly|correct|right|agreed|absolutely|deal",
@@ -77,7 +79,7 @@ _ENDS_WITH_DENIAL = re.compile(
 _REMINDS = re.compile(r"\b(?:vergiss|vergesst|oublie\w*|vergeet)\b", re.IGNORECASE)
 """Words with which a denial denies nothing: "vergiss nicht, dass ich in Oslo wohne"."""
 _ENDS_WITH_NO = re.compile(r"\b(?:no|non)\s*\Z", re.IGNORECASE)
-"""Denies what follows in Spanish and Italian, and "no dog" in English; else it answers: "no I live in Oslo"."""
+"""Denies what follows in Spanish and Italian, and a noun in English. Else it is an answer: "no I live in Oslo"."""
 _BEGINS_WITH_SUBJECT = re.compile(
     r"(?:i|we|it|he|she|they|you|my|our|the|this|that|these|yo|io|mi|la|el|il|lo)\b", re.IGNORECASE
 )
@@ -108,13 +110,13 @@ _ASSISTANT = re.compile(
 
 
 def accepts(sentence: str) -> bool:
-    """Return whether a sentence accepts what was said before it: it agrees, asks nothing, denies and doubts nothing."""
+    """Return whether a sentence agrees with what was said before it, without a question, a denial or a doubt."""
     plain = plain_text(sentence)
     return "?" not in plain and bool(_ACCEPTED.search(plain)) and not _REFUSED.search(plain)
 
 
 def says_no(sentence: str) -> bool:
-    """Return whether a sentence begins by saying no to what was said before it, without a question or a doubt."""
+    """Return whether a sentence begins with a word such as "no" or "never", and has no question or doubt."""
     plain = plain_text(sentence)
     return "?" not in plain and bool(_BEGINS_WITH_NO.match(plain)) and not _DOUBTED.search(plain)
 
@@ -146,10 +148,10 @@ def speaks_of_speaker(sentence: str) -> bool:
 
 
 def is_cut_from_denial(before: str, quote: str, statement: str) -> bool:
-    """Return whether a quote is cut out of a denial that the statement does not tell.
+    """Return whether the words just before a quote deny it, while the statement contains no denial.
 
-    "live in Oslo" out of "I don't live in Oslo" says the opposite. `before` are the words before the quote in its
-    sentence. A denial farther away may deny something else.
+    "live in Oslo", quoted from "I don't live in Oslo", says the opposite. `before` are the words before the quote in
+    its sentence. A denial farther away is ignored, because it may deny something else.
     """
     before, quote = plain_text(before[-100:]), plain_text(quote)
     has_no = quote[:1].islower() and not _BEGINS_WITH_SUBJECT.match(quote) and _ENDS_WITH_NO.search(before)
@@ -158,7 +160,7 @@ def is_cut_from_denial(before: str, quote: str, statement: str) -> bool:
 
 
 class Support(Enum):
-    """Whether quoted words support a candidate."""
+    """Whether quoted words support a candidate: fully, not at all, or only if a person accepts an agent's words."""
 
     FULL = auto()
     UNSAID = auto()
@@ -169,11 +171,11 @@ class Support(Enum):
 class Quoted:
     """The words that a candidate cites, and the conversation around them.
 
-    `person` and `agent` are the quoted sentences, `turns` what the person said around them, and `answered` what
-    an agent said just before them. `last` is the last quoted sentence of a person. `acceptance` is the quoted sentence
-    in which, by the candidate, a person accepts the agent's words: empty if it names none. `people` is what people said
-    in the conversation, `everybody` what anyone said in it. `quotes` are the quotes, each between the words before and
-    after it in its sentence.
+    `person` and `agent` are the quoted sentences of people and of agents, `turns` what the people said around them, and
+    `answered` what an agent said just before them. `last` is the last quoted sentence of a person. `acceptance` is the
+    quoted sentence in which a person accepts the agent's words, or empty if the candidate names no such turn. `people`
+    is what people said in the conversation, `everybody` what anyone said in it. `quotes` holds for each quote the words
+    before it in its sentence, the quote, and the words after it.
     """
 
     person: SaidWords
@@ -188,12 +190,12 @@ class Quoted:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether a person accepts the agent's quoted words: the candidate names the turn, and its sentence agrees."""
+        """Whether a person accepts the agent's quoted words in the sentence that the candidate names for it."""
         return bool(self.agent.text) and bool(self.acceptance) and accepts(self.acceptance)
 
 
 def own_words_support(value: str, own: str, pasted: str) -> bool:
-    """Return whether a person's own words support a value for which pasted words are cited as well."""
+    """Return whether all quoted words of a value stand in a person's own words, and not only in pasted ones."""
     own_words, pasted_words, value_words = (
         {word.casefold() for word in re.findall(r"\w+", composed(text))} for text in (own, pasted, value)
     )
@@ -202,15 +204,15 @@ def own_words_support(value: str, own: str, pasted: str) -> bool:
 
 
 def quote_cut_from_denial(statement: str, quotes: Iterable[tuple[str, str, str]]) -> str | None:
-    """Return the first quote that is cut out of a denial, None if there is none.
+    """Return the first quote that is cut out of a denial, or None.
 
-    Each of the `quotes` stands between the words before and after it in its sentence.
+    An entry of `quotes` is the words before the quote in its sentence, the quote, and the words after it.
     """
     return next((quote for before, quote, _ in quotes if is_cut_from_denial(before, quote, statement)), None)
 
 
 def statement_support(value: str, statement: str, others: str, quoted: Quoted) -> Support:
-    """Return whether quoted words support a value, its statement, and the other texts that go with it."""
+    """Return whether quoted words support a value, its statement, and `others` (its limit and outcome, one a line)."""
     if not content_size(value):  # as in "none"
         return _sentence_support(value, f"{statement}\n{others}", quoted)
     is_said = said_share(value, quoted.person, quoted.turns) >= FEWEST_SAID or (
@@ -218,12 +220,11 @@ def statement_support(value: str, statement: str, others: str, quoted: Quoted) -
         and said_share(statement, quoted.person, quoted.turns) >= _FEWEST_OF_STATEMENT
     )
     if not (is_said or _denies(value, statement, quoted)):
-        both = SaidWords(f"{quoted.person.text}\n{quoted.agent.text}")
-        if said_share(value, both) < FEWEST_SAID:
+        if said_share(value, SaidWords(f"{quoted.person.text}\n{quoted.agent.text}")) < FEWEST_SAID:
             return Support.UNSAID
         if not quoted.is_accepted:
             return Support.NOT_ACCEPTED
-    # Somebody must have spoken of an outcome or a limit of the statement. A few words may sum up what was said.
+    # Somebody must have spoken of the outcome and the limit. Very short ones may sum up what was said.
     is_complete = all(
         content_size(text) < _SHORTEST_DETAIL or said_share(text, quoted.everybody) >= FEWEST_SAID
         for text in others.splitlines()
@@ -232,13 +233,13 @@ def statement_support(value: str, statement: str, others: str, quoted: Quoted) -
 
 
 def _sentence_support(value: str, sentences: str, quoted: Quoted) -> Support:
-    """Return whether quoted words support a value without words of content, by the sentences that it stands in."""
+    """Return whether quoted words support a value without content words ("none"), judged by its statement."""
     is_said = quoted.person.contains(value) or said_share(sentences, quoted.turns) >= _FEWEST_OF_SENTENCE
     return Support.FULL if is_said and not unsaid_names(sentences, quoted.everybody) else Support.UNSAID
 
 
 def unsaid_parts(value: str, statement: str, others: str, quoted: Quoted) -> list[str]:
-    """Return the names and numbers that the quoted words do not support."""
+    """Return the names and numbers of a candidate that are not supported by what was said."""
     may_answer = bool(quoted.acceptance) or "?" in quoted.agent.text
     share = said_share(value, quoted.person, quoted.turns) if content_size(value) else 1.0
     may_complete = quoted.is_accepted or (may_answer and share >= _FEWEST_TO_COMPLETE)
@@ -250,7 +251,7 @@ def unsaid_parts(value: str, statement: str, others: str, quoted: Quoted) -> lis
 
 
 def _denies(value: str, statement: str, quoted: Quoted) -> bool:
-    """Return whether a person says no to an agent's words, and the statement denies just these."""
+    """Return whether a person answers "no" to an agent, and the statement denies what the agent said."""
     if not (says_no(quoted.last) and _NEGATED.search(plain_text(f"{value}\n{statement}"))):
         return False
     heard = SaidWords(f"{quoted.person.text}\n{quoted.agent.text}\n{quoted.answered.text}")
@@ -260,7 +261,7 @@ def _denies(value: str, statement: str, quoted: Quoted) -> bool:
 def withdrawal_support(value: str, statement: str, quoted: Quoted) -> Support:
     """Return whether quoted words support that something is withdrawn or is to be erased.
 
-    The person names it, or answers an agent who has just named it.
+    The person must name it, or answer an agent who has just named it.
     """
     named, least = (value, FEWEST_SAID) if content_size(value) else (statement, _FEWEST_OF_SENTENCE)
     if said_share(named, quoted.turns) >= least:
@@ -272,16 +273,16 @@ def withdrawal_support(value: str, statement: str, quoted: Quoted) -> Support:
 
 
 def repeated_words(evidence: Iterable[Evidence], turns: Mapping[int, Turn]) -> str | None:
-    """Return a quote of a person that only repeats what an agent or a memory has said, None if there is none."""
+    """Return the first quote of a person that only repeats what an agent or a memory said, or None."""
     quotes = ((cited.quote, turns[cited.turn or 0]) for cited in evidence)
     return next((quote for quote, turn in quotes if turn.role is Role.HUMAN and _is_repeated(quote, turn, turns)), None)
 
 
 def _is_repeated(quote: str, turn: Turn, turns: Mapping[int, Turn]) -> bool:
-    """Return whether a person's words about "the user", or about "you", are no statement of the person's own.
+    """Return whether words of a person are only copied from a memory or an agent.
 
-    Words that speak of the owner as "the user" are those of a memory. Words with "you" and without "I" are an agent's
-    if one of its turns just before says the same.
+    Words that call the owner "the user" come from a memory. Words with "you" and without "I" come from an agent or a
+    memory if one of their turns just before contains them.
     """
     words = folded(quote)
     if _OF_BLOCK.search(words):

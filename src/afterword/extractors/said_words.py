@@ -1,4 +1,4 @@
-"""The words, names, numbers and dates of some sentences, compared with what was said. Pure."""
+"""Compare the words, names, numbers and dates of a text with what was said in a conversation. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from afterword.text_caches import text_cache
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|[。！？]|[\r\n]+")
 _LONGEST_SENTENCE = 600
 _SHORTEST_STEM, _SHORTEST_PART = 4, 6
-"""The fewest letters by which a word is known from its beginning, and from its place inside a longer word."""
+"""The fewest letters of a word that matches words with the same beginning, and of one that matches longer words."""
 
 _TIME_WORDS = phrase_pattern(
     *sorted(MONTHS | WEEKDAYS),
@@ -65,7 +65,7 @@ _FUNCTION_WORDS = word_set(
     gli uno di da della dello dei delle nel nella per che è sono hanno e ed si uma uns umas os as do dos no na nos
     nas em com são foi seu sua het een van op aan bij met voor door uit dat is zijn heeft wordt maar ook te"""
 )
-"""The words without meaning of their own in the languages that most people write besides English."""
+"""Articles, pronouns, prepositions and the like in languages that many people write besides English."""
 
 
 def _longest_first(words: frozenset[str]) -> str:
@@ -99,12 +99,12 @@ _GERMAN = re.compile(
 
 @text_cache(1_000)  # the same value, sentence and quote are compared in many ways
 def plain_text(text: str) -> str:
-    """Return a text as it is compared: control characters are blanks, as in the fields of an assertion."""
+    """Return a text in the form in which texts are compared. Control characters become blanks, as in an assertion."""
     return comparable(visible_text(_CONTROL.sub(" ", text)))
 
 
-def in_sentence(text: str, start: int, end: int) -> tuple[str, str, str]:
-    """Return `text[start:end]` between the words before and after it in its sentences."""
+def sentence_around(text: str, start: int, end: int) -> tuple[str, str, str]:
+    """Return the words before `text[start:end]` in its sentence, that text itself, and the words after it."""
     first, last = max(0, start - _LONGEST_SENTENCE), min(len(text), end + _LONGEST_SENTENCE)
     ends = [match.end() for match in _SENTENCE_END.finditer(text, first, last)]
     begin = max((place for place in ends if place <= start), default=first)
@@ -114,7 +114,7 @@ def in_sentence(text: str, start: int, end: int) -> tuple[str, str, str]:
 
 @dataclass(frozen=True)
 class SaidWords:
-    """The words of some sentences, prepared for comparison with those of a candidate."""
+    """The words that were said in some sentences, prepared for comparison with those of a candidate."""
 
     text: str
 
@@ -132,17 +132,17 @@ class SaidWords:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """The numbers, in digits without separators of thousands, and those of number words."""
+        """The numbers as digits, without thousands separators. Number words are included."""
         spelled = (str(_NUMBER_WORDS[word]) for word in self._words if word in _NUMBER_WORDS)
         return frozenset([*_numbers(self._plain), *re.findall(r"\d+", self._plain), *spelled])
 
     def contains(self, words: str) -> bool:
-        """Return whether these very words were said."""
+        """Return whether exactly these words were said, in this order."""
         plain = " ".join(plain_text(words).casefold().split())
         return bool(plain) and plain in " ".join(self._plain.split())
 
     def contains_name(self, name: str) -> bool:
-        """Return whether this very name was said, not only as a part of a longer word."""
+        """Return whether exactly this name was said, and not only as a part of a longer word."""
         words = r"\s+".join(map(re.escape, plain_text(name).casefold().split()))
         return re.search(rf"(?<!\w){words}(?!\w)", self._plain) is not None
 
@@ -153,7 +153,7 @@ class SaidWords:
 
     @cached_property
     def has_time(self) -> bool:
-        """Whether a date or a time of day can be computed from the sentences."""
+        """Whether the sentences hold a word of time or a number, from which a date can be computed."""
         return bool(_TIME_WORDS.search(self._plain)) or any(number.isdigit() for number in self.numbers)
 
     def has(self, word: str) -> bool:
@@ -168,9 +168,10 @@ class SaidWords:
 
 
 def said_share(value: str, said: SaidWords, nearby: SaidWords | None = None) -> float:
-    """Return the share of a value's content that was said: its words, numbers and dates.
+    """Return the share (0 to 1) of the content words, numbers and dates of a value that were said.
 
-    A date counts as said if it can be computed: the sentences tell a time. What was said only `nearby` counts half.
+    Dates count as said if the sentences mention any time, from which a date can be computed. What was only said
+    `nearby` counts half.
     """
     plain = plain_text(value)
     dates, others = _DATE.findall(plain), _DATE.sub(" ", plain)
@@ -179,7 +180,7 @@ def said_share(value: str, said: SaidWords, nearby: SaidWords | None = None) -> 
         return 0.0
 
     def said_in(source: SaidWords) -> int:
-        # Only where there are dates: the search for words that tell a time takes longer than all other comparisons.
+        # Look for words of time only if there are dates. The search takes longer than all other comparisons.
         computed = len(dates) if dates and source.has_time else 0
         return sum(map(source.has, words)) + sum(map(source.numbers.__contains__, numbers)) + computed
 
@@ -189,7 +190,7 @@ def said_share(value: str, said: SaidWords, nearby: SaidWords | None = None) -> 
 
 
 def content_size(text: str) -> int:
-    """Return how many words, numbers and dates of a text can be compared with what was said."""
+    """Return how many content words, numbers and dates a text has, which can be compared with what was said."""
     plain = plain_text(text)
     dates, others = _DATE.findall(plain), _DATE.sub(" ", plain)
     return len(dates) + len(_content(others)) + len(_numbers(others))
@@ -198,8 +199,8 @@ def content_size(text: str) -> int:
 def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> list[str]:
     """Return the names and numbers of a text that were not said.
 
-    Of a name in several words it is enough that one was said as a name, if all are among the `known` words. In German,
-    where every noun has a capital letter, names cannot be told from other words and only numbers are checked.
+    Of a name of several words it is enough that one was said as a name, if the others are among the `known` words. In
+    German every noun has a capital letter, so only numbers are checked.
     """
     plain = _DATE.sub(" ", plain_text(text))
     unsaid = [number for number in _numbers(plain) if number not in said.numbers]
@@ -227,10 +228,10 @@ _COMMON_SUBJECTS = word_set(
 
 
 def unsaid_subject_names(subject: str, statement: str, said: SaidWords) -> list[str]:
-    """Return the names in the subject of a statement that were not said. Its first word may be a name too.
+    """Return the names in the subject of a statement that were not said. The first word may be a name, too.
 
-    Of several words in small letters it is enough that one was said: a relation has no name. A German statement about
-    words of another language has a subject whose nouns nobody said: it is not checked.
+    A subject without names, such as a relative, needs only one of its words to be said. If a German statement sums up
+    words of another language, its subject is not checked, because nobody said the German nouns.
     """
     if _is_german(statement) and not _is_german(said.text):
         return []
@@ -243,7 +244,7 @@ def unsaid_subject_names(subject: str, statement: str, said: SaidWords) -> list[
 
 
 def _content(plain: str) -> list[str]:
-    """Return the words that say something: no units or numbers, and no words that any statement may use."""
+    """Return the content words: no numbers, no units, and no words that any statement may use."""
     words = dict.fromkeys(word for word in plain_words(plain.casefold()) if not word.isdigit())
     return [word for word in words if word not in _WITHOUT_CONTENT and terms(word)]
 
@@ -254,7 +255,7 @@ def _is_name(word: str) -> bool:
 
 
 def _is_form_of(said: str, word: str) -> bool:
-    """Return whether one of two longer words is part of the other: a compound, or another ending."""
+    """Return whether one of two words is part of the other, as in a compound or with another ending."""
     shorter, longer = sorted((said, word), key=len)
     return len(shorter) >= _SHORTEST_PART and shorter in longer
 

@@ -1,6 +1,6 @@
-"""How a later-said assertion relates to an earlier-said one, by slot and value alone. Pure.
+"""Decide how an assertion relates to an earlier one by comparing subject, attribute and value. Pure.
 
-The offline judge uses it. So does code that has to decide at once, where asking a judge would take too long.
+The offline judge uses this module, and so does code that cannot wait for a judge.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DIETS = word_set("vegan vegetarian pescatarian")
 _ABOUT_ONE_ATTRIBUTE = word_set(
     "name called home country employer job origin birthplace raised_in allergy language age"
 )
-"""Withdrawing a value of these says nothing about the same value elsewhere: who has left Porto may still like it."""
+"""To withdraw a value of these attributes leaves other attributes alone: who has left Porto may still like Porto."""
 
 _DENIAL = re.compile(
     r"(?:hate|dislike|detest|can't stand|cannot stand|can't bear|don't like|do not like|not an? (?:big )?fan of|never|"
@@ -35,11 +35,11 @@ _DENIAL = re.compile(
 _EMPHASIS = re.compile(r"(?:always|usually|only|mostly|please) (?P<core>.+)")
 
 SHORTEST_NAMED = 4
-"""The fewest characters of a value by which a withdrawal names it. Shorter ones occur in too many sentences."""
+"""The fewest characters by which a withdrawal finds a value in a sentence. Shorter ones occur in too many."""
 
 
 def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
-    """Return how the later assertion relates to the earlier one, and why; None if slot and value do not tell."""
+    """Return how the later assertion relates to the earlier one, and the reason, or None if this cannot be decided."""
     if earlier.act is not SpeechAct.STATE or folded(earlier.subject) != folded(later.subject):
         return None
     if later.act is not SpeechAct.STATE:
@@ -50,42 +50,42 @@ def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | Non
         return Relation.CHANGES, "decided otherwise"
     if earlier.slot != later.slot:
         return None
-    (earlier_words, was_positive), (later_words, is_positive) = _core(earlier), _core(later)
+    (earlier_words, was_positive), (later_words, is_positive) = _value_words(earlier), _value_words(later)
     if earlier_words == later_words:
         return _same_value(earlier, later) if was_positive == is_positive else _other_value(earlier, later)
     return _other_value(earlier, later) if _excludes(earlier, later) else None
 
 
 def _is_of_other_occasion(earlier: Assertion, later: Assertion) -> bool:
-    """Return whether the later assertion is limited to something else, so that it leaves the earlier one as it is."""
-    if earlier.kind is Kind.DECISION and not _core(later)[1] and not later.limited_to:
+    """Return whether they are limited to different occasions, so that the later one does not affect the earlier one."""
+    if earlier.kind is Kind.DECISION and not _value_words(later)[1] and not later.limited_to:
         return False
     return folded(earlier.limited_to or "") != folded(later.limited_to or "")
 
 
 def _is_dropped_decision(earlier: Assertion, later: Assertion) -> bool:
-    """Return whether the later assertion decides against what the earlier one decided for some purpose."""
+    """Return whether the later assertion decides against what the earlier one chose for a certain purpose."""
     if earlier.kind is not Kind.DECISION or later.kind is not Kind.DECISION or earlier.slot == later.slot:
         return False
-    (earlier_words, was_positive), (later_words, is_positive) = _core(earlier), _core(later)
+    (earlier_words, was_positive), (later_words, is_positive) = _value_words(earlier), _value_words(later)
     is_against_it = was_positive and not is_positive and earlier_words[: len(later_words)] == later_words
     return is_against_it and bool(earlier.limited_to)
 
 
 def _excludes(earlier: Assertion, later: Assertion) -> bool:
-    """Return whether two different values of one slot cannot hold together."""
+    """Return whether two different values of the same attribute exclude each other."""
     attribute = later.slot[1]
     if attribute in SINGLE_VALUED or attribute.startswith(_SINGLE_VALUED_PREFIXES):
         return True
     if attribute == "diet":
         return {folded(earlier.value), folded(later.value)} <= _DIETS
     if later.kind is Kind.DECISION and later.limited_to:
-        return _core(earlier)[1] and _core(later)[1]
+        return _value_words(earlier)[1] and _value_words(later)[1]
     return attribute.startswith("preferred_") and later.cue is Cue.CHANGE
 
 
-def _core(assertion: Assertion) -> tuple[list[str], bool]:
-    """Return what a value is about, as words in the singular without articles, and whether it affirms it."""
+def _value_words(assertion: Assertion) -> tuple[list[str], bool]:
+    """Return the words of a value in the singular, without articles and denial, and whether the value is positive."""
     value = folded(assertion.value.replace("’", "'"))
     if assertion.slot[1] == "home":
         value = value.partition(",")[0]
@@ -99,7 +99,7 @@ def _core(assertion: Assertion) -> tuple[list[str], bool]:
 def _same_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
     starts = earlier.valid_from, later.valid_from
     if earlier.valid_from and None not in starts and starts[0] != starts[1] and earlier.valid_from > later.said_at:
-        # An announced date that has not come yet is moved.
+        # The date of something announced is moved before it has come.
         return Relation.CORRECTS, "another date for what was announced"
     if earlier.valid_to is not None and earlier.valid_to < later.said_at:
         return None  # the earlier value had ended, so the same value is a new fact
@@ -113,16 +113,19 @@ def _other_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str]:
 
 
 def is_cleared(earlier: Assertion, later: Assertion) -> bool:
-    """Return whether the later assertion withdraws all about the earlier one's subject. Then no judge is needed."""
+    """Return whether the later assertion withdraws everything about the subject of the earlier one.
+
+    No judge is needed then.
+    """
     takes_all = later.act is not SpeechAct.STATE and later.attribute == EVERYTHING and not later.value
     return takes_all and earlier.act is SpeechAct.STATE and folded(earlier.subject) == folded(later.subject)
 
 
 def _withdrawal(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
-    """Return that a withdrawal retracts the earlier assertion, and why, or None if it is about something else."""
+    """Return `RETRACTS` and the reason if the withdrawal takes back the earlier assertion, else None."""
     if is_cleared(earlier, later):
         return Relation.RETRACTS, "everything was taken back"
-    if earlier.slot == later.slot and (not later.value or _core(earlier) == _core(later)):
+    if earlier.slot == later.slot and (not later.value or _value_words(earlier) == _value_words(later)):
         return Relation.RETRACTS, "taken back"
     if {earlier.slot[1], later.slot[1]} & _ABOUT_ONE_ATTRIBUTE and later.act is SpeechAct.RETRACT:
         return None
@@ -135,7 +138,7 @@ def _is_withdrawn_by_name(earlier: Assertion, later: Assertion) -> bool:
     """Return whether a withdrawal has the earlier value, or asks to erase what the earlier statement names."""
     name = folded(later.value)
     is_long_enough = len(name) >= SHORTEST_NAMED
-    if _core(earlier) == _core(later):
+    if _value_words(earlier) == _value_words(later):
         return is_long_enough or name == folded(earlier.value)
     words = " ".join(plain_words(f"{earlier.value} {earlier.statement}".casefold()))
     return later.act is SpeechAct.ERASE and is_long_enough and f" {name} " in f" {words} "

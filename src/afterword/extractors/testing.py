@@ -30,18 +30,18 @@ from afterword.extractors.model.modes import PROBE, PROBE_ANSWER
 Json = dict[str, Any]
 
 KEY_FIELDS = ("model", "messages", "tools", "tool_choice", "response_format", "temperature", "seed")
-"""The fields that identify a recorded request. All other fields may vary."""
+"""The fields by which a recorded request is found. All other fields may differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What the endpoint answers to one request.
 
-    `content` is the model's own text: sent as the arguments of the tool where the request forces one, else as the
-    message. Everything after it makes a fault of it: a `status` other than 200 (with `code` in the error's body), a
-    `finish_reason` ("length": cut, "content_filter": withheld), a `refusal`, another tool's name, further `calls` of
-    the tool (their arguments, beside `content`), no choices, no usage, a body that is no chat completion at all, or no
-    answer until the client gives up.
+    `content` is the model's own text. It is sent as the arguments of the tool if the request forces one, else as the
+    message. All other fields are for faults: a `status` other than 200 (with `code` in the error's body), a
+    `finish_reason` ("length" if the answer was cut, "content_filter" if it was withheld), a `refusal`, the name of
+    another tool, further `calls` of the tool (the arguments of each), no `choices`, no `usage`, a `body` that is not a
+    chat completion, or an endpoint that `hangs` and gives no answer until the client gives up.
     """
 
     content: str = ""
@@ -67,12 +67,12 @@ def facts_reply(*candidates: Candidate) -> Reply:
 
 
 def schema_echoed(request: Json) -> Reply:
-    """Answer with the schema that was asked for, as small models do."""
+    """Return a reply that repeats the schema of the request instead of an answer, as small models do."""
     return Reply(json.dumps(schema_of(request)))
 
 
 def schema_of(request: Json) -> Any:
-    """Return the JSON schema that the answer to a request must fit, or None where none is sent as such."""
+    """Return the JSON schema that the answer to a request must fit, or None if the request has no field with one."""
     for tool in request.get("tools") or ():
         if tool["function"]["name"] == forced_tool(request):
             return tool["function"].get("parameters")
@@ -80,13 +80,13 @@ def schema_of(request: Json) -> Any:
 
 
 def forced_tool(request: Json) -> str | None:
-    """Return the name of the tool that a request forces, or None."""
+    """Return the name of the tool that the model is forced to call, or None."""
     choice = request.get("tool_choice")
     return str(choice["function"]["name"]) if isinstance(choice, dict) else None
 
 
 def shown_pairs(question: str) -> dict[int, tuple[str, str]]:
-    """Return the pairs of statements, earlier and later, that a question to the judge shows, by their numbers."""
+    """Return the pairs (earlier statement, later statement) in the text of a request to the judge, by pair number."""
     statements = dict(re.findall(r"^(S\d+) (.*)$", question, re.MULTILINE))
     return {
         int(number): (statements[earlier], statements[later])
@@ -102,9 +102,9 @@ def request_key(request: Json) -> str:
 
 
 def replayed(*cassettes: Path) -> Responder:
-    """Return a responder that plays recorded replies back: JSON Lines of objects with `key` and `reply`.
+    """Return a responder that answers with recorded replies. A cassette has JSON Lines with `key` and `reply`.
 
-    A request that no line answers gets HTTP 404, so that a replay cannot pass on nothing.
+    A request without a recorded reply gets HTTP 404, so that it cannot go unnoticed.
     """
     replies: dict[str, str] = {entry["key"]: entry["reply"] for path in cassettes for entry in _lines(path)}
 
@@ -116,9 +116,9 @@ def replayed(*cassettes: Path) -> Responder:
 
 
 def recorded_model(cassette: Path) -> str | None:
-    """Return the name of the model whose replies a cassette holds, None if its lines do not name one.
+    """Return the name of the model whose replies a cassette holds, or None if its lines do not name one.
 
-    The name is part of what a request is recorded under. Raises ValueError where the cassette holds several models'.
+    The name is part of the key of a request. Raises ValueError if the cassette holds replies of several models.
     """
     names = {entry["model"] for entry in _lines(cassette) if entry.get("model")}
     if len(names) > 1:
@@ -131,19 +131,19 @@ def _lines(cassette: Path) -> list[Json]:
 
 
 def is_probe(request: Json) -> bool:
-    """Whether a request is the tiny question with which a client tries a mode."""
+    """Whether a request is the tiny question by which a client tries a mode."""
     return any(message["content"] == PROBE[1]["content"] for message in request.get("messages", ()))
 
 
 class ScriptedEndpoint:
-    """An OpenAI-compatible chat endpoint on loopback that answers as told and keeps every request.
+    """An OpenAI-compatible chat endpoint on loopback that gives prepared answers and records every request.
 
-    `script` is one responder for all requests, or replies and responders used up in order; after the last one it
-    answers HTTP 404. Use it with `with` or `async with`; `base_url` goes into `ModelSettings`. `requests` holds the
-    bodies in the order of arrival, `authorizations` the headers of that name.
+    `script` is one responder for all requests, or replies and responders that are used one after the other. After the
+    last one the endpoint answers HTTP 404. Use it in `with` or `async with`, and pass `base_url` to `ModelSettings`.
+    `requests` holds the bodies in the order of arrival, `authorizations` the headers of that name.
 
-    It answers by itself the tiny question with which a client in mode "auto" tries a mode, so that the script and
-    `requests` hold the real questions only. With `answers_probes=False` the script answers it.
+    A client in mode "auto" tries each mode with a tiny question. The endpoint answers it without the script and does
+    not record it. With `answers_probes=False` the script must answer it.
     """
 
     def __init__(self, script: Responder | Iterable[Reply | Responder] = (), *, answers_probes: bool = True) -> None:
@@ -158,7 +158,7 @@ class ScriptedEndpoint:
 
     @property
     def base_url(self) -> str:
-        """The address to ask. Raises `RuntimeError` before the endpoint serves, and after."""
+        """The base URL of the endpoint. Raises `RuntimeError` outside of the `with` block."""
         if self._server is None:
             raise RuntimeError("the endpoint does not serve; use it with `with` or `async with`")
         return f"http://127.0.0.1:{self._server.server_port}/v1"
@@ -186,7 +186,7 @@ class ScriptedEndpoint:
         self.__exit__(kind, error, trace)
 
     def respond(self, request: Json, authorization: str) -> Reply:
-        """Keep a request and return the scripted reply to it; one that hangs is returned when the endpoint closes."""
+        """Record a request and return the reply to it. A reply that hangs is returned when the endpoint closes."""
         if self._answers_probes and is_probe(request):
             return Reply(PROBE_ANSWER)
         with self._turn:
@@ -200,10 +200,10 @@ class ScriptedEndpoint:
 
 
 class OracleExtractor:
-    """An extractor that knows the answers: candidates for the windows in whose turns a text stands, or by a function.
+    """An extractor with prepared answers: candidates for each window that contains a text, or a function of the window.
 
-    `windows` holds what it was asked, `rejections` what was handed back for repair; `mend` answers those, by default
-    with nothing. `version` stands in place of a model's name and its prompt's version.
+    `windows` holds the windows that it was asked for, `rejections` the candidates that it should repair. `mend` returns
+    the repaired ones, by default none. `version` takes the place of a model's name and its prompt's version.
 
         oracle = OracleExtractor({"I moved to Graz": [graz]})
         assert (await oracle.extract(window)).candidates == (graz,)
@@ -222,7 +222,7 @@ class OracleExtractor:
         self.version = version
 
     async def extract(self, window: Window) -> Extraction:
-        """Return the prepared candidates whose text stands in a turn of the window, in the order they were given."""
+        """Return the prepared candidates whose text stands in a turn of the window, in the order of `answers`."""
         self.windows.append(window)
         if callable(self._answers):
             return Extraction(tuple(self._answers(window)))
@@ -231,13 +231,13 @@ class OracleExtractor:
         return Extraction(tuple(candidate for known in answers for candidate in known))
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
-        """Keep the rejections and return what `mend` makes of them."""
+        """Record the rejections and return the candidates that `mend` makes of them."""
         self.rejections.extend(rejections)
         return Extraction(tuple(self._mend(window, rejections)) if self._mend else ())
 
 
 def completion(request: Json, reply: Reply) -> Json:
-    """Return a reply as the body of a chat completion, wrapped the way the request asks for."""
+    """Return a reply as the body of a chat completion: as a tool call if the request forces a tool, else as text."""
     tool = forced_tool(request)
     message: Json = {"role": "assistant", "content": reply.content}
     if reply.refusal is not None:
@@ -263,7 +263,7 @@ def _body(request: Json, reply: Reply) -> bytes:
 
 
 class _Server(ThreadingHTTPServer):
-    # The default backlog of 5 would hold a burst of clients back for a second each.
+    # With the default backlog of 5, clients that connect at the same time would wait a second each.
     request_queue_size = 128
 
 
@@ -275,7 +275,7 @@ def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
                 return  # the client was killed while it asked
             request = json.loads(body)
             reply = endpoint.respond(request, self.headers.get("Authorization", ""))
-            # A client that has given up is no fault of the endpoint.
+            # The client may have given up.
             with suppress(ConnectionError):
                 self._send(reply, _body(request, reply))
 
@@ -288,6 +288,6 @@ def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, *_args: object) -> None:
-            """Stay silent: a test's output is the tests' own."""
+            """Write nothing, to keep the output of tests clean."""
 
     return Handler

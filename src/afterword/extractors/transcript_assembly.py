@@ -1,7 +1,7 @@
-"""Assemble a session's transcript: date its turns, and unite it with an older reading. No disk.
+"""Date the turns of a transcript, and merge it with an earlier reading of the same session. Reads no files.
 
-Times are recorded ones only. The best source wins: the turns' own times, then the recorder's saves, then a manifest,
-then the file's time. A saved state may lack turns that an older one had, so the turns of both readings are kept.
+The most exact known source of times is used: the turns' own times, then the times of the recorder's saves, then a
+manifest, then the file's time. A saved state may lack turns of an older one, so the turns of both readings are kept.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ Save = tuple[datetime, int]
 # The sources of times, most exact first.
 NEAREST = (TimeBasis.TURNS, TimeBasis.RECORDER, TimeBasis.MANIFEST, TimeBasis.FILE)
 LARGEST_COMPARED = 4_000_000
+"""The most pairs of turns for which two readings are compared turn by turn."""
 MOST_AHEAD = timedelta(days=1)
-"""How far ahead of the clock a time of saying may be: a clock may be wrong, and a zone may be taken for another."""
+"""How far a turn's time may lie in the future. A clock may be wrong, or a time zone may be mistaken."""
 IN_THE_FUTURE = "time in the future"
-"""The reason for which the time of a turn is taken as unknown."""
+"""The key of `Transcript.skipped` that counts turns whose time was dropped because it lies in the future."""
 
 
 def latest_present(now: datetime | None) -> datetime:
-    """Return `now`, or this machine's time if that is later: times that have passed are past for a set clock too."""
+    """Return the later of `now` and this machine's time. A `now` in the past must not put real times in the future."""
     present = datetime.now(UTC)
     return present if now is None else max(now, present)
 
 
 def without_future_times(transcript: Transcript, now: datetime) -> Transcript:
-    """Return the transcript without the times of turns that are more than a day later than `now`; they are counted.
+    """Return the transcript without times that are more than a day later than `now`, and count these in `skipped`.
 
-    Nothing is told before it was said, so what was said with such a time would be in no list for as long.
+    A statement is only shown from the time at which it was said. One from the future would be in no list until then.
     """
     latest = now + MOST_AHEAD
-    # A turn without an offset is at most a day off.
+    # A time without an offset is wrong by at most a day.
     turns = [
         replace(turn, said_at=None) if turn.said_at and _aware_or_utc(turn.said_at) > latest else turn
         for turn in transcript.turns
@@ -66,7 +67,8 @@ def date_turns(
 
     If any turn has a time, a turn without one gets the time before it, or at the start the first known one. Otherwise a
     turn gets the time of the first save that has it, else the session's start (or its end, if only that is known), else
-    the file's time, which is a guess. If nothing is known, times and basis stay None.
+    the file's time, which is a guess. If no time is known, times and basis stay None.
+
     Raises `ValueError` for a time without a zone.
     """
     started, ended, file_at = (at and _aware(at) for at in (started_at, ended_at, file_time))
@@ -84,7 +86,7 @@ def date_turns(
 
 
 def localise_turns(transcript: Transcript, zone: tzinfo) -> Transcript:
-    """Return the transcript with the offset of `zone` on every turn whose own offset is not known."""
+    """Return the transcript with the offset of `zone` in every time that has none."""
     turns = [turn.dated(in_zone(turn.said_at, zone)) if turn.said_at else turn for turn in transcript.turns]
     return replace(transcript, turns=tuple(turns))
 
@@ -116,14 +118,15 @@ def _aware(at: datetime) -> datetime:
     return at
 
 
-def unite_readings(
+def merge_readings(
     before: Sequence[Turn], basis: TimeBasis | None, transcript: Transcript, *, assumed: Collection[str] = ()
 ) -> Transcript:
     """Return the transcript with every turn of both readings, in order, numbered anew.
 
     `before` are the turns of the earlier reading, `basis` is the source of their times, and `assumed` are those of
     their speakers who are only assumed to be people. A turn in both readings is taken from the new one, with the time
-    of the more exact source; of two saves or two files, the earlier time.
+    of the more exact source. If both times come from saves of the recorder or both from files, the earlier reading's
+    time is kept.
     """
     if not before:
         return transcript
@@ -163,20 +166,20 @@ def _basis(turns: Sequence[Turn], basis: TimeBasis | None, new: TimeBasis | None
 
 
 def common_stretches(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
-    """Return the stretches of turns that both readings have, and those that only one of them has, in order.
+    """Compare two readings of a session. Return the runs of equal and of different turns, in order.
 
-    Each is whether both have it, and its start and end in `before` and in `after`.
+    A run is whether its turns are equal, its start and end in `before`, and its start and end in `after`.
     """
-    old, new = [_said(turn) for turn in before], [_said(turn) for turn in after]
+    old, new = [_speaker_and_text(turn) for turn in before], [_speaker_and_text(turn) for turn in after]
     head = _shared(old, new)
-    left = (len(old) - head) * (len(new) - head)
-    if left <= LARGEST_COMPARED:
+    if (len(old) - head) * (len(new) - head) <= LARGEST_COMPARED:
         matcher = SequenceMatcher(None, old[head:], new[head:], autojunk=False)
         stretches = [(True, 0, head, 0, head)]
         for tag, start, end, new_start, new_end in matcher.get_opcodes():
             stretches.append((tag == "equal", head + start, head + end, head + new_start, head + new_end))
         return stretches
-    # Comparing takes quadratic time. Turns between the common beginning and end are kept twice rather than lost.
+    # Comparing takes quadratic time. So all turns between the common beginning and end count as different: a turn may
+    # be kept twice, but none is lost.
     tail = _shared(old[head:][::-1], new[head:][::-1])
     old_end, new_end = len(old) - tail, len(new) - tail
     return [
@@ -194,6 +197,6 @@ def _shared(old: Sequence[tuple[str, str]], new: Sequence[tuple[str, str]]) -> i
     )
 
 
-def _said(turn: Turn) -> tuple[str, str]:
+def _speaker_and_text(turn: Turn) -> tuple[str, str]:
     # The role is left out, because who is a person may be learned later.
     return turn.speaker, turn.text

@@ -1,7 +1,7 @@
-"""Cut a transcript into windows that a model reads in one call. Pure.
+"""Cut a transcript into windows, the parts that a model reads in one request. Pure.
 
-Windows are cut greedily from the first turn on. So a session that grows changes only its last window and adds new ones;
-the windows before it and their keys stay equal.
+Windows are filled from the first turn on. If a session grows, only its last window changes and new windows follow it.
+Earlier windows keep their content and their keys.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOKENS_PER_TURN = 8
 """Tokens of a turn besides its words: number, speaker and line break."""
 
 SMALLEST_TOKENS = 150
-"""A window of so few tokens is not halved further, because then something else is too long for the model."""
+"""A window of at most this many tokens is not halved further. If a model finds it too long, it is not the cause."""
 
 _KEY_DIGITS = 40
 _BORDERS = ("\n", ". ", " ")
@@ -31,8 +31,8 @@ _BORDERS = ("\n", ". ", " ")
 def cut_windows(transcript: Transcript, owners: tuple[str, ...], *, budget_tokens: int = 6_000) -> list[Window]:
     """Cut a transcript into windows of at most `budget_tokens`, each with the turns before it as context.
 
-    A turn that alone exceeds the budget is split; its parts keep its number. `ordinal` counts from 1. A window names
-    only the people who have spoken up to its end. Raises ValueError if the budget leaves no room for a turn's words.
+    A turn that exceeds the budget by itself is split, and its parts keep its number. The owners and humans of a window
+    are those who have spoken up to its end. Raises ValueError if the budget leaves no room for a turn's words.
     """
     if budget_tokens <= 2 * TOKENS_PER_TURN:
         raise ValueError(f"a window of {budget_tokens} tokens holds no turn; allow more than {2 * TOKENS_PER_TURN}")
@@ -55,10 +55,10 @@ def cut_windows(transcript: Transcript, owners: tuple[str, ...], *, budget_token
 
 
 def halve(window: Window) -> tuple[Window, Window] | None:
-    """Return the window as two halves, cut between turns near its middle; None if it is too small.
+    """Return the window as two halves, cut between turns near its middle, or None if it is too small.
 
-    A single turn is cut after a line, a sentence or a word; both parts keep its number. Each half has the turns before
-    it as context, and the ordinal, owners and people of the whole window.
+    A single turn is cut after a line, a sentence or a word, and both parts keep its number. Each half has the turns
+    before it as context, and the ordinal, owners and humans of the whole window.
     """
     if sum(map(_cost, window.turns)) <= SMALLEST_TOKENS:
         return None
@@ -74,7 +74,7 @@ def halve(window: Window) -> tuple[Window, Window] | None:
 
 
 def _middle(text: str) -> int:
-    """Return where to cut a text near its middle: after a line, else a sentence, else a word of its middle half."""
+    """Return where to cut a text in its middle half: after a line, else after a sentence, else after a word."""
     middle, reach = len(text) // 2, len(text) // 4
     for mark in _BORDERS:
         before = text.rfind(mark, middle - reach, middle) + len(mark)
@@ -86,7 +86,7 @@ def _middle(text: str) -> int:
 
 
 def window_key(window: Window, extractor_version: str) -> str:
-    """Return a stable hash of everything that an extraction from this window depends on, except its position."""
+    """Return a stable hash of everything that an extraction from this window depends on. Its ordinal is left out."""
     turns = [[_content(turn) for turn in part] for part in (window.turns, window.context)]
     return digest(extractor_version, turns, window.owners, window.humans, length=_KEY_DIGITS)
 
@@ -126,7 +126,7 @@ def _pieces(turn: Turn, budget: int) -> Iterator[Turn]:
 
 
 def _piece_end(text: str, start: int, limit: int) -> int:
-    """Return where to cut so that `limit` bytes are not exceeded: after a line, else a sentence, else a word."""
+    """Return where a piece of at most `limit` bytes ends: after a line, else a sentence, else a word."""
     end = start + len(_head(text[start : start + limit], limit))
     if end >= len(text):
         return len(text)
@@ -147,7 +147,7 @@ def _head(text: str, limit: int) -> str:
 
 
 def _context(pieces: Sequence[Turn], start: int) -> tuple[Turn, ...]:
-    """Return the nearest turns before the window that fit; if the nearest is too long, only its end."""
+    """Return the turns just before the window that fit the context. Of a single turn that is too long, keep the end."""
     nearest: list[Turn] = []
     left = CONTEXT_TOKENS
     most = CONTEXT_TOKENS // TOKENS_PER_TURN

@@ -14,14 +14,14 @@ from sqlmodel import Session
 from afterword import telemetry
 from afterword.errors import ScopeMoved
 from afterword.extractors.extractor import Window
-from afterword.extractors.private_words import PrivateWords, hidden_again
+from afterword.extractors.private_words import PrivateWords, hidden_as_stored
 from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.transcript_assembly import (
     MOST_AHEAD,
     date_turns,
     latest_present,
     localise_turns,
-    unite_readings,
+    merge_readings,
     without_future_times,
 )
 from afterword.extractors.windows import cut_windows, window_key
@@ -203,11 +203,11 @@ def _joined_transcript(
     timed = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
     _check_times(saved, timed, {"started_at": started, "ended_at": ended}, now)
     timed = stored.forgotten.transcript(fresh, timed, before)
-    unmasked, timed = timed.turns, replace(timed, turns=hidden_again(timed.turns, before, privacy.markers))
+    unmasked, timed = timed.turns, replace(timed, turns=hidden_as_stored(timed.turns, before, privacy.markers))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     # An older version stored times in the future too: the session gets better ones when it comes again.
     known = without_future_times(Transcript(tuple(before), layout=""), now).turns
-    joined = unite_readings(known, basis, timed, assumed=row.assumed if row else ())
+    joined = merge_readings(known, basis, timed, assumed=row.assumed if row else ())
     if any(turn.said_at is None for turn in joined.turns):
         raise SourceInvalid(
             f"session {saved.session_id!r} carries no times; give started_at in a manifest, or a file time"

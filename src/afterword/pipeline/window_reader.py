@@ -14,7 +14,7 @@ from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.private_words import PrivateWords
-from afterword.extractors.refusal_reasons import DETAILS, FINAL, Reason
+from afterword.extractors.rejection_reasons import DETAILS, FINAL, Reason
 from afterword.extractors.windows import halve
 from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Transcript

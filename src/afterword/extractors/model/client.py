@@ -1,8 +1,8 @@
 """Ask a language model for an answer that fits a schema, at any OpenAI-compatible endpoint.
 
-Callers see only the errors of `extractors.errors`, which never contain a user's words or a key. What instructor and
-openai log about our requests is kept at DEBUG. Both libraries are imported at the first request, because importing them
-takes most of a second, which is too long for a command line.
+Callers see only the errors of `extractors.errors`, which never contain a user's words or a key. Log records of
+instructor about our requests are dropped above DEBUG. The libraries instructor and openai are imported at the first
+request, because importing them takes most of a second, which is too long for a command line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from afterword.extractors.errors import EndpointMisconfigured, EndpointUnavailable, ExtractionError
 from afterword.extractors.extractor import Usage
-from afterword.extractors.model.answer_shape import schema_tokens, wrapped
+from afterword.extractors.model.answer_schemas import schema_tokens, without_fields
 from afterword.extractors.model.metering import (
     ModelRequest,
     RequestTally,
@@ -44,20 +44,20 @@ Message = Mapping[str, str]
 T = TypeVar("T", bound=BaseModel)
 
 REASKS = 1
-"""How often the model is shown an answer that does not fit the schema, and asked again."""
+"""How often the model is asked again if its answer does not fit the schema. It is shown that answer."""
 
 TOKENS_PER_MESSAGE, TOKENS_OF_SHAPE = 8, 200
-"""How many tokens a request adds to the text of each message, and to the schema of the answer."""
+"""Estimated tokens of a request besides its texts: for each message, and once for how the schema is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """The model, the address of its endpoint, and the limits of a request.
 
-    Without `base_url` the openai package chooses the endpoint, and only then may it also read the key from the
-    environment. `max_retries` is how often a request is sent again after 429, 5xx or a timeout. `mode` is how the
-    schema of the answer is sent. With "auto" every mode is tried once with a tiny question, and `modes_file` remembers
-    for later processes which one works.
+    Without `base_url`, the openai package chooses the endpoint and may read the key from the environment. `max_retries`
+    is how often a request is sent again after HTTP 429, 5xx or a timeout. `mode` is how the schema of the answer is
+    sent. With "auto", the modes are tried with a tiny question, and the first that works is saved in `modes_file` for
+    later processes.
 
     Raises `EndpointMisconfigured` if no request could be made with these settings.
     """
@@ -81,7 +81,7 @@ class ModelSettings:
 
     @property
     def place(self) -> str:
-        """The model and its address, for messages: without user name, password or query."""
+        """The model and its address as messages show them, without user name, password or query."""
         if self.base_url is None:
             return f"model {self.model!r} at the default endpoint"
         url = urlsplit(self.base_url)
@@ -89,9 +89,9 @@ class ModelSettings:
 
 
 class ModelClient:
-    """A client of one endpoint with one connection pool, opened at the first request. Close it, or use `async with`.
+    """A client of one endpoint, whose connection pool is opened at the first request. Close it, or use `async with`.
 
-    A client that is dropped without being closed can block the requests of the next client in the same event loop.
+    A client that is never closed can block the requests of the next client in the same event loop.
     """
 
     def __init__(self, settings: ModelSettings) -> None:
@@ -110,7 +110,7 @@ class ModelClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections. A later request would open new ones."""
+        """Close the connections. A later request opens new ones."""
         client, self._openai, self._instructors = self._openai, None, {}
         if client is not None:
             await client.close()
@@ -120,12 +120,12 @@ class ModelClient:
     ) -> tuple[T, Usage]:
         """Return the model's answer as a `response_model`, and the usage.
 
-        `messages` are dicts with `role` and `content`, and are sent unchanged. `Usage.calls` counts HTTP requests,
-        including retries, repeated questions and the trying of modes. Tokens that the endpoint does not report count
-        as 0. The meter books the cost under `purpose`. It may refuse the request with an error of its own.
+        `messages` are dicts with `role` and `content`, and are sent unchanged. `Usage.calls` counts all HTTP requests,
+        including retries, repeated questions and trials of modes. Tokens that the endpoint does not report count as 0.
+        The meter records the cost under `purpose`. It may refuse the request with an error of its own.
 
         Raises a subclass of `ExtractionError`. Its message names the model, its address and what to do next; its
-        `usage` is what was spent.
+        `usage` is what the request cost.
         """
         from openai import OpenAIError
 
@@ -135,7 +135,7 @@ class ModelClient:
             with counting(tally):
                 try:
                     mode = await self._chosen_mode()
-                except OpenAIError as error:  # without a key not even a connection is opened
+                except OpenAIError as error:  # without a key, even opening the connection fails
                     mode = translated_error(error, self.settings.place)
                 outcome = (
                     mode
@@ -143,7 +143,7 @@ class ModelClient:
                     else await self._request(messages, response_model, mode, request.completion_limit or None)
                 )
             tally.fill_in(bill, request, outcome)
-        # Raised outside of any handler, because the original exception contains whole prompts and would be printed.
+        # Raised here and not in an `except` block: the original exception holds whole prompts and would be printed.
         if isinstance(outcome, ExtractionError):
             outcome.usage = tally.usage
             raise outcome
@@ -152,7 +152,7 @@ class ModelClient:
     def planned_request(
         self, messages: Sequence[Message], response_model: type[BaseModel], purpose: str
     ) -> ModelRequest:
-        """Return the request that `ask` would send, with a high estimate of its prompt, without sending it."""
+        """Return a description of the request that `ask` would send. Its prompt is estimated rather too high."""
         text = sum(estimated_tokens(text) for message in messages for text in message.values())
         schema = schema_tokens(response_model, 2 if self.settings.mode == "json" else None) + TOKENS_OF_SHAPE
         meter = current_meter()
@@ -161,7 +161,7 @@ class ModelClient:
         return ModelRequest(self.settings.model, purpose, prompt_tokens, limit, answers=REASKS + 1)
 
     async def probe(self) -> dict[Mode, ExtractionError | None]:
-        """Ask the tiny question in every mode. Return the error of each mode, None for a mode that works.
+        """Ask a tiny question in every mode. Return the error of each mode, or None for a mode that works.
 
         With mode "auto" the first mode that works is used from now on, and saved in the `modes_file`.
         """
@@ -173,9 +173,9 @@ class ModelClient:
         return errors
 
     async def _chosen_mode(self) -> Mode | ExtractionError:
-        """Return the mode to ask in. With "auto" it is the saved mode, or else the first that works.
+        """Return the mode in which to ask. With "auto" it is the saved mode, else the first one that works.
 
-        If none works, return the error of the first.
+        If no mode works, return the error of the first mode.
         """
         async with self._choosing_mode:
             if self._mode is None and self.settings.modes_file is not None:
@@ -205,7 +205,7 @@ class ModelClient:
             save_mode(self.settings.modes_file, self._resolved_place(), mode)
 
     def _resolved_place(self) -> str:
-        """Return the place with the address in use, also if the environment names it."""
+        """Return `settings.place` with the real address, even if it comes from the environment."""
         return replace(self.settings, base_url=str(self._connection().base_url)).place
 
     async def _request(
@@ -226,7 +226,7 @@ class ModelClient:
             answer, completion = await self._instructor(mode).create_with_completion(
                 # Never `context=`: it would render every message as a template, users' words included.
                 messages=plain_messages,
-                response_model=wrapped(response_model),
+                response_model=without_fields(response_model),
                 max_retries=reasks,
                 model=self.settings.model,
                 **limits,
@@ -270,8 +270,8 @@ def open_connection(settings: ModelSettings, http_client: DefaultAsyncHttpxClien
     """Return a client of the openai package for the endpoint."""
     from openai import AsyncOpenAI
 
-    # Without a key openai would read one from the environment, which is meant for its own endpoint. Another endpoint
-    # gets only a key that the settings give; the key "none" is that of endpoints that want none.
+    # Without a key the openai package reads one from the environment, which is meant for its own endpoint. Any other
+    # endpoint gets only the key of the settings, or the placeholder "none".
     key = settings.api_key or (None if settings.base_url is None else "none")
     return AsyncOpenAI(
         api_key=key,
@@ -283,7 +283,7 @@ def open_connection(settings: ModelSettings, http_client: DefaultAsyncHttpxClien
 
 
 def _on_completion(completion: object) -> None:
-    """Count and clean a completion before instructor reads it and changes its usage in place."""
+    """Count the usage of a completion and clean its text, before instructor reads it and changes the usage in place."""
     if tally := current_tally():
         tally.add_completion(completion)
     clean_completion(completion)
@@ -294,10 +294,10 @@ def _passes_filter(record: logging.LogRecord) -> bool:
 
 
 def _silence_instructor() -> None:
-    """Drop instructor's log records about our requests above DEBUG: they quote whole prompts and answers.
+    """Drop instructor's log records above DEBUG about our requests, because they quote whole prompts and answers.
 
-    A filter on a parent logger does not see the records of its children, so each logger gets the filter. The
-    application's own use of instructor is not affected.
+    A filter on a parent logger does not see the records of its children, so each logger gets the filter. Requests that
+    the application itself makes with instructor are still logged.
     """
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "instructor":

@@ -1,4 +1,4 @@
-"""Vectors of texts from any OpenAI-compatible endpoint. The openai package is imported at the first request."""
+"""Get vectors of texts from any OpenAI-compatible endpoint. The openai package is imported at the first request."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 PURPOSE = "embedding"
 LONGEST = 6_000
-"""How many characters of a text are sent: endpoints refuse a text that is longer than their model's window."""
+"""The most characters of a text that are sent. Endpoints refuse a text that is too long for their model."""
 SHORTEST = 500
-"""A text that is refused is sent again with its first half only, down to this length."""
+"""If a text is refused, its first half is sent, and so on as long as at least this many characters are left."""
 TOO_LONG = frozenset({400, 413, 422})
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Why there are no vectors. `is_too_long`: fewer or shorter texts may be accepted."""
+    """Why there are no vectors. If `is_too_long` is set, fewer or shorter texts may be accepted."""
 
     reason: str
     is_too_long: bool = False
@@ -37,10 +37,10 @@ class _Failure:
 class EndpointEmbedder:
     """Makes vectors of `dimension` numbers with the model and the endpoint of `settings`.
 
-    Close it, or use `async with`. With `is_shortened` the endpoint is asked for vectors of that length, which not every
-    model supports; otherwise its vectors must have that length already. Of a text only the first 6,000 characters
-    count. The embedder may be used from several event loops, and has separate connections for each. If a meter is set,
-    it must admit each request and is given the bill afterwards. The store keeps the vectors under the name of `model`.
+    Close it, or use `async with`. With `is_shortened`, the endpoint is asked for vectors of that length, which not
+    every model supports. Without it, the model's vectors must already have that length. Only the first 6,000 characters
+    of a text are used. The embedder may be used from several event loops, and has separate connections for each. If a
+    meter is set, it must admit each request and records the cost. The store keeps the vectors under the name `model`.
     """
 
     def __init__(self, settings: ModelSettings, dimension: int, *, is_shortened: bool = False) -> None:
@@ -59,7 +59,7 @@ class EndpointEmbedder:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections of the running event loop. A later request would open new ones."""
+        """Close the connections of the running event loop. A later request opens new ones."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.close()
@@ -67,18 +67,19 @@ class EndpointEmbedder:
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector for each text, in order.
 
-        Raises `EmbeddingUnavailable` if the endpoint does not answer, or answers with other vectors than asked for.
-        Texts that are refused as too long are sent again in halves, until a single text is refused at its shortest.
+        If the request is refused as too long, the texts are sent in two halves, and a single text is shortened. Raises
+        `EmbeddingUnavailable` if the endpoint does not answer, refuses even the shortest text, or returns vectors of
+        another number or length.
         """
         if not texts:
             return []
         vectors = await self._vectors([text[:LONGEST] for text in texts])
-        # Raised outside of any handler, because the original exception may contain the texts.
+        # Raised here and not in an `except` block, because the original exception may contain the texts.
         if isinstance(vectors, _Failure):
             raise EmbeddingUnavailable(f"no vectors from {self.settings.place}: {vectors.reason}")
         if [len(vector) for vector in vectors] != [self.dimension] * len(texts):
             sizes = sorted({len(vector) for vector in vectors})
-            reason = f"{len(texts)} vectors of {self.dimension} numbers were asked for, {len(vectors)} of {sizes} came"
+            reason = f"expected {len(texts)} vectors of {self.dimension} numbers, but got {len(vectors)} of {sizes}"
             raise EmbeddingUnavailable(f"{self.settings.place}: {reason}; set the model's own dimension")
         return vectors
 
@@ -116,7 +117,7 @@ class EndpointEmbedder:
             return _Failure(bill.fault, is_too_long=status in TOO_LONG)
         if not isinstance(answer, CreateEmbeddingResponse):
             bill.fault = "NoAnswer"
-            return _Failure("this is no answer of an embedder; is /v1 missing in the base URL?")
+            return _Failure("the answer holds no vectors; is /v1 missing in the base URL?")
         reported = getattr(answer.usage, "prompt_tokens", None)
         bill.usage = Usage(1, reported) if reported else request.worst_case
         bill.is_estimate, bill.is_answered = not reported, True

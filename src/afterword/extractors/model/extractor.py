@@ -1,4 +1,4 @@
-"""The extractor that asks a language model. It sees the window alone: no store, no clock, no other session."""
+"""The extractor that asks a language model. It uses nothing but the window: no store, no clock, no other session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from afterword.extractors.model.prompts.rendering import neutralised, shown_name
 
 EXTRACT = "extract-4"
 EXTRACT_EVERYTHING = "extract_everything-2"
-"""Instead of the few facts that matter later, all that people tell."""
+"""A prompt that asks for everything that people tell, instead of the few facts that matter later."""
 REPAIR = "repair-1"
 FINDINGS = "findings-1"
 IN_ONE_LANGUAGE = (
@@ -26,9 +26,10 @@ IN_ONE_LANGUAGE = (
 class ModelExtractor:
     """Proposes the facts that a language model finds in a window, and repairs refused candidates in a second request.
 
-    The client may be shared, and whoever opened it closes it. Statements are in the session's own language, or in
-    `language` (for example "English") if one memory serves sessions in several languages. `version` is model and
-    prompts, for example `model:gpt-4o-mini:extract-4+repair-1`, and the language if one is set.
+    The client may be shared and is not closed here. Statements are in the language of the session, or in `language`
+    (for example "English") if one memory serves sessions in several languages. `version` names the model, the prompts,
+    and the language if one is set, for example `model:gpt-4o-mini:extract-4+repair-1`. `findings_version` names the
+    prompt for what agents found instead.
     """
 
     def __init__(
@@ -36,18 +37,9 @@ class ModelExtractor:
     ) -> None:
         self._client, self._language = client, language
         self._extract, self._repair = load_prompt(extract), load_prompt(repair)
-        self._model, self._prompts = f"model:{client.settings.model}", f"{extract}+{repair}"
-        self._ending = f"+{language}" if language else ""
-
-    @property
-    def version(self) -> str:
-        """The model, the prompts and the language."""
-        return f"{self._model}:{self._prompts}{self._ending}"
-
-    @property
-    def findings_version(self) -> str:
-        """The model, the prompt for findings and the language."""
-        return f"{self._model}:{FINDINGS}{self._ending}"
+        model, ending = f"model:{client.settings.model}", f"+{language}" if language else ""
+        self.version: str = f"{model}:{extract}+{repair}{ending}"
+        self.findings_version: str = f"{model}:{FINDINGS}{ending}"
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the model finds in the window.
@@ -57,7 +49,7 @@ class ModelExtractor:
         return await self._ask(extraction_messages(self._extract, window, self._language))
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
-        """Return repaired candidates in place of the rejected ones. Without any, no request is sent.
+        """Return repaired candidates for the rejected ones. If there are none, no request is sent.
 
         Raises an `ExtractionError` if there was no answer.
         """
@@ -68,8 +60,8 @@ class ModelExtractor:
             f"{number}. {rejection.reason}: {neutralised(rejection.detail)}"
             for number, rejection in enumerate(rejections, 1)
         ]
-        # The refused candidates stand as the model's own answer after the request for them, so that the provider's
-        # prompt cache serves the long part again.
+        # The request begins like the first one, so that the provider's prompt cache serves the long part again. The
+        # rejected candidates follow as the answer of the model.
         messages: list[Message] = [
             *extraction_messages(self._extract, window, self._language),
             {"role": "assistant", "content": answer.model_dump_json(exclude_defaults=True)},
@@ -78,7 +70,7 @@ class ModelExtractor:
         return await self._ask(messages, purpose="repair")
 
     async def extract_findings(self, window: Window, agents: Sequence[str], *, advice: bool) -> FindingsExtraction:
-        """Return what these agents found in the window, with `advice` also what they advised.
+        """Return what these agents found in the window and, with `advice`, what they advised.
 
         Raises an `ExtractionError` if there was no answer.
         """
@@ -94,7 +86,7 @@ class ModelExtractor:
         return FindingsExtraction(tuple(answer.findings), usage)
 
     def planned_request(self, window: Window) -> ModelRequest:
-        """Return the request for the facts of the window, without sending it."""
+        """Return a description of the request that `extract` would send for the window."""
         return self._client.planned_request(
             extraction_messages(self._extract, window, self._language), Answer, "extraction"
         )

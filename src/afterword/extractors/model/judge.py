@@ -1,6 +1,7 @@
-"""The judge that asks a language model. All pairs are in one request, without ids, and each is answered once.
+"""The judge that asks a language model. One request holds all pairs, by number and without ids.
 
-Most pairs are beside each other. The answer only lists their numbers, which saves most of its tokens.
+In most pairs, the statements do not affect each other (`beside`). The answer only lists the numbers of these pairs,
+which saves most of its tokens.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from pydantic import BaseModel, Field
 from afterword.extractors.errors import AnswerCut, AnswerInvalid, ExtractionError
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import OtherNames, Pair
-from afterword.extractors.model.answer_shape import Shape
 from afterword.extractors.model.client import Message, ModelClient
 from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.model.prompts.rendering import WEEKDAYS, as_data
@@ -24,11 +24,14 @@ from afterword.facts.assertions import OWNER, Assertion, Cue, Extent, Relation, 
 from afterword.facts.words import folded
 
 PAIRS_A_CALL = 40
-"""How many pairs one request may hold."""
+"""The most pairs in one request."""
 PAIRS_A_STATEMENT = 8
-"""How many statements of other slots one statement is compared with. Measured on recorded verdicts."""
+"""How many earlier statements about another subject or attribute one statement is compared with at most.
+
+The number was chosen by measuring recorded verdicts.
+"""
 MOST_NAMES, LONGEST_NAME = 3, 60
-"""How many other names of a subject are shown, and how many characters of each."""
+"""How many other names of a subject are shown at most, and how many characters of each."""
 
 JUDGE = "judge-4"
 OPENING, CLOSING = "<statements>", "</statements>"
@@ -52,7 +55,7 @@ class Finding(BaseModel):
     remainder: str | None = Field(None, description="What stays of an earlier sentence of which one part is out.")
 
 
-class Findings(Shape):
+class Findings(BaseModel):
     """What the model answers: each pair in one of three lists."""
 
     findings: list[Finding]
@@ -71,7 +74,7 @@ class Findings(Shape):
 
 @dataclass(slots=True)
 class _Inquiry:
-    """The requests about one list of pairs: the other names that are shown, and the usage so far."""
+    """What the requests about one list of pairs share: the other names of subjects, and the usage so far."""
 
     other_names: OtherNames
     usage: Usage = field(default_factory=Usage)
@@ -80,7 +83,7 @@ class _Inquiry:
 class ModelJudge:
     """Relates pairs of statements by asking a language model.
 
-    The client may be shared, and whoever opened it closes it. `version` is model and prompt, for example
+    The client may be shared and is not closed here. `version` names the model and the prompt, for example
     `model:gpt-4o-mini:judge-4`.
     """
 
@@ -90,22 +93,17 @@ class ModelJudge:
     def __init__(self, client: ModelClient) -> None:
         self._client = client
         self._prompt = load_prompt(JUDGE)
-        self._version = f"model:{client.settings.model}:{JUDGE}"
-
-    @property
-    def version(self) -> str:
-        """The model and the prompt."""
-        return self._version
+        self.version: str = f"model:{client.settings.model}:{JUDGE}"
 
     async def judge(self, pairs: Sequence[Pair], other_names: OtherNames | None = None) -> tuple[list[Verdict], Usage]:
-        """Return a verdict for every pair, also for unrelated ones. Without pairs no request is sent.
+        """Return a verdict for every pair, even for unrelated ones, and the usage. Without pairs no request is sent.
 
-        A subject is shown with some of its `other_names`. If the request or its answer is too long, the pairs are sent
-        in halves.
+        The model is shown some of the `other_names` of a subject. If the request or its answer is too long, the pairs
+        are sent in halves.
 
         Raises ValueError for more than `PAIRS_A_CALL` pairs, `AnswerInvalid` if two answers in a row leave out or
-        invent a pair or give a relation that is not allowed, and every other `ExtractionError` of the client. The
-        `usage` of the error is the sum of all requests.
+        invent a pair or give a relation that is not allowed, and any other `ExtractionError` of the client. The `usage`
+        of the error is the sum of all requests.
         """
         if len(pairs) > PAIRS_A_CALL:
             raise ValueError(f"{len(pairs)} pairs; at most {PAIRS_A_CALL} fit one question")
@@ -146,7 +144,7 @@ class ModelJudge:
             answer = await self._ask(messages, inquiry)
             if faults := _faults(answer, numbered):
                 raise AnswerInvalid(
-                    f"{self._client.settings.place}: the judge's answer stayed wrong ({'; '.join(faults)}); "
+                    f"{self._client.settings.place}: the judge's second answer is wrong, too ({'; '.join(faults)}); "
                     "the session is tried again later, or try a more capable model"
                 )
         return self._verdicts(answer, numbered)
@@ -187,10 +185,10 @@ class ModelJudge:
 
 
 def pairs_block(numbered: Mapping[int, Pair], other_names: OtherNames) -> str:
-    """Return the statements as a delimited list in the order of saying, and below it the pairs by their numbers.
+    """Return the text that shows pairs to the model: the statements in the order of saying, then the pairs by number.
 
-    The list has no ids, scopes or sessions, so that the same pairs always give the same text. The other names of a
-    subject stand where it occurs first.
+    The text has no ids, scopes or sessions, so that the same pairs always give the same text. The other names of a
+    subject stand beside its first statement.
     """
     statements = sorted(
         {side.id: side for pair in numbered.values() for side in pair}.values(), key=attrgetter("order")
@@ -198,7 +196,7 @@ def pairs_block(numbered: Mapping[int, Pair], other_names: OtherNames) -> str:
     named: set[str] = set()
 
     def names_of(assertion: Assertion) -> list[str]:
-        """Return the other names that are shown: the former name, and the first that were joined with the subject."""
+        """Return the names that are shown beside a statement: its former name, and other names of its subject."""
         label, former_name = folded(assertion.subject), assertion.former_name
         joined = () if label in named else other_names.get(label, ())
         named.add(label)
@@ -241,7 +239,7 @@ def _statement(assertion: Assertion, other_names: Sequence[str]) -> str:
 
 
 def _faults(answer: Findings, numbered: Mapping[int, Pair]) -> list[str]:
-    """Return what is wrong with an answer, without any words of a user."""
+    """Return descriptions of the faults of an answer, without any words of a user."""
     findings = answer.all_findings()
     counts = Counter(finding.pair for finding in findings)
     not_allowed = {

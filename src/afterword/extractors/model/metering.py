@@ -1,7 +1,7 @@
-"""Meter the cost of requests to models, and count the HTTP requests and tokens of each.
+"""Keep requests to models within a budget, and count the HTTP requests and tokens of each.
 
 Without a meter every request is sent. If a meter is set (`metering`), each request reserves its worst-case cost before
-it is sent, and settles its actual cost afterwards, also if it failed.
+it is sent. Afterwards the actual cost is recorded, even if the request failed.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     import httpx
 
 REASK_TOKENS = 300
-"""How many tokens a repeated question adds to the prompt, besides the answer that it rejects."""
+"""How many tokens a repeated question adds to the prompt, besides the answer that did not fit."""
 
 WEB_PAGE_STATUSES = frozenset({200, 404, 405})
-"""With these statuses a web page means that the address is wrong. With others a gateway shows it."""
+"""If a web page has one of these statuses, the address is wrong. With others, it is the error page of a gateway."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """A request that is about to be sent: an estimate of its prompt, and the limit of its answer (0 for no limit).
 
-    `answers` is how many answers may have to be paid for, since an answer that does not fit its schema is asked for
-    again. `operation` is the name of the request in OpenTelemetry's conventions.
+    `answers` is the most answers that must be paid for: the model is asked again if an answer does not fit the schema.
+    `operation` is the name of the request in OpenTelemetry's conventions.
     """
 
     model: str
@@ -45,7 +45,7 @@ class ModelRequest:
 
     @property
     def worst_case(self) -> Usage:
-        """The largest usage: every answer at its limit, each shown to the model again with the objection to it."""
+        """The largest possible usage: every answer has its full length and is sent back with a question for another."""
         repeated = self.answers - 1
         prompt = self.prompt_tokens * self.answers + repeated * (self.completion_limit + REASK_TOKENS)
         return Usage(self.answers, prompt, self.completion_limit * self.answers)
@@ -55,7 +55,7 @@ class ModelRequest:
 class Bill:
     """What a request has cost.
 
-    `is_estimate` is set if the endpoint did not report all of its usage. `fault` is the type of the error, if any.
+    `is_estimate` is set if the endpoint did not report the whole usage. `fault` is the type of the error, if any.
     """
 
     usage: Usage = field(default_factory=Usage)
@@ -69,12 +69,13 @@ class Meter(Protocol):
 
     @property
     def completion_limit(self) -> int | None:
-        """The limit of an answer in tokens, if the client sets none itself; None for no limit."""
+        """The most tokens of an answer, for a client that sets no limit itself. None means no limit."""
 
     def charging(self, request: ModelRequest, /) -> AbstractAsyncContextManager[Bill]:
-        """Reserve the worst-case cost of the request, and settle what is on the bill at the end.
+        """Reserve the worst-case cost of the request, and record what is on the yielded bill at the end.
 
-        If entering raises, nothing is sent. After an error or a cancellation inside, the worst-case cost stands.
+        If entering raises an error, the request is not sent. After an error or a cancellation inside, the worst-case
+        cost is recorded.
         """
 
 
@@ -88,7 +89,7 @@ def current_meter() -> Meter | None:
 
 @contextmanager
 def metering(meter: Meter) -> Iterator[None]:
-    """Meter every request that is sent inside, by this task and by the tasks that it starts."""
+    """Set the meter for every request inside, of this task and of the tasks that it starts."""
     token = _meter.set(meter)
     try:
         yield
@@ -100,7 +101,7 @@ def metering(meter: Meter) -> Iterator[None]:
 async def metered(request: ModelRequest) -> AsyncIterator[Bill]:
     """Charge the request to the meter, if one is set, and yield its bill.
 
-    It is reported as OpenTelemetry's conventions for generative AI ask for, without any of its text.
+    A span and metrics report the request by OpenTelemetry's conventions for generative AI, without any of its text.
     """
     attributes: dict[str, telemetry.AttributeValue] = {
         "gen_ai.operation.name": request.operation,
@@ -134,7 +135,7 @@ async def metered(request: ModelRequest) -> AsyncIterator[Bill]:
 
 
 class RequestTally:
-    """The counts of one request: retries, repeated questions, and answers that did not fit are all included.
+    """Counts the HTTP requests, responses and tokens of one call of `ask`: with retries and repeated questions.
 
     `usage` is what the endpoint has reported.
     """
@@ -157,8 +158,8 @@ class RequestTally:
         self.usage += Usage(0, prompt_tokens, _token_count(usage, "completion_tokens"), cached_tokens)
 
     def fill_in(self, bill: Bill, request: ModelRequest, outcome: object) -> None:
-        """Write the reported usage on the bill, and an estimate of what was not reported."""
-        # Nobody knows how much the model generated for a request that timed out.
+        """Write the reported usage on the bill, together with an estimate of what was not reported."""
+        # How much the model generated for a request that timed out is unknown, so its limit is assumed.
         timed_out = self.usage.calls - self.responses if self.is_timeout else 0
         estimated = self.unreported + timed_out
         prompt_tokens = estimated * request.prompt_tokens
@@ -172,13 +173,13 @@ _tally: ContextVar[RequestTally | None] = ContextVar("tally", default=None)
 
 
 def current_tally() -> RequestTally | None:
-    """Return the tally of the request that the running task is making, None if it makes none."""
+    """Return the tally of the request that the running task is making, or None if it makes none."""
     return _tally.get()
 
 
 @contextmanager
 def counting(tally: RequestTally) -> Iterator[None]:
-    """Count every HTTP request inside on the tally."""
+    """Count every HTTP request inside in this tally."""
     token = _tally.set(tally)
     try:
         yield
@@ -193,7 +194,7 @@ async def tally_request(_request: object) -> None:
 
 
 async def tally_response(response: httpx.Response) -> None:
-    """Count a response that has arrived, and note whether it is a web page in place of an answer."""
+    """Count a response that has arrived, and record whether it is a web page instead of an answer."""
     if tally := current_tally():
         tally.responses += 1
         tally.is_web_page = response.status_code in WEB_PAGE_STATUSES and "html" in response.headers.get(

@@ -1,4 +1,4 @@
-"""The ways to ask for an answer that fits a schema, and which of them an endpoint supports: tried once, then saved."""
+"""The modes: ways to ask a model for an answer that fits a schema. The one that an endpoint supports is saved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from afterword import telemetry
 
 Mode = Literal["json_schema", "tools", "json"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-"""In the order in which they are tried: the strictest first."""
+"""The modes in the order in which they are tried: the strictest first."""
 
 PROBE = (
     {"role": "system", "content": "Answer with JSON that fits the given schema."},
@@ -46,20 +46,20 @@ class Probe(BaseModel):
 
 
 def saved_mode(path: Path, place: str) -> Mode | None:
-    """Return the saved mode of a model at an address, None if there is none or the file cannot be read."""
+    """Return the mode that is saved for a model at an address, or None if the file has none or cannot be read."""
     saved = _saved_modes(path).get(place)
     return next((mode for mode in MODES if mode == saved), None)
 
 
 def save_mode(path: Path, place: str, mode: Mode) -> bool:
-    """Save the mode of a model at an address. Return whether the file could be written."""
+    """Save the mode for a model at an address. Return whether the file could be written."""
     draft = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(json.dumps({**_saved_modes(path), place: mode}, indent=1, sort_keys=True), encoding="utf-8")
         draft.replace(path)
     except OSError as error:
-        # With a read-only home folder each process tries the modes again; nothing else is lost.
+        # If the folder is read-only, each process has to try the modes again.
         _log.info("the mode that was found is not kept (%s)", type(error).__name__)
         with suppress(OSError):
             draft.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Prices of models: a dated table that is shipped with the package. A profile can override single models."""
+"""Prices of models: a table with dates that is part of the package. A profile can override single models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Dollars = Annotated[Decimal, Field(ge=0)]
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Price:
-    """The price of one model in US dollars for a million tokens. A price of 0 must be set; it is never a default.
+    """The price of one model in US dollars for a million tokens. Prompt and completion have no default, not even 0.
 
     Without `cached_usd`, prompt tokens from the provider's cache cost the same as others. `as_of` and `source` say when
     and where the price was published.
@@ -34,7 +34,7 @@ class Price:
     source: str = ""
 
     def micro_usd(self, usage: Usage) -> int:
-        """Return the cost of a usage in millionths of a dollar, rounded once."""
+        """Return the cost of a usage in millionths of a dollar. Only the sum is rounded."""
         cached = min(usage.cached_tokens, usage.prompt_tokens)
         cached_usd = self.prompt_usd if self.cached_usd is None else self.cached_usd
         # A price in dollars for a million tokens is the price in millionths of a dollar for one token.

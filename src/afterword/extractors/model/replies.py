@@ -1,9 +1,9 @@
-"""Clean the form of a model's reply before it is read, and translate the errors of the libraries that read it. Pure.
+"""Clean a model's reply before it is parsed, and translate the errors of the libraries that parse it. Pure.
 
-The content of a reply is never changed, and no text of an exception is passed on.
+The content of a reply is never changed, and the text of an exception is never passed on.
 
-Small models put JSON into a code fence or a sentence, and split one answer over several tool calls. Without this module
-instructor would ask again for the first, and silently use only a part of the second.
+Small models put JSON into a code fence or a sentence, or split one answer over several tool calls. Without this module
+instructor would ask again in the first case, and silently ignore all but one call in the second.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ if TYPE_CHECKING:
     from openai import APIStatusError
 
 LONGEST_REPLY = 250_000
-"""How many characters of a reply are read. No answer to one window is that long. A longer reply is dropped: not even
-the model that is asked again sees it."""
+"""The most characters of a reply. A longer one is dropped, and is not shown to the model that is asked again.
+
+No real answer to one window is that long.
+"""
 
 _MOST_BRACES = 50
 
 TRANSIENT_STATUSES = frozenset({408, 409, 429})
 WINDOW_TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
-# The words of servers that give no such code: llama.cpp, vLLM and LM Studio.
+# llama.cpp, vLLM and LM Studio give no such code, but these words.
 _TELLS_TOO_LONG = re.compile(r"exceed_context_size|\bcontext (?:length|size|window)\b", re.IGNORECASE)
 
 
@@ -56,9 +58,9 @@ def clean_completion(completion: object) -> None:
 
 
 def unwrapped_json(text: str) -> str:
-    """Return the single JSON object in a text, without fence and prose, or the text itself if that is not clear.
+    """Return the JSON object in a text, without code fence and prose, or the unchanged text if the object is not clear.
 
-    Two objects, or an empty one, may be examples: the model is then asked again.
+    It is not clear if there are several, or if it is empty and may be an example. The model is then asked again.
     """
     if len(text) > LONGEST_REPLY:
         return ""
@@ -74,7 +76,7 @@ def unwrapped_json(text: str) -> str:
 def joined_arguments(arguments: Sequence[str]) -> str:
     """Return the arguments of several calls of one tool as those of one call, with their lists concatenated.
 
-    Returns an empty text if they cannot be joined: the model is then asked again, and no part is silently lost.
+    If they cannot be joined, return an empty text. The model is then asked again, so that no part is silently lost.
     """
     if len(arguments) == 1:
         return arguments[0]
@@ -90,7 +92,7 @@ def joined_arguments(arguments: Sequence[str]) -> str:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """Return the JSON objects in a text, outermost ones only. Return none if the text has too many braces."""
+    """Return the outermost JSON objects in a text, or none if the text has too many braces."""
     decoder = json.JSONDecoder()
     objects: list[dict[str, Any]] = []
     place = text.find("{")
@@ -108,14 +110,14 @@ def _objects(text: str) -> list[dict[str, Any]]:
 
 
 def translated_error(error: Exception, place: str) -> ExtractionError:
-    """Return our error for an exception of openai or instructor. `place` is the model and its address."""
+    """Return the `ExtractionError` for an exception of openai or instructor. `place` is the model and its address."""
     from instructor.core import IncompleteOutputException
     from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError
 
     cause = error.__cause__ if isinstance(error.__cause__, OpenAIError) else error
     if isinstance(error, IncompleteOutputException):
         return AnswerCut(
-            f"{place}: the answer was cut at its length limit; take a model with more room, or ask for less"
+            f"{place}: the answer was cut at its length limit; use a model with a larger limit, or ask for less"
         )
     if isinstance(cause, APIStatusError):
         return _status_error(cause, place)
@@ -149,7 +151,7 @@ def _status_error(error: APIStatusError, place: str) -> ExtractionError:
     is_too_long = str(error.code) in WINDOW_TOO_LONG or (status == 400 and _TELLS_TOO_LONG.search(str(error.body)))
     if status == 413 or is_too_long:
         return AnswerCut(
-            f"{place}: HTTP {status}, the request is too long; take a model with more room, or ask for less"
+            f"{place}: HTTP {status}, the request is too long; use a model with a larger context, or ask for less"
         )
     if status in TRANSIENT_STATUSES or status >= 500:
         return EndpointUnavailable(f"{place}: HTTP {status} after all retries; the session is tried again later")
@@ -162,7 +164,7 @@ def _status_error(error: APIStatusError, place: str) -> ExtractionError:
 
 
 def _answer_error(error: Exception, place: str) -> ExtractionError:
-    # With forced tools instructor raises an AssertionError at a refusal, before it stores the completion.
+    # If the model refuses to call the tool, instructor raises an AssertionError before it stores the completion.
     if isinstance(error.__cause__, AssertionError) or is_refusal(getattr(error, "last_completion", None)):
         return refusal_error(place)
     attempts = getattr(error, "n_attempts", 1)

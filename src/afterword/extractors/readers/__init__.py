@@ -1,7 +1,7 @@
 """Readers: turn saved states of any known layout into transcripts. Pure except for `read_file`.
 
-Other packages use the functions below, and of the modules here `memory_marks` (what is injected memory),
-`agent_framework` (the messages of that library) and `limits` (how large and deep a saved state may be).
+Other packages use the functions below and three of the modules: `memory_marks` (injected memory), `agent_framework`
+(messages of that library) and `limits` (how large and how deeply nested a saved state may be).
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ def read_state(
 ) -> Transcript:
     """Return the transcript of an already parsed saved state.
 
-    `humans` are names of people, added to the names that say so themselves. `user` is the id of the user whose memory
-    it is: a member of a team whose state does not tell whether it is a person is one under that name.
+    `humans` are further names of people, besides generic names such as `user`. `user` is the id of the user whose
+    memory it is. A team member with that name is taken for a person if its state does not show whether it is one.
     `privacy` says which secrets are masked (default: all) and which phrases take turns off the record.
     Times without an offset are local times of `zone`.
-    Raises `LayoutUnknown` if nothing in it looks like a conversation, and `StateTooLarge` if it is nested more than
-    200 levels deep.
+
+    Raises `LayoutUnknown` if nothing in the state looks like a conversation, and `StateTooLarge` if it is nested more
+    than 200 levels deep.
     """
     check_depth(state)
     return _read(state, People.named(humans, user), privacy, zone)
@@ -56,10 +57,10 @@ def read_file(
 ) -> Transcript:
     """Return the transcript of a saved-state file. The arguments are those of `read_state`.
 
-    No symbolic link may lead out of `folder`, in which the file lies.
+    If `folder` is given, the file must lie in it, and no symbolic link may lead out of it.
 
-    Raises a `ReadError` whose message starts with the file's name: `StateTooLarge` over 64 MiB (unread) or 200 levels,
-    `StateBroken` for what is no sound JSON, `LayoutUnknown`, or `ReadError` itself where the file cannot be opened.
+    Raises a `ReadError` whose message starts with the file's name: `StateTooLarge` over 64 MiB (without reading it) or
+    200 levels, `StateBroken` for invalid JSON, `LayoutUnknown`, or `ReadError` itself if the file cannot be opened.
     """
     try:
         return _read(parse_state(read_bytes(path, folder)), People.named(humans, user), privacy, zone)

@@ -1,6 +1,6 @@
-"""Saved forms of Microsoft Agent Framework: sessions, message lists, and checkpoints of workflows.
+"""Read what Microsoft Agent Framework saves: sessions, message lists, and checkpoints of workflows.
 
-What is pickled in a checkpoint is never decoded, since decoding runs code.
+Pickled values in a checkpoint are never decoded, because decoding them can run code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from afterword.extractors.readers.utterances import (
 from afterword.facts.transcripts import Role
 
 SAID_AT = "created_at"
-"""The additional property in which our own provider keeps when a message was said."""
+"""The additional property in which afterword's history provider stores the time of a message."""
 
 _LOOP_TEXTS = frozenset({"Continue working on the task. If it is complete, say so.", "please continue."})
 _LOOP_PROGRESS = "Progress so far:\n- "
@@ -43,12 +43,12 @@ def is_framework_message(value: object) -> bool:
 
 
 def is_loop_text(text: str) -> bool:
-    """Whether a message in the user role is what the framework itself writes to make an agent go on."""
+    """Whether a text in the user role was written by the framework itself to make an agent go on."""
     return text.strip() in _LOOP_TEXTS or text.startswith(_LOOP_PROGRESS)
 
 
 def read_framework_state(state: JsonObject, log: ReadingLog) -> SavedConversation | None:
-    """Return the conversation of a session, a checkpoint or a single message; None for any other object."""
+    """Return the conversation of a session, a checkpoint or a single message, or None for any other object."""
     if is_framework_message(state):
         return read_framework_messages([state], log)
     if state.get("type") == "session" and "session_id" in state and isinstance(state.get("state"), dict):
@@ -64,14 +64,14 @@ def read_framework_messages(messages: list[object], log: ReadingLog) -> SavedCon
 
 
 def is_session_without_messages(state: object) -> bool:
-    """Whether it is a session whose messages lie elsewhere: in a history file, or with the model's provider."""
+    """Whether the state is a session whose messages are stored elsewhere: in a file, or by the model's provider."""
     if not isinstance(state, dict) or state.get("type") != "session" or not isinstance(state.get("state"), dict):
         return False
     return not any(_lists_of_messages(state))
 
 
 def _read_checkpoint(state: JsonObject, log: ReadingLog) -> SavedConversation:
-    """Return the conversation of a workflow: each executor keeps a session, and a message may stand in several."""
+    """Return the conversation of a workflow. Each executor has a session, and several may hold the same message."""
     executors = state["state"].get(_EXECUTOR_STATES)
     sessions: list[list[object]] = []
     for executor in executors.values() if isinstance(executors, dict) else ():
@@ -97,7 +97,7 @@ def _holds_pickled(value: object) -> bool:
 
 
 def _session_lists(session: JsonObject, log: ReadingLog) -> list[list[object]]:
-    """Return the message lists of a session: each history provider keeps one."""
+    """Return the message lists of a session, one for each history provider."""
     lists = list(_lists_of_messages(session))
     if not lists:
         is_remote = session.get("service_session_id") is not None
@@ -127,7 +127,7 @@ def _conversation(layout: str, lists: list[list[object]], log: ReadingLog) -> Sa
 
 
 def _read(message: JsonObject, log: ReadingLog, agents: frozenset[str]) -> Iterator[Utterance]:
-    """Yield the utterances of a message: its words as one, and each call and result as one."""
+    """Yield one utterance for each tool call and result of a message, and one for all of its text."""
     properties = message.get("additional_properties")
     properties = properties if isinstance(properties, dict) else {}
     role = message.get("role")
@@ -155,7 +155,7 @@ def _read(message: JsonObject, log: ReadingLog, agents: frozenset[str]) -> Itera
 
 
 def _content_texts(contents: Iterable[object], log: ReadingLog) -> Iterator[tuple[str, str | None]]:
-    """Yield the texts of the contents of a message, each with the mark of its tool call or result."""
+    """Yield the texts of a message's contents, each with the mark of its tool call or result, or None for words."""
     for content in contents:
         if isinstance(content, str):
             yield without_data_urls(content), None
@@ -168,7 +168,7 @@ def _content_texts(contents: Iterable[object], log: ReadingLog) -> Iterator[tupl
 
 
 def _is_summary(properties: JsonObject) -> bool:
-    """Return whether compaction wrote the message in place of other messages, which stay in the list."""
+    """Return whether the message is a summary of other messages, made by compaction. The others stay in the list."""
     group = properties.get("_group")
     return isinstance(group, dict) and ("_summary_of_message_ids" in group or "_summary_of_group_ids" in group)
 
@@ -188,7 +188,7 @@ def is_injected(properties: JsonObject) -> bool:
 
 
 def _content_text(content: JsonObject, log: ReadingLog) -> tuple[str, str | None]:
-    """Return the text of a content, and the mark of a tool call or result; None for what was said."""
+    """Return the text of a content, and the mark of its tool call or result, or None for words."""
     kind = content.get("type")
     if kind == "text" and isinstance(content.get("text"), str):
         return without_data_urls(content["text"]), None

@@ -1,4 +1,4 @@
-"""Messages as AutoGen 0.4 and later writes them: those of a thread or buffer, and those of a model context."""
+"""Read messages as AutoGen 0.4 and later writes them: in a thread or buffer, and in a model context."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from afterword.facts.transcripts import Role
 
 
 class _Message(NamedTuple):
-    """One message with its speaker, which a message of a model context does not always name itself."""
+    """A message with its speaker (`source`). In a model context, a message does not always name its speaker."""
 
     source: str
     log: ReadingLog
@@ -42,8 +42,8 @@ class _Message(NamedTuple):
 def read_messages(messages: object, log: ReadingLog, owner: str | None = None) -> list[Utterance]:
     """Return the utterances of a message list in order.
 
-    `owner` is the agent whose context it is; messages without a name are the owner's (None: the first author's).
-    Messages of unknown types are counted and never raise an error.
+    `owner` is the agent to whose context the messages belong, by default the first agent that they name. Messages
+    without a name are taken for the owner's. Messages of unknown types are counted and raise no error.
     """
     utterances: list[Utterance] = []
     owner = owner or next(model_names(messages), "assistant")
@@ -56,14 +56,14 @@ def read_messages(messages: object, log: ReadingLog, owner: str | None = None) -
 
 
 def model_names(messages: object) -> Iterator[str]:
-    """Yield the names of the agents whose models answer in a message list."""
+    """Yield the names of the agents that have answers of a model in a message list."""
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, dict) and message.get("type") == "AssistantMessage" and "source" in message:
             yield speaker_name(message["source"])
 
 
 def is_message(value: object) -> bool:
-    """Whether the value has the shape of such a message, known type or not."""
+    """Whether the value has the shape of an AutoGen message, of a known type or not."""
     if not isinstance(value, dict):
         return False
     kind = value.get("type")

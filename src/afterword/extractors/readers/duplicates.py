@@ -1,8 +1,8 @@
-"""Remove duplicates: one utterance becomes one turn, however many copies of it were saved.
+"""Merge several saved copies of a conversation, so that each utterance becomes one turn.
 
 A team saves an utterance in its manager's thread, in the contexts of its agents, in the buffers of agents that have
-not read it yet, and again in each inner team. Two views of a conversation are compared: an utterance in both views
-counts as often as in the view that repeats it most.
+not read it yet, and again in each inner team. Each such list is a view. Two views are merged at a time. If an utterance
+is repeated, the result has it as often as the view that repeats it most.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _Named = tuple[str, _Key]
 
 
 def merge_views(main: Sequence[Utterance], view: Iterable[Utterance], *, earlier: bool = False) -> list[Utterance]:
-    """Return `main` with the utterances that only `view` has, each after the nearest earlier one that both have.
+    """Return `main` with the utterances that only `view` has. Each follows the nearest earlier one that both have.
 
-    A view that shares nothing with `main` goes before it if `earlier`, else after it.
+    A view that shares no utterance with `main` goes before it if `earlier` is set, else after it.
     """
     places = _Places(main)
     gaps: dict[int, list[Utterance]] = defaultdict(list)
@@ -43,7 +43,7 @@ def merge_views(main: Sequence[Utterance], view: Iterable[Utterance], *, earlier
 
 
 class _Places:
-    """Finds the place in the main sequence of an utterance that a view has too. Each place is used once."""
+    """Finds the place of a view's utterance in the main sequence. Each place is used once."""
 
     def __init__(self, main: Sequence[Utterance]) -> None:
         self._all: dict[_Key, list[int]] = {}
@@ -61,7 +61,7 @@ class _Places:
                 self._nameless.setdefault(key, []).append(place)
 
     def take(self, utterance: Utterance, cursor: int) -> int | None:
-        """Return the place of the utterance's copy, -1 for a second copy in the view itself, None if it is new."""
+        """Return the utterance's place in the main sequence, -1 for a second copy in the view, or None if it is new."""
         key = _key(utterance)
         if not utterance.message_id:
             return self._next_place(key, self._all.get(key), cursor)
@@ -71,13 +71,13 @@ class _Places:
         self._seen.add(named)
         place = self._named.get(named)
         if place is None:
-            # Two utterances that both have an id are the same only if their ids are equal.
+            # Two utterances with ids are the same only if the ids are equal. So only those without an id are left.
             return self._next_place(key, self._nameless.get(key), cursor)
         self._used.add(place)
         return place
 
     def _next_place(self, key: _Key, candidates: list[int] | None, cursor: int) -> int | None:
-        """Return the next place after the cursor, else the first unused one before it."""
+        """Return the next candidate after the cursor, else the first unused one before it, else None."""
         if not candidates:
             return None
         ahead = bisect_right(candidates, cursor)
@@ -97,7 +97,7 @@ class _Places:
 def _key(utterance: Utterance) -> _Key:
     text = utterance.text
     if text.startswith("{") and utterance.role in (None, Role.AGENT):
-        # An answer in JSON is saved as an object in the thread, and as the model's own text in the contexts.
+        # An answer in JSON is saved as an object in the thread, but as the model's own text in the contexts.
         with suppress(ValueError, RecursionError):
             text = compact_json(json.loads(text))
     return utterance.mark or utterance.source, text

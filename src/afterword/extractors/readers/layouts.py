@@ -1,4 +1,4 @@
-"""Recognise the layout of a saved state by its shape alone: version strings did not change when layouts did."""
+"""Recognise the layout of a saved state by its shape. Version strings are ignored: they did not change with layouts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TYPE_NAMES = {dict: "object", list: "list", str: "text", int: "number", float: 
 def recognise(state: object, log: ReadingLog, perspective: Perspective) -> SavedConversation:
     """Return the conversation that a saved state holds.
 
-    Raises `LayoutUnknown`, which names types and keys only, if nothing in it looks like a saved conversation.
+    Raises `LayoutUnknown` if nothing in it looks like a saved conversation. The message names only types and keys.
     """
     conversation = _recognise(state, log, perspective, 0)
     if conversation is None:
@@ -53,18 +53,18 @@ def _recognise(state: object, log: ReadingLog, perspective: Perspective, depth: 
     if depth > _DEEPEST_WRAPPING:
         return None
     if isinstance(state, str):
-        return _in_text(state, log, perspective, depth)
+        return _recognise_text(state, log, perspective, depth)
     if isinstance(state, list):
         layout = "message list with roles" if any(map(is_role_message, state[:1])) else "message list"
-        conversation = _in_messages(state, log, perspective, layout)
+        conversation = _recognise_messages(state, log, perspective, layout)
         return conversation or _joined("list of states", state, log, perspective, depth)
     if isinstance(state, dict):
         values = list(state.values())
-        return _in_object(state, log, perspective) or _joined("wrapped state", values, log, perspective, depth)
+        return _recognise_object(state, log, perspective) or _joined("wrapped state", values, log, perspective, depth)
     return None
 
 
-def _in_text(text: str, log: ReadingLog, perspective: Perspective, depth: int) -> SavedConversation | None:
+def _recognise_text(text: str, log: ReadingLog, perspective: Perspective, depth: int) -> SavedConversation | None:
     """Read a state that was saved as a JSON string inside JSON."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return None
@@ -75,7 +75,7 @@ def _in_text(text: str, log: ReadingLog, perspective: Perspective, depth: int) -
     return _recognise(state, log, perspective, depth + 1)
 
 
-def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
+def _recognise_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
     framework = read_framework_state(state, log)
     if framework is not None:
         return framework
@@ -88,23 +88,27 @@ def _in_object(state: JsonObject, log: ReadingLog, perspective: Perspective) -> 
         return read_team(inner, log, "state of a society of mind")
     if isinstance(state.get("message_thread"), list) or isinstance(state.get("agent_state"), dict):
         return read_team({"": state}, log, "part of a team state")
-    return _in_lists(state, log, perspective) or _in_map(state, log, perspective) or _without_words(state, log)
+    return (
+        _recognise_lists(state, log, perspective)
+        or _recognise_mapping(state, log, perspective)
+        or _recognise_wordless(state, log)
+    )
 
 
 def _run_messages(state: JsonObject) -> list[Any]:
-    """Return what a run of the OpenAI Agents SDK began with and what it gave (`RunState.to_json`)."""
+    """Return the input and the generated items of a run of the OpenAI Agents SDK (`RunState.to_json`)."""
     began = state["original_input"]
-    asked = [{"role": "user", "content": began}] if isinstance(began, str) else _listed(began)
-    # `generated_items` may be shortened for the next agent.
-    generated = _listed(state.get("session_items")) or _listed(state.get("generated_items"))
+    asked = [{"role": "user", "content": began}] if isinstance(began, str) else _list_or_empty(began)
+    # `generated_items` may have been shortened for the next agent.
+    generated = _list_or_empty(state.get("session_items")) or _list_or_empty(state.get("generated_items"))
     return asked + [each.get("raw_item") if isinstance(each, dict) else each for each in generated]
 
 
-def _listed(value: object) -> list[Any]:
+def _list_or_empty(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _in_lists(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
+def _recognise_lists(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
     """Read an object that holds its messages in one list."""
     if context_messages(state) is not None and ("llm_context" in state or "model_context" in state):
         return SavedConversation("agent state", read_messages(context_messages(state), log))
@@ -113,13 +117,15 @@ def _in_lists(state: JsonObject, log: ReadingLog, perspective: Perspective) -> S
         messages = state.get(name)
         if isinstance(messages, list):
             seen_from = replace(perspective, is_v02=name == "chat_history" and is_chat_result)
-            conversation = _in_messages(messages, log, seen_from, "task result" if "stop_reason" in state else layout)
+            conversation = _recognise_messages(
+                messages, log, seen_from, "task result" if "stop_reason" in state else layout
+            )
             if conversation is not None:
                 return conversation
     return None
 
 
-def _in_messages(
+def _recognise_messages(
     messages: list[object], log: ReadingLog, perspective: Perspective, layout: str
 ) -> SavedConversation | None:
     checked = messages[:_MOST_MESSAGES_CHECKED]
@@ -133,8 +139,8 @@ def _in_messages(
     return None
 
 
-def _in_map(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
-    """Read a map by name: a runtime's `<type>/<key>`, or a v0.2 agent's list for each partner."""
+def _recognise_mapping(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
+    """Read a mapping: of agents (`<type>/<key>`) to states in a runtime, or of partners to messages in v0.2."""
     if any(is_team_part(value) and "agent_states" not in value for value in state.values()):
         return read_team(state, log, "runtime state")
     if any(map(is_role_list, state.values())):
@@ -142,8 +148,8 @@ def _in_map(state: JsonObject, log: ReadingLog, perspective: Perspective) -> Sav
     return None
 
 
-def _without_words(state: JsonObject, log: ReadingLog) -> SavedConversation | None:
-    """Recognise states that never hold words: of executors and proxies, or of agents whose thread is elsewhere."""
+def _recognise_wordless(state: JsonObject, log: ReadingLog) -> SavedConversation | None:
+    """Recognise states without messages: of executors and proxies, and of agents whose thread is stored elsewhere."""
     kind = state.get("type")
     if not isinstance(kind, str) or not kind.endswith("State"):
         return None
@@ -155,7 +161,7 @@ def _without_words(state: JsonObject, log: ReadingLog) -> SavedConversation | No
 def _joined(
     layout: str, values: list[object], log: ReadingLog, perspective: Perspective, depth: int
 ) -> SavedConversation | None:
-    """Return the conversations in all of the values as one, or None if there is none."""
+    """Return the conversations in all values joined into one, or None if there is none."""
     candidates = [value for value in values if isinstance(value, (dict, str)) or (isinstance(value, list) and value)]
     recognised = (_recognise(value, log, perspective, depth + 1) for value in candidates)
     conversations = [conversation for conversation in recognised if conversation is not None]
@@ -170,7 +176,7 @@ def _joined(
 
 
 def _outline(state: object) -> str:
-    """Return what the top level looks like, without anyone's words."""
+    """Return a description of the top level of a state, without any words of a conversation."""
     if isinstance(state, dict):
         shown = [f"{_shown_key(key)} ({_type_name(state[key])})" for key in list(state)[:_MOST_KEYS_SHOWN]]
         more = f" and {len(state) - len(shown)} more" if len(state) > len(shown) else ""

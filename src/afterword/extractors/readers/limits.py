@@ -1,4 +1,4 @@
-"""Parse bytes into a JSON value, within limits. A hostile or broken file raises a named error."""
+"""Read and parse saved states within limits of size and depth. A hostile or broken file raises a `ReadError`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _TOO_DEEP = (
 def parse_state(raw: bytes) -> object:
     """Return the JSON value that the bytes hold.
 
-    Of JSON lines, an object a line, it is the list of them. Raises `StateTooLarge` for more than 64 MiB or 200 levels,
-    and `StateBroken` (with the position) for bytes that are empty, cut, not UTF-8, marked with a byte order mark, or
-    hold NaN or Infinity.
+    Of JSON Lines, with an object on each line, it is the list of the objects. Raises `StateTooLarge` for more than
+    64 MiB or 200 levels, and `StateBroken` (with the position) for bytes that are empty, truncated or not UTF-8, that
+    begin with a byte order mark, or that hold NaN or Infinity.
     """
     if len(raw) > LARGEST_STATE_BYTES:
         raise StateTooLarge(_too_large(len(raw)))
@@ -41,7 +41,7 @@ def parse_state(raw: bytes) -> object:
 
 
 def _parse_lines(text: str) -> list[object]:
-    """Return the values of JSON lines. Raises the errors of `parse_state`, which name the line."""
+    """Return the values of JSON Lines. Raises the errors of `parse_state`. Their messages name the line."""
     values = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -53,20 +53,20 @@ def _parse_lines(text: str) -> list[object]:
 
 
 def parse_text(text: str) -> object:
-    """Return the JSON value that the text holds. Raises the errors of `parse_state`."""
+    """Return the JSON value of a text. Raises the errors of `parse_state`."""
     if not text.strip():
         raise StateBroken("is empty (position 0); save the state again")
     try:
         value: object = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno} (position {error.pos})"
-        raise StateBroken(f"is no sound JSON at {where}: {error.msg}; it may have been cut while saving") from None
+        raise StateBroken(f"is not valid JSON at {where}: {error.msg}; the file may be incomplete") from None
     except RecursionError:
         raise StateTooLarge(_TOO_DEEP) from None
     except _NoNumberError as error:
         position = next((match.start(1) for match in _STRING_OR_NO_NUMBER.finditer(text) if match.group(1)), 0)
         raise StateBroken(
-            f"holds {error} at position {position}, which is no JSON; write null or a number in its place"
+            f"holds {error} at position {position}, which JSON does not allow; write null or a number in its place"
         ) from None
     except ValueError:
         raise StateBroken("holds a number that is too large or has too many digits; write it as a string") from None
@@ -75,7 +75,7 @@ def parse_text(text: str) -> object:
 
 
 def check_depth(value: object) -> None:
-    """Raise `StateTooLarge` where the value is nested more than 200 levels deep."""
+    """Raise `StateTooLarge` if the value is nested more than 200 levels deep."""
     level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(DEEPEST_NESTING):
         level = [
@@ -90,15 +90,14 @@ def check_depth(value: object) -> None:
 
 
 def read_bytes(path: Path, folder: Path | None = None) -> bytes:
-    """Return the file's bytes. A file over the limit is not read.
+    """Return the bytes of a file. A file over the limit is not read.
 
-    Raises `StateTooLarge`, or `ReadError` where the file cannot be opened, or where a symbolic link leads out of
-    `folder`.
+    Raises `StateTooLarge`, or `ReadError` if the file cannot be opened or a symbolic link leads out of `folder`.
     """
     try:
         # Reading a pipe or device could block; a saved state is a regular file.
         if path.exists() and not path.is_file():
-            raise ReadError("cannot be opened: it is no regular file; give the saved state itself")
+            raise ReadError("cannot be opened: it is not a regular file; give the path of the saved state")
         with open(path if folder is None else _opened_below(folder, path), "rb") as file:  # noqa: PTH123 - a descriptor
             size = os.fstat(file.fileno()).st_size
             if size > LARGEST_STATE_BYTES:
@@ -106,14 +105,14 @@ def read_bytes(path: Path, folder: Path | None = None) -> bytes:
             return file.read(LARGEST_STATE_BYTES + 1)
     except OSError as error:
         raise ReadError(f"cannot be opened: {error.strerror}; check the path and its permissions") from error
-    except (RuntimeError, ValueError) as error:  # a NUL in the path, links in a circle, or a path that leads out
-        raise ReadError("cannot be opened: the path is no path in its folder; check the manifest") from error
+    except (RuntimeError, ValueError) as error:  # a NUL in the path, a loop of links, or a link that leads out
+        raise ReadError("cannot be opened: the path does not lie in its folder; check the manifest") from error
 
 
 def _opened_below(folder: Path, path: Path) -> int:
-    """Open a file step by step from its folder, so that nobody can put a link in the way; return the descriptor.
+    """Open a file folder by folder, so that no link can be put in the way meanwhile. Return its file descriptor.
 
-    Raises `ValueError` if a link leads out of the folder, and `OSError`.
+    Raises `ValueError` if a link leads out of the folder, and `OSError` if the file cannot be opened.
     """
     *folders, name = path.resolve().relative_to(folder).parts
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -128,7 +127,7 @@ def _opened_below(folder: Path, path: Path) -> int:
 
 
 class _NoNumberError(ValueError):
-    """NaN or an infinity stands where JSON wants a number."""
+    """NaN or an infinity stands in the place of a JSON number."""
 
 
 def _refuse_constant(constant: str) -> NoReturn:

@@ -1,7 +1,7 @@
-"""Recognise memory that a program put into a conversation, so that it is never taken for someone's words.
+"""Recognise memory that a program put into a conversation, so that it is never taken for a speaker's words.
 
-Each form is one that a known memory adapter or tutorial writes. Words in a sentence ("a relevant memory of mine")
-are not enough: a header stands alone on its line, at the start, with a list or the user's own words below it.
+The forms are those that known memory adapters and tutorials write. Words in a sentence ("a relevant memory of mine")
+are not enough: a header must stand alone on the first line, with a list or the user's own words below it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from afterword.recall.block import CLOSING, OPENING
 
 
 class Piece(NamedTuple):
-    """A part of a message: injected memory, or what was really said."""
+    """A part of a message: injected memory, or words of the speaker."""
 
     is_memory: bool
     text: str
@@ -38,9 +38,9 @@ _CANVAS = re.compile(r"\s{0,20}=== CANVAS FILES ===(?:.*?=== END OF CANVAS ===|.
 
 
 def split_injected_memory(text: str, injected: Collection[str] = ()) -> list[Piece]:
-    """Split a message into injected memory and what was really said, in order.
+    """Split a message into injected memory and words of the speaker, in order.
 
-    `injected` are the exact texts that the state itself lists as queried memories (stripped).
+    `injected` are the exact texts, without white space around them, that the state lists as results of memory queries.
     """
     if injected and text.strip() in injected:
         return [Piece(True, text)]
@@ -49,10 +49,10 @@ def split_injected_memory(text: str, injected: Collection[str] = ()) -> list[Pie
     pieces: list[Piece] = []
     end = 0
     for start, stop in _own_blocks(text):
-        pieces += _spoken(text[end:start])
+        pieces += _pieces_outside_blocks(text[end:start])
         pieces.append(Piece(True, text[start:stop]))
         end = stop
-    return pieces + _spoken(text[end:]) if end else _spoken(text) or [Piece(False, text)]
+    return pieces + _pieces_outside_blocks(text[end:]) if end else _pieces_outside_blocks(text) or [Piece(False, text)]
 
 
 def is_system_memory(text: str, injected: Collection[str] = ()) -> bool:
@@ -63,7 +63,7 @@ def is_system_memory(text: str, injected: Collection[str] = ()) -> bool:
 
 
 def _own_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each block that our own adapter wrote. A cut block reaches to the end."""
+    """Yield the start and end of each block that afterword itself wrote. A cut block ends with the text."""
     start = text.find(OPENING)
     while start >= 0:
         opened = text.find(">", start)
@@ -83,37 +83,37 @@ def repeats(text: str, injected: Collection[str]) -> bool:
     return any(line in injected for line in lines if line)
 
 
-def _spoken(text: str) -> list[Piece]:
-    """Split a text that has no block of our own. White space between blocks is dropped."""
+def _pieces_outside_blocks(text: str) -> list[Piece]:
+    """Split a text that holds no block of afterword itself. Blank text gives nothing."""
     if not text.strip():
         return []
     canvas = _CANVAS.match(text)
     if canvas:
-        return [Piece(True, canvas.group()), *_words(text[canvas.end() :])]
+        return [Piece(True, canvas.group()), *_spoken_piece(text[canvas.end() :])]
     header = _HEADER.match(text)
     if header:
-        return _below(text, header)
-    return _before_appended(text)
+        return _pieces_after_header(text, header)
+    return _pieces_before_appended(text)
 
 
-def _below(text: str, header: re.Match[str]) -> list[Piece]:
-    """Split a message that starts with a memory header. The user's words may follow under their own header."""
+def _pieces_after_header(text: str, header: re.Match[str]) -> list[Piece]:
+    """Split a message that starts with a memory header. The user's words may follow below a header of their own."""
     start, end = header.end() - 1, header.end() + _LONGEST_SEARCH
     asked = _ASKED_APART.search(text, start, end)
     asked = asked or max(_ASKED.finditer(text, start, end), key=lambda match: match.start(), default=None)
     if asked:
-        return [Piece(True, text[: asked.start()]), *_words(text[asked.end() :])]
+        return [Piece(True, text[: asked.start()]), *_spoken_piece(text[asked.end() :])]
     if header.group("sure") and _LIST_ITEM.match(text, header.end()):
         return [Piece(True, text)]
-    return _before_appended(text)
+    return _pieces_before_appended(text)
 
 
-def _before_appended(text: str) -> list[Piece]:
+def _pieces_before_appended(text: str) -> list[Piece]:
     appended = _APPENDED.search(text)
     if not appended:
         return [Piece(False, text)]
-    return [*_words(text[: appended.start()]), Piece(True, text[appended.start() :].strip())]
+    return [*_spoken_piece(text[: appended.start()]), Piece(True, text[appended.start() :].strip())]
 
 
-def _words(text: str) -> list[Piece]:
+def _spoken_piece(text: str) -> list[Piece]:
     return [Piece(False, text.strip())] if text.strip() else []

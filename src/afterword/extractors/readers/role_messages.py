@@ -1,8 +1,8 @@
-"""Messages with a role instead of a type: chat completions, an OpenAIAgent's history, lists of AutoGen v0.2 and ag2.
+"""Read messages with roles: chat completions, the history of an OpenAIAgent, and lists of AutoGen v0.2 and ag2.
 
-In v0.2 a role depends on whose list it is, and only the name says who speaks: in a user proxy's list the person's own
-words have the role `assistant`. So names decide wherever a list may be of this kind, and a name that is not known to be
-a person's is an agent's.
+In AutoGen v0.2 each agent has its own list, in which its own words have the role `assistant`, even those of a person in
+the list of a user proxy. So in a list that may come from v0.2 the name decides who speaks. A name that is not known as
+a person's is taken for an agent's.
 """
 
 from __future__ import annotations
@@ -33,30 +33,33 @@ FindSpeaker = Callable[[JsonObject], tuple[str, Role]]
 """Returns who speaks in a message with the role `user` or `assistant`, and whether that is a person or an agent."""
 
 _WITHOUT_WORDS = frozenset({"reasoning", "compaction", "item_reference"})
-"""Items of the Responses API in which nobody speaks: thoughts and summaries, mostly encrypted, and references."""
+"""Items of the Responses API without words: thoughts and summaries, which are mostly encrypted, and references."""
 _SYSTEM_ROLES = frozenset({"system", "developer"})
 _TOOL_ROLES = frozenset({"tool", "function"})
-# A v0.2 user proxy runs code by itself and answers with its output, under the person's name.
+# A user proxy of v0.2 runs code by itself and sends the output under the person's name.
 _CODE_OUTPUT = re.compile(r"\s{0,9}exitcode: -?\d{1,9} \(execution (?:succeeded|failed)\)\s*Code output:")
 AGENT_NAME = "assistant"
 
 
 def read_roles(messages: object, log: ReadingLog, find_speaker: FindSpeaker) -> list[Utterance]:
-    """Return the utterances of a list of messages with roles, in order. Unknown roles are counted."""
+    """Return the utterances of a list of messages with roles, in order.
+
+    Messages with unknown roles are left out and counted in the log.
+    """
     return [
         utterance for message in objects_in(messages, log) for utterance in _read_message(message, log, find_speaker)
     ]
 
 
 def is_role_message(value: object) -> bool:
-    """Whether the value has the shape of such a message."""
+    """Whether the value has the shape of a message with a role, or of a tool call or output beside such messages."""
     if not isinstance(value, dict):
         return False
     return isinstance(value.get("role"), str) or value.get("type") in ("function_call", "function_call_output")
 
 
 def speaker_by_role(message: JsonObject) -> tuple[str, Role]:
-    """Return the speaker where the role tells: `user` is the person."""
+    """Return the speaker of a message by its role: `user` is a person, `assistant` an agent."""
     if message.get("role") == "user":
         return name_in(message) or "user", Role.HUMAN
     return name_in(message) or "assistant", Role.AGENT
@@ -122,7 +125,7 @@ def _read_bare_call(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]
 
 @dataclass(frozen=True, slots=True)
 class Perspective:
-    """Whose message list it is: `partner` is the other side, `is_v02` true if the file shows that it is of v0.2."""
+    """The view of a message list: `partner` is the other speaker, `is_v02` says that the file is surely of v0.2."""
 
     people: People
     partner: str | None = None
@@ -142,7 +145,7 @@ def read_role_list(messages: object, log: ReadingLog, perspective: Perspective, 
 
 
 def read_chat_messages(lists: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation:
-    """Return the conversation of a v0.2 agent's `chat_messages`: one list for each partner, without duplicates."""
+    """Return the conversation in the `chat_messages` of a v0.2 agent: one list for each partner, without duplicates."""
     utterances: list[Utterance] = []
     for partner, messages in lists.items():
         if is_role_list(messages):
@@ -165,7 +168,7 @@ def _find_speaker(spoken: list[JsonObject], messages: object, perspective: Persp
 
 
 def _signs_of_relative_roles(spoken: list[JsonObject], messages: object, perspective: Perspective) -> Iterator[bool]:
-    """Yield whether a list shows that its roles depend on whose list it is: any of these signs is enough."""
+    """Yield signs of a list of v0.2, whose roles depend on the agent that owns the list. One true sign is enough."""
     yield isinstance(messages, list) and any(isinstance(each, dict) and "tool_responses" in each for each in messages)
     speakers = [(message["role"], name_in(message)) for message in spoken]
     yield any(role == "assistant" and perspective.people.has(name) for role, name in speakers)
@@ -173,7 +176,7 @@ def _signs_of_relative_roles(spoken: list[JsonObject], messages: object, perspec
     if not speakers or any(name is None for _, name in speakers):
         return
     yield any(perspective.people.has(name) for _, name in speakers)
-    # Fully named with names that nobody knows: either side may be the person, so nobody is taken for one.
+    # All messages have unknown names. Either side may be the person, so nobody is taken for a person.
     yield any(role == "assistant" and name != AGENT_NAME for role, name in speakers)
     yield len({name for role, name in speakers if role == "user"}) > 1
 

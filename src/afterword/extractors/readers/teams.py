@@ -1,4 +1,4 @@
-"""States of agents and teams: first the manager's thread, then what only an agent's context or buffer still has."""
+"""Read states of agents and teams: the manager's thread, and messages that stand only in an agent's own state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ _SPOKEN = frozenset({"TextMessage", "MultiModalMessage", "HandoffMessage"})
 
 @dataclass(slots=True)
 class _TeamContents:
-    """What the states of a team, and of the teams inside it, hold."""
+    """The messages and names that are collected from the states of a team and of the teams inside it.
+
+    `threads` are those of managers, `views` the contexts and buffers of members, and `histories` their messages with
+    roles. `speakers` speak as people may, `actors` act as only agents do, and `models` have words of a model.
+    """
 
     threads: list[list[Utterance]] = field(default_factory=list)
     views: list[list[Utterance]] = field(default_factory=list)
@@ -56,7 +60,7 @@ class _TeamContents:
 def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -> SavedConversation:
     """Return the conversation of a team. `states` are those of its members and manager, by `<name>` or `<name>/<key>`.
 
-    Speakers of a thread who are neither members nor managers are outsiders: they may be people.
+    Speakers who are neither members nor managers are outsiders of the conversation: they may be people.
     """
     contents = _TeamContents()
     _collect(states, contents, log)
@@ -71,14 +75,14 @@ def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -
             utterances += read_roles(history, log, speaker_by_role)
     utterances = _with_tasks(utterances, contents)
     agents = frozenset(contents.models | contents.managers)
-    # If no member is known, nobody can be told apart from those outside.
+    # If no member is known, members and outsiders cannot be distinguished.
     outsiders = contents.speakers - agents - contents.members - contents.actors if contents.members else ()
     unclear = contents.without_content & contents.speakers - agents - contents.actors
     return SavedConversation(layout, utterances, agents, frozenset(outsiders), frozenset(unclear))
 
 
 def is_team_part(state: object) -> bool:
-    """Whether the value is the state of a member or a manager of a team, or of a team inside."""
+    """Whether the value is the state of a team, or of a member or a manager of one."""
     return isinstance(state, dict) and not _TEAM_PARTS.isdisjoint(state)
 
 
@@ -109,27 +113,22 @@ def _collect(states: JsonObject, contents: _TeamContents, log: ReadingLog) -> No
         name = _TEAM_SUFFIX.sub("", key.rsplit("/", 1)[0])
         if "message_thread" in state:
             contents.managers.add(name)
-            _collect_manager(state, contents, log)
+            contents.threads.append(read_messages(state["message_thread"], log))
+            _collect_speakers(state["message_thread"], contents)
+            if isinstance(task := state.get("task"), str) and task.strip():
+                contents.tasks.append(task)
         else:
             contents.members.add(name)
             inner += _collect_member(name, state, contents, log)
     tasks = len(contents.tasks)
     for team in inner:
         _collect(team, contents, log)
-    # What an inner team is asked to do was said by the agents outside of it, as well as by people.
+    # The tasks of an inner team may come from agents of the outer team, so they are not taken for words of a person.
     del contents.tasks[tasks:]
 
 
-def _collect_manager(state: JsonObject, contents: _TeamContents, log: ReadingLog) -> None:
-    contents.threads.append(read_messages(state["message_thread"], log))
-    _collect_speakers(state["message_thread"], contents)
-    task = state.get("task")
-    if isinstance(task, str) and task.strip():
-        contents.tasks.append(task)
-
-
 def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: ReadingLog) -> list[JsonObject]:
-    """Add an agent's view, and return the states of the teams inside it."""
+    """Add what an agent has seen, and return the states of the teams inside it."""
     own = state.get("agent_state", state)
     if not isinstance(own, dict):
         log.skip("unreadable agent state")
@@ -139,7 +138,7 @@ def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: 
     context = context_messages(own)
     contents.models.update(model_names(context))
     if isinstance(own.get("history"), list):
-        # Its roles do not tell people from other agents, so it is used only if nobody else could have spoken.
+        # Roles do not distinguish people from other agents, so the history is used only if the team has one agent.
         contents.histories.append(own["history"])
     buffer = state.get("message_buffer")
     contents.views.append([*read_messages(context, log, name), *read_messages(buffer, log, name)])
@@ -148,7 +147,7 @@ def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: 
 
 
 def _collect_speakers(thread: object, contents: _TeamContents) -> None:
-    """Note who speaks in the thread as a person may, who acts as only agents do, and whose words a model wrote."""
+    """Collect who speaks in a thread as a person may, who acts as only agents do, and whose words a model wrote."""
     for message in objects_in(thread, ReadingLog()):
         source, kind = speaker_name(message.get("source")), message.get("type", "TextMessage")
         if isinstance(message.get("models_usage"), dict):
@@ -160,7 +159,7 @@ def _collect_speakers(thread: object, contents: _TeamContents) -> None:
 
 
 def _without_injected(view: list[Utterance], log: ReadingLog, has_thread: bool) -> list[Utterance]:
-    """Leave out system messages with injected memory that the thread already holds as a memory query."""
+    """Return the view without system messages that repeat memory from a memory query in the thread."""
     if not (has_thread and log.injected):
         return view
     first_lines = {text.splitlines()[0].strip() for text in log.injected}
@@ -176,7 +175,7 @@ def _is_injected(text: str, first_lines: set[str], log: ReadingLog) -> bool:
 
 
 def _with_tasks(utterances: list[Utterance], contents: _TeamContents) -> list[Utterance]:
-    """Add the tasks that a manager keeps beside the thread at the start, unless the thread has their words."""
+    """Add the tasks that managers store beside the thread, at the start, unless the thread contains their words."""
     inside = contents.models | contents.managers
     from_outside = (utterance for utterance in utterances if utterance.role is None and utterance.source not in inside)
     said = " ".join(folded(utterance.text) for utterance in from_outside)

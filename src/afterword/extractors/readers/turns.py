@@ -23,7 +23,7 @@ _MAY_HOLD_MEMORY = frozenset({Role.HUMAN, Role.AGENT, Role.SYSTEM})
 def build_transcript(conversation: SavedConversation, log: ReadingLog, people: People, privacy: Privacy) -> Transcript:
     """Return the transcript of a conversation.
 
-    Roles are decided, injected memory is separated, secrets are masked, and long context is cut.
+    Here the roles are decided, injected memory is split off, secrets are masked, and long context is cut.
     """
     turns: list[Turn] = []
     masking = privacy.new_masking()
@@ -49,7 +49,7 @@ def build_transcript(conversation: SavedConversation, log: ReadingLog, people: P
 def _log_doubts(
     agent_speakers: Sequence[str], humans: Sequence[str], conversation: SavedConversation, log: ReadingLog
 ) -> None:
-    """Log that nobody was taken for a person, and how many turns of agents may be a person's."""
+    """Log if nobody was taken for a person, and how many turns of agents may be a person's."""
     if agent_speakers and not humans:
         log.skip("no human recognised")
     if unclear := sum(speaker in conversation.unclear for speaker in agent_speakers):
@@ -57,9 +57,9 @@ def _log_doubts(
 
 
 def _speaker(source: str, conversation: SavedConversation, log: ReadingLog, people: People) -> tuple[str, Role, bool]:
-    """Return a speaker's name as it is stored, whether it is a person or an agent, and whether that is only assumed.
+    """Return a speaker's name as it is stored, the role of a person or an agent, and whether a person is only assumed.
 
-    It is decided first by the caller's list, then by the state, then by the name.
+    The caller's list decides first, then the state, then the name.
     """
     is_known = people.is_listed(source) or (people.has(source) and source not in conversation.agents)
     may_be_person = source in conversation.outsiders or (source in conversation.unclear and people.is_user(source))

@@ -1,4 +1,4 @@
-"""What the readers of all layouts share: utterances, names of people, the log of what was skipped, parsing of parts."""
+"""Shared by the readers of all layouts: utterances, names of people, a log of skipped parts, and parsing of parts."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _PLAIN_NAME = re.compile(r"[\w.:$<>\[\], -]{1,60}")
 
 
 class Utterance(NamedTuple):
-    """Something that was said, before it becomes a turn. With `role` None, the speaker's name decides the role.
+    """Something that was said, before it becomes a turn. If `role` is None, the speaker's name decides the role.
 
-    `mark` names a tool call or result by its call id. Copies of it are recognised even if they name no speaker.
+    `mark` identifies a tool call or result by its call id, so that copies are recognised whatever speaker they name.
     """
 
     source: str
@@ -68,9 +68,9 @@ class ReadingLog:
 class SavedConversation:
     """The utterances of one saved state in order.
 
-    `agents` are surely not people; `outsiders` may be people. `unclear` are members of a team whose state does not tell
-    a `UserProxyAgent` from a code executor: they are taken for agents, and the reader's log says so, unless they have
-    the name of the user whose memory it is.
+    `agents` are the names of speakers who are surely not people, `outsiders` those of speakers who may be people.
+    `unclear` are members of a team who may be a person's `UserProxyAgent` or a code executor, since both are saved
+    alike. They are taken for agents, and the log says so, unless they have the name of the user whose memory it is.
     """
 
     layout: str
@@ -82,9 +82,9 @@ class SavedConversation:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The names of people: the generic ones, and `names` from a manifest, the recorder or the caller.
+    """The names of people: generic ones, and `names` from a manifest, the recorder or the caller.
 
-    `user` is the name, without signs, of the user whose memory it is.
+    `user` is the id of the user whose memory it is, reduced to letters and digits.
     """
 
     names: frozenset[str] = frozenset()
@@ -96,7 +96,7 @@ class People:
         return cls(frozenset(composed(name).casefold() for name in humans), letters_and_digits(user or ""))
 
     def has(self, name: str | None) -> bool:
-        """Whether the name is a person's."""
+        """Whether the name is known to be a person's: the caller listed it, or it is a generic one."""
         return name is not None and (self.is_listed(name) or is_generic(name))
 
     def is_listed(self, name: str) -> bool:
@@ -104,7 +104,7 @@ class People:
         return composed(name).casefold() in self.names
 
     def is_user(self, name: str) -> bool:
-        """Whether the name is that of the user whose memory it is, as a whole. A part of it may name a program."""
+        """Whether the whole name is that of the user whose memory it is. A part of the name may also name a program."""
         return bool(self.user) and letters_and_digits(name) == self.user
 
 
@@ -139,7 +139,7 @@ def id_in(message: JsonObject) -> str | None:
 
 
 def local_instant(value: object, log: ReadingLog) -> datetime | None:
-    """Return an instant with its offset, or None. One without an offset is a local time of the log's zone."""
+    """Return a time with an offset, or None if it cannot be read. The log's zone gives the offset if there is none."""
     if value is None:
         return None
     with suppress(ValueError, OverflowError):
@@ -175,7 +175,7 @@ def without_base64(text: str) -> str:
 
 
 def compact_json(value: object) -> str:
-    """Return the value as JSON without white space, the way pydantic writes it."""
+    """Return the value as JSON without white space, as pydantic writes it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
@@ -191,7 +191,7 @@ def output_text(content: object, log: ReadingLog) -> str:
 
 
 def call_mark(kind: str, call_id: object) -> str:
-    """Return the mark of a tool call or result, empty if it has no id."""
+    """Return the `mark` of an utterance that is a tool call or result, or an empty text if that has no id."""
     return f"{kind} {call_id}" if isinstance(call_id, str) and call_id else ""
 
 

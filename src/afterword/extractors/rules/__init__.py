@@ -1,7 +1,7 @@
 """The offline extractor and judge: English rules that need no model, no key and no network.
 
-The pipeline, the agents and the store do not import them, except as the defaults of two calls: in `pipeline.session`
-and in `agents.extractor_agent`.
+The pipeline, the agents and the store do not import them, with two exceptions: `pipeline.session` and
+`agents.extractor_agent` use them by default.
 """
 
 from afterword.extractors.rules.extractor import RulesExtractor, RulesJudge

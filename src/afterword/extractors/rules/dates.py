@@ -1,7 +1,7 @@
-"""Resolve the days that end a clause ("until 12 November") against the day on which it was said. Pure.
+"""Compute the dates that a clause names at its end ("until 12 November") from the day on which it was said. Pure.
 
-A month stands for its first day after "from" and "since", for its last after "until", and for both after "in". The
-last day is included. An end is not in the past when it is said. Ambiguous days are left out.
+A month stands for its first day after "from" and "since", for its last day after "until", and for both after "in". The
+last day is included. An end never lies before the day on which it was said. Ambiguous days are ignored.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _LASTING = re.compile(
     r"(?:\b(?:am|are|is)|'(?:m|re|s)) (?:in|at|away|off|closed)\b|\bam (?!moving|starting|switching|migrating|"
     r"joining|leaving|changing|working|beginning|going to )\w+ing\b"
 )
-"""A clause that tells what is so, and not what begins: "in May" is then the whole of May.
+"""Matches a clause about a state, for which "in May" means all of May: "I work in Graz in May".
 
-Who "will work" somewhere in May begins then.
+Otherwise "in May" is when something begins, as in "I will work in Graz in May".
 """
 _NEAREST_PAST = timedelta(days=60)
 
 
 class Validity(NamedTuple):
-    """The first and last day on which something holds, as far as it was said."""
+    """The first and last day on which something holds, each None if nobody named it."""
 
     valid_from: date | None = None
     valid_to: date | None = None
@@ -56,7 +56,7 @@ ALWAYS = Validity()
 
 
 def split_days(clause: str, said_on: date, *, is_past: bool = False) -> tuple[str, Validity]:
-    """Return a clause without the days at its end, and the bounds that they set."""
+    """Return a clause without the days at its end, and the first and last day that they set."""
     first = last = None
     for _ in range(2):
         tail = _TAIL.fullmatch(clause)
@@ -70,7 +70,7 @@ def split_days(clause: str, said_on: date, *, is_past: bool = False) -> tuple[st
 
 
 def _named_days(tail: re.Match[str], said_on: date, *, is_past: bool) -> tuple[date, date] | None:
-    """Return the first and last day that the end of a clause names, None if it names none that bounds something."""
+    """Return the first and last day of what the end of a clause names, or None if that limits nothing."""
     days = _resolve(tail["day"], said_on, is_past=is_past or bool(tail["since"]))
     # "In 2019" mostly tells what happened then, and seldom what has held since.
     if not days or (tail["within"] and tail["day"].isdigit()):
@@ -79,21 +79,21 @@ def _named_days(tail: re.Match[str], said_on: date, *, is_past: bool) -> tuple[d
 
 
 def _has_end(tail: re.Match[str], *, is_past: bool) -> bool:
-    """Return whether a clause ends with its days: with "until", or if it holds on all of them: "I am away in May"."""
+    """Return whether the days set an end: after "until", or if a state holds on all of them ("I am away in May")."""
     names_period = tail["within"] or re.fullmatch(r"(?i)next (?:week|month|year)", tail["day"])
     is_lasting = names_period and not tail["start"] and _LASTING.search(tail["main"])
     return bool(tail["until"] or (is_lasting and not is_past))
 
 
 def _ahead(words: str, days: tuple[date, date], said_on: date) -> tuple[date, date]:
-    """Return the days of a year later if they were over and nobody named the year."""
+    """Return the days, or those of the next year if they were over on `said_on` and the year was not named."""
     if days[1] >= said_on or re.search(r"20\d\d", words):
         return days
     return _resolve(words, date(said_on.year + 1, 1, 1), is_past=False) or days
 
 
 def _resolve(words: str, said_on: date, *, is_past: bool) -> tuple[date, date] | None:
-    """Return the first and last day that words name, or None."""
+    """Return the first and last day of what the words name, or None."""
     match = next((match for form in _DATES if (match := form.fullmatch(words))), None)
     parts = {name: part.lower() for name, part in match.groupdict().items() if part} if match else {}
     if "whole_year" in parts:
@@ -127,7 +127,7 @@ def _weekday_or_tomorrow(parts: dict[str, str], said_on: date, *, is_past: bool)
 
 
 def _next_period(unit: str, said_on: date) -> tuple[date, date]:
-    """Return the first and last day of the week, month or year after that of a day."""
+    """Return the first and last day of the week, month or year after the present one."""
     if unit == "week":
         monday = said_on + timedelta(days=7 - said_on.weekday())
         return monday, monday + timedelta(days=6)

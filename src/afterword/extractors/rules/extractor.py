@@ -1,6 +1,6 @@
-"""The offline extractor and judge. The extractor is a small grammar over plain clauses of people.
+"""The offline extractor and judge. The extractor applies a small English grammar to plain clauses of people.
 
-It uses no model, no network and no clock. A clause that is not wholly understood gives nothing.
+It uses no model, no network and no clock. A clause that the grammar does not fully understand gives no candidate.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ _ADDS_NOTHING = re.compile(r"(?i)that's (?:over|all)|thanks|thank you|(?:I|we) (
 
 
 class RulesExtractor:
-    """Proposes facts by English rules. It finds less than a model does, and seldom proposes what was not said."""
+    """Proposes facts by English rules. It finds fewer facts than a model, and seldom one that nobody stated."""
 
     version = "rules-4"
 
     async def extract(self, window: Window) -> Extraction:
-        """Return the candidates that the rules find in people's turns. It reads English only and costs nothing."""
+        """Return the candidates that the rules find in people's turns. Only English is read, and nothing is spent."""
         return Extraction(tuple(find_candidates(window)))
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002 - the protocol's
-        """Return nothing: a rule that failed would fail again."""
+        """Return no candidates, because the same rules would give the same candidates again."""
         return Extraction(())
 
 
 class RulesJudge:
-    """Judges a pair of assertions by slot and value alone. Pairs it cannot decide get no verdict."""
+    """Judges pairs of assertions by subject, attribute and value. A pair that these do not decide gets no verdict."""
 
     version = RELATION_VERSION
     pairs_a_call = None
 
     async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
-        """Return the verdicts that slot and value settle. It costs nothing."""
+        """Return the verdicts that subject, attribute and value decide, and an empty usage."""
         related = ((pair, relation(*pair)) for pair in pairs)
         return [Verdict(pair[0].id, pair[1].id, *why, self.version) for pair, why in related if why], Usage()
 
 
 @dataclass(frozen=True, slots=True)
 class _Speech:
-    """The words of one turn that are read, and how statements call the speaker (`who`) and the speaker's `group`."""
+    """The words of a turn that are read, and the names of the speaker (`who`) and the speaker's group in statements."""
 
     turn: Turn
     quote: str
@@ -73,7 +73,7 @@ class _Speech:
 
 
 def find_candidates(window: Window) -> list[Candidate]:
-    """Return the candidates of a window in the order of saying, without those that a later sentence corrects."""
+    """Return the candidates of a window in the order of saying. Those that a later sentence corrects are left out."""
     candidates: list[Candidate] = []
     turns = (*window.context, *window.turns)
     for turn, stretches in list(zip(turns, foreign_turns(turns), strict=True))[len(window.context) :]:
@@ -95,9 +95,9 @@ def find_candidates(window: Window) -> list[Candidate]:
 
 
 def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
-    """Return the candidates of a sentence, or nothing unless each of its clauses is understood."""
+    """Return the candidates of a sentence, or none if a clause is not understood that may change its meaning."""
     if len(sentence.split(maxsplit=1)) < 2:
-        return []  # every form of the grammar has several words
+        return []  # the grammar has no sentence of a single word
     lead = without_lead(sentence)
     asked = lead.predicate.rstrip("?!. ")
     wish = withdrawals.find_withdrawal(asked) if "?" in sentence else None
@@ -135,19 +135,19 @@ def _read_clause(clause: Clause, speech: _Speech) -> list[Candidate]:
         about = attribute_of_phrase(withdrawal.topic)
         return [_erasure(about, withdrawal.topic, f"what was said about {about}", clause, speech)]
     if not stated and withdrawal.words:
-        # No fact is made of such words, but they were said, and must be told no more.
+        # The rules make no fact of these words, but they were said and must not be shown any more.
         return [_erasure("request", withdrawal.words, "something", clause, speech)]
     return [_withdrawn(candidate, withdrawal, speech) for candidate in stated]
 
 
 def _erasure(attribute: str, topic: str, what: str, clause: Clause, speech: _Speech) -> Candidate:
-    """Return a request to forget what was said about a topic. Its statement does not repeat the topic."""
+    """Return a candidate that asks to forget what was said about a topic. Its statement does not repeat the topic."""
     statement = f"{{who}} asked to forget {what}"
     return _candidate(ClauseClaim(Kind.ENTITY, attribute, topic, statement, SpeechAct.ERASE), clause, speech)
 
 
 def _withdrawn(stated: Candidate, withdrawal: withdrawals.WithdrawnClaim, speech: _Speech) -> Candidate:
-    """Return the withdrawal of a statement. A request to erase does not repeat the value."""
+    """Return a candidate that withdraws the `stated` one. The statement of a request to erase has no value."""
     owner_name = speech.who if stated.subject in ("user", "team") else stated.subject
     claim = re.sub(r"^The (?=user|team)", "the ", stated.statement)
     statement = f"It is {'no longer' if withdrawal.cue is Cue.CHANGE else 'not'} true that {claim}"
@@ -158,7 +158,7 @@ def _withdrawn(stated: Candidate, withdrawal: withdrawals.WithdrawnClaim, speech
 
 
 def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
-    """Return the candidates of a clause that states something, asks for something or plans something."""
+    """Return the candidates of a clause that states, requests or plans something."""
     clause = with_subject(clause)
     candidates = list(_relation_and_age(clause, clause.who, speech)) if clause.who else []
     predicate, validity, claims = clause.predicate, ALWAYS, read_clause(clause)
@@ -175,7 +175,7 @@ def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
 
 
 def _relation_and_age(clause: Clause, who: str, speech: _Speech) -> Iterator[Candidate]:
-    """Yield what a clause says about a person besides its predicate: the relation to the speaker, and the age."""
+    """Yield what the subject of a clause says about a person: the relation to the speaker, and the age."""
     if clause.relation:
         statement = f"{who} is {{who}}'s {clause.relation}"
         claim = ClauseClaim(Kind.ENTITY, "relation", clause.relation, statement, about=who)
@@ -186,7 +186,10 @@ def _relation_and_age(clause: Clause, who: str, speech: _Speech) -> Iterator[Can
 
 
 def _with_days(claim: ClauseClaim, days: str, validity: Validity) -> ClauseClaim:
-    """Return a plan with its days. Without a known first day it is an entry of its own, which replaces nothing."""
+    """Return a plan or an event with its days in the statement.
+
+    A plan without a known first day becomes a decision with its own words as the value, so that it replaces nothing.
+    """
     if not claim.is_plan and claim.attribute != "event":
         return claim
     if not _MONTH_OR_NUMBER.search(days):

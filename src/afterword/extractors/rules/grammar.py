@@ -1,4 +1,8 @@
-"""The grammar: what a plain clause says, asks for or plans. Pure."""
+"""The grammar of the offline rules: what a plain clause states, requests or plans. Pure.
+
+A row of the grammar is a pattern, a kind, and a template for the attribute. Groups of the pattern, such as `place`,
+must pass the check of the same name in `_CHECKS`. The group `v` is the value.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import NamedTuple
 
 from afterword.extractors.rules import phrases
 from afterword.extractors.rules import vocabulary as words
-from afterword.extractors.rules.vocabulary import attribute_of_phrase, named_slot
+from afterword.extractors.rules.vocabulary import attribute_of_phrase, known_attribute
 from afterword.extractors.slot_relation import SINGLE_VALUED
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.facts.words import word_set
@@ -44,7 +48,10 @@ _STANDING = re.compile(
 
 
 class ClauseClaim(NamedTuple):
-    """What a clause says about its subject, which is `{who}` in `statement`, or about `about`: a slot and its value."""
+    """What a clause says: an attribute and its value.
+
+    It is about `about` or, if that is None, about the subject of the clause, which `statement` writes as `{who}`.
+    """
 
     kind: Kind
     attribute: str
@@ -59,7 +66,7 @@ class ClauseClaim(NamedTuple):
 
 _Row = tuple[re.Pattern[str], Kind, str]
 
-# What the words of a group must be, by its name.
+# The check that the words of a group must pass, by the name of the group.
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "place": phrases.is_proper_name,
     "person": phrases.is_person_name,
@@ -68,13 +75,13 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "action": lambda phrase: phrases.is_thing(phrase) and phrase.split()[0].lower() not in words.VAGUE_VERBS,
     "event": phrases.is_event,
     "doing": lambda phrase: phrases.is_thing(phrase) and words.NO_ACTIVITY.isdisjoint(phrase.split()[:1]),
-    "persons": lambda phrase: all(phrases.is_person_name(part) for part in phrases.listed(phrase)),
+    "persons": lambda phrase: all(map(phrases.is_person_name, phrases.list_parts(phrase))),
     # "nuts, properly allergic" is no list
     "each": lambda phrase: (
-        ("," not in phrase or " and " in phrase) and all(phrases.is_allergen(part) for part in phrases.listed(phrase))
+        ("," not in phrase or " and " in phrase) and all(map(phrases.is_allergen, phrases.list_parts(phrase)))
     ),
     "named": lambda phrase: (
-        phrases.is_thing(phrase) and (not re.fullmatch(r"[a-z -]+", phrase) or named_slot(phrase) is not None)
+        phrases.is_thing(phrase) and (not re.fullmatch(r"[a-z -]+", phrase) or known_attribute(phrase) is not None)
     ),
 }
 
@@ -147,7 +154,7 @@ _WHOLE_SENTENCES: tuple[tuple[str, Kind, str], ...] = (
     (r"my favou?rite (?P<noun>(?!part|exercise)\w+?)s are (?P<thing>.+)", _P, "likes_*"),
     (r"my (?:\w+ )?(?P<noun>goal|dream|plan|aim|target) is to (?P<action>.+)", _D, "aim"),
 )
-# Read only where a day was named: what is done on it, and what takes place.
+# These rows are only read if the clause names a day: what somebody does on that day, and what takes place.
 _ON_A_DAY: tuple[tuple[str, Kind, str], ...] = (
     (r"(?:am|will be) (?P<doing>\w+ing(?: .+)?)", _D, "plan?"),
     (r"(?:am going to|will) (?P<action>.+)", _D, "plan?"),
@@ -167,9 +174,9 @@ _OF_SUBJECT, _OF_SENTENCE, _DATED_OF_SUBJECT, _DATED_OF_SENTENCE = (
 
 
 def read_clause(clause: phrases.Clause, *, is_dated: bool = False) -> list[ClauseClaim]:
-    """Return what a clause says if the grammar understands all of it. Of others than the speaker, plain facts only.
+    """Return what a clause says if the grammar understands all of it. About others than the speaker, only plain facts.
 
-    `is_dated` says that a day was named at the end of the clause.
+    `is_dated` says that the clause named a day at its end, which is not part of the predicate.
     """
     predicate = re.sub(r"(?i)^(?:my|our) ", "my ", clause.predicate)
     name = predicate.removeprefix("am ")
@@ -186,7 +193,7 @@ def read_clause(clause: phrases.Clause, *, is_dated: bool = False) -> list[Claus
 
 
 def _clause_claims(clause: phrases.Clause, predicate: str, claims: list[ClauseClaim]) -> list[ClauseClaim]:
-    """Return the claims of a row with the cue and the subject of the clause, as far as they may be about that."""
+    """Return the claims of a row with the cue of the clause, without those that its subject cannot have."""
     has_changed = re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate)
     cue = clause.cue or (Cue.CHANGE if has_changed else None)
     claims = [claim._replace(cue=cue) for claim in claims]
@@ -197,7 +204,7 @@ def _clause_claims(clause: phrases.Clause, predicate: str, claims: list[ClauseCl
 
 
 def _is_of_others(claim: ClauseClaim, clause: phrases.Clause) -> bool:
-    """Return whether a claim may be about somebody else than the speaker: all of relatives, plain facts of others."""
+    """Return whether a claim may be about somebody other than the speaker. More claims may be about relatives."""
     if clause.relation or "{who}" in (clause.who or ""):
         return claim.attribute in _OF_RELATIVES or (claim.kind is _P and claim.attribute != "called")
     is_liking = re.match(rf"{words.LIKE}|{words.DISLIKE}|prefer|don't (?:eat|drink)", clause.predicate) is not None
@@ -205,7 +212,7 @@ def _is_of_others(claim: ClauseClaim, clause: phrases.Clause) -> bool:
 
 
 def _matching_row(predicate: str, table: Iterable[_Row]) -> tuple[dict[str, str], Kind, str] | None:
-    """Return the named groups, the kind and the template of the first row that understands all of a predicate."""
+    """Return the named groups, the kind and the template of the first row that matches a whole predicate, or None."""
     for pattern, kind, template in table:
         match = pattern.fullmatch(predicate)
         groups = {name: text for name, text in match.groupdict().items() if text} if match else {}
@@ -215,7 +222,10 @@ def _matching_row(predicate: str, table: Iterable[_Row]) -> tuple[dict[str, str]
 
 
 def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, template: str) -> Iterator[ClauseClaim]:
-    """Yield the claims of a row. In `template` a star is the head noun, "not" keeps the verb, "?" marks a plan."""
+    """Yield the claims of a row.
+
+    In `template`, a star stands for the head noun, "not" makes the whole predicate the value, and "?" marks a plan.
+    """
     is_plan, template = template.endswith("?"), template.removesuffix("?")
     value = next((groups[name] for name in ("v", *_CHECKS) if name in groups), predicate)
     statement = _statement(predicate, groups, template, value)
@@ -223,19 +233,19 @@ def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, template: st
     limited = _OCCASION.fullmatch(value) if may_be_limited else None
     main, limited_to = (limited["main"], limited["occasion"]) if limited else (value, None)
     head = re.sub(r"^the ", "", main)
-    if template == "preferred_*" and value.startswith("the ") and named_slot(head) is None:
+    if template == "preferred_*" and value.startswith("the ") and known_attribute(head) is None:
         return
     if template == "job" and "place" in groups:
         yield ClauseClaim(_E, "employer", groups["place"], f"{{who}} works at {groups['place']}")
     attribute = _attribute(groups, template, value, head)
     if template == "relation":
-        for name in phrases.listed(value):
+        for name in phrases.list_parts(value):
             relation = groups["noun"].lower()
             yield ClauseClaim(_E, "relation", relation, f"{name} is {{who}}'s {relation}", about=name)
         return
     whole = {"not *": predicate.removeprefix("am "), "event": statement.removeprefix("{who} ")}
     value = whole.get(template, whole["event"] if template == "plan" else value)
-    for part in phrases.listed(value) if "each" in groups else [value]:
+    for part in phrases.list_parts(value) if "each" in groups else [value]:
         sentence = statement.replace(value, part)
         yield ClauseClaim(kind, attribute, part, sentence, limited_to=limited_to, is_plan=is_plan)
 
@@ -252,12 +262,12 @@ def _statement(predicate: str, groups: dict[str, str], template: str, value: str
 
 
 def _attribute(groups: dict[str, str], template: str, value: str, head: str) -> str:
-    """Return the attribute of a value, of which `head` is the part without its article and occasion."""
+    """Return the attribute for a template. `head` is the value without article and occasion."""
     if template in ("*", "not *") and "noun" not in groups:
         topic = attribute_of_phrase(groups.get("thing") or groups.get("kind") or groups.get("verb") or value)
         return f"likes_{topic}" if topic in SINGLE_VALUED else topic
     if template == "preferred_*":
-        return named_slot(head) or f"preferred_{attribute_of_phrase(head)}"
+        return known_attribute(head) or f"preferred_{attribute_of_phrase(head)}"
     if template == "takes_place":
         return f"{attribute_of_phrase(value)}_date"
     if template == "home" and value.casefold() in words.COUNTRIES:
@@ -271,7 +281,7 @@ def _read_switch(predicate: str) -> list[ClauseClaim]:
     match = _SWITCHED.fullmatch(predicate)
     if not match or not phrases.is_own_thing(match["new"]):
         return []
-    attribute = named_slot(match["new"]) or f"uses_{attribute_of_phrase(match['new'])}"
+    attribute = known_attribute(match["new"]) or f"uses_{attribute_of_phrase(match['new'])}"
     claim = ClauseClaim(_E, attribute, match["new"], f"{{who}} switched to {match['new']}", cue=Cue.CHANGE)
     return [*_dropped(match["old"]), claim]
 
@@ -296,7 +306,7 @@ def _dropped(tool: str | None, verb: str = "no longer uses") -> list[ClauseClaim
 
 
 def _read_request(text: str) -> list[ClauseClaim]:
-    """Return what the assistant is asked to do, or to stop doing, from now on."""
+    """Return what the assistant is asked to do or to stop doing from now on."""
     condition = _CONDITION.search(text)
     match = _REQUEST.fullmatch(text[: condition.start()] if condition else text)
     if not match or not _is_for_good(match):
@@ -315,7 +325,7 @@ def _read_request(text: str) -> list[ClauseClaim]:
 
 
 def _is_for_good(request: re.Match[str]) -> bool:
-    """Return whether a request is about all answers to come, not about something at hand ("use the table")."""
+    """Return whether a request is about all future answers, and not about the present one ("use the table")."""
     mark, order = (request["mark"] or "").lower(), request["order"]
     if (mark == "stop") != request["verb"].lower().endswith("ing"):
         return False

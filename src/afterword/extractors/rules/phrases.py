@@ -1,6 +1,7 @@
-"""Split a turn into sentences and clauses, and read the parts of a plain clause: lead, subject, names and things. Pure.
+"""Split a turn into sentences and clauses, and read the parts of a clause: lead, subject, names and things. Pure.
 
-Sentences that quote are left out. A clause can be written in the third person.
+A lead is what stands before a clause without being part of it, such as "Hi, by the way". Sentences with quotations are
+left out.
 """
 
 from __future__ import annotations
@@ -90,19 +91,19 @@ _FIRST_UNREAD = re.compile(
 
 
 def own_words(text: str, stretches: Sequence[ForeignStretch]) -> str:
-    """Return a turn up to where it plays a role, with straight apostrophes and a mark for each foreign stretch.
+    """Return the speaker's own words in a turn, up to where the speaker plays a role.
 
-    Invisible characters are left out.
+    Fillers take the place of `stretches` (pasted text). Apostrophes are straight, and invisible characters left out.
     """
     signs = list(without_foreign(text, stretches).replace("’", "'"))
-    for stretch in stretches:  # where one ends a sentence, a new one begins behind it
+    for stretch in stretches:  # if pasted text ends a sentence, a new one begins after it
         if text[stretch.start : stretch.end].rstrip("\"'”’“»").endswith((".", "!", "?", ">", "]", "…")):
             signs[stretch.end - 1] = "\n"
     return _PLAYED.split(remove_invisible("".join(signs)), maxsplit=1)[0]
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text. A smiley after the full stop belongs to the sentence before it."""
+    """Yield the sentences of a text. A smiley after a full stop belongs to the sentence before the stop."""
     start = 0
     for border in _BORDER.finditer(text):
         if border.group() != "." or not _ABBREVIATION.search(text[max(start, border.start() - 12) : border.start()]):
@@ -112,14 +113,14 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def may_be_left_out(unread: str, *, is_first: bool) -> bool:
-    """Return whether the rest of a sentence holds without a clause that the grammar does not understand."""
+    """Return whether a clause that the grammar cannot read may be ignored without changing what the sentence says."""
     if _CHANGES_MEANING.search(unread) or (is_first and not _FIRST_UNREAD.match(unread)):
         return False
     return not re.match(r"(?i)(?:but|though|although|as)\b", unread) or not _NARROWS.search(unread)
 
 
 def clauses(sentence: str) -> list[str]:
-    """Return the clauses of a sentence; none of one that quotes or is too long to be plain."""
+    """Return the clauses of a sentence, or none if it contains pasted text or is too long."""
     if FILLER in sentence or len(sentence) > _LONGEST_SENTENCE:
         return []
     parts, start = [], 0
@@ -133,11 +134,11 @@ def clauses(sentence: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause without lead and subject, in the first person, and what its lead says about other statements.
+    """The predicate of a clause in the first person, its subject, and the cue of its lead ("actually": a correction).
 
-    `who` is the subject if it is not the speaker `{who}`; `relation` is what that person or animal is to the speaker.
-    `age` is that of "my 7-year-old son". `is_joint` is true for "we", `is_several` for "my parents". Without a known
-    subject (`has_subject`) the predicate is the whole clause.
+    `who` is the subject if it is not the speaker, and `relation` what that person or animal is to the speaker, who is
+    written `{who}`. `age` is the 7 of "my 7-year-old son". `is_joint` is true for "we", and `is_several` for "my
+    parents". Without a known subject (`has_subject`), the predicate is the whole clause.
     """
 
     predicate: str
@@ -152,7 +153,7 @@ class Clause:
 
 
 def without_lead(text: str, cue: Cue | None = None, *, is_greeted: bool = False) -> Clause:
-    """Return a clause without leads ("Hi, by the way, ...") and without the marks at its end."""
+    """Return a clause without leads ("Hi, by the way, ...") and without punctuation at its end."""
     text = " ".join(text.split())
     for _ in range(4):
         if lead := _LEAD.match(text):
@@ -163,14 +164,14 @@ def without_lead(text: str, cue: Cue | None = None, *, is_greeted: bool = False)
 
 
 def without_tails(text: str) -> str:
-    """Return a clause without what its end adds: politeness, a time in the past, a reason."""
+    """Return a clause without additions at its end: politeness, a time in the past, a reason."""
     for _ in range(3):
         text = _TAIL.sub("", text).rstrip(" ,.")
     return text
 
 
 def with_subject(clause: Clause) -> Clause:
-    """Return a clause with its subject and the word "now" told apart from its predicate."""
+    """Return a clause whose subject and the word "now" are separated from its predicate."""
     whole = without_tails(clause.predicate)
     plain = _NOW.sub("", whole, count=1).strip()
     is_changed = whole != plain or bool(_FROM_NOW_ON.match(whole))
@@ -188,13 +189,13 @@ def with_subject(clause: Clause) -> Clause:
 
 
 def subject_of(clause: str) -> str | None:
-    """Return the words for the subject with which a clause begins, or None."""
+    """Return the words of the subject with which a clause begins, or None."""
     subject = _SUBJECT.match(without_lead(clause).predicate)
     return subject.group() if subject else None
 
 
 def _plain_order(text: str) -> str:
-    """Return a clause with its subject first: what stands before it behind it, and "Ana is my boss" turned round."""
+    """Return a clause with its subject first. A time moves to the end, and "Ana is my boss" is turned round."""
     text = re.sub(r"\bgonna\b", "going to", _FROM_NOW_ON.sub("", text))
     text = re.sub(r"^[Mm]y \w+(?: \w+)? and I\b", "we", text)
     if fronted := _FRONTED.fullmatch(text):
@@ -204,13 +205,13 @@ def _plain_order(text: str) -> str:
 
 
 def _with_other_subject(clause: Clause, related: re.Match[str] | None) -> Clause:
-    """Return a clause about somebody else with its subject told apart, or the clause as it is."""
+    """Return a clause about somebody else with its subject separated, or the clause unchanged."""
     relation = related["relation"].lower() if related else None
     is_kin = bool(related and not re.fullmatch(vocabulary.PERSONS, related["relation"], re.IGNORECASE))
     called = _called(related, is_kin=is_kin) if related else None
     if called and related:
         return replace(clause, predicate="", has_subject=True, who=called, relation=relation, age=related["age"])
-    # "My wife is called ..." without a name that can be read tells nothing else.
+    # "My wife is called ..." says nothing else, even if the name cannot be read.
     text = (related["others"] or "") if related else clause.predicate
     named = _NAMED.fullmatch(text)
     if named and is_person_name(named["name"]):
@@ -223,21 +224,21 @@ def _with_other_subject(clause: Clause, related: re.Match[str] | None) -> Clause
 
 
 def _called(related: re.Match[str], *, is_kin: bool) -> str | None:
-    """Return the name in "my wife is called Runa", "my wife is Runa" or "my wife is Runa, not Rosa"."""
+    """Return the name in "my wife is called Runa", "my wife is Runa" or "my wife is Runa, not Rosa", or None."""
     name = related["called"] or (related["others"] if is_kin and related["others"].startswith("is ") else "")
     name = _NOT_CALLED.sub("", name.removeprefix("is "))
     return name if is_person_name(name) else None
 
 
 def _in_first_person(predicate: str) -> str | None:
-    """Return a predicate of the third person in the first, or None if the grammar does not know its verb."""
+    """Return a predicate in the first person for one in the third, or None if the grammar does not know its verb."""
     plain = re.sub(r"^(?:just|recently|also|really|still|currently|absolutely) ", "", predicate)
     verb = _OTHERS.fullmatch(re.sub(r"^(is|does)n't ", r"\1 not ", plain))
     return f"{_FIRST_PERSON.get(verb[1]) or verb[2] or verb[1]} {verb['others']}" if verb else None
 
 
 def in_third_person(predicate: str) -> str:
-    """Return a predicate of the first person in the third: "don't live" becomes `does not live`."""
+    """Return a predicate in the third person for one in the first: "don't live" becomes "does not live"."""
     words = re.sub(r"\b(?:my|our)\b", "their", re.sub(r"^do not\b", "don't", predicate)).split(" ")
     place = next((index for index, word in enumerate(words) if word not in _BEFORE_VERB), 0)
     verb = words[place]
@@ -256,7 +257,7 @@ def is_person_name(name: str) -> bool:
 
 
 def is_proper_name(name: str) -> bool:
-    """Return whether the words may name a place or a firm: capitalised words, numbers, and short words between."""
+    """Return whether the words may name a place or a firm: capitalised words and numbers, linked by words like "of"."""
     words = name.split()
     if not 0 < len(words) <= _LONGEST_NAME or words[0][0].islower() or words[-1] in _CONNECTING:
         return False
@@ -264,7 +265,7 @@ def is_proper_name(name: str) -> bool:
 
 
 def is_thing(phrase: str) -> bool:
-    """Return whether a phrase names something by itself: a few plain words, none of which points elsewhere."""
+    """Return whether a phrase names a thing: a few plain words, and none like "it" that refers to something else."""
     words = folded(phrase.replace(",", "").replace("May", "month")).split()
     if not 0 < len(words) <= _LONGEST_THING or not all(_PLAIN_WORD.match(word) for word in phrase.split()):
         return False
@@ -273,12 +274,12 @@ def is_thing(phrase: str) -> bool:
 
 
 def is_own_thing(phrase: str) -> bool:
-    """Return whether a phrase names a kind of thing, not a certain one ("the office", "a second")."""
+    """Return whether a phrase names a kind of thing, and not a certain thing such as "the office"."""
     return is_thing(phrase) and folded(phrase).split()[0] not in ("the", "another", "to", "of")
 
 
 def is_event(phrase: str) -> bool:
-    """Return whether a phrase names what may have happened to somebody and is worth a note."""
+    """Return whether a phrase names an event that is worth remembering."""
     words = folded(phrase).split()
     is_rounded = vocabulary.NO_EVENT_EDGES.isdisjoint({*words[:1], *words[-1:]})
     return is_rounded and is_thing(phrase) and vocabulary.NO_EVENT.isdisjoint(words)
@@ -291,6 +292,6 @@ def is_allergen(phrase: str) -> bool:
     return is_named and vocabulary.NO_ALLERGEN.isdisjoint(words) and not words[-1].endswith(("ity", "ness", "ism"))
 
 
-def listed(phrase: str) -> list[str]:
+def list_parts(phrase: str) -> list[str]:
     """Return the parts of a list: "milk, eggs and soy" is three."""
     return [part.strip() for part in re.split(r", and |, | and ", phrase) if part.strip()]

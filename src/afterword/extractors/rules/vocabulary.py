@@ -1,4 +1,4 @@
-"""The words that the rules know, and the attributes that a phrase is filed under. Pure.
+"""The words that the offline rules know, and the attribute that a phrase belongs to. Pure.
 
 The word lists are in `words.toml`.
 """
@@ -53,14 +53,14 @@ _BREAK = re.compile(
 _SKIPPED = word_set("a an the my our your some any this very more all always never dont not please new own against")
 
 
-def named_slot(phrase: str) -> str | None:
-    """Return the attribute of a known thing: "aisle seats" is `seat`, "Vim" is `editor`."""
+def known_attribute(phrase: str) -> str | None:
+    """Return the attribute of a known thing, or None: `seat` for "aisle seats", `editor` for "Vim"."""
     slots = ("seat", "editor", "shell", "preferred_drink")
     return next((slot for slot in slots if re.fullmatch(_alternatives(slot), phrase, re.IGNORECASE)), None)
 
 
 def attribute_of_phrase(phrase: str) -> str:
-    """Return the head noun of a phrase as an attribute: "quiet rooms with a view" is `room`."""
+    """Return the head noun of a phrase as an attribute: `room` for "quiet rooms with a view"."""
     head = _BREAK.split(phrase.strip(), maxsplit=1)[0] or phrase
     words = [word for word in plain_words(head.casefold().replace("'", "")) if word not in _SKIPPED]
     return singular(words[-1])[:40] if words else "note"

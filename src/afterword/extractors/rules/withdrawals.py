@@ -1,4 +1,4 @@
-"""Find withdrawals: requests to forget, denials, and what is over. Pure."""
+"""Find withdrawals: requests to forget something, denials, and statements that something is over. Pure."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _POINTING_BACK = re.compile(
     rf"(?i){_ASK}(?:forget|erase|delete|(?:don't|do not) (?:remember|store|save|keep)) (?:that|this|"
     rf"(?:that|what) {_SHARED}(?: that| this)?)"
 )
-# "Delete that file" speaks of no memory, and "forget that you have doubts" of nobody's words.
+# "Delete that file" is not about memory, and "forget that you have doubts" is not about what a person said.
 _OTHER_THING = re.compile(
     rf"(?i){_ASK}(?:(?:erase|delete) that (?!{_OWN})|[\w' ]{{4,20}}?(?: the fact)? that (?:you|your|it|this|there)\b)"
 )
-# Words of a topic that say nothing about it: a turn that holds no other word of the topic is not meant.
+# Words that do not identify a topic. A topic needs at least one other word.
 _SAYS_LITTLE = frozenset(terms("said say tell told mentioned wrote thing something anything stuff"))
 _DENIED = re.compile(
     r"(?i)(?:(?:that's wrong, )?it(?:(?:'s| is) (?:not (?:true|the case)|untrue|false|wrong)| isn't true),? that|I"
@@ -56,10 +56,10 @@ _NOT_SO = re.compile(
 
 
 class WithdrawnClaim(NamedTuple):
-    """What a person takes back: a claim or topic that they ask to erase, a claim that they deny (a correction), or one
-    that they say is over.
+    """What a person takes back: a claim or topic to erase, a claim that was never true, or one that is over.
 
-    `words` are those of a claim to erase that nothing else may be made of. With `takes_all` everything is to be erased.
+    `words` are the words of a claim to erase, used if the grammar cannot read it. `takes_all` means that everything is
+    to be erased.
     """
 
     act: SpeechAct
@@ -71,12 +71,12 @@ class WithdrawnClaim(NamedTuple):
 
 
 def points_back(sentence: str) -> bool:
-    """Return whether a sentence without lead asks to forget what was just said, and does not say what."""
+    """Return whether a sentence without lead asks to forget what was just said ("forget that")."""
     return _POINTING_BACK.fullmatch(sentence) is not None
 
 
 def find_withdrawal(clause: str) -> WithdrawnClaim | None:
-    """Return what a clause without lead asks to forget, denies, or says is over; None if there is nothing."""
+    """Return what a clause without lead asks to forget, denies, or says is over, or None if it withdraws nothing."""
     if match := _EVERYTHING.fullmatch(clause):
         return WithdrawnClaim(SpeechAct.ERASE, "", topic=match["topic"], takes_all=True)
     if match := _TOPIC.fullmatch(clause):
@@ -95,14 +95,14 @@ def find_withdrawal(clause: str) -> WithdrawnClaim | None:
 
 
 def _words_of_claim(claim: str) -> str | None:
-    """Return what a claim is about, in its own words without "I" and "my"; None if its words say too little."""
+    """Return the words of a claim without "I" and "my", or None if they do not identify what it is about."""
     said = re.sub(rf"(?i)^{_SHARED}(?: that)? ", "", claim.strip(" .!?"))
     topic = re.sub(r"(?i)^(?:(?:I|we)(?:'m|'re|'ve)?|my|our|about) ", "", said)
     return topic if set(terms(topic)) - _SAYS_LITTLE else None
 
 
 def _ended_claim(clause: str) -> str | None:
-    """Return what a clause says is over, in the words of when it was true: "I no longer work" ends "I work"."""
+    """Return the claim that a clause says is over, as a clause of its own: "I no longer work" ends "I work"."""
     if match := _ENDED.fullmatch(clause.replace(" isn't ", " is not ")):
         return f"{match['head']} {match['over'] or match['not'] or match['dont']}"
     if match := _STOPPED.fullmatch(clause):
@@ -114,7 +114,7 @@ def _ended_claim(clause: str) -> str | None:
 
 
 def _denied_claim(clause: str) -> str | None:
-    """Return what a clause denies without saying that it was once so: "I'm not vegan" denies "I'm vegan"."""
+    """Return the claim that a clause denies, as a clause of its own: "I'm not vegan" denies "I'm vegan"."""
     match = _NOT_SO.fullmatch(clause.replace(" isn't ", " is not "))
     if match and match["head"]:
         return f"{match['head']}{match['be'] or ''} {match['claim']}"

@@ -1,6 +1,6 @@
-"""The prompts, as versioned text files, and the rendering of a window.
+"""The prompts, which are versioned text files, and the rendering of a window.
 
-A released prompt file is never edited, because its name is stored with every run. A change is a new file.
+A released prompt file is never edited, because its name is stored with every run. Every change gets a new file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Render a window as a delimited transcript, in which no text can forge a turn or close the transcript. Pure.
+"""Render a window as text for a prompt, in which no user's words can imitate a turn or end the transcript. Pure.
 
-The same window always gives the same text, whatever the store holds and whatever day it is. The text belongs to the
-version of a prompt: change it only together with the version.
+The same window always gives the same text, whatever the store holds and whatever day it is. The form of the text is
+part of a prompt's version, so a change needs a new version.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST_SPEAKER = 80
 
 # strftime("%a") would follow the machine's locale, and the request must be the same everywhere.
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-# A closing tag would end the block; `<|` opens the control tokens of many models, which some servers honour in text.
+# A closing tag would end the transcript. `<|` begins control tokens of many models, which some servers accept in text.
 DELIMITERS = re.compile(r"<(?=\s*/?\s*transcript)|<(?=\|)", re.IGNORECASE)
 BRACKETS = str.maketrans({"[": "(", "]": ")", "<": "(", ">": ")", ":": " "})
 
@@ -30,8 +30,8 @@ BRACKETS = str.maketrans({"[": "(", "]": ")", "<": "(", ">": ")", ":": " "})
 def render(window: Window) -> str:
     """Return the window as a delimited transcript: numbered turns with role, speaker and time.
 
-    Turns that were read before are marked. Each turn starts a new line and its further lines are indented, so that no
-    text can look like another turn. What a person pasted is a turn of its own with the same number and another role.
+    Turns of the context are marked as read before. Each turn starts a new line and its further lines are indented, so
+    that no text can look like another turn. Pasted text is a turn of its own with the same number and another role.
     """
     turns = (*window.context, *window.turns)
     first = len(window.context)
@@ -46,12 +46,12 @@ def render(window: Window) -> str:
 
 
 def neutralised(text: str) -> str:
-    """Return the text with every character replaced that could close the transcript or begin a control token."""
+    """Return the text with each `<` replaced that could end the transcript or begin a control token."""
     return DELIMITERS.sub("\u2039", text)
 
 
 def as_data(text: str) -> str:
-    """Return the text as a quoted string on one line, which cannot close a list or begin a control token."""
+    """Return the text as a quoted string on one line, which cannot end a list or begin a control token."""
     return json.dumps(" ".join(text.split()), ensure_ascii=False).replace("<", "\u2039")
 
 
@@ -66,11 +66,11 @@ def speaker_label(speaker: str) -> str:
 
 
 def _turn(turn: Turn, stretches: Sequence[ForeignStretch], owners: Sequence[str], note: str) -> Iterator[str]:
-    """Yield the turn, in parts if somebody else's words stand in it."""
+    """Yield the lines of a turn, in parts if it contains pasted text."""
     owner = " (owner)" if turn.speaker in owners else ""
     name, time = speaker_label(turn.speaker), _time(turn.said_at)
     head = f"[{turn.number}{note}] {turn.role} {name}{owner}, {time}:"
-    # A quotation within a line shows by its marks that it is one.
+    # A quotation within a line is not separated, because its quotation marks show what it is.
     blocks = [stretch for stretch in stretches if not stretch.is_quoted_within(turn.text)]
     start = 0
     for block in blocks:
@@ -91,6 +91,6 @@ def _indented(head: str, text: str) -> str:
 def _time(said_at: datetime | None) -> str:
     if said_at is None:
         return "time unknown"
-    # A relative day ("tomorrow") counts from the speaker's own day, which only the offset shows.
+    # Relative days ("tomorrow") count from the speaker's own day, so the offset must be shown.
     minute = said_at.isoformat(timespec="minutes").removesuffix("+00:00")
     return f"{WEEKDAYS[said_at.weekday()]} {minute}{'' if said_at.utcoffset() else 'Z'}"

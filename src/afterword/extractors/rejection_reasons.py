@@ -1,4 +1,4 @@
-"""Why a proposed fact is refused, in codes and in words."""
+"""The reasons for which a proposed fact (a candidate) is rejected, as codes and in words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FINAL = frozenset(
         Reason.TOO_MANY,
     }
 )
-"""Rejections that are not shown to the extractor, because it cannot correct them."""
+"""Reasons with which a candidate is not shown to the extractor again, because it cannot be corrected."""
 
 DETAILS = {
     Reason.TURN_UNKNOWN: "no such turn in this session",
