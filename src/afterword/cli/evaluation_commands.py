@@ -102,7 +102,8 @@ def eval_command(
         Path | None, typer.Option("--save-facts", help="Write the facts of each scenario to this folder.")
     ] = None,
     ask: Annotated[
-        Path | None, typer.Option(help="Only ask the scenarios' questions of an agent, and write the answers here.")
+        Path | None,
+        typer.Option(help="Only ask an agent the scenarios' questions, and write the answers to this folder."),
     ] = None,
     replies: Annotated[Path | None, typer.Option(help="Recorded replies for --ask; new ones are added.")] = None,
     as_json: Json = False,

@@ -18,7 +18,7 @@ FIELDS = ("stage", "scope", "session_id", "run_id", "job")
 
 
 class StandardErrorHandler(logging.Handler):
-    """Writes lines to what is standard error at that moment."""
+    """Writes each line to the present `sys.stderr`, which a program may replace."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
@@ -48,10 +48,9 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(log_format: LogFormat | None, level: LogLevel | None) -> None:
-    """Write log records as the options say, otherwise as configured. Invalid settings are reported by the command
-    itself.
+    """Configure logging by the options, else by the settings. The command itself reports invalid settings.
 
-    Other libraries log from WARNING on: below that level they may log what is sent to a model.
+    Other libraries log only warnings and errors, because their other records may contain what is sent to a model.
     """
     try:
         configured = settings.load().log

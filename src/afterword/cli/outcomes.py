@@ -1,4 +1,4 @@
-"""How a long command shows its progress, how Ctrl-C ends it, and how its results and cost are printed."""
+"""Long commands: show their progress, stop at Ctrl-C, and print their results and costs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def process_interruptibly(process: Processing, options: ProcessingOptions, *, is
 
 
 class RunProgress:
-    """Counts the sessions that have ended, in a bar, and with `has_lines` in a line at each tenth of the way."""
+    """Shows how many sessions have ended: in a bar, and with `has_lines` in a line after each tenth of them."""
 
     def __init__(self, bar: Progress, *, has_lines: bool) -> None:
         self.total: int = 0
@@ -81,13 +81,13 @@ class RunProgress:
         self._task = bar.add_task("sessions", total=None, state="")
 
     def begin(self, total: int) -> None:
-        """Take note of how many sessions are processed."""
+        """Set how many sessions will be processed."""
         self.total = total
         self._since = time.monotonic()
         self._bar.update(self._task, total=total)
 
     def advance(self, result: SessionOutcome | Failure, spent: Spending) -> None:
-        """Take note of a session that has ended, and show the rate, the cost and the failures so far."""
+        """Count a session that has ended, and show the rate, the cost and the failures so far."""
         self.done += 1
         self.failed += isinstance(result, Failure)
         minutes = (time.monotonic() - self._since) / 60
@@ -110,7 +110,7 @@ def showing_progress(*, is_quiet: bool) -> Iterator[RunProgress]:
 
 @contextmanager
 def interruptible() -> Iterator[Halt]:
-    """Take Ctrl-C as a request to stop: sessions in progress are finished. The second one cancels the running task."""
+    """Handle Ctrl-C: the first one lets sessions in progress finish and stops, the second one cancels the task."""
     task, halt = asyncio.current_task(), Halt()
 
     def on_signal(_signal: signal.Signals) -> None:
@@ -127,7 +127,7 @@ def interruptible() -> Iterator[Halt]:
 
 @contextmanager
 def handling_signals(handle: Callable[[signal.Signals], None], *signals: signal.Signals) -> Iterator[None]:
-    """Call `handle` for these signals. On Windows and in other threads than the first they do what they always do."""
+    """Call `handle` for these signals inside the block. On Windows and outside the main thread, nothing changes."""
     loop = asyncio.get_running_loop()
     can_handle = sys.platform != "win32" and threading.current_thread() is threading.main_thread()
     handled = signals if can_handle else ()
@@ -180,7 +180,7 @@ def exit_by_budget(budget_reached: str | None) -> None:
 
 
 def outcome_lines(processed: Sequence[ProcessedSession], *, is_proposal: bool) -> Iterator[object]:
-    """Yield what became of each session, what failed and why, and how many sessions carry no times."""
+    """Yield what became of each session, what failed and why, and how many sessions have no times."""
     names = ("scope", "session", "result", "turns", "people", "learned", "again", "retired", "refused", "tokens")
     rows = [_row(session) for session in processed]
     if not rows:

@@ -1,4 +1,4 @@
-"""Commands for sessions: process them, read them again, list them, show what came of them, and retry failed ones.
+"""Commands for sessions: process, reprocess, list and explain them, and retry failed ones.
 
 Also the command that consolidates memories.
 """
@@ -106,7 +106,7 @@ def run_command(
 
 
 class _Source:
-    """The sessions that the arguments of `run` name: at paths, in standard input, one that is stored, or the queue.
+    """The sessions that the arguments of `run` name: at paths, in standard input, in the queue, or one stored session.
 
     Raises `ArgumentInvalid` if the arguments do not fit together.
     """
@@ -122,7 +122,9 @@ class _Source:
         self.content: Sequence[Path] | bytes | None = paths or None
         if paths and STANDARD_INPUT in paths:
             if len(paths) > 1 or manifest is not None or session_id is None or scope is None:
-                raise ArgumentInvalid("- reads one state: name it with --session and say whose with --user or --scope")
+                raise ArgumentInvalid(
+                    "- reads one state: name its session with --session, and its memory with --user or --scope"
+                )
             self.content = sys.stdin.buffer.read() or None
         elif not paths and manifest is None and (scope is None) != (session_id is None):
             raise ArgumentInvalid(
@@ -171,7 +173,7 @@ def reprocess_command(
 ) -> None:
     """Read a session again, and show what would change.
 
-    The present extractor reads the turns that are stored. Without a session, those that another extractor has read are
+    The present extractor reads the stored turns. Without a session, the sessions that another extractor has read are
     listed.
     """
     owner = chosen_scope(user, scope)

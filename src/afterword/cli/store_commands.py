@@ -1,4 +1,4 @@
-"""Commands for those who run a store: its state, memories, background work, migrations, checks, and settings."""
+"""Commands for operators of a store: its state, memories, background work, migrations, checks, and settings."""
 
 from __future__ import annotations
 

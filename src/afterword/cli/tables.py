@@ -22,7 +22,7 @@ NARROWEST = 26
 SENTENCES = frozenset(
     {"statement", "quotes", "words", "text", "earlier", "later", "before", "after", "reason", "detail", "failure"}
 )
-"""Columns of what people say or read: in a list each has a line of its own, however short it is."""
+"""Columns of sentences. In a list, each has a line of its own, however short it is."""
 _GAP = 2
 _INDENT = 4
 
@@ -41,7 +41,7 @@ class ResponsiveTable:
         rows: Sequence[Sequence[object]],
         styles: Sequence[str] | None = None,
     ) -> None:
-        missing = [""] * len(columns)  # a row that failed has fewer cells
+        missing = [""] * len(columns)  # the row of a failed session has fewer cells
         cells = [
             ["" if cell is None else terminal_text(str(cell)) for cell in (*row, *missing)][: len(columns)]
             for row in rows

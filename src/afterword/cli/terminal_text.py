@@ -1,4 +1,4 @@
-"""Text that is safe on a terminal: names of files and words of others move no cursor and reorder no line."""
+"""Escape text for a terminal, so that no file name or quoted text can move the cursor or reorder a line."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def terminal_line(text: str) -> str:
 
 
 def terminal_json(text: str) -> str:
-    """Return JSON in which these characters are written as JSON writes them."""
+    """Return JSON in which the same characters are written as `\\u` escapes."""
     return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)

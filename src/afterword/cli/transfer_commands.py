@@ -35,7 +35,7 @@ from afterword.errors import ArgumentInvalid
 
 STANDARD_OUTPUT = Path("-")
 KNOWN_ROWS = "session", "turn", "finding"
-"""What a receipt counts by name. The other rows of the store are counted together."""
+"""The rows that a receipt counts by name. All other rows are counted together."""
 
 
 @app.command(name="forget")
@@ -68,12 +68,13 @@ def forget_command(
     replay: Annotated[
         Path | None,
         typer.Option(
-            help="Erase what the tombstones in this file, or in an export, stand for (after a backup was restored)."
+            help="After restoring a backup: erase again what the tombstones in this file, or in an export, mark as "
+            "forgotten."
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Erase for good, and keep it from coming back. What is said again later is remembered again."""
+    """Erase memories for good, and keep them from coming back. What is said again later is remembered again."""
     owner = chosen_scope(user, scope)
     named = [session is not None, fact is not None, finding is not None, before is not None, asked, retention]
     keeps_files = clean or tombstones is not None or replay is not None
@@ -105,7 +106,9 @@ def _tend_files(owner: afterword.Scope | None, tombstones: Path | None, replay: 
         counts = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": replayed.is_clean}
         print_pairs(counts, as_json=as_json)
         if not any(replayed.erased.values()):
-            print_lines("nothing changed: nothing is here that these tombstones stand for", to_errors=True)
+            print_lines(
+                "nothing changed: the store holds nothing that these tombstones mark as forgotten", to_errors=True
+            )
     else:
         is_clean = call_store(lambda store: store.clean_files())
         blocked = None if is_clean else "other processes use the store; try again"
@@ -182,7 +185,7 @@ def export_command(
         else:
             written = call_memory(owner, lambda memory: memory.export(path, readable=readable, **options))
         if file is not None:
-            # It has no name, so that nothing is left of it if the process is killed.
+            # The file has no name, so the system removes it even if the process is killed.
             file.seek(0)
             copyfileobj(file, sys.stdout)
     if path != STANDARD_OUTPUT:
@@ -203,8 +206,8 @@ def import_command(
 ) -> None:
     """Import an export, or the memories of another library.
 
-    A second import changes nothing, and what was forgotten here stays forgotten. Nothing is erased: what the file
-    names as forgotten and is still here is counted.
+    A second import changes nothing, and what was forgotten here stays forgotten. Nothing is erased. What the file
+    lists as forgotten and this store still holds is counted.
     """
     if not path.is_file():
         raise ArgumentInvalid(f"there is no file {path}")
@@ -236,7 +239,7 @@ def import_command(
             counts["still_here"] = dict(arrived.still_here)
         if arrived.still_here:
             print_lines(
-                "the file names things as forgotten that are still here; "
+                "the file lists things as forgotten that this store still holds; "
                 f"`afterword forget --replay {path}` erases them",
                 to_errors=True,
             )

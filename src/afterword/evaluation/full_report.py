@@ -1,4 +1,4 @@
-"""The whole evaluation as a Markdown report with a chart for people, as JSON for machines, and written to files."""
+"""Reports of an evaluation: Markdown with a chart for people, and JSON for machines. They are written to files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 
 
 def full_report(evaluation: Evaluation, chart_file: str) -> str:
-    """Return the report: the scorecard, the chart (a file beside it), every scenario, and a list of the misses."""
+    """Return the Markdown report: the scorecard, a link to the chart, every scenario, and a list of the misses."""
     tested = evaluation.results[0]
     lines = ["# Scorecard", "", scorecard(evaluation), "", f"![Shares of which more is better]({chart_file})", ""]
     for result in evaluation.results:
@@ -161,7 +161,7 @@ def markdown_text(text: str) -> str:
 
 
 def chart(results: Sequence[Result]) -> str:
-    """Return the chart of the results, one colour for each. A share of 0 facts has no bar."""
+    """Return a bar chart of the results as SVG, with one colour for each. A share of 0 facts has no bar."""
     group = len(results) * BAR + GAP
     height = TOP + len(SHOWN) * group + 10
     parts = [

@@ -38,7 +38,7 @@ class Note:
     passages: tuple[tuple[str, str, str], ...]
 
 
-# Names, docstrings and descriptions of the next two classes are sent to the model: they belong to the prompt's version.
+# Names, docstrings and descriptions of the next two classes are sent to the model. They are a part of the prompt.
 class Opinion(BaseModel):
     """What the model thinks of one note."""
 
@@ -79,7 +79,7 @@ class OpinionReport:
 
 
 class ModelOpinion:
-    """Asks a model for its opinion on notes. Whoever opened the client closes it.
+    """Asks a model for its opinion on notes. The caller closes the client.
 
     `version` is model and prompt, for example `model:gpt-4o-mini:opinion-1`.
     """

@@ -69,7 +69,7 @@ def share_text(share: Share) -> str:
 
 
 def written_into(text: str, block: str, place: str) -> str:
-    """Return the text with the block between its two scorecard markers, in place of what was there.
+    """Return the text, in which the block replaces what was between the two scorecard markers.
 
     Raises `SourceInvalid`, naming `place`, unless the text has each marker once and in order.
     """

@@ -1,4 +1,4 @@
-"""Score the facts in a store against a scenario's gold. Pure: no store, no model, no judge.
+"""Score stored facts against the gold facts of a scenario, which are those that should be stored.
 
 A stored fact matches a gold fact if all keywords of the gold fact occur in its statement. It may match several gold
 facts. Keywords do not understand meaning: read the list of misses before you rely on a single figure.
@@ -43,7 +43,7 @@ class Score:
         current_recall    current gold facts that a current stored fact matches
         precision         stored facts of any status that match a gold fact, except current ones that match a not-fact
         update_correct    superseded and expired gold facts that are stored and not current, of those that are stored
-        update_of_all     the same, of all superseded and expired gold facts, stored or not
+        update_of_all     superseded and expired gold facts that are stored and not current, of all of them
         retracted_gone    retracted gold facts that no current stored fact matches
         wrongly_retired   current gold facts that are stored, but not as current
         kind_correct      stored gold facts with the right kind
@@ -69,7 +69,7 @@ class Score:
 
 
 def total(scores: Iterable[Score]) -> Score:
-    """Return the sum of the scores, without their misses: every gold fact weighs the same."""
+    """Return the sum of the scores, without their misses. Every gold fact has the same weight."""
     return reduce(_sum, scores, Score(0, 0, 0, 0, 0, 0, {}, {}, {}))
 
 
@@ -208,9 +208,9 @@ def _gold_match(gold: GoldFact, facts: Sequence[Fact]) -> _GoldMatch:
 
 
 def _quoted_roles(fact: Fact, story: Story) -> set[str] | None:
-    """Return who said the quotes of a fact in the sessions that it names, None unless each was said.
+    """Return the roles that said a fact's quotes in the sessions that it names, or None if a quote was not said.
 
-    Messages of people and agents count, white space does not.
+    Only messages of people and agents are searched. Differences in white space do not count.
     """
     roles: list[set[str]] = [
         {message.role for _, message in story.messages_with(evidence.quote, evidence.session_id)}
@@ -220,9 +220,9 @@ def _quoted_roles(fact: Fact, story: Story) -> set[str] | None:
 
 
 def _duplicates(matches: Sequence[_GoldMatch], current: Sequence[Fact]) -> list[Json]:
-    """Return the current facts that match gold facts, but only gold facts that other current facts match already.
+    """Return the current facts whose gold facts are all matched by other current facts, too.
 
-    The facts that match the most gold facts are not duplicates; of equals the first is not.
+    Facts that match the most gold facts are taken first, and are not duplicates. Of equal ones, the first is taken.
     """
     gold_ids = [
         {match.gold.id for match in matches if any(fact is stored for stored in match.current)} for fact in current

@@ -1,7 +1,7 @@
-"""Process stories with the whole pipeline, and return the facts in the store and what they cost.
+"""Process stories with the whole pipeline, and return the stored facts and the model usage.
 
-This module never sees the gold: a `Story` has none. `EveryUserTurn` is an extractor for comparison: it keeps every
-turn of a person unchanged.
+A `Story` is a scenario without its gold facts, so the pipeline cannot see them. `EveryUserTurn` is an extractor for
+comparison, which keeps every turn of a person unchanged.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _ordered(story: Story, order: Order, seed: int) -> list[Session]:
 
 
 def _write_session(story: Story, session: Session, scope: Scope, folder: Path) -> Saved:
-    """Write the session's state as AutoGen would, and return its path with the entries of a manifest."""
+    """Write the session's state as AutoGen would, and return it as a saved session that can be processed."""
     path = folder / "states" / story.id / f"{session.session_id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(saved_state(session, story.id), ensure_ascii=False), encoding="utf-8")
@@ -169,7 +169,7 @@ def _write_session(story: Story, session: Session, scope: Scope, folder: Path) -
 
 
 async def _stored_facts(store: Store, scope: Scope, story: Story) -> list[Fact]:
-    """Return all facts. One of which a part has ended comes twice: as it is told now, and as it was told before."""
+    """Return all facts. If a part of a fact has ended, it is listed twice: in its present and in its former form."""
     ended_at = max(session.ended_at for session in story.sessions)
     facts = await store.read(lambda db: lookup.read_facts(db, scope, at=ended_at))
     return [*facts, *await read_former_parts(store, scope, at=ended_at)]

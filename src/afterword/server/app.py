@@ -1,4 +1,4 @@
-"""The application: its routes, and what surrounds them."""
+"""Build the FastAPI application: routes, middleware, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from afterword.setting_sections import ServerOptions
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ALLOWED_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-ID")
-"""The request headers that pages of the allowed origins may send, besides those that browsers always allow."""
+"""The request headers that web pages of allowed origins may send, besides those that browsers always allow."""
 PROBLEMS = {
     400: "The request cannot be carried out as it is.",
     401: "No key, or one that is unknown, revoked or expired.",
@@ -48,7 +48,7 @@ Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
 def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -> FastAPI:
     """Return the application that serves a store. The caller opens and closes the store.
 
-    What is mounted later may append what it runs meanwhile to `state.lifespans`.
+    Parts of the application append context managers to `state.lifespans`. They are entered while it runs.
     """
     options = options or app.settings.server
     service = _DescribedService(
@@ -62,7 +62,7 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
         strict_content_type=False,
-        # FastAPI would tell addresses, which hold people's names and questions, and the texts of faults.
+        # It would contain error messages, and URLs, which hold people's names and questions.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     service.state.service = Service(app, options.requests_per_minute)
@@ -94,9 +94,9 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
 
 @cache
 def _api_routes() -> tuple[BaseRoute, ...]:
-    """Return the routes of the API. All services of a process share them.
+    """Return the routes of the API. All applications of a process share them.
 
-    FastAPI analyses the routes at the first request, which takes longer than many requests do.
+    FastAPI analyses routes at the first request, which takes as long as many requests.
     """
     api = APIRouter(generate_unique_id_function=_operation_id, strict_content_type=False)
     described = _described_problems()
@@ -128,7 +128,7 @@ async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
 
 
 def _add_probes(service: FastAPI) -> None:
-    """Add what asks whether the process runs, and whether it can answer. Both need no key and tell no words or ids."""
+    """Add the liveness and readiness probes. They need no key, and their answers contain no words or ids."""
 
     @service.get("/healthz", tags=["probes"])
     async def healthz() -> dict[str, str]:
@@ -148,10 +148,10 @@ def _add_probes(service: FastAPI) -> None:
 
 
 class _DescribedService(FastAPI):
-    """An application whose OpenAPI document also has the schema of problems, which no route returns as a model."""
+    """An application whose OpenAPI document also has the schema of error responses, which no route declares."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return the document."""
+        """Return the OpenAPI document."""
         document = super().openapi()
         document.setdefault("components", {}).setdefault("schemas", {})["ProblemDetails"] = (
             ProblemDetails.model_json_schema()

@@ -1,4 +1,4 @@
-"""What one memory holds: its facts, findings and recall; and the remember/recall interface of many agent programs."""
+"""Routes of one memory: facts, findings and recall. `text_router` has the remember/recall API of other programs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ text_router: APIRouter = APIRouter(
 
 
 def with_etag(content: dict[str, Any], known: str | None) -> Response:
-    """Return an answer with its ETag, or 304 if the caller has it already."""
+    """Return a JSON response with its ETag, or 304 if `known`, the header If-None-Match, names the same ETag."""
     body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
@@ -62,7 +62,7 @@ async def list_facts(
     after: Cursor = None,
     if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
 ) -> Response:
-    """List facts in the order of saying: by default those that hold. `status=all` lists all."""
+    """List facts in the order in which they were said. By default only those that hold; `status=all` lists all."""
     statuses = "all" if status == ["all"] else status
     page = await memory.facts(
         status=statuses, kind=kind, about=about, tags=tag, as_of=as_of, known_at=known_at, limit=limit, after=after
@@ -115,7 +115,7 @@ async def withdraw_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse
 
 @router.post("/facts/{fact_id}/flag", response_model=Change)
 async def flag_one_fact(fact_id: FactId, body: FlagBody, changing: Changing) -> JSONResponse:
-    """Say whether an agent must never miss a fact."""
+    """Flag a fact that an agent must never miss, or remove the flag."""
     work = partial(changing.memory.flag, path_part(fact_id), flagged=body.flagged)
     return await changing.run("flag", work, {"fact": fact_id, "flagged": body.flagged})
 
@@ -169,7 +169,7 @@ async def read_one_finding(memory: Memory, finding_id: FindingId) -> JSONRespons
 async def decide_one_finding(
     finding_id: FindingId, decision: Literal["approve", "drop"], changing: Changing
 ) -> JSONResponse:
-    """Let a finding count, or tell no agent of it any more, on behalf of a person."""
+    """Approve a finding, or drop it so that no agent is told it any more, on behalf of a person."""
 
     async def work() -> Answer:
         memory = changing.memory
@@ -199,7 +199,7 @@ async def recall_texts(
     limit: Annotated[int, Query(ge=1, le=200)] = 10,
     tags: Annotated[list[str], Query(description="All of these; several, or one text with commas.")] = [],  # noqa: B006
 ) -> JSONResponse:
-    """Return what holds now and matches a question, best first."""
+    """Return the facts that hold now and match a question, best first."""
     names = [name.strip() for text in tags for name in text.split(",") if name.strip()]
     results = await memory.search(q, limit=limit, tags=names, turns=False, explain=False)
     hits = [hit for hit in results.hits if hit.layer is Layer.NOW]

@@ -1,4 +1,4 @@
-"""The sessions and runs of one memory, its review, its costs, forgetting in two steps, and its export."""
+"""Routes of one memory: sessions, runs, the review, costs, forgetting in two steps, and exports."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
 
     async def work() -> Answer:
         await asyncio.to_thread(read_state, state)
-        # A session that is to be read at once is stored first, too: its new turns are said now, and if the model is
-        # away, it is tried again.
+        # A session that is read at once is stored first, too. So its new turns get the present time, and it is tried
+        # again later if the model is unavailable.
         await memory.queue(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
         if body.queue:
             request.app.state.background.wake(memory.scope, body.session_id)
@@ -119,7 +119,7 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
 
     response = await changing.carried_out("session", work, body.model_dump(), status=202 if body.queue else 200)
     if body.queue:
-        # A slash and a percent sign in an id are still encoded in the path, and everything else is not.
+        # In this path, the slashes and percent signs of ids are still encoded, and nothing else is.
         path = quote(request.url.path, safe="/%")
         response.headers["Location"] = f"{path}/{quote(body.session_id, safe='')}/job"
     return response
@@ -145,7 +145,7 @@ async def reprocess_session(session_id: SessionId, request: Request, changing: C
 
 
 def processed_answer(processed: ProcessedSession) -> Answer:
-    """Return what became of a session: its run, and the ids of the facts."""
+    """Return the result of processing a session as a JSON answer: its run, and the ids of the facts."""
     result = processed.result
     if not isinstance(result, SessionOutcome):
         return {"result": processed.result_name, "reason": result.reason}
@@ -181,13 +181,13 @@ async def undo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
 
 @router.post("/runs/{run_id}/redo", response_model=Change)
 async def redo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
-    """Let an undone run count again."""
+    """Apply an undone run again."""
     await _check_may_switch(changing, run_id)
     return await changing.run("redo", lambda: changing.memory.redo(run_id), {"run": run_id})
 
 
 async def _check_may_switch(changing: Changing, run_id: int) -> None:
-    with suppress(NotFound):  # the change itself says that there is no such run
+    with suppress(NotFound):  # the change itself reports a missing run
         run = await changing.who.app.run(run_id)
         if run.scope == changing.memory.scope:
             check_may_switch(changing.who.key, run)
@@ -283,10 +283,9 @@ async def forget_in_two_steps(body: ConfirmedForgetBody, changing: Changing) -> 
 
 @router.get("/export", responses=EXPORTS)
 async def export_memory(who: AnyCaller, memory: Memory, form: ExportForm = ExportForm.JSON) -> Response:
-    """Return the memory, its facts and what was said, as JSON or Markdown; or for an admin key the file of an export.
+    """Return the facts of a memory and what was said, as JSON or Markdown, or in full as a file for `afterword import`.
 
-    `afterword import` takes that file. It holds the key of the store's tombstones, so it is for those who run the
-    store.
+    The full export contains the key of the store's tombstones, so it needs an admin key.
     """
     if form is ExportForm.FULL and not who.key.is_admin:
         raise Refused(403, "the full export needs an admin key; json and markdown do not")
@@ -303,7 +302,7 @@ async def export_memory(who: AnyCaller, memory: Memory, form: ExportForm = Expor
 
 
 def _signature(who: KeyHolder, scope: str, target: dict[str, Any], expires: int) -> str:
-    """Return what only the holder of the key gets, for this scope and this target."""
+    """Return the signature of a scope, a target and a time of expiry, made with the caller's key."""
     signed = json.dumps([scope, target, expires], sort_keys=True).encode()
     return hmac.new(who.secret.encode(), signed, hashlib.sha256).hexdigest()
 
@@ -315,4 +314,4 @@ def _check_confirmation(who: KeyHolder, scope: str, body: ConfirmedForgetBody) -
         raise Refused(403, "this confirmation has expired; ask for a preview again")
     expected = _signature(who, scope, body.target(), expires)
     if not hmac.compare_digest(expected.encode(), signature.encode()):
-        raise Refused(403, "this confirmation belongs to something else; ask for a preview first")
+        raise Refused(403, "this confirmation was given for another request; ask for a preview first")

@@ -64,7 +64,7 @@ class Message(_Part):
 
 
 class Session(_Part):
-    """One conversation. `container` is the kind of agent or team that it was held with."""
+    """One conversation. `container` is the kind of agent or team that took part in it."""
 
     session_id: Name
     started_at: AwareDatetime
@@ -158,8 +158,8 @@ class Scenario(Story):
 def read_scenarios(paths: Sequence[Path]) -> list[Scenario]:
     """Return the scenarios of these files, and of the `*.json` files in these folders, sorted by name.
 
-    Raises `SourceInvalid`, with the file and the place in it, if a file cannot be read. A scenario that was skipped
-    would go unnoticed, because it lowers no figure.
+    Raises `SourceInvalid`, with the file and the place in it, if a file cannot be read. No file is
+    skipped, because a missing scenario would go unnoticed.
     """
     files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
     if not files:

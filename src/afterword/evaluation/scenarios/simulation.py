@@ -97,7 +97,7 @@ def memory_entries(memory: str) -> list[str]:
 
 @dataclass(slots=True)
 class AgentView:
-    """What one agent has seen: its model context, and the messages since its last turn."""
+    """What one agent has seen: its model context, and the unread messages since its last turn."""
 
     context: list[LLMMessage] = field(default_factory=list)
     unread: list[BaseChatMessage] = field(default_factory=list)
@@ -122,7 +122,7 @@ class Simulation:
         self._speakers = speakers
 
     def play(self, turn: SpeakerTurn) -> None:
-        """Play one speaker turn. The messages of a speaker who is not an agent are only said to the agents."""
+        """Play one speaker turn. The messages of a speaker who is not a simulated agent are only sent to the agents."""
         if not turn.is_human and turn.source in self.agents:
             self._play_agent(turn)
             return

@@ -1,4 +1,4 @@
-"""The structured results of the tools."""
+"""The structured results of the MCP tools."""
 
 from __future__ import annotations
 
