@@ -13,7 +13,7 @@ from functools import cache
 import typer
 
 from afterword.cli.app import FAILED, USAGE, app
-from afterword.cli.terminal_text import terminal_line
+from afterword.cli.terminal import terminal_line
 from afterword.errors import AfterwordError
 
 # In the order of the help: importing a module registers its commands.

@@ -83,8 +83,7 @@ def list_keys_command(as_json: Json = False) -> None:
         )
         for key in keys
     ]
-    listed = table(counted(len(keys), "key"), names, rows)
-    print_result([key_json(key) for key in keys], listed, as_json=as_json)
+    print_result([key_json(key) for key in keys], table(counted(len(keys), "key"), names, rows), as_json=as_json)
 
 
 def _opens(key: afterword.ApiKey) -> str:

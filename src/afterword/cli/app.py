@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 import afterword
-from afterword.cli.tables import ResponsiveTable
-from afterword.cli.terminal_text import terminal_json, terminal_text
+from afterword.cli.terminal import ResponsiveTable, terminal_json, terminal_text
 from afterword.errors import ArgumentInvalid, NotFound
 
 if TYPE_CHECKING:

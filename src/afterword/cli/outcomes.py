@@ -6,7 +6,6 @@ import asyncio
 import signal
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -45,8 +44,7 @@ from afterword.cli.app import (
     status_text,
     table,
 )
-from afterword.cli.tables import ResponsiveTable
-from afterword.cli.terminal_text import terminal_line
+from afterword.cli.terminal import ResponsiveTable, terminal_line
 from afterword.client.json_forms import SESSION_STATES, changes_json, processed_json, spending_json
 from afterword.client.values import Changes, Halt, TimeBasis
 
@@ -74,29 +72,24 @@ class RunProgress:
     """Shows how many sessions have ended: in a bar, and with `has_lines` in a line after each tenth of them."""
 
     def __init__(self, bar: Progress, *, has_lines: bool) -> None:
-        self.total: int = 0
-        self.done: int = 0
-        self.failed: int = 0
-        self._bar, self._has_lines, self._since = bar, has_lines, time.monotonic()
+        self._bar, self._has_lines, self._failed = bar, has_lines, 0
         self._task = bar.add_task("sessions", total=None, state="")
 
     def begin(self, total: int) -> None:
         """Set how many sessions will be processed."""
-        self.total = total
-        self._since = time.monotonic()
-        self._bar.update(self._task, total=total)
+        self._bar.reset(self._task, total=total)
 
     def advance(self, result: SessionOutcome | Failure, spent: Spending) -> None:
         """Count a session that has ended, and show the rate, the cost and the failures so far."""
-        self.done += 1
-        self.failed += isinstance(result, Failure)
-        minutes = (time.monotonic() - self._since) / 60
-        rate = self.done / minutes if minutes else 0.0
+        task = self._bar.tasks[0]
+        done, total, minutes = int(task.completed) + 1, int(task.total or 1), (task.elapsed or 0) / 60
+        self._failed += isinstance(result, Failure)
+        rate = done / minutes if minutes else 0.0
         pace = f"{rate:.0f} a minute" if rate >= 1 or not rate else f"{60 * rate:.0f} an hour"
-        state = f"{pace}, {money(spent)}, {self.failed} failed"
+        state = f"{pace}, {money(spent)}, {self._failed} failed"
         self._bar.update(self._task, advance=1, state=state)
-        if self._has_lines and self.done * LINES // self.total != (self.done - 1) * LINES // self.total:
-            self._bar.console.print(f"{self.done} of {self.total} sessions, {state}")
+        if self._has_lines and done * LINES // total != (done - 1) * LINES // total:
+            self._bar.console.print(f"{done} of {total} sessions, {state}")
 
 
 @contextmanager

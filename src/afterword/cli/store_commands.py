@@ -249,7 +249,14 @@ def migrate_command(as_json: Json = False) -> None:
         for scope, change in changed
     ]
     forms = [{"from": str(scope), "into": str(scope.normal)} for scope in merged]
-    facts = [_change_json(*change) for change in changed]
+    facts = [
+        {
+            "scope": scope,
+            "before": fact_json(change.before) if change.before else None,
+            "after": fact_json(change.after) if change.after else None,
+        }
+        for scope, change in changed
+    ]
     print_result(
         {"before": before, "after": after, "merged": forms, "changed": facts},
         f"tables: {before or 'none'} -> {after}" if before != after else f"tables: {after}, up to date",
@@ -257,11 +264,6 @@ def migrate_command(as_json: Json = False) -> None:
         table("changed by new rules", ("memory", "fact", "before", "after"), rows) if rows else None,
         as_json=as_json,
     )
-
-
-def _change_json(scope: str, change: FactChange) -> dict[str, object]:
-    before, after = (fact_json(fact) if fact else None for fact in (change.before, change.after))
-    return {"scope": scope, "before": before, "after": after}
 
 
 @app.command(name="doctor")

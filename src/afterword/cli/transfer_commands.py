@@ -189,8 +189,7 @@ def export_command(
             file.seek(0)
             copyfileobj(file, sys.stdout)
     if path != STANDARD_OUTPUT:
-        unit = "facts" if readable else "lines"
-        print_pairs({"file": str(written.path), unit: written.count}, as_json=as_json)
+        print_pairs({"file": str(written.path), "facts" if readable else "lines": written.count}, as_json=as_json)
 
 
 @app.command(name="import")
@@ -213,8 +212,7 @@ def import_command(
         raise ArgumentInvalid(f"there is no file {path}")
     nothing = None
     if kind is not None:
-        owner = required_scope(user, scope)
-        imported = call_memory(owner, lambda memory: memory.import_(path, kind=kind), create=True)
+        imported = call_memory(required_scope(user, scope), lambda memory: memory.import_(path, kind=kind), create=True)
         counts: dict[str, Any] = {
             "run": imported.run_id,
             "memories": imported.memories,
