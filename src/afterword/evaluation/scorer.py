@@ -114,7 +114,10 @@ def _sums(shares: Mapping[str, Share], others: Mapping[str, Share]) -> dict[str,
 class _GoldMatch:
     gold: GoldFact
     stored: tuple[Fact, ...]
-    current: tuple[Fact, ...]
+
+    @property
+    def current(self) -> tuple[Fact, ...]:
+        return tuple(fact for fact in self.stored if fact.status is Status.CURRENT)
 
     @property
     def is_wrongly_retired(self) -> bool:
@@ -124,9 +127,10 @@ class _GoldMatch:
 def score_facts(scenario: Scenario, facts: Sequence[Fact]) -> Score:
     """Return the score of the facts that a store holds after the scenario's last session, retired facts included."""
     current = [fact for fact in facts if fact.status is Status.CURRENT]
-    matches = [_gold_match(gold, facts) for gold in scenario.gold.facts]
+    matches = [_GoldMatch(gold, _matching(gold.keywords, facts)) for gold in scenario.gold.facts]
     not_facts = [(wrong, _matching(wrong.keywords, current)) for wrong in scenario.gold.not_facts]
     roles = [_quoted_roles(fact, scenario) for fact in facts]
+    gold_facts = [fact for match in matches for fact in match.stored]
     wrong_facts = [fact for _, stored in not_facts for fact in stored]
     duplicates = _duplicates(matches, current)
     unmatched = unmatched_facts(scenario, facts)
@@ -142,7 +146,7 @@ def score_facts(scenario: Scenario, facts: Sequence[Fact]) -> Score:
         words=sum(len(fact.statement.split()) for fact in facts),
         shares={
             **_gold_shares(matches),
-            "precision": _share(facts, lambda fact: _is_gold(fact, matches) and not _is_among(fact, wrong_facts)),
+            "precision": _share(facts, lambda fact: _is_among(fact, gold_facts) and not _is_among(fact, wrong_facts)),
             "evidence_ok": _share(roles, lambda said_by: said_by is not None),
             "grounded_in_user": _share(roles, lambda said_by: said_by is not None and "user" in said_by),
             "not_facts_stored": _share(not_facts, lambda match: bool(match[1])),
@@ -202,11 +206,6 @@ def _matching(keywords: Sequence[Sequence[str]], facts: Iterable[Fact]) -> tuple
     return tuple(fact for fact in facts if _matches(keywords, fact))
 
 
-def _gold_match(gold: GoldFact, facts: Sequence[Fact]) -> _GoldMatch:
-    stored = _matching(gold.keywords, facts)
-    return _GoldMatch(gold, stored, tuple(fact for fact in stored if fact.status is Status.CURRENT))
-
-
 def _quoted_roles(fact: Fact, story: Story) -> set[str] | None:
     """Return the roles that said a fact's quotes in the sessions that it names, or None if a quote was not said.
 
@@ -260,10 +259,6 @@ def _gold_shares(matches: Sequence[_GoldMatch]) -> dict[str, Share]:
         "kind_correct": _share(stored, lambda match: any(fact.kind == match.gold.kind for fact in match.stored)),
         "valid_to_correct": _share(last_days, lambda days: days[0] in days[1]),
     }
-
-
-def _is_gold(fact: Fact, matches: Sequence[_GoldMatch]) -> bool:
-    return any(_is_among(fact, match.stored) for match in matches)
 
 
 def _is_among(fact: Fact, facts: Iterable[Fact]) -> bool:

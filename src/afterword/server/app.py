@@ -28,19 +28,26 @@ from afterword.setting_sections import ServerOptions
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ALLOWED_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-ID")
 """The request headers that web pages of allowed origins may send, besides those that browsers always allow."""
-PROBLEMS = {
-    400: "The request cannot be carried out as it is.",
-    401: "No key, or one that is unknown, revoked or expired.",
-    403: "The key lacks the right.",
-    404: "There is nothing of this name, or the key does not open it.",
-    405: "The method is not allowed here.",
-    408: "The body took too long.",
-    409: "It conflicts with the present state, or the same request is still worked on.",
-    413: "The body is too long.",
-    422: "The body or a parameter does not fit, or the idempotency key belongs to another request.",
-    429: "Too many requests with this key.",
-    503: "The store or a model does not answer now.",
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": text,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+    }
+    for status, text in {
+        400: "The request cannot be carried out as it is.",
+        401: "No key, or one that is unknown, revoked or expired.",
+        403: "The key lacks the right.",
+        404: "There is nothing of this name, or the key does not open it.",
+        405: "The method is not allowed here.",
+        408: "The body took too long.",
+        409: "It conflicts with the present state, or the same request is still worked on.",
+        413: "The body is too long.",
+        422: "The body or a parameter does not fit, or the idempotency key belongs to another request.",
+        429: "Too many requests with this key.",
+        503: "The store or a model does not answer now.",
+    }.items()
 }
+"""The error responses of all routes, as the OpenAPI document describes them."""
 
 Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
 
@@ -99,22 +106,21 @@ def _api_routes() -> tuple[BaseRoute, ...]:
     FastAPI analyses routes at the first request, which takes as long as many requests.
     """
     api = APIRouter(generate_unique_id_function=_operation_id, strict_content_type=False)
-    described = _described_problems()
-    api.include_router(memory_routes.text_router, responses=described)
+    api.include_router(memory_routes.text_router, responses=PROBLEMS)
     of_memory = APIRouter()
     for routes in (memory_routes, session_routes):
         of_memory.include_router(routes.router)
     api.include_router(
-        of_memory, prefix="/v1/me", tags=["own memory"], dependencies=[Depends(own_memory)], responses=described
+        of_memory, prefix="/v1/me", tags=["own memory"], dependencies=[Depends(own_memory)], responses=PROBLEMS
     )
     api.include_router(
         of_memory,
         prefix="/v1/scopes/{tenant}/{scope_kind}/{scope_id}",
         tags=["a memory by its name"],
         dependencies=[Depends(memory_in_path)],
-        responses=described,
+        responses=PROBLEMS,
     )
-    api.include_router(admin_routes.router, responses=described)
+    api.include_router(admin_routes.router, responses=PROBLEMS)
     return tuple(api.routes)
 
 
@@ -135,7 +141,7 @@ def _add_probes(service: FastAPI) -> None:
         """Return that the process runs."""
         return {"status": "ok"}
 
-    @service.get("/readyz", tags=["probes"], responses={503: _described(PROBLEMS[503])})
+    @service.get("/readyz", tags=["probes"], responses={503: PROBLEMS[503]})
     async def readyz() -> JSONResponse:
         """Return whether the store answers, and the names of the periodic jobs that failed when they last ran."""
         try:
@@ -160,21 +166,11 @@ class _DescribedService(FastAPI):
 
 
 def _add_document(service: FastAPI) -> None:
-    @service.get("/openapi.json", tags=["document"], dependencies=[Depends(caller)], responses=_described_problems())
+    @service.get("/openapi.json", tags=["document"], dependencies=[Depends(caller)], responses=PROBLEMS)
     async def openapi_document() -> JSONResponse:
         """Return this document."""
         return JSONResponse(service.openapi())
 
 
-def _described_problems() -> dict[int | str, dict[str, Any]]:
-    return {status: _described(text) for status, text in PROBLEMS.items()}
-
-
-def _described(text: str) -> dict[str, Any]:
-    schema = {"$ref": "#/components/schemas/ProblemDetails"}
-    return {"description": text, "content": {MEDIA_TYPE: {"schema": schema}}}
-
-
 def _operation_id(route: APIRoute) -> str:
-    prefix = "my_" if route.path.startswith("/v1/me/") else ""
-    return prefix + route.name
+    return ("my_" if route.path.startswith("/v1/me/") else "") + route.name

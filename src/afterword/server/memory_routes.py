@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import JSONResponse, Response
 
-from afterword import Layer, Scope, SearchHit
+from afterword import Fact, Layer, Scope
 from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
 from afterword.client.json_forms import context_json, fact_json, iso_instant, origin_json, search_json
 from afterword.server.access import Answer, AnyCaller, Changing, Memory, effect_answer, own_memory, path_part
@@ -203,18 +203,15 @@ async def recall_texts(
     names = [name.strip() for text in tags for name in text.split(",") if name.strip()]
     results = await memory.search(q, limit=limit, tags=names, turns=False, explain=False)
     hits = [hit for hit in results.hits if hit.layer is Layer.NOW]
-    return JSONResponse({"memories": [_memory_json(hit) for hit in hits]})
+    return JSONResponse({"memories": [_memory_json(hit.fact, hit.score) for hit in hits if hit.fact is not None]})
 
 
-def _memory_json(hit: SearchHit) -> dict[str, Any]:
-    fact = hit.fact
-    if fact is None:
-        raise TypeError("a hit of this layer has a fact")
+def _memory_json(fact: Fact, score: float) -> dict[str, Any]:
     return {
         "id": fact.id,
         "content": fact.statement,
         "tags": list(fact.tags),
-        "score": hit.score,
+        "score": score,
         "created_at": iso_instant(fact.recorded_at),
         "kind": str(fact.kind),
         "about": fact.subject,

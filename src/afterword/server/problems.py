@@ -70,14 +70,8 @@ MOST_LONG_BODIES = 8
 """How many requests with longer bodies one sender may have in progress."""
 
 
-class Refused(Exception):
-    """A request that is answered with a problem. `title` names the problem in a few words."""
-
-    def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.detail = detail
-        self.headers: dict[str, str] = dict(headers or {})
+class Refused(HTTPException):
+    """Refuses a request. The caller sees `detail`, which says why and what to do."""
 
 
 def status_of(error: AfterwordError) -> int:
@@ -94,14 +88,12 @@ def problem(status: int, detail: str, *, headers: Mapping[str, str] | None = Non
 
 def add_handlers(app: FastAPI) -> None:
     """Make the application answer these errors with problem details."""
-    for kind in (AfterwordError, Refused, HTTPException, RequestValidationError):
+    for kind in (AfterwordError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)
 
 
 async def _answer_error(_: Request, error: Exception) -> JSONResponse:
     match error:
-        case Refused():
-            return problem(error.status, error.detail, headers=error.headers)
         case HTTPException():
             return problem(error.status_code, error.detail, headers=error.headers)
         case RequestValidationError():
@@ -165,7 +157,8 @@ class Guard:
             await self._answer(scope, headers, receive, send_with_headers)
         except Exception as error:  # noqa: BLE001 - the client gets a response without the reason, whatever fails
             # The message is not logged, because it may contain a user's words.
-            _log.error("request %s failed (%s, %s)", request_id, type(error).__name__, _place(error))
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            _log.error("request %s failed (%s, %s:%s)", request_id, type(error).__name__, place.filename, place.lineno)
             if not status:
                 fault = problem(500, "internal error; the log of the service names it with the id in X-Request-ID")
                 await fault(scope, receive, send_with_headers)
@@ -245,12 +238,6 @@ class Guard:
 
 def _host_name(host: str) -> str:
     return (host[1:].partition("]") if host.startswith("[") else host.partition(":"))[0].lower()
-
-
-def _place(error: BaseException) -> str:
-    """Return the file and the line that raised an error."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "-"
 
 
 def routable_path(scope: Scope) -> str:

@@ -8,6 +8,7 @@ import hmac
 import json
 import time
 from collections import Counter
+from collections.abc import Coroutine
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
@@ -17,7 +18,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from afterword import ProcessedSession, SessionOutcome
+from afterword import ProcessingReport, SessionOutcome
 from afterword.client.json_forms import (
     iso_instant,
     receipt_json,
@@ -114,8 +115,7 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
         if await memory.paused() is not None:
             return {"result": "paused"}
         processing = memory.process(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
-        report = await request.app.state.background.in_thread(changing.who.key.id, processing)
-        return processed_answer(report.sessions[0])
+        return await _processed(request, changing.who, processing)
 
     response = await changing.carried_out("session", work, body.model_dump(), status=202 if body.queue else 200)
     if body.queue:
@@ -128,8 +128,7 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
 @router.get("/sessions/{session_id}/job")
 async def read_job(memory: Memory, session_id: SessionId) -> JSONResponse:
     """Return how far the processing of a session has come: pending, done, failed or set aside, and why."""
-    details = await memory.session(path_part(session_id))
-    return JSONResponse(saved_session_json(details.session))
+    return JSONResponse(saved_session_json((await memory.session(path_part(session_id))).session))
 
 
 @router.post("/sessions/{session_id}/reprocess")
@@ -137,15 +136,14 @@ async def reprocess_session(session_id: SessionId, request: Request, changing: C
     """Read the stored turns of a session again."""
 
     async def work() -> Answer:
-        reading = changing.memory.reprocess(path_part(session_id))
-        report = await request.app.state.background.in_thread(changing.who.key.id, reading)
-        return processed_answer(report.sessions[0])
+        return await _processed(request, changing.who, changing.memory.reprocess(path_part(session_id)))
 
     return await changing.carried_out("reprocess", work, {"session": session_id})
 
 
-def processed_answer(processed: ProcessedSession) -> Answer:
-    """Return the result of processing a session as a JSON answer: its run, and the ids of the facts."""
+async def _processed(request: Request, who: KeyHolder, work: Coroutine[Any, Any, ProcessingReport]) -> Answer:
+    """Process a session in a work thread, and return its run and the ids of its facts as a JSON answer."""
+    processed = (await request.app.state.background.in_thread(who.key.id, work)).sessions[0]
     result = processed.result
     if not isinstance(result, SessionOutcome):
         return {"result": processed.result_name, "reason": result.reason}
@@ -200,7 +198,7 @@ async def apply_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
 
 
 @router.get("/review")
-async def list_review(memory: Memory, _: Annotated[bool | None, Query(include_in_schema=False)] = None) -> JSONResponse:
+async def list_review(memory: Memory) -> JSONResponse:
     """Return what waits for a person: contests, held runs, unclear names, requests to erase."""
     review = await memory.review()
     content = review_json(review)
@@ -297,8 +295,7 @@ async def export_memory(who: AnyCaller, memory: Memory, form: ExportForm = Expor
     name = f"memory.{suffix}"
     content = await export_content(memory, name, readable=form is not ExportForm.FULL)
     await change(who, "export", work, scope=memory.scope)
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type=media_type, headers=headers)
+    return Response(content, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 def _signature(who: KeyHolder, scope: str, target: dict[str, Any], expires: int) -> str:

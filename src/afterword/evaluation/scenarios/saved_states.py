@@ -130,8 +130,7 @@ def _openai_messages(messages: list[Message]) -> Iterator[Json]:
 
 
 def _tool_call(call: Message) -> Json:
-    function = {"arguments": call.arguments_text, "name": call.name}
-    return {"id": call.call_id, "type": "function", "function": function}
+    return {"id": call.call_id, "type": "function", "function": {"arguments": call.arguments_text, "name": call.name}}
 
 
 def _tool_result(message: Message) -> Json:

@@ -80,7 +80,10 @@ class McpEndpoint:
         """Answer a request. Raises `Refused` and `KeyInvalid`."""
         request = Request(scope, receive)
         key = await verified_key(request, await bearer(request))
-        self._check_origin(request)
+        origin = request.headers.get("origin")
+        is_own = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+        if origin is not None and not is_own and origin not in self._origins:
+            raise Refused(403, "pages of this origin may not call the service")
         if request.method != "POST":
             # The server sends nothing without a request, so a stream would only occupy a connection.
             raise Refused(405, "the MCP server accepts only POST", headers={"Allow": "POST"})
@@ -99,13 +102,6 @@ class McpEndpoint:
             await self._answer(scope, receive, send)
         finally:
             _caller.reset(reset)
-
-    def _check_origin(self, request: Request) -> None:
-        """Raise `Refused` for a page of another origin."""
-        origin = request.headers.get("origin")
-        is_own = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
-        if origin is not None and not is_own and origin not in self._origins:
-            raise Refused(403, "pages of this origin may not call the service")
 
 
 @asynccontextmanager

@@ -137,8 +137,7 @@ async def send_export(visit: Visit) -> Response:
         raise Refused(403, "this file needs an admin key; the others do not")
     async with visit.recorded("export"):
         try:
-            readable = name != FOR_ADMINISTRATORS
-            content = await export_content(visit.memory, name, readable=readable, even_asked=True)
+            content = await export_content(visit.memory, name, readable=name != FOR_ADMINISTRATORS, even_asked=True)
         except NotFound:
             return visit.redirect(visit.path_to("mine"), done="empty")
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
@@ -195,8 +194,7 @@ async def forget_previewed(visit: Visit) -> Response:
         raise ArgumentInvalid(visit.reader.text("forget.name_differs"))
     async with visit.recorded("forget"):
         receipt = await visit.memory.forget(**target)
-    is_signed_out = await signed_in(visit.request) is None
-    return visit.render("forgotten.html", receipt=receipt, is_signed_out=is_signed_out)
+    return visit.render("forgotten.html", receipt=receipt, is_signed_out=await signed_in(visit.request) is None)
 
 
 ROUTES: list[BaseRoute] = [

@@ -43,7 +43,6 @@ from afterword.server.pages.visit import (
     show_error,
     signed_in,
 )
-from afterword.server.problems import Refused
 
 YEAR_S = 365 * 24 * 3600
 
@@ -152,7 +151,7 @@ def add_pages(service: FastAPI, app: Afterword) -> None:
             *ROUTES,
             *(route for pages in PAGES for route in pages.ROUTES),
         ],
-        exception_handlers=dict.fromkeys((AfterwordError, Refused, HTTPException, Exception), show_error),
+        exception_handlers=dict.fromkeys((AfterwordError, HTTPException, Exception), show_error),
     )
     pages.state.afterword = app
     pages.state.service = service.state.service

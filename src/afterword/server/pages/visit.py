@@ -107,15 +107,15 @@ class BrowserSessions:
 
     def begin(self, visitor: Visitor) -> BrowserSession:
         """Sign a visitor in, and return the session. Its id is always new, which prevents session fixation."""
-        self._discard_expired()
+        now = self.clock()
+        self._sessions = {name: session for name, session in self._sessions.items() if session.expires > now}
         # Sessions are stored in the order in which they began.
         of_key = [session.id for session in self._sessions.values() if session.visitor.key.id == visitor.key.id]
         for session_id in of_key[: 1 - MOST_OF_ONE_KEY]:
             self.end(session_id)
         if len(self._sessions) >= MOST_SIGNED_IN:
             self.end(next(iter(self._sessions)))
-        expires = self.clock() + SIGNED_IN_S
-        session = BrowserSession(secrets.token_urlsafe(32), visitor, secrets.token_urlsafe(24), expires)
+        session = BrowserSession(secrets.token_urlsafe(32), visitor, secrets.token_urlsafe(24), now + SIGNED_IN_S)
         self._sessions[session.id] = session
         return session
 
@@ -138,11 +138,6 @@ class BrowserSessions:
         """Use up a link, and return the path that it leads to. Return None if it is unknown, used or expired."""
         expires, path = self._links.pop(secret, (0.0, ""))
         return path if expires > self.clock() else None
-
-    def _discard_expired(self) -> None:
-        now = self.clock()
-        for session in [session for session in self._sessions.values() if session.expires <= now]:
-            del self._sessions[session.id]
 
 
 @dataclass(slots=True)
@@ -303,7 +298,7 @@ async def show_error(request: Request, error: Exception) -> Response:
     """Return an error page. It leaves out the message of a database error, which contains the URL of the database."""
     page = _error_page(request, error)
     if isinstance(error, Refused):
-        page.headers.update(error.headers)
+        page.headers.update(error.headers or {})
     return page
 
 
@@ -311,7 +306,7 @@ def _error_page(request: Request, error: Exception) -> Response:
     status, detail, reader = 500, "", Reader.of(request)
     match error:
         case Refused():
-            status, detail = error.status, error.detail
+            status, detail = error.status_code, error.detail
         case HTTPException():
             status = error.status_code
         case AfterwordError():
