@@ -114,8 +114,8 @@ def eval_command(
     It works in a temporary store; the configured store is neither read nor changed.
     """
     from afterword import settings
-    from afterword.evaluation.full_report import check_markers
     from afterword.evaluation.measurement import EvaluationRequest, ask_questions
+    from afterword.evaluation.report import check_markers
 
     request = EvaluationRequest(paths, extractor, replay, order, seed, judge_unmatched=judge_unmatched)
     request.check()
@@ -134,8 +134,13 @@ def eval_command(
 def _show_scores(
     evaluation: Evaluation, *, report: Path | None, into: Path | None, save_facts: Path | None, as_json: bool
 ) -> None:
-    from afterword.evaluation.full_report import evaluation_json, save_scenario_facts, write_report, write_scorecard
-    from afterword.evaluation.scorecard import scorecard
+    from afterword.evaluation.report import (
+        evaluation_json,
+        save_scenario_facts,
+        scorecard,
+        write_report,
+        write_scorecard,
+    )
 
     card = scorecard(evaluation)
     if into is not None:

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
@@ -56,11 +56,9 @@ def catalogue(language: str) -> Mapping[str, str]:
     return dict(_flat(tomllib.loads(content)))
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    entries: list[tuple[str, str]] = []
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for key, content in table.items():
-        entries += _flat(content, f"{prefix}{key}.") if isinstance(content, dict) else [(f"{prefix}{key}", content)]
-    return entries
+        yield from _flat(content, f"{prefix}{key}.") if isinstance(content, dict) else [(f"{prefix}{key}", content)]
 
 
 @cache
