@@ -84,7 +84,7 @@ def forget_command(
             "--replay; without any, all is erased"
         )
     if keeps_files:
-        _tend_files(owner, tombstones, replay, as_json=as_json)
+        _maintain_files(owner, tombstones, replay, as_json=as_json)
         return
     if any(named[:3]) or not any(named):
         owner = required_scope(user, scope)
@@ -94,7 +94,9 @@ def forget_command(
     _forget(owner, None if retention else target, yes=yes, as_json=as_json)
 
 
-def _tend_files(owner: afterword.Scope | None, tombstones: Path | None, replay: Path | None, *, as_json: bool) -> None:
+def _maintain_files(
+    owner: afterword.Scope | None, tombstones: Path | None, replay: Path | None, *, as_json: bool
+) -> None:
     """Write the tombstones, replay them, or with neither rewrite the files of the database."""
     if tombstones is not None:
         written = call_store(lambda store: store.write_tombstones(tombstones, scope=owner))

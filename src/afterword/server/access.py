@@ -37,17 +37,17 @@ IdempotencyKey = Annotated[
 Answer = dict[str, Any]
 
 
-def path_part(text: str) -> str:
+def decode_path_part(text: str) -> str:
     """Decode the slashes and percent signs that `routable_path` leaves encoded in a part of a path."""
     return text.replace("%2F", "/").replace("%2f", "/").replace("%25", "%")
 
 
-def number_in(text: str, *, most_digits: int) -> int | None:
+def parse_number(text: str, *, most_digits: int) -> int | None:
     """Parse a whole number. Return None if the text contains anything but digits, or more than `most_digits`."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= most_digits else None
 
 
-def opened_scope(name: str, opens: Callable[[Scope], bool], *, tenant: str | None = None) -> Scope:
+def accessible_scope(name: str, opens: Callable[[Scope], bool], *, tenant: str | None = None) -> Scope:
     """Return the scope with this name.
 
     Raises the same `Refused` for an invalid name as for a scope that `opens` rejects, so that it reveals neither.
@@ -105,7 +105,7 @@ async def export_content(memory: ScopeMemory, name: str, **options: bool) -> byt
         return file.read().encode()
 
 
-def check_may_switch(key: ApiKey, run: Run) -> None:
+def check_may_undo(key: ApiKey, run: Run) -> None:
     """Raise `Refused` unless a key may undo and redo a run.
 
     A run that merged or renamed a memory needs an admin key, because it also changed another memory and its keys.
@@ -152,8 +152,8 @@ async def memory_in_path(
     scope_id: Annotated[str, Path(examples=["mira"])],
 ) -> None:
     """Store the memory that the path names in `request.state`. Raises `Refused` if the key gives no access to it."""
-    name = "/".join(map(path_part, (tenant, scope_kind, scope_id)))
-    request.state.memory = who.app.scope(opened_scope(name, who.key.opens, tenant=path_part(tenant)))
+    name = "/".join(map(decode_path_part, (tenant, scope_kind, scope_id)))
+    request.state.memory = who.app.scope(accessible_scope(name, who.key.opens, tenant=decode_path_part(tenant)))
 
 
 async def own_memory(request: Request, who: AnyCaller) -> None:
@@ -206,7 +206,7 @@ async def change(
         request.result = status
         try:
             if request.made and scope is not None:
-                answer = await _answer_of_made(who.app, scope, *request.made[-1])
+                answer = await _answer_of_stored_run(who.app, scope, *request.made[-1])
             else:
                 answer = await work()
         except AfterwordError as error:
@@ -225,14 +225,14 @@ class MemoryChange:
     memory: Memory
     idempotency_key: IdempotencyKey = None
 
-    async def carried_out(
+    async def carry_out(
         self, action: str, work: Callable[[], Awaitable[Answer]], content: Mapping[str, Any], *, status: int = 200
     ) -> JSONResponse:
         """Call `change` for this memory. A repeated idempotency key is accepted only with the same `content`."""
         scope, key = self.memory.scope, self.idempotency_key
         return await change(self.who, action, work, scope=scope, idempotency_key=key, content=content, status=status)
 
-    async def run(
+    async def make_run(
         self, action: str, work: Callable[[], Awaitable[RunEffect]], content: Mapping[str, Any]
     ) -> JSONResponse:
         """Carry out `work`, which makes one run, and return this run and its facts as the answer."""
@@ -240,13 +240,13 @@ class MemoryChange:
         async def answer() -> Answer:
             return effect_answer(await work())
 
-        return await self.carried_out(action, answer, content)
+        return await self.carry_out(action, answer, content)
 
 
 Changing = Annotated[MemoryChange, Depends()]
 
 
-async def _answer_of_made(app: Afterword, scope: Scope, run_id: int, statement_id: str | None) -> Answer:
+async def _answer_of_stored_run(app: Afterword, scope: Scope, run_id: int, statement_id: str | None) -> Answer:
     """Return the answer to a repeated request whose run was stored before the server crashed."""
     run, facts = await app.run(run_id), list[str]()
     if statement_id is not None:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 HOUR_S = 3600.0
 SECONDS_BETWEEN_POSTS = 5.0
 SECONDS_BETWEEN = 5.0
-PATIENCE_S = 0.2
+BUSY_AFTER_S = 0.2
 MOST_THREADS = 4
 FULL_EVERY = 720
 """One of this many garbage collections looks at all objects."""
@@ -35,7 +35,7 @@ class _WorkThread:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._asked: Future[None] | None = None
+        self._probe: Future[None] | None = None
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the thread, with the caller's context variables, and return its result.
@@ -62,15 +62,15 @@ class _WorkThread:
             await asyncio.to_thread(thread.join)
             loop.close()
 
-    async def answers(self) -> bool:
-        """Return whether the thread begins new work within `PATIENCE_S`.
+    async def is_responsive(self) -> bool:
+        """Return whether the thread begins new work within `BUSY_AFTER_S`.
 
         While an earlier check is still unanswered, return False at once.
         """
-        if self._loop is not None and (self._asked is None or self._asked.done()):
-            self._asked = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
-            await asyncio.wait([asyncio.wrap_future(self._asked)], timeout=PATIENCE_S)
-        return self._asked is not None and self._asked.done()
+        if self._loop is not None and (self._probe is None or self._probe.done()):
+            self._probe = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
+            await asyncio.wait([asyncio.wrap_future(self._probe)], timeout=BUSY_AFTER_S)
+        return self._probe is not None and self._probe.done()
 
 
 class WorkThreads:
@@ -107,7 +107,7 @@ class WorkThreads:
 
     async def _free_thread(self) -> _WorkThread:
         for thread in self._threads:
-            if await thread.answers():
+            if await thread.is_responsive():
                 return thread
         if len(self._threads) < MOST_THREADS:
             self._threads.append(_WorkThread())
@@ -150,7 +150,7 @@ async def short_pauses(seconds_between: float = SECONDS_BETWEEN, full_every: int
     """
     had_frozen = gc.get_freeze_count() > 0
     try:
-        async with running_beside(_set_survivors_apart(seconds_between, full_every)):
+        async with running_beside(_freeze_survivors(seconds_between, full_every)):
             yield
     finally:
         gc.unfreeze()
@@ -160,7 +160,7 @@ async def short_pauses(seconds_between: float = SECONDS_BETWEEN, full_every: int
             gc.freeze()
 
 
-async def _set_survivors_apart(seconds_between: float, full_every: int) -> None:
+async def _freeze_survivors(seconds_between: float, full_every: int) -> None:
     for turn in itertools.count(1):
         await asyncio.sleep(seconds_between)
         if turn % full_every == 0:

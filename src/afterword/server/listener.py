@@ -37,25 +37,25 @@ class TimedConnection(H11Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the deadline for the first request."""
         super().connection_made(cast("asyncio.Transport", transport))
-        self._await_head()
+        self._start_deadline()
 
     def data_received(self, received: bytes) -> None:
         """Process received bytes. Start the deadline unless a request is being answered."""
         super().data_received(received)
         if self.cycle is not None and not self.cycle.response_complete:
-            self._end_wait()
+            self._cancel_deadline()
         elif self._deadline is None:
-            self._await_head()
+            self._start_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the deadline."""
-        self._end_wait()
+        self._cancel_deadline()
         super().connection_lost(exc)
 
-    def _await_head(self) -> None:
+    def _start_deadline(self) -> None:
         self._deadline = self.loop.call_later(HEADER_S, self.transport.close)
 
-    def _end_wait(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

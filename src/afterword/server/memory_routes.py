@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response
 from afterword import Fact, Layer, Scope
 from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
 from afterword.client.json_forms import context_json, fact_json, iso_instant, origin_json, search_json
-from afterword.server.access import Answer, AnyCaller, Changing, Memory, effect_answer, own_memory, path_part
+from afterword.server.access import Answer, AnyCaller, Changing, Memory, decode_path_part, effect_answer, own_memory
 from afterword.server.contents import (
     Change,
     Cursor,
@@ -80,7 +80,7 @@ async def list_facts(
 async def remember_fact(body: FactBody, changing: Changing) -> JSONResponse:
     """Remember a sentence that the application states."""
     content = body.model_dump()
-    return await changing.run("remember", lambda: changing.memory.remember(**content), content)
+    return await changing.make_run("remember", lambda: changing.memory.remember(**content), content)
 
 
 @router.get("/facts/{fact_id}", responses={304: {"description": "Nothing has changed."}})
@@ -90,34 +90,38 @@ async def read_one_fact(
     if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
 ) -> Response:
     """Return a fact with its history: every assertion, quote and verdict."""
-    return with_etag(origin_json(await memory.history(path_part(fact_id))), if_none_match)
+    return with_etag(origin_json(await memory.history(decode_path_part(fact_id))), if_none_match)
 
 
 @router.patch("/facts/{fact_id}", response_model=Change)
 async def edit_one_fact(fact_id: FactId, body: EditBody, changing: Changing) -> JSONResponse:
     """Correct a fact on behalf of a person."""
     content = body.model_dump()
-    work = partial(changing.memory.edit, path_part(fact_id), **content)
-    return await changing.run("edit", work, {**content, "fact": fact_id})
+    work = partial(changing.memory.edit, decode_path_part(fact_id), **content)
+    return await changing.make_run("edit", work, {**content, "fact": fact_id})
 
 
 @router.post("/facts/{fact_id}/confirm", response_model=Change)
 async def confirm_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
     """Mark a fact as confirmed by a person."""
-    return await changing.run("confirm", lambda: changing.memory.confirm(path_part(fact_id)), {"fact": fact_id})
+    return await changing.make_run(
+        "confirm", lambda: changing.memory.confirm(decode_path_part(fact_id)), {"fact": fact_id}
+    )
 
 
 @router.post("/facts/{fact_id}/withdraw", response_model=Change)
 async def withdraw_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
     """Withdraw a fact on behalf of a person: it no longer holds. Nothing is erased."""
-    return await changing.run("withdraw", lambda: changing.memory.withdraw(path_part(fact_id)), {"fact": fact_id})
+    return await changing.make_run(
+        "withdraw", lambda: changing.memory.withdraw(decode_path_part(fact_id)), {"fact": fact_id}
+    )
 
 
 @router.post("/facts/{fact_id}/flag", response_model=Change)
 async def flag_one_fact(fact_id: FactId, body: FlagBody, changing: Changing) -> JSONResponse:
     """Flag a fact that an agent must never miss, or remove the flag."""
-    work = partial(changing.memory.flag, path_part(fact_id), flagged=body.flagged)
-    return await changing.run("flag", work, {"fact": fact_id, "flagged": body.flagged})
+    work = partial(changing.memory.flag, decode_path_part(fact_id), flagged=body.flagged)
+    return await changing.make_run("flag", work, {"fact": fact_id, "flagged": body.flagged})
 
 
 @router.get("/recall")
@@ -162,7 +166,7 @@ async def list_findings(
 @router.get("/findings/{finding_id}")
 async def read_one_finding(memory: Memory, finding_id: FindingId) -> JSONResponse:
     """Return a finding with every time that it was said."""
-    return JSONResponse(finding_origin_json(await memory.finding_history(path_part(finding_id))))
+    return JSONResponse(finding_origin_json(await memory.finding_history(decode_path_part(finding_id))))
 
 
 @router.post("/findings/{finding_id}/{decision}")
@@ -174,10 +178,10 @@ async def decide_one_finding(
     async def work() -> Answer:
         memory = changing.memory
         decide = memory.approve_finding if decision == "approve" else memory.drop_finding
-        decided = finding_json(await decide(path_part(finding_id)), datetime.now(UTC))
+        decided = finding_json(await decide(decode_path_part(finding_id)), datetime.now(UTC))
         return {name: decided[name] for name in ("id", "status", "review")}
 
-    return await changing.carried_out(f"finding {decision}", work, {"finding": finding_id, "decision": decision})
+    return await changing.carry_out(f"finding {decision}", work, {"finding": finding_id, "decision": decision})
 
 
 @text_router.post("/remember", response_model=Remembered)
@@ -189,7 +193,7 @@ async def remember_text(body: RememberBody, changing: Changing) -> JSONResponse:
         answer = effect_answer(effect)
         return {**answer, "id": next(iter(answer["facts"]), f"run:{effect.run.id}")}
 
-    return await changing.carried_out("remember", work, body.model_dump())
+    return await changing.carry_out("remember", work, body.model_dump())
 
 
 @text_router.get("/recall", response_model=Memories)

@@ -243,7 +243,7 @@ def _host_name(host: str) -> str:
 def routable_path(scope: Scope) -> str:
     """Return the decoded path, in which encoded slashes and percent signs stay encoded.
 
-    So an id may contain a slash, and the router still splits the path correctly. `path_part` decodes the rest.
+    So an id may contain a slash, and the router still splits the path correctly. `decode_path_part` decodes the rest.
     """
     raw = scope.get("raw_path")
     if not raw:

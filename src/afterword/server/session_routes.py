@@ -37,10 +37,10 @@ from afterword.server.access import (
     KeyHolder,
     Memory,
     change,
-    check_may_switch,
+    check_may_undo,
+    decode_path_part,
     export_content,
-    number_in,
-    path_part,
+    parse_number,
 )
 from afterword.server.contents import (
     Change,
@@ -82,7 +82,7 @@ async def list_sessions_of_memory(
 @router.get("/sessions/{session_id}")
 async def read_one_session(memory: Memory, session_id: SessionId) -> JSONResponse:
     """Return a session: its transcript, the facts it supports, and what was left out and why."""
-    details = await memory.session(path_part(session_id))
+    details = await memory.session(decode_path_part(session_id))
     transcript = [
         {
             "turn": entry.turn.number,
@@ -117,7 +117,7 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
         processing = memory.process(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
         return await _processed(request, changing.who, processing)
 
-    response = await changing.carried_out("session", work, body.model_dump(), status=202 if body.queue else 200)
+    response = await changing.carry_out("session", work, body.model_dump(), status=202 if body.queue else 200)
     if body.queue:
         # In this path, the slashes and percent signs of ids are still encoded, and nothing else is.
         path = quote(request.url.path, safe="/%")
@@ -128,7 +128,7 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
 @router.get("/sessions/{session_id}/job")
 async def read_job(memory: Memory, session_id: SessionId) -> JSONResponse:
     """Return how far the processing of a session has come: pending, done, failed or set aside, and why."""
-    return JSONResponse(saved_session_json((await memory.session(path_part(session_id))).session))
+    return JSONResponse(saved_session_json((await memory.session(decode_path_part(session_id))).session))
 
 
 @router.post("/sessions/{session_id}/reprocess")
@@ -136,9 +136,9 @@ async def reprocess_session(session_id: SessionId, request: Request, changing: C
     """Read the stored turns of a session again."""
 
     async def work() -> Answer:
-        return await _processed(request, changing.who, changing.memory.reprocess(path_part(session_id)))
+        return await _processed(request, changing.who, changing.memory.reprocess(decode_path_part(session_id)))
 
-    return await changing.carried_out("reprocess", work, {"session": session_id})
+    return await changing.carry_out("reprocess", work, {"session": session_id})
 
 
 async def _processed(request: Request, who: KeyHolder, work: Coroutine[Any, Any, ProcessingReport]) -> Answer:
@@ -173,28 +173,28 @@ async def list_runs(memory: Memory, status: Names = None, limit: Limit = 50, aft
 @router.post("/runs/{run_id}/undo", response_model=Change)
 async def undo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Undo an applied run with everything that it caused."""
-    await _check_may_switch(changing, run_id)
-    return await changing.run("undo", lambda: changing.memory.undo(run_id), {"run": run_id})
+    await _check_may_undo(changing, run_id)
+    return await changing.make_run("undo", lambda: changing.memory.undo(run_id), {"run": run_id})
 
 
 @router.post("/runs/{run_id}/redo", response_model=Change)
 async def redo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Apply an undone run again."""
-    await _check_may_switch(changing, run_id)
-    return await changing.run("redo", lambda: changing.memory.redo(run_id), {"run": run_id})
+    await _check_may_undo(changing, run_id)
+    return await changing.make_run("redo", lambda: changing.memory.redo(run_id), {"run": run_id})
 
 
-async def _check_may_switch(changing: Changing, run_id: int) -> None:
+async def _check_may_undo(changing: Changing, run_id: int) -> None:
     with suppress(NotFound):  # the change itself reports a missing run
         run = await changing.who.app.run(run_id)
         if run.scope == changing.memory.scope:
-            check_may_switch(changing.who.key, run)
+            check_may_undo(changing.who.key, run)
 
 
 @router.post("/runs/{run_id}/apply", response_model=Change)
 async def apply_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Apply a proposed or held run."""
-    return await changing.run("apply", lambda: changing.memory.apply(run_id), {"run": run_id})
+    return await changing.make_run("apply", lambda: changing.memory.apply(run_id), {"run": run_id})
 
 
 @router.get("/review")
@@ -216,8 +216,8 @@ async def decide_one_item(
     changing: Changing,
 ) -> JSONResponse:
     """Carry out a person's decision on an item of the review."""
-    work = partial(changing.memory.decide, path_part(item_id), body.decision)
-    return await changing.run("decide", work, {"item": item_id, "decision": body.decision})
+    work = partial(changing.memory.decide, decode_path_part(item_id), body.decision)
+    return await changing.make_run("decide", work, {"item": item_id, "decision": body.decision})
 
 
 @router.get("/costs")
@@ -276,7 +276,7 @@ async def forget_in_two_steps(body: ConfirmedForgetBody, changing: Changing) -> 
         receipt = await memory.forget(**body.target())
         return {"receipt": None if receipt is None else receipt_json(receipt)}
 
-    return await changing.carried_out("forget", work, body.target())
+    return await changing.carry_out("forget", work, body.target())
 
 
 @router.get("/export", responses=EXPORTS)
@@ -306,7 +306,7 @@ def _signature(who: KeyHolder, scope: str, target: dict[str, Any], expires: int)
 
 def _check_confirmation(who: KeyHolder, scope: str, body: ConfirmedForgetBody) -> None:
     until, _, signature = body.confirmation.partition(".")
-    expires = number_in(until, most_digits=11)
+    expires = parse_number(until, most_digits=11)
     if expires is None or expires < time.time():
         raise Refused(403, "this confirmation has expired; ask for a preview again")
     expected = _signature(who, scope, body.target(), expires)

@@ -74,7 +74,7 @@ def quote_place(text: str, evidence: Evidence) -> tuple[int, int] | None:
     return (start, start + len(evidence.quote)) if evidence.quote and start >= 0 else None
 
 
-def shown_turn(read: TurnFacts, session_id: str, facts: Iterable[Fact]) -> ShownTurn:
+def marked_turn(read: TurnFacts, session_id: str, facts: Iterable[Fact]) -> ShownTurn:
     """Return a turn in which the quotes of these facts, masked secrets and pasted text are marked."""
     turn = read.turn
     marks = [_Mark(*match.span(), is_masked=True) for match in SECRET_MASK.finditer(turn.text)]
@@ -86,11 +86,11 @@ def shown_turn(read: TurnFacts, session_id: str, facts: Iterable[Fact]) -> Shown
         if evidence.session_id == session_id and evidence.turn == turn.number
         if (place := quote_place(turn.text, evidence)) is not None
     ]
-    stretches = tuple(_cut(turn.text, marks))
+    stretches = tuple(_split_at_marks(turn.text, marks))
     return ShownTurn(turn.number, turn.speaker, str(turn.role), turn.said_at, stretches, turn.text in HIDDEN_TURNS)
 
 
-def _cut(text: str, marks: Sequence[_Mark]) -> Iterator[MarkedStretch]:
+def _split_at_marks(text: str, marks: Sequence[_Mark]) -> Iterator[MarkedStretch]:
     for start, end in pairwise(
         sorted({0, len(text), *(border for mark in marks for border in (mark.start, mark.end))})
     ):
@@ -106,13 +106,13 @@ def _cut(text: str, marks: Sequence[_Mark]) -> Iterator[MarkedStretch]:
 class HistoryEntry(NamedTuple):
     """One event in the history of a fact: somebody stated it, or two statements of it were compared.
 
-    `restates` means that a person only confirmed what was said before.
+    `is_confirmation` means that a person only confirmed what was said before.
     """
 
     at: datetime
     saying: Assertion | None = None
     verdict: RecordedVerdict | None = None
-    restates: bool = False
+    is_confirmation: bool = False
 
 
 class QuotedSession(NamedTuple):
@@ -133,7 +133,7 @@ async def quoted_sessions(memory: ScopeMemory, fact: Fact) -> list[QuotedSession
         near = {number + step for number in numbers[session_id] for step in range(-TURNS_AROUND, TURNS_AROUND + 1)}
         with suppress(NotFound):  # it was imported without its transcript
             read = (await memory.session(session_id)).turns
-            turns = [shown_turn(turn, session_id, [fact]) for turn in read if turn.turn.number in near]
+            turns = [marked_turn(turn, session_id, [fact]) for turn in read if turn.turn.number in near]
             sessions.append(QuotedSession(session_id, turns))
     return sessions
 
@@ -145,10 +145,10 @@ def history_entries(origin: FactOrigin) -> list[HistoryEntry]:
         for recorded in reversed(origin.verdicts)
     }
     entries = [
-        HistoryEntry(recorded.later.said_at, verdict=recorded, restates=_restates(recorded))
+        HistoryEntry(recorded.later.said_at, verdict=recorded, is_confirmation=_is_confirmation(recorded))
         for recorded in reversed(verdicts.values())
     ]
-    restatements = {entry.verdict.later.id for entry in entries if entry.verdict and entry.restates}
+    restatements = {entry.verdict.later.id for entry in entries if entry.verdict and entry.is_confirmation}
     entries += [HistoryEntry(said.said_at, saying=said) for said in origin.assertions if said.id not in restatements]
     return sorted(entries, key=lambda entry: (entry.at, entry.saying is None))
 
@@ -165,7 +165,7 @@ async def show_fact_page(visit: Visit) -> Response:
     )
 
 
-def _restates(recorded: RecordedVerdict) -> bool:
+def _is_confirmation(recorded: RecordedVerdict) -> bool:
     verdict, is_equal = recorded.verdict, recorded.earlier.statement == recorded.later.statement
     return is_equal and verdict.judge == "person" and verdict.relation == "same"
 
@@ -221,12 +221,12 @@ async def show_session(visit: Visit) -> Response:
     details = await visit.memory.session(visit.path_value("session_id"))
     page = PageOfList.of(len(details.turns), visit.page_number(), MOST_TURNS)
     shown = details.turns[page.first_row : page.first_row + MOST_TURNS]
-    turns = [(shown_turn(read, details.session.session_id, read.facts), numbered(read.facts)) for read in shown]
+    turns = [(marked_turn(read, details.session.session_id, read.facts), numbered_facts(read.facts)) for read in shown]
     hidden = sum(read.turn.text in HIDDEN_TURNS for read in details.turns)
     return visit.render("session.html", details=details, turns=turns, page=page, hidden=hidden)
 
 
-def numbered(facts: Sequence[Fact]) -> dict[str, tuple[int | None, Fact]]:
+def numbered_facts(facts: Sequence[Fact]) -> dict[str, tuple[int | None, Fact]]:
     """Return facts by their ids, each with the number that is shown at its quote. A single fact has no number."""
     return {fact.id: (number if len(facts) > 1 else None, fact) for number, fact in enumerate(facts, 1)}
 

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute
 from afterword import Review
 from afterword.client.values import FactOrder, Status
 from afterword.errors import ArgumentInvalid, NotFound
-from afterword.server.access import export_content, number_in
+from afterword.server.access import export_content, parse_number
 from afterword.server.pages.rendering import HEADERS
 from afterword.server.pages.visit import PER_PAGE, SCOPE, SHOWN_STATUSES, Visit, page_or_last, page_route, signed_in
 from afterword.server.problems import Refused
@@ -89,7 +89,7 @@ async def show_memory(visit: Visit) -> Response:
     )
 
 
-async def show_first_of_memory(visit: Visit) -> Response:
+async def redirect_to_memory(visit: Visit) -> Response:
     """Redirect from the address of a memory to its first page."""
     return visit.redirect(visit.path_to("memory"))
 
@@ -102,7 +102,7 @@ async def show_waiting(visit: Visit) -> Response:
 
 async def show_context_page(visit: Visit) -> Response:
     """Show what an agent would be told for a question: the block by layers, and what is left out of it."""
-    budget, query = number_in(visit.query("budget"), most_digits=6), visit.query("q")
+    budget, query = parse_number(visit.query("budget"), most_digits=6), visit.query("q")
     if budget is not None:
         budget = min(max(budget, 1), LARGEST_BUDGET)
     block = await visit.memory.context(query, budget_tokens=budget, most_left_out=MOST_LEFT_OUT)
@@ -124,7 +124,7 @@ async def show_own_data(visit: Visit) -> Response:
         zone=await visit.memory.zone(),
         costs=await visit.memory.spent(),
         entries=(await visit.app.audit(scope=visit.memory.scope, limit=MOST_ENTRIES)).entries,
-        formats=[name for name in FORMATS if _may_take(visit, name)],
+        formats=[name for name in FORMATS if _may_download(visit, name)],
     )
 
 
@@ -133,7 +133,7 @@ async def send_export(visit: Visit) -> Response:
     name = visit.path_value("name")
     if name not in FORMATS:
         raise Refused(404, "there is no such file")
-    if not _may_take(visit, name):
+    if not _may_download(visit, name):
         raise Refused(403, "this file needs an admin key; the others do not")
     async with visit.recorded("export"):
         try:
@@ -144,7 +144,7 @@ async def send_export(visit: Visit) -> Response:
     return Response(content, media_type=FORMATS[name], headers=headers)
 
 
-def _may_take(visit: Visit, name: str) -> bool:
+def _may_download(visit: Visit, name: str) -> bool:
     return name != FOR_ADMINISTRATORS or visit.visitor.key.is_admin
 
 
@@ -198,7 +198,7 @@ async def forget_previewed(visit: Visit) -> Response:
 
 
 ROUTES: list[BaseRoute] = [
-    page_route(SCOPE, show_first_of_memory),
+    page_route(SCOPE, redirect_to_memory),
     page_route(f"{SCOPE}/memory", show_memory),
     page_route(f"{SCOPE}/waiting", show_waiting),
     page_route(f"{SCOPE}/context", show_context_page),

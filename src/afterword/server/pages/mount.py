@@ -24,7 +24,7 @@ from afterword.server.pages.rendering import (
     PREFIX,
     ZONE_COOKIE,
     Reader,
-    own_path,
+    local_path,
     prepare_pages,
     render_template,
     scope_path,
@@ -39,7 +39,7 @@ from afterword.server.pages.visit import (
     Visit,
     Visitor,
     page_route,
-    sent_form,
+    read_form,
     show_error,
     signed_in,
 )
@@ -53,14 +53,14 @@ async def show_sign_in(request: Request) -> Response:
     """Show the sign-in form, which asks for an API key."""
     if await signed_in(request) is not None:
         return RedirectResponse(f"{PREFIX}/", 303)
-    values = {"target": own_path(request.query_params.get("next", "")), "is_refused": False}
+    values = {"target": local_path(request.query_params.get("next", "")), "is_refused": False}
     return render_template(request, Reader.of(request), "sign_in.html", values)
 
 
 async def sign_in(request: Request) -> Response:
     """Sign a browser in with an API key, and end its former session. Raises `Refused`."""
-    form, app = await sent_form(request), request.app.state.afterword
-    target = own_path(form.get("next", ""))
+    form, app = await read_form(request), request.app.state.afterword
+    target = local_path(form.get("next", ""))
     try:
         key = await app.keys.verify(form.get("key", "").strip())
     except KeyInvalid:
@@ -98,7 +98,7 @@ async def sign_out(visit: Visit) -> Response:
     return answer
 
 
-async def show_first(visit: Visit) -> Response:
+async def redirect_to_start(visit: Visit) -> Response:
     """Redirect to the key's own memory, or to the operations page if it has none."""
     own = visit.visitor.key.scope
     return RedirectResponse(f"{PREFIX}/operations" if own is None else f"{scope_path(own)}/memory", 303)
@@ -106,8 +106,8 @@ async def show_first(visit: Visit) -> Response:
 
 async def set_reader(request: Request) -> Response:
     """Store the chosen language, time zone and shortcuts in cookies, and redirect to the page."""
-    form = await sent_form(request)
-    answer = RedirectResponse(own_path(form.get("next", "")) or f"{PREFIX}/", 303)
+    form = await read_form(request)
+    answer = RedirectResponse(local_path(form.get("next", "")) or f"{PREFIX}/", 303)
     zone = form.get("zone", "").strip()
     choices = {
         LANGUAGE_COOKIE: form.get("language") if form.get("language") in LANGUAGES else None,
@@ -139,7 +139,7 @@ ROUTES: list[BaseRoute] = [
     Route("/open", open_link),
     Route("/reader", set_reader, methods=["POST"]),
     page_route("/sign-out", sign_out, is_change=True),
-    page_route("/", show_first),
+    page_route("/", redirect_to_start),
 ]
 
 

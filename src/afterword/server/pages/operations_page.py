@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute
 
 from afterword import Scope, Spending
 from afterword.errors import ScopeInvalid
-from afterword.server.access import number_in, opened_scope
+from afterword.server.access import accessible_scope, parse_number
 from afterword.server.pages.visit import Visit, page_route
 
 PER_LIST = 25
@@ -37,7 +37,7 @@ async def show_operations(visit: Visit) -> Response:
         scopes_after = str(Scope.parse(visit.query("scopes_after")))
     # Invalid cursors are ignored.
     queue_after, failures_after, audit_after = (
-        None if number_in(visit.query(name), most_digits=LONGEST_CURSOR) is None else visit.query(name)
+        None if parse_number(visit.query(name), most_digits=LONGEST_CURSOR) is None else visit.query(name)
         for name in ("queue_after", "failures_after", "audit_after")
     )
     failed, costs = ("failed", "set aside"), await app.costs(tenant=tenant)
@@ -69,7 +69,7 @@ def cost_bars(spent: Mapping[T, Spending]) -> tuple[CostBar, ...]:
 
 async def queue_failed_session(visit: Visit) -> Response:
     """Queue a failed session again."""
-    scope = opened_scope(visit.form.get("scope", ""), visit.visitor.opens)
+    scope = accessible_scope(visit.form.get("scope", ""), visit.visitor.opens)
     session_id = visit.form.get("session", "")
     async with visit.recorded("retry"):
         await visit.app.retry(session_id, scope=scope)

@@ -225,7 +225,7 @@ def render_template(
     request: Request, reader: Reader, template: str, values: Mapping[str, Any], *, status: int = 200
 ) -> HTMLResponse:
     """Return a page. `values` are the variables of its template."""
-    shared = {"t": reader.text, "t_or": reader.text_or, "reader": reader, "path": own_address(request)}
+    shared = {"t": reader.text, "t_or": reader.text_or, "reader": reader, "path": page_address(request)}
     content = environment().get_template(template).render({**shared, **values})
     return HTMLResponse(content, status, headers=HEADERS)
 
@@ -235,13 +235,13 @@ def scope_path(scope: Scope) -> str:
     return "/".join((PREFIX, *(quote(part, safe="") for part in (scope.tenant, str(scope.kind), scope.id))))
 
 
-def own_path(target: str) -> str:
+def local_path(target: str) -> str:
     """Return a path if it leads to one of the pages, else an empty text, so that no redirect leads to another site."""
     is_own = target.startswith(f"{PREFIX}/") and "//" not in unquote(target) and "\\" not in unquote(target)
     return target if is_own and target.isprintable() else ""
 
 
-def own_address(request: Request) -> str:
+def page_address(request: Request) -> str:
     """Return the address that opens the page again. For a submitted form, this is the page that contained the form."""
     if request.method != "GET":
         return request.url.path.rpartition("/")[0]

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute
 
 from afterword import Review, Run, RunEffect
 from afterword.errors import ArgumentInvalid, NotFound
-from afterword.server.access import check_may_switch, number_in
+from afterword.server.access import check_may_undo, parse_number
 from afterword.server.pages.visit import PER_PAGE, SCOPE, Visit, page_or_last, page_route
 
 MOST_FACTS_AT_ONCE = 1000
@@ -42,7 +42,7 @@ async def show_run_changes(visit: Visit) -> Response:
 async def switch_run(visit: Visit, action: str) -> Response:
     """Undo, redo or apply a run, as `action` says, and show what that changed."""
     run = await _run(visit)
-    check_may_switch(visit.visitor.key, run)
+    check_may_undo(visit.visitor.key, run)
     effect = await visit.change(action, lambda: getattr(visit.memory, action)(run.id))
     return visit.render("run.html", run=effect.run, changes=effect.changes, effect=action)
 
@@ -56,7 +56,7 @@ async def discard_run(visit: Visit) -> Response:
 
 async def _run(visit: Visit) -> Run:
     """Return the run that the path names. Raises `NotFound`, also for a run of another memory."""
-    number = number_in(visit.path_value("run_id"), most_digits=9)
+    number = parse_number(visit.path_value("run_id"), most_digits=9)
     run = None if number is None else await visit.app.run(number)
     if run is None or run.scope != visit.memory.scope:
         raise NotFound("no such run")

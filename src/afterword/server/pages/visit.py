@@ -22,18 +22,18 @@ from afterword.errors import AfterwordError, KeyInvalid, NotFound
 from afterword.server.access import (
     NO_SUCH_MEMORY,
     Service,
+    accessible_scope,
     bearer,
-    number_in,
-    opened_scope,
-    path_part,
+    decode_path_part,
+    parse_number,
     presented_key,
 )
 from afterword.server.pages.rendering import (
     PREFIX,
     Reader,
     address,
-    own_address,
-    own_path,
+    local_path,
+    page_address,
     render_template,
     scope_path,
 )
@@ -169,18 +169,18 @@ class Visit:
 
     def page_number(self) -> int:
         """Return which page of a list is requested, counted from 1."""
-        return max(1, number_in(self.query("page"), most_digits=6) or 1)
+        return max(1, parse_number(self.query("page"), most_digits=6) or 1)
 
     def path_value(self, name: str) -> str:
         """Return a decoded part of the path."""
-        return path_part(str(self.request.path_params[name]))
+        return decode_path_part(str(self.request.path_params[name]))
 
     def scope_in_path(self) -> Scope | None:
         """Return the scope that the path names, or None. Raises `Refused` if the visitor may not open it."""
         if "scope_id" not in self.request.path_params:
             return None
         parts = [self.path_value(name) for name in ("tenant", "scope_kind", "scope_id")]
-        return opened_scope("/".join(parts), self.visitor.opens, tenant=parts[0])
+        return accessible_scope("/".join(parts), self.visitor.opens, tenant=parts[0])
 
     def path_to(self, *parts: str) -> str:
         """Return the path of a page of this memory."""
@@ -201,7 +201,7 @@ class Visit:
     def done(self) -> dict[str, str] | None:
         """Return a message about the change that led to this page, which the address names, or None."""
         run, text = self.query("run"), self.reader.text_or(f"done.{self.query('done')}", "")
-        return {"text": text, "run": "" if number_in(run, most_digits=11) is None else run} if text else None
+        return {"text": text, "run": "" if parse_number(run, most_digits=11) is None else run} if text else None
 
     def redirect(self, path: str, **query: object) -> Response:
         """Return a redirect to the next page after a change."""
@@ -231,12 +231,12 @@ def page_route(path: str, page: Page, *, is_change: bool = False, is_for_admins:
     async def endpoint(request: Request) -> Response:
         session = await signed_in(request)
         if session is None:
-            target = own_address(request) if request.method == "GET" else ""
+            target = page_address(request) if request.method == "GET" else ""
             return RedirectResponse(address(f"{PREFIX}/sign-in", next=target if target != f"{PREFIX}/" else ""), 303)
         visit = Visit(request, request.app.state.afterword, session, Reader.of(request))
         visit.scope = visit.scope_in_path()
         if is_change:
-            visit.form = await sent_form(request)
+            visit.form = await read_form(request)
             if not hmac.compare_digest(visit.form.get("csrf", "").encode(), session.csrf.encode()):
                 raise Refused(403, "this form has expired; open the page again")
             if session.visitor.key.is_read_only:
@@ -279,7 +279,7 @@ async def requester_of(request: Request) -> str:
     return key.id
 
 
-async def sent_form(request: Request) -> dict[str, str]:
+async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form. Raises `Refused` if the body is no form, or comes from another site."""
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
     is_own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
@@ -332,7 +332,7 @@ def _error_page(request: Request, error: Exception) -> Response:
 def _page_before(request: Request) -> str:
     """Return the address of the page that led to this request, empty if it is unknown or the same."""
     before = urlsplit(request.headers.get("referer", ""))
-    path = own_path(f"{before.path}?{before.query}" if before.query else before.path)
+    path = local_path(f"{before.path}?{before.query}" if before.query else before.path)
     is_same = request.method == "GET" and before.path == request.url.path
     return "" if is_same or before.netloc != request.headers.get("host") else path
 
