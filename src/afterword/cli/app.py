@@ -89,7 +89,7 @@ def print_json(value: Any) -> None:
 
 
 def print_pairs(pairs: dict[str, Any], *, as_json: bool) -> None:
-    """Print names with their values, as JSON or a line for each."""
+    """Print names with their values, as JSON or one per line."""
     shown = {
         name: ", ".join(f"{count} {key}" for key, count in value.items()) if isinstance(value, dict) else value
         for name, value in pairs.items()
@@ -178,7 +178,7 @@ def money(spent: Spending) -> str:
 
 
 def spending_text(spent: Spending) -> str:
-    """Return what was spent in one line."""
+    """Return the calls, tokens and cost in one line."""
     if not spent.calls:
         return "no model was asked"
     estimated = f" ({spent.estimated_calls} calls estimated)" if spent.estimated_calls else ""

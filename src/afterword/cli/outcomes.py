@@ -58,7 +58,7 @@ QUARANTINED, TOO_MANY = "quarantined", "too_many"
 
 
 def process_interruptibly(process: Processing, options: ProcessingOptions, *, is_quiet: bool) -> ProcessingReport:
-    """Process sessions, show the progress unless `is_quiet`, and stop at Ctrl-C; return what became of each session."""
+    """Process sessions, and return the results. Show the progress unless `is_quiet`, and stop at Ctrl-C."""
 
     async def process_and_show(store: Afterword) -> ProcessingReport:
         with interruptible() as stop, showing_progress(is_quiet=is_quiet) as progress:
@@ -94,7 +94,7 @@ class RunProgress:
 
 @contextmanager
 def showing_progress(*, is_quiet: bool) -> Iterator[RunProgress]:
-    """Show the progress of a run on standard error: a bar on a terminal, otherwise lines; nothing if `is_quiet`."""
+    """Show the progress of a run on standard error, unless `is_quiet`: as a bar on a terminal, otherwise as lines."""
     out, state = console(to_errors=True), TextColumn("{task.fields[state]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), state, TimeElapsedColumn())
     with Progress(*columns, console=out, transient=True, disable=is_quiet or not out.is_terminal) as bar:
@@ -134,7 +134,7 @@ def handling_signals(handle: Callable[[signal.Signals], None], *signals: signal.
 
 
 def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) -> None:
-    """Print what became of each session, and exit with 1, 3 or 130 unless all went well."""
+    """Print the result of each session. Exit with 1, 3 or 130 after a failure, a reached budget, or Ctrl-C."""
     results = [processed.result for processed in report.sessions]
     left = [result for result in results if isinstance(result, NotStarted)]
     shown = [session for session in report.sessions if isinstance(session.result, SessionOutcome | Failure)]
@@ -173,7 +173,7 @@ def exit_by_budget(budget_reached: str | None) -> None:
 
 
 def outcome_lines(processed: Sequence[ProcessedSession], *, is_proposal: bool) -> Iterator[object]:
-    """Yield what became of each session, what failed and why, and how many sessions have no times."""
+    """Yield a table of the sessions, their changes, failures with reasons, and how many sessions have no times."""
     names = ("scope", "session", "result", "turns", "people", "learned", "again", "retired", "refused", "tokens")
     rows = [_row(session) for session in processed]
     if not rows:
@@ -261,7 +261,7 @@ def finish_consolidation(report: ConsolidationReport, *, as_json: bool) -> None:
 
 
 def estimate_table(estimate: CostEstimate) -> ResponsiveTable:
-    """Return what processing would cost, by scope and in all."""
+    """Return a table of what processing would cost, by scope and in total."""
     rows = [_estimate_row(str(scope), costs) for scope, costs in estimate.by_scope.items()]
     rows.append(_estimate_row("all", estimate.total))
     names = ("scope", *SESSION_STATES, "windows", "calls", "prompt tokens", "completion tokens", "cost")

@@ -47,8 +47,8 @@ def terminal_json(text: str) -> str:
 class ResponsiveTable:
     """Rows under a title. Columns without any content are left out.
 
-    Where the columns of texts would get too little room, each row is printed as a list: its short cells in one line,
-    and each text and each of the `SENTENCES` below it.
+    If columns of texts would be too narrow, each row is printed as a list instead. Its short cells stand in one line,
+    and each text and each of the `SENTENCES` has a line below it.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class ResponsiveTable:
 
 
 def _wrapped(text: str, style: str, indent: int, console: Console, width: int) -> Iterator[Text]:
-    """Yield the lines of a text, wrapped at words. The console itself wraps nothing, so that pipes get whole lines."""
+    """Yield the lines of a text, wrapped at words. The console wraps nothing, so that piped lines stay whole."""
     from rich.text import Text
 
     for line in Text(text, style=style).wrap(console, width - indent, overflow="fold"):

@@ -38,7 +38,7 @@ CAPABILITIES = ModelInfo(
 
 
 class DemoFailed(AfterwordError):
-    """A bundled session could not be processed. The installation is damaged: install afterword again."""
+    """Raised if a bundled session cannot be processed, because the installation is damaged."""
 
 
 @dataclass(frozen=True, slots=True)

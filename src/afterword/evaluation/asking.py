@@ -50,7 +50,7 @@ _FORMATTING = re.compile(r"[*_`#>]+|^\s*[-•]\s+", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """One answer: to which question of which scenario, by which system, and how much the system was told.
+    """The answer of one system to a question of a scenario.
 
     `tokens_told` counts what the model is sent beyond the instructions and the question, including the date.
     """
@@ -87,7 +87,7 @@ class RecordedReplies:
 
 
 class RecordedClient(ReplayChatCompletionClient):
-    """The model client of one agent: its replies are those of `replies`, and `shown` is what the agent last sent."""
+    """A model client for one agent, which takes its answers from `replies`. `shown` holds the last request."""
 
     def __init__(self, replies: RecordedReplies) -> None:
         super().__init__([""])
@@ -112,7 +112,7 @@ async def ask_scenarios(
     other_memories: Mapping[str, Mapping[str, str]] | None = None,
     budget_tokens: int = 2_000,
 ) -> list[AgentAnswer]:
-    """Return the answers of each system to every question of the scenarios, whose sessions are in the store.
+    """Return the answers of each system to every question. The sessions of the scenarios must be in the store.
 
     A memory and a plain search for turns may take `budget_tokens`. `other_memories` holds, by the name of another
     memory, its text for each question.
@@ -189,7 +189,7 @@ async def _ask(asked: _Asked, store: Store, client: RecordedClient) -> AgentAnsw
 
 
 def kind_of(question: Question) -> str:
-    """Return the kind of a question: several facts, when, before, or now."""
+    """Return the kind of a question: "several facts", "when", "before" or "now"."""
     if len(question.needs) > 1:
         return "several facts"
     if _WHEN.search(question.question):

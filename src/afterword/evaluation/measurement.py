@@ -1,4 +1,4 @@
-"""Run the configured or recorded system and the baselines on every scenario, and score the facts that each holds."""
+"""Evaluate a configured or recorded model and the baselines: run each on every scenario, and score its facts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from afterword.store.database.engine import Store
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The trial of one system, with its scores by scenario and in total."""
+    """What one system (an extractor with a judge) made of the scenarios, with its scores by scenario and in total."""
 
     trial: Trial
     scores: Mapping[str, Score]
@@ -41,7 +41,7 @@ class Result:
 
     @property
     def usage(self) -> Usage:
-        """The usage of all answered model requests."""
+        """The calls and tokens of all answered model requests."""
         return self.trial.usage.total
 
     def per_session(self, amount: int) -> float:
@@ -71,7 +71,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
-    """The scenarios at these paths, and what is measured on them: an extractor, or a recording of a model's replies."""
+    """What is evaluated: scenarios, and an extractor or a recording of a model's replies."""
 
     paths: Sequence[Path]
     extractor: str | None = None

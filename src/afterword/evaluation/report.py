@@ -73,7 +73,7 @@ FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 
 
 def scorecard(evaluation: Evaluation) -> str:
-    """Return the scorecard, with a list of failures below it."""
+    """Return the scorecard as Markdown, with a list of failures below it."""
     results = evaluation.results
     rows = [[label, *(cell(result) for result in results)] for label, cell in _rows(evaluation).items()]
     lines = [
@@ -118,7 +118,7 @@ def written_into(text: str, block: str, place: str) -> str:
 
 
 def opinion_lines(opinions: OpinionReport | None) -> list[str]:
-    """Return a summary of the model's opinions on the unmatched facts, with a note that it is no measure."""
+    """Return a summary of the model's opinions on the unmatched facts, with a note that they are not a score."""
     if opinions is None:
         return []
     answers = opinions.all_opinions
@@ -212,7 +212,7 @@ def full_report(evaluation: Evaluation, chart_file: str) -> str:
 
 
 def evaluation_json(evaluation: Evaluation) -> Json:
-    """Return all figures, scenario by scenario, with the list of the misses."""
+    """Return all figures as JSON, scenario by scenario, with the list of the misses."""
     return {
         "scenarios": [scenario.id for scenario in evaluation.scenarios],
         "order": evaluation.order,
@@ -232,7 +232,7 @@ def _missed(score: Score) -> Iterator[str]:
 
 
 def _miss_line(miss: Mapping[str, Any]) -> str:
-    """Return a miss on one line: the expected statement, and what is stored in its place."""
+    """Return one mistake as a line: the statement that it is about, and the statements stored instead."""
     label = miss.get("why") or miss.get("gold") or ""
     name = f"[{', '.join(label) if isinstance(label, list) else label}] " if label else ""
     stored = [fact if isinstance(fact, str) else f"({fact[0]}) {fact[1]}" for fact in miss.get("stored", ())]
@@ -345,7 +345,7 @@ def _colour(number: int) -> str:
 
 
 def check_markers(path: Path) -> None:
-    """Raise `ArgumentInvalid` if a document cannot be read, and `SourceInvalid` if a scorecard has no place in it."""
+    """Raise `ArgumentInvalid` if a document cannot be read, and `SourceInvalid` if it lacks the scorecard markers."""
     written_into(_text_of(path), "", str(path))
 
 
@@ -362,7 +362,7 @@ def write_report(path: Path, evaluation: Evaluation) -> None:
 
 
 def save_scenario_facts(folder: Path, evaluation: Evaluation) -> None:
-    """Write the facts that the first system holds of each scenario, each to a file of its own."""
+    """Write the facts of the first system to files, one for each scenario."""
     for scenario, facts in evaluation.results[0].trial.facts.items():
         exported = json.dumps([exported_fact(fact) for fact in facts], ensure_ascii=False, indent=1)
         _write(folder / f"{scenario}.json", f"{exported}\n")

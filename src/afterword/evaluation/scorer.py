@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Share(NamedTuple):
-    """A count `n` out of a total `of`."""
+    """A share: `n` out of `of`."""
 
     n: int
     of: int
@@ -48,12 +48,13 @@ class Score:
         wrongly_retired   current gold facts that are stored, but not as current
         kind_correct      stored gold facts with the right kind
         valid_to_correct  stored expired gold facts with the right last day
-        evidence_ok       stored facts whose every quote was said in the session that it names
-        grounded_in_user  stored facts of `evidence_ok` with at least one quote that a person said
+        evidence_ok       stored facts whose quotes were all said in the sessions that they name
+        grounded_in_user  those of them that have at least one quote of a person
         not_facts_stored  not-facts that a current stored fact matches
         unmatched         current stored facts that match no gold fact: an upper bound of useless facts; read them
 
-    `misses` lists what went wrong, by kind, for a person to read.
+    `misses` lists the mistakes by kind, for a person to read. `never_stored` counts superseded and expired gold facts
+    that no stored fact matches.
     """
 
     sessions: int
@@ -197,7 +198,7 @@ def exported_fact(fact: Fact) -> Json:
 
 
 def _matches(keywords: Sequence[Sequence[str]], fact: Fact) -> bool:
-    """Return whether every group has a keyword that occurs in the fact's statement, in upper or lower case."""
+    """Return whether the statement of a fact contains a keyword of every group, regardless of case."""
     text = one_line(fact.statement)
     return all(any(re.search(keyword, text, re.IGNORECASE) for keyword in group) for group in keywords)
 

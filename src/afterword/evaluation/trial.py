@@ -47,7 +47,7 @@ class EveryUserTurn:
         )
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002 - the protocol's
-        """Return nothing: a copy needs no repair."""
+        """Return no candidates, because copies need no repair."""
         return Extraction(())
 
 
@@ -67,9 +67,9 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class TrialUsage:
-    """The usage of all answered model requests: to extract, to repair refused candidates, and to judge.
+    """The calls and tokens of all answered model requests: to extract, to repair refused candidates, and to judge.
 
-    `repairs` counts the requests for repair. The usage of requests that failed is not known here.
+    `repairs` counts the requests for repair. Failed requests are not counted.
     """
 
     extraction: Usage = field(default_factory=Usage)
@@ -79,7 +79,7 @@ class TrialUsage:
 
     @property
     def total(self) -> Usage:
-        """The sum of the three."""
+        """The sum of extraction, repair and judging."""
         return self.extraction + self.repair + self.judging
 
 
@@ -88,8 +88,8 @@ class Trial:
     """What one system made of the stories.
 
     `facts` maps a scenario's id to all facts in the store, with their status at the end of its last session.
-    `failures` lists (scenario id, failed session); a failed session yields no facts. `unjudged` counts the pairs that
-    were left to consolidation.
+    `failures` lists (scenario id, failed session); a failed session yields no facts. `unjudged` counts the pairs of
+    statements that were not compared.
     """
 
     system: System
@@ -110,8 +110,8 @@ async def run_trial(
 ) -> Trial:
     """Process every session of the stories in a new store in `folder`, and return the facts in it.
 
-    Each story has its own scope. `order` says in which order its sessions are processed: as in the file, which is the
-    order of time; in the story's order of arrival, if it has one; or shuffled with `seed`.
+    Each story has its own scope. `order` is the order in which its sessions are processed. "file" is the order of time,
+    "arrival" is the story's order of arrival, if it has one, and "shuffle" depends on `seed`.
     """
     scopes = story_scopes(stories)
     sessions = [
@@ -136,7 +136,7 @@ async def run_trial(
 
 
 def story_scopes(stories: Sequence[Story]) -> dict[str, Scope]:
-    """Return a scope for each story. Stories of the same user get a tenant each."""
+    """Return a scope for each story. Stories of the same user get different tenants, so that they stay apart."""
     users = [story.user_id for story in stories]
     shared = {user for user in users if users.count(user) > 1}
     return {

@@ -50,7 +50,7 @@ def parse_number(text: str, *, most_digits: int) -> int | None:
 def accessible_scope(name: str, opens: Callable[[Scope], bool], *, tenant: str | None = None) -> Scope:
     """Return the scope with this name.
 
-    Raises the same `Refused` for an invalid name as for a scope that `opens` rejects, so that it reveals neither.
+    Raises the same `Refused` for an invalid name and for a scope that `opens` rejects, so that they look alike.
     """
     with suppress(ScopeInvalid):
         scope = Scope.parse(name)
@@ -134,7 +134,7 @@ async def presented_key(request: Request, credentials: HTTPAuthorizationCredenti
 async def caller(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> KeyHolder:
-    """Return the caller. Raises `KeyInvalid`, and `Refused` for a change with a read-only key."""
+    """Return the authenticated caller. Raises `KeyInvalid`, and `Refused` for a change with a read-only key."""
     key = await verified_key(request, credentials)
     if credentials is None or (key.is_read_only and request.method not in SAFE_METHODS):
         raise Refused(403, "this key may only read")

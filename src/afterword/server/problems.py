@@ -116,7 +116,7 @@ def _field(fault: Mapping[str, Any]) -> str:
 
 
 class Guard:
-    """ASGI middleware that checks the host and the size of each request, adds headers to the response, and logs both.
+    """ASGI middleware that checks the host and the size of each request, adds headers to its response, and logs it.
 
     `requester_of` returns the id of the sender's key, or raises an error if the sender is unknown. It is called before
     a long body is read.

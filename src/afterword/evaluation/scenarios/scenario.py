@@ -1,4 +1,4 @@
-"""Scenarios: conversations over several sessions, and the gold facts that a careful reader would keep of them.
+"""Scenarios: conversations over several sessions, with the gold facts that a careful reader would store.
 
 The pipeline sees only the `Story`. Only the scorer sees the gold, so `Scenario.story` leaves it out.
 """
@@ -79,7 +79,7 @@ class Session(_Part):
 
 
 class GoldFact(_Part):
-    """A fact that a careful reader would keep. `status` is its status after the last session."""
+    """A fact that a careful reader would store. `status` is its status after the last session."""
 
     id: str
     kind: Kind
@@ -107,7 +107,7 @@ class Question(_Part):
 
 
 class Gold(_Part):
-    """The facts that a scenario should lead to, those that it should not, and questions to an agent that knows them."""
+    """The expected facts of a scenario, statements that must not become facts, and questions about the facts."""
 
     facts: list[GoldFact]
     not_facts: list[NotFact]
@@ -146,12 +146,12 @@ class Story(_Part):
 
 
 class Scenario(Story):
-    """A story and its gold."""
+    """A story with its gold facts."""
 
     gold: Gold
 
     def story(self) -> Story:
-        """Return the scenario without its gold."""
+        """Return the scenario without its gold facts."""
         return Story(id=self.id, user_id=self.user_id, sessions=self.sessions, arrival=self.arrival)
 
 

@@ -224,7 +224,7 @@ class ToolUse:
         return ToolCallSummaryMessage(source=source, content=summary, tool_calls=self.calls, results=self.results)
 
     def _handoff_context(self, source: str, speakers: Sequence[str]) -> list[LLMMessage]:
-        """Return what the next agent learns of this turn: the work of the other tools, or else the thought alone."""
+        """Return the messages that a handoff passes on: other tool calls with results, or else the thought."""
         calls = [call for call in self.calls if handoff_target(call.name, speakers) is None]
         if calls:
             results = [result for result in self.results if handoff_target(result.name, speakers) is None]

@@ -187,7 +187,7 @@ class Visit:
         return "/".join((PREFIX if self.scope is None else scope_path(self.scope), *parts))
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """Return a page."""
+        """Render a template with these values and those that every page needs."""
         shared = {
             "visitor": self.visitor,
             "may_write": not self.visitor.key.is_read_only,
@@ -348,7 +348,7 @@ class PageOfList:
 
     @classmethod
     def of(cls, total: int, number: int, per_page: int = PER_PAGE) -> PageOfList:
-        """Return the page of this number, or the last one if there are fewer."""
+        """Return the position of page `number`, or of the last page if there are fewer."""
         last = max(1, -(-total // per_page))
         return cls(min(number, last), last, total, per_page)
 
