@@ -266,7 +266,7 @@ def inspect_command(
 def _open_privately(link: str, folder: str) -> None:
     """Open a link in the browser by a page in a private folder.
 
-    The link is no argument of the browser's process, because every user of the machine could read it there.
+    Every user of the machine can read the arguments of a process, so the link is not passed as an argument.
     """
     import webbrowser
 

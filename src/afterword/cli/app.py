@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 160
 """The width of tables if the output is not a terminal."""
 STYLES = {"current": "green", "contested": "yellow", "pending": "yellow"}
-NO_PRICE = "no price known"
 NO_PERSON = "no human recognised"
 MAY_BE_PERSON = "may be a person's"
 """Why turns of a speaker are in doubt. `NO_PERSON` and this are reasons that the readers of saved states report."""
@@ -170,7 +169,7 @@ def counts_text(counts: dict[str, int]) -> str:
 def money(spent: Spending) -> str:
     """Return a cost in dollars, and how many calls have no known price."""
     if spent.usd is None:
-        return NO_PRICE
+        return "no price known"
     from afterword.client.values import dollars
 
     unpriced = f" and {spent.unpriced_calls} calls without a known price" if spent.unpriced_calls else ""

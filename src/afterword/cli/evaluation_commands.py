@@ -110,7 +110,7 @@ def eval_command(
 ) -> None:
     """Score the pipeline on scenarios with known facts.
 
-    The offline rules and a store of every sentence are scored beside it.
+    For comparison, the offline rules and a system that stores every sentence are scored, too.
     It works in a temporary store; the configured store is neither read nor changed.
     """
     from afterword import settings

@@ -26,17 +26,17 @@ class StandardErrorHandler(logging.Handler):
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-01-31T18:00:00Z WARNING what happened [stage=afterword.session session_id=monday]`."""
+    """Formats a record as text, such as `2026-01-31T18:00:00Z WARNING what happened [session_id=monday]`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record; a traceback follows on lines of its own."""
+        """Return the line of a record, with a traceback on further lines."""
         fields = " ".join(f"{name}={value}" for name, value in _fields(record).items())
         line = f"{_instant(record)} {record.levelname} {record.getMessage()}" + (f" [{fields}]" if fields else "")
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, and the fields that are known."""
+    """Formats a record as one line of JSON: time, level, logger, message, and the known fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
@@ -71,7 +71,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _trace_ids() -> dict[str, str]:
-    """Return the ids of the trace and span in which the record is made, nothing outside of a trace."""
+    """Return the ids of the present trace and span, or nothing outside of a trace."""
     context = trace.get_current_span().get_span_context()
     if not context.is_valid:
         return {}

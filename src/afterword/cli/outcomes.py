@@ -48,16 +48,16 @@ from afterword.cli.terminal import ResponsiveTable, terminal_line
 from afterword.client.json_forms import SESSION_STATES, changes_json, processed_json, spending_json
 from afterword.client.values import Changes, Halt, TimeBasis
 
-INTERRUPT = "interrupted"
 LINES = 10
 """How many lines show the progress of a run if there is no terminal for a bar."""
 
-Processing = Callable[[Afterword, ProcessingOptions], Awaitable[ProcessingReport]]
 
-QUARANTINED, TOO_MANY = "quarantined", "too_many"
-
-
-def process_interruptibly(process: Processing, options: ProcessingOptions, *, is_quiet: bool) -> ProcessingReport:
+def process_interruptibly(
+    process: Callable[[Afterword, ProcessingOptions], Awaitable[ProcessingReport]],
+    options: ProcessingOptions,
+    *,
+    is_quiet: bool,
+) -> ProcessingReport:
     """Process sessions, and return the results. Show the progress unless `is_quiet`, and stop at Ctrl-C."""
 
     async def process_and_show(store: Afterword) -> ProcessingReport:
@@ -108,7 +108,7 @@ def interruptible() -> Iterator[Halt]:
 
     def on_signal(_signal: signal.Signals) -> None:
         if halt() is None:
-            halt.stop(INTERRUPT)
+            halt.stop("interrupted")
             advice = "press Ctrl-C again to leave them for the next run"
             print_lines(f"stopping: sessions in progress are finished; {advice}", to_errors=True)
         elif task is not None:
@@ -232,10 +232,10 @@ def _remarks(outcome: SessionOutcome) -> Iterator[str]:
         yield f"  ! {outcome.unjudged} pairs of statements are not compared yet; `afterword consolidate` compares them"
     if outcome.splits:
         yield f"  . {outcome.splits} parts were too long for the model and were read in halves"
-    if quarantined := outcome.rejected.get(QUARANTINED):
+    if quarantined := outcome.rejected.get("quarantined"):
         reason = "they read like instructions to an assistant"
         yield f"  ! {quarantined} quarantined: {reason}; see `afterword why {outcome.session_id}`"
-    if surplus := outcome.rejected.get(TOO_MANY):
+    if surplus := outcome.rejected.get("too_many"):
         yield f"  ! {surplus} facts are left out: the session says more than the setting facts_per_session allows"
     for reason, count in sorted(outcome.transcript.skipped.items()):
         yield f"  {'!' if reason in (NO_PERSON, MAY_BE_PERSON) else '.'} {skipped_text(reason, count)}"

@@ -242,9 +242,9 @@ def why_command(
     scope: ScopeName = None,
     as_json: Json = False,
 ) -> None:
-    """Show what came of a session, and what was rejected.
+    """Show which facts came from a session, and what was rejected and why.
 
-    It shows how the session was read, which facts it supports, and what was rejected and why.
+    It also shows who was taken for a person, and what was left out.
     """
     owner = chosen_scope(user, scope)
     details = call_store(

@@ -147,7 +147,7 @@ def schedule_command(
     once: Annotated[bool, typer.Option("--once", help="Do what is due now, then end; for cron and the like.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Process, retry and consolidate when due, until stopped.
+    """Run the periodic jobs until stopped: process and retry sessions, and consolidate memories.
 
     Several processes that do this share the work. With --once the exit code is 1 if anything failed.
     """

@@ -207,8 +207,8 @@ def import_command(
 ) -> None:
     """Import an export, or the memories of another library.
 
-    A second import changes nothing, and what was forgotten here stays forgotten. Nothing is erased. What the file
-    lists as forgotten and this store still holds is counted.
+    A second import changes nothing, and what was forgotten here stays forgotten. Nothing is erased. If the file lists
+    something as forgotten that this store still holds, it is counted.
     """
     if not path.is_file():
         raise ArgumentInvalid(f"there is no file {path}")

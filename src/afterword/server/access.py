@@ -22,7 +22,7 @@ from afterword.errors import AfterwordError, NotFound, ScopeInvalid
 from afterword.server.problems import Refused, status_of
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-NO_SUCH_MEMORY = "this key opens no such memory"
+NO_SUCH_MEMORY = "there is no such memory, or this key does not open it"
 bearer: HTTPBearer = HTTPBearer(auto_error=False, description="A key that `afterword keys create` has made.")
 IdempotencyKey = Annotated[
     str | None,

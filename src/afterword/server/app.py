@@ -49,8 +49,6 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 """The error responses of all routes, as the OpenAPI document describes them."""
 
-Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
-
 
 def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -> FastAPI:
     """Return the application that serves a store. The caller opens and closes the store.
@@ -74,7 +72,7 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
     )
     service.state.service = Service(app, options.requests_per_minute)
     service.state.background = Background(app)
-    service.state.lifespans = list[Lifespan]()
+    service.state.lifespans = list[Callable[[], AbstractAsyncContextManager[Any]]]()
     add_handlers(service)
     if options.cors_origins:
         service.add_middleware(

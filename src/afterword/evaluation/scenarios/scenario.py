@@ -19,7 +19,6 @@ from afterword.pipeline.errors import SourceInvalid
 
 Role = Literal["user", "assistant", "system", "memory", "tool_call", "tool_result", "thought"]
 Container = Literal["assistant", "round_robin", "selector", "swarm", "team", "v02", "openai"]
-GoldStatus = Literal["current", "superseded", "retracted", "expired"]
 
 
 def _file_name(text: str) -> str:
@@ -85,7 +84,7 @@ class GoldFact(_Part):
     kind: Kind
     statement: str
     keywords: Keywords
-    status: GoldStatus
+    status: Literal["current", "superseded", "retracted", "expired"]
     valid_to: str | None = None
 
 

@@ -42,9 +42,8 @@ FindingText = Annotated[
     str, Field(min_length=1, max_length=LONGEST_STATEMENT, description="One sentence that is clear by itself.")
 ]
 FindingTopic = Annotated[str, Field(min_length=1, max_length=LONGEST_TOPIC, description="What it is about.")]
-SavedStatus = Literal["done", "waits for review", "not kept"]
 Changed = Annotated[bool, Field(description="True if the fact held until now; false if it was wrong from the start.")]
-_SAVED: Mapping[SavingOutcome, tuple[SavedStatus, str]] = {
+_SAVED: Mapping[SavingOutcome, tuple[Literal["done", "waits for review", "not kept"], str]] = {
     SavingOutcome.SAVED: ("done", "It is saved for later conversations, as found by an agent."),
     SavingOutcome.WAITING: ("waits for review", "Later conversations see it once a person approves it."),
     SavingOutcome.KNOWN: ("done", "It is known already."),

@@ -219,10 +219,9 @@ class Visit:
             return await work()
 
 
-Page = Callable[[Visit], Awaitable[Response]]
-
-
-def page_route(path: str, page: Page, *, is_change: bool = False, is_for_admins: bool = False) -> Route:
+def page_route(
+    path: str, page: Callable[[Visit], Awaitable[Response]], *, is_change: bool = False, is_for_admins: bool = False
+) -> Route:
     """Return the route of a page for signed-in visitors, or with `is_for_admins` for administrators alone.
 
     With `is_change`, the route receives a form.
