@@ -110,12 +110,14 @@ WebhookId = Annotated[str, typer.Argument(metavar="ID", help="The id of a webhoo
 
 @webhooks_app.command(name="add")
 def add_webhook_command(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where posts go; it begins with https://.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="The address to which posts are sent. It begins with https://.")
+    ],
     events: Annotated[
         list[str] | None,
         typer.Option(
             "--event",
-            help="What to be told of: session set aside, budget reached, review waits or job failed. May be repeated. "
+            help="The event to send: session set aside, budget reached, review waits or job failed. May be repeated. "
             "Default: all.",
         ),
     ] = None,

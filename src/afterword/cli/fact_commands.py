@@ -192,10 +192,13 @@ def remember_command(
 def edit_command(
     fact_id: FactId,
     statement: Annotated[str | None, typer.Option(help="The correct sentence.")] = None,
-    value: Annotated[str | None, typer.Option(help="The correct value, if it is not the sentence.")] = None,
+    value: Annotated[str | None, typer.Option(help="The correct value, if it differs from the sentence.")] = None,
     about: Annotated[str | None, typer.Option(help="Whom or what the fact is about.")] = None,
     changed: Annotated[
-        bool, typer.Option("--changed", help="The fact was right until now. Without it, it was always wrong.")
+        bool,
+        typer.Option(
+            "--changed", help="The fact was right until now. Without this option, it was wrong from the start."
+        ),
     ] = False,
     user: User = None,
     scope: ScopeName = None,

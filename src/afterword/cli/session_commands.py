@@ -50,7 +50,8 @@ def run_command(
         typer.Argument(help="Saved states: files, folders, manifests or databases; - reads one from standard input."),
     ] = None,
     session: Annotated[
-        str | None, typer.Option("--session", help="Process this session alone; with -, its name.")
+        str | None,
+        typer.Option("--session", help="Process only this session. With the path -, this names the session."),
     ] = None,
     user: User = None,
     scope: ScopeName = None,
@@ -167,7 +168,8 @@ def reprocess_command(
     scope: ScopeName = None,
     extractor: ExtractorKind = None,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Apply the result at once. Without it, the result is proposed and shown.")
+        bool,
+        typer.Option("--apply", help="Apply the result at once. Without this option, it is only proposed and shown."),
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -132,7 +132,7 @@ def _cost_lines(costs: StoreCosts) -> Iterator[object]:
 @app.command(name="scopes")
 def scopes_command(
     prefix: Annotated[
-        str, typer.Argument(help="Only memories whose name, or full name tenant/kind/id, begins like this.")
+        str, typer.Argument(help="Only memories whose name, or full name tenant/kind/id, begins with this text.")
     ] = "",
     as_json: Json = False,
 ) -> None:

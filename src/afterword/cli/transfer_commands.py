@@ -57,7 +57,7 @@ def forget_command(
         bool, typer.Option("--retention", help="Erase what is older than the retention settings allow.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Erase without asking. Without it, counts are shown first.")
+        bool, typer.Option("--yes", help="Erase without asking. Without this option, counts are shown first.")
     ] = False,
     clean: Annotated[
         bool, typer.Option("--clean", help="Only rewrite the database's files, so that they hold no erased words.")
@@ -168,7 +168,11 @@ def export_command(
     user: User = None,
     scope: ScopeName = None,
     readable: Annotated[
-        bool, typer.Option("--readable", help="Write facts and what was said, to read: Markdown, or JSON for .json.")
+        bool,
+        typer.Option(
+            "--readable",
+            help="Write facts and what was said for people: as JSON for a name that ends in .json, else as Markdown.",
+        ),
     ] = False,
     even_asked: Annotated[
         bool, typer.Option("--even-asked", help="Export even if somebody asked for something to be forgotten.")

@@ -75,7 +75,9 @@ async def serve(
     `opening`, and if the store has no valid key.
     """
     if opening is not None and not is_loopback(options.host):
-        raise ArgumentInvalid(f"{options.host} can be reached from other machines; only 127.0.0.1 opens without a key")
+        raise ArgumentInvalid(
+            f"{options.host} can be reached from other machines; only 127.0.0.1 can be opened without a key"
+        )
     await app.store()  # fail before listening if the store cannot be opened
     if not is_loopback(options.host) and all(key.revoked_at is not None for key in await app.keys.list()):
         raise ArgumentInvalid(
