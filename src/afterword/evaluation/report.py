@@ -84,17 +84,21 @@ def scorecard(evaluation: Evaluation) -> str:
         *_by_reason(results),
         *_origin(evaluation),
         *opinion_lines(evaluation.opinions),
-        *_failed(results),
+        *(
+            f"- FAILED in {result.name}: session {failure.session_id} of {scenario}: {one_line(failure.reason)}"
+            for result in results
+            for scenario, failure in result.trial.failures
+        ),
     ]
     return "\n".join(lines)
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a Markdown table whose columns are padded to equal width."""
-    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
-    ruled = [f"{'-' * max(3, width)}" for width in widths]
+    widths = [max(3, *(len(row[place]) for row in [head, *rows])) for place in range(len(head))]
+    ruled = ["-" * width for width in widths]
     return [
-        "| " + " | ".join(cell.ljust(max(3, width)) for cell, width in zip(row, widths, strict=True)) + " |"
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
         for row in [head, ruled, *rows]
     ]
 
@@ -178,14 +182,6 @@ def _origin(evaluation: Evaluation) -> list[str]:
     return [
         f"- {tested.name}: extracted by {tested.extractor.version}, judged by {tested.judge.version}{replies}.",
         "- offline rules: a small grammar of English clauses, for trying afterword out and for testing applications.",
-    ]
-
-
-def _failed(results: Sequence[Result]) -> list[str]:
-    return [
-        f"- FAILED in {result.name}: session {failure.session_id} of {scenario}: {one_line(failure.reason)}"
-        for result in results
-        for scenario, failure in result.trial.failures
     ]
 
 

@@ -23,7 +23,7 @@ from afterword.extractors.judge import Judge, OtherNames, Pair, SelectiveJudge, 
 from afterword.facts.assertions import Kind, Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, Turn
+from afterword.facts.transcripts import Role
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
@@ -41,19 +41,25 @@ class EveryUserTurn:
 
     async def extract(self, window: Window) -> Extraction:
         """Return the words of all people as candidates."""
-        turns = (turn for turn in window.turns if turn.role is Role.HUMAN)
         return Extraction(
-            tuple(_candidate(turn, part) for turn in turns for part in textwrap.wrap(turn.text, LONGEST["statement"]))
+            tuple(
+                Candidate(
+                    kind=Kind.ENTITY,
+                    subject="user",
+                    attribute="said",
+                    value=part[: LONGEST["value"]],
+                    statement=part,
+                    evidence=[Citation(turn=turn.number, quote=part)],
+                )
+                for turn in window.turns
+                if turn.role is Role.HUMAN
+                for part in textwrap.wrap(turn.text, LONGEST["statement"])
+            )
         )
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002 - the protocol's
         """Return no candidates, because copies need no repair."""
         return Extraction(())
-
-
-def _candidate(turn: Turn, part: str) -> Candidate:
-    value, evidence = part[: LONGEST["value"]], [Citation(turn=turn.number, quote=part)]
-    return Candidate(kind=Kind.ENTITY, subject="user", attribute="said", value=value, statement=part, evidence=evidence)
 
 
 @dataclass(frozen=True, slots=True)

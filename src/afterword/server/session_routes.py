@@ -36,7 +36,6 @@ from afterword.server.access import (
     Changing,
     KeyHolder,
     Memory,
-    change,
     check_may_undo,
     decode_path_part,
     export_content,
@@ -242,9 +241,9 @@ class ExportForm(StrEnum):
 
 
 FORMS = {
-    ExportForm.JSON: ("json", "application/json"),
-    ExportForm.MARKDOWN: ("md", "text/markdown; charset=utf-8"),
-    ExportForm.FULL: ("jsonl", "application/jsonl"),
+    ExportForm.JSON: ("memory.json", "application/json"),
+    ExportForm.MARKDOWN: ("memory.md", "text/markdown; charset=utf-8"),
+    ExportForm.FULL: ("memory.jsonl", "application/jsonl"),
 }
 EXPORTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {media_type: {} for _, media_type in FORMS.values()}}
@@ -287,15 +286,11 @@ async def export_memory(who: AnyCaller, memory: Memory, form: ExportForm = Expor
     """
     if form is ExportForm.FULL and not who.key.is_admin:
         raise Refused(403, "the full export needs an admin key; json and markdown do not")
-    suffix, media_type = FORMS[form]
-
-    async def work() -> Answer:
-        return {}
-
-    name = f"memory.{suffix}"
+    name, media_type = FORMS[form]
     content = await export_content(memory, name, readable=form is not ExportForm.FULL)
-    await change(who, "export", work, scope=memory.scope)
-    return Response(content, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+    async with who.app.requests.begin(who.key, "export", scope=memory.scope):
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(content, media_type=media_type, headers=headers)
 
 
 def _signature(who: KeyHolder, scope: str, target: dict[str, Any], expires: int) -> str:

@@ -45,7 +45,7 @@ LINK_S = 600
 """How long a one-time link may be used."""
 MOST_SIGNED_IN = 10_000
 MOST_OF_ONE_KEY = 20
-"""How many browsers can be signed in with one key. Then the first one is signed out, never one with another key."""
+"""How many browsers one key can sign in. One more signs out the first of them, never one of another key."""
 LOCAL_KEY_ID = "inspect"
 """The key id in the audit log for `afterword inspect`, which uses no key."""
 
