@@ -36,12 +36,15 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one line of JSON: time, level, logger, message, and the known fields."""
+    """Formats a record as one line of JSON: time, level, logger, message, known fields, ids of the present trace."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
         line: dict[str, Any] = {"time": _instant(record), "level": record.levelname.lower(), "logger": record.name}
-        line |= {"message": record.getMessage(), **_fields(record), **_trace_ids()}
+        line |= {"message": record.getMessage(), **_fields(record)}
+        span = trace.get_current_span().get_span_context()
+        if span.is_valid:
+            line |= {"trace_id": trace.format_trace_id(span.trace_id), "span_id": trace.format_span_id(span.span_id)}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
@@ -68,14 +71,6 @@ def configure(log_format: LogFormat | None, level: LogLevel | None) -> None:
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     return {name: getattr(record, name) for name in FIELDS if getattr(record, name, None) is not None}
-
-
-def _trace_ids() -> dict[str, str]:
-    """Return the ids of the present trace and span, or nothing outside of a trace."""
-    context = trace.get_current_span().get_span_context()
-    if not context.is_valid:
-        return {}
-    return {"trace_id": trace.format_trace_id(context.trace_id), "span_id": trace.format_span_id(context.span_id)}
 
 
 def _instant(record: logging.LogRecord) -> str:

@@ -212,11 +212,15 @@ def worker_command(
     `afterword run --defer` and `afterword schedule` fill the queue. Workers need afterword[workers].
     With --once the exit code is 1 if a session failed.
     """
-
-    def show_begin(shown_url: str) -> None:
-        print_lines(f"working on {shown_url}; SIGTERM or Ctrl-C stops it", to_errors=as_json)
-
-    result = call_store(lambda store: store.run_worker(concurrency=concurrency, once=once, on_begin=show_begin))
+    result = call_store(
+        lambda store: store.run_worker(
+            concurrency=concurrency,
+            once=once,
+            on_begin=lambda shown_url: print_lines(
+                f"working on {shown_url}; SIGTERM or Ctrl-C stops it", to_errors=as_json
+            ),
+        )
+    )
     counts = {"counts": dict(result.counts), "failures": dict(result.failures)}
     print_result(counts, _result_text(result), as_json=as_json)
     if once and result.failures:

@@ -134,19 +134,15 @@ def _forget(owner: afterword.Scope | None, target: dict[str, Any] | None, *, yes
         print_lines(*map(_receipt_text, receipts))
         if typer.confirm("Forget this for good? It cannot be undone"):
             receipts = call_store(partial(forget, is_preview=False))
-    _print_receipts(receipts, as_json=as_json)
-    if any(receipt.is_clean is None for receipt in receipts):
-        sys.exit(FAILED)
-
-
-def _print_receipts(receipts: Sequence[afterword.Receipt], *, as_json: bool) -> None:
-    advice = None
-    if any(receipt.is_clean is None for receipt in receipts):
+    advice, is_preview = None, any(receipt.is_clean is None for receipt in receipts)
+    if is_preview:
         advice = "nothing was forgotten yet: give --yes to forget this for good; it cannot be undone"
     elif any(receipt.is_clean is False for receipt in receipts):
         advice = "other processes use the store: its files may still hold the words; run `afterword forget --clean`"
     shown = [_receipt_text(receipt) for receipt in receipts] or ["nothing to forget"]
     print_result([receipt_json(receipt) for receipt in receipts], *shown, advice, as_json=as_json)
+    if is_preview:
+        sys.exit(FAILED)
 
 
 def _receipt_text(receipt: afterword.Receipt) -> str:
