@@ -33,7 +33,7 @@ GUARDS = [
     ("extractors.plain_statements:rests_on_plain_statement:true", "adversarial/test_lying_model.py"),
     ("privacy.foreign.announcements:find_announced:empty", "adversarial/test_lying_model.py"),
     ("privacy.foreign.posts:find_posts:empty", "adversarial/test_lying_model.py"),
-    ("cli.terminal_text:terminal_text:argument", "adversarial/test_terminal.py"),
+    ("cli.terminal:terminal_text:argument", "adversarial/test_terminal.py"),
     ("facts.subjects:_may_join:true", "unit/test_subjects.py"),
     ("facts.safety:must_never_be_missed:false", "adversarial/test_repeated_words.py"),
     ("agents.person_words:LiveConversation.objection:none", "adversarial/test_agent_tools.py"),

@@ -182,7 +182,8 @@ def test_a_pipe_gets_lines(afterword: Commands, saved: Path) -> None:
 def test_a_slow_run_is_counted_by_the_hour(capsys: pytest.CaptureFixture[str]) -> None:
     with showing_progress(is_quiet=False) as progress:
         progress.begin(10)
-        progress._since -= 120
+        (task,) = progress._bar.tasks
+        task.start_time = (task.start_time or 0.0) - 120
         progress.advance(Failure(Scope.user("mira"), "monday", "no answer"), Spending())
     assert "1 of 10 sessions, 30 an hour, " in capsys.readouterr().err
 

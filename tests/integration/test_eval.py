@@ -16,9 +16,9 @@ from xml.etree import ElementTree
 import pytest
 
 from afterword.evaluation.measurement import Evaluation, EvaluationRequest, measure_systems
+from afterword.evaluation.report import BEGIN, END, scorecard
 from afterword.evaluation.scenarios.saved_states import saved_state
 from afterword.evaluation.scenarios.scenario import Scenario, read_scenarios
-from afterword.evaluation.scorecard import BEGIN, END, scorecard
 from afterword.evaluation.scorer import Score, exported_fact, score_facts, score_json, total
 from afterword.evaluation.trial import System, run_trial
 from afterword.extractors.rules import RulesExtractor, RulesJudge

@@ -117,7 +117,7 @@ MISTAKES = {
     "a name is taken": Mistake("rename default/user/mira default/user/jonas", "default/user/jonas", FAILS),
     "a path leads nowhere": Mistake("run nowhere", "nowhere"),
     "what is handed over is to be tried first": Mistake("run --defer --dry-run", "it takes no path, and only --json"),
-    "standard input has no name": Mistake("run -", "name it with --session"),
+    "standard input has no name": Mistake("run -", "name its session with --session"),
     "a saved state is no JSON": Mistake("run broken", "failed: bad of default/user/mira", FAILS,
                                        prepare=written("broken/mira/bad.json", "{not json")),
     "a file is of another program": Mistake("run other", "failed: x of default/user/mira", FAILS,

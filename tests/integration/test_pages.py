@@ -23,7 +23,7 @@ from afterword.server.pages.rendering import (
     Reader,
     address,
     catalogue,
-    own_path,
+    local_path,
     preferred_language,
     refusal_cause,
     scope_path,
@@ -308,7 +308,7 @@ def test_no_template_holds_inline_scripts_or_styles() -> None:
 
 
 def test_signing_in_leads_to_no_other_site() -> None:
-    assert own_path(f"{MIRA}/memory") == f"{MIRA}/memory"
+    assert local_path(f"{MIRA}/memory") == f"{MIRA}/memory"
     for target in (
         "https://evil.example",
         "//evil.example",
@@ -318,7 +318,7 @@ def test_signing_in_leads_to_no_other_site() -> None:
         "",
         "/pages/%2F/x",
     ):
-        assert own_path(target) == "", target
+        assert local_path(target) == "", target
 
 
 async def test_operations_are_for_administrators(visitor: Visitor) -> None:

@@ -25,6 +25,7 @@ from starlette.types import Message
 import afterword
 from afterword import Afterword
 from afterword.errors import ArgumentInvalid, ScopeInvalid
+from afterword.server.access import NO_SUCH_MEMORY
 from afterword.server.app import create_app
 from afterword.server.listener import is_loopback, serve
 from afterword.setting_sections import EmbeddingOptions, ServerOptions, StoreOptions
@@ -159,7 +160,7 @@ async def test_no_route_opens_the_memory_of_somebody_else(call: ServiceClient, r
     user = f"user of {method} {path}".replace("/", "-")
     for scope in ("default/user/noor", "default/user/nobody", f"acme/user/{user}", f"default/team/{user}"):
         answer = await call(method, f"/v1/scopes/{scope}{path}", json=body, user=user)
-        assert (answer.status_code, answer.json()["detail"]) == (404, "this key opens no such memory")
+        assert (answer.status_code, answer.json()["detail"]) == (404, NO_SUCH_MEMORY)
     own = await call(method, f"/v1/me{path}", json=body, user=user)
     assert "Quito" not in own.text
     assert [found.statement for found in (await noor.facts()).facts] == ["I live in Quito."]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from afterword.evaluation.report import BEGIN, END, markdown_table, written_into
 from afterword.evaluation.scenarios.saved_states import saved_state
 from afterword.evaluation.scenarios.scenario import Session, Story, read_scenarios
-from afterword.evaluation.scorecard import BEGIN, END, markdown_table, written_into
 from afterword.extractors.readers import read_state
 from afterword.facts.transcripts import Role
 from afterword.pipeline.errors import SourceInvalid

@@ -13,7 +13,7 @@ from functools import cache
 import typer
 
 from afterword.cli.app import FAILED, USAGE, app
-from afterword.cli.terminal_text import terminal_line
+from afterword.cli.terminal import terminal_line
 from afterword.errors import AfterwordError
 
 # In the order of the help: importing a module registers its commands.
@@ -39,18 +39,18 @@ def main() -> None:
     """Run the command line.
 
     Exit with 0 (done), 1 (something failed and was shown), 2 (usage), 3 (the budget is reached) or 130 (interrupted).
-    A reader of the output that goes away, such as `head`, ends the command with 0.
+    If the reader of the output goes away, such as `head`, the exit code is 0.
     """
     out = sys.stdout
     try:
         _command()(_arguments())
     except SystemExit as ended:
-        # Where the reader has gone, Typer has replaced standard output and exits with 1.
+        # If the reader of the output has gone, Typer has replaced standard output and exits with 1.
         code = ended.code if sys.stdout is out else 0
         try:
             out.flush()
         except BrokenPipeError:
-            # What is not written yet would be reported at the exit of Python.
+            # Otherwise Python would report the unwritten output when it exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
         sys.exit(code)
     except AfterwordError as error:
@@ -61,12 +61,12 @@ def main() -> None:
 
 
 def _arguments() -> list[str]:
-    """Return the arguments with `--no-color` in front, wherever it stands: many programs take it after the command."""
+    """Return the arguments with `--no-color` moved to the front, because many people write it after the command."""
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     return [*sorted(sys.argv[1:end], key=lambda option: option != NO_COLOR), *sys.argv[end:]]
 
 
 @cache
 def _command() -> Callable[[list[str]], None]:
-    """Return the command line with all its commands, which take longer to make than most of them to run."""
+    """Return the command line. It is cached, because making it takes longer than running most of its commands."""
     return typer.main.get_command(app)

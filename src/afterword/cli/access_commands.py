@@ -1,4 +1,4 @@
-"""Commands for access from outside: the service, its keys and webhooks, who did what with them, the pages, and MCP."""
+"""Commands for access from outside: the service, its keys, webhooks and audit log, the pages, and MCP."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def create_key_command(
     name: Annotated[
         str, typer.Option("--name", help="A name by which you recognise the key, for example laptop.")
     ] = "",
-    read_only: Annotated[bool, typer.Option("--read-only", help="The key changes nothing.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="The key may only read.")] = False,
     admin: Annotated[bool, typer.Option("--admin", help="The key also opens every memory of the tenant.")] = False,
     tenant: Annotated[str | None, typer.Option("--tenant", help="The tenant of an admin key.")] = None,
     expires: Annotated[
@@ -83,8 +83,7 @@ def list_keys_command(as_json: Json = False) -> None:
         )
         for key in keys
     ]
-    listed = table(counted(len(keys), "key"), names, rows)
-    print_result([key_json(key) for key in keys], listed, as_json=as_json)
+    print_result([key_json(key) for key in keys], table(counted(len(keys), "key"), names, rows), as_json=as_json)
 
 
 def _opens(key: afterword.ApiKey) -> str:
@@ -111,12 +110,14 @@ WebhookId = Annotated[str, typer.Argument(metavar="ID", help="The id of a webhoo
 
 @webhooks_app.command(name="add")
 def add_webhook_command(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where posts go; it begins with https://.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="The address to which posts are sent. It begins with https://.")
+    ],
     events: Annotated[
         list[str] | None,
         typer.Option(
             "--event",
-            help="What to be told of: session set aside, budget reached, review waits or job failed. May be repeated. "
+            help="The event to send: session set aside, budget reached, review waits or job failed. May be repeated. "
             "Default: all.",
         ),
     ] = None,
@@ -169,14 +170,14 @@ def remove_webhook_command(webhook_id: WebhookId) -> None:
 
 @webhooks_app.command(name="retry")
 def retry_webhook_command(webhook_id: WebhookId) -> None:
-    """Queue the posts again that were set aside."""
+    """Queue again the posts of a webhook that were set aside."""
     count = call_store(lambda store: store.webhooks.retry(webhook_id))
     print_lines(f"{counted(count, 'post')} queued again")
 
 
 @webhooks_app.command(name="test")
 def try_webhook_command(webhook_id: WebhookId, as_json: Json = False) -> None:
-    """Send a test at once, and say what became of it. The exit code is 1 if it failed."""
+    """Send a test post at once, and say whether it arrived. The exit code is 1 if it failed."""
     from afterword.client.access.webhooks import webhook_post_json
 
     post = call_store(lambda store: store.webhooks.test(webhook_id))
@@ -194,7 +195,7 @@ def audit_command(
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many entries are shown.")] = 100,
     as_json: Json = False,
 ) -> None:
-    """List which key asked the service for what and when, newest first. No words are recorded."""
+    """List the audit log of the service, newest first: which key requested what, and when. It contains no words."""
     from afterword.client.access.keys import audit_entry_json
 
     owner = chosen_scope(user, scope)
@@ -265,7 +266,10 @@ def inspect_command(
 
 
 def _open_privately(link: str, folder: str) -> None:
-    """Open a link in the browser by a page in a private folder: every user can read the arguments of a process."""
+    """Open a link in the browser by a page in a private folder.
+
+    Every user of the machine can read the arguments of a process, so the link is not passed as an argument.
+    """
     import webbrowser
 
     page = Path(folder) / "open.html"

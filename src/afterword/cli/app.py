@@ -1,6 +1,6 @@
-"""The command line's root, the options that several commands share, how they call `Afterword`, and how they print.
+"""What commands share: the root of the command line, common options, calls of `Afterword`, and printing.
 
-Results are tables for people, or JSON for machines. The library for tables is loaded when one is printed.
+Results are tables for people, or JSON for machines. The library for tables is imported only when one is printed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 import afterword
-from afterword.cli.tables import ResponsiveTable
-from afterword.cli.terminal_text import terminal_json, terminal_text
+from afterword.cli.terminal import ResponsiveTable, terminal_json, terminal_text
 from afterword.errors import ArgumentInvalid, NotFound
 
 if TYPE_CHECKING:
@@ -27,12 +26,11 @@ if TYPE_CHECKING:
     from afterword.client.values import RefreshResult
 
 PIPED_WIDTH = 160
-"""How wide tables are if the output is no terminal."""
+"""The width of tables if the output is not a terminal."""
 STYLES = {"current": "green", "contested": "yellow", "pending": "yellow"}
-NO_PRICE = "no price known"
 NO_PERSON = "no human recognised"
 MAY_BE_PERSON = "may be a person's"
-"""The reason that a reader gives where it takes nobody for a person."""
+"""Why turns of a speaker are in doubt. `NO_PERSON` and this are reasons that the readers of saved states report."""
 NAME_PEOPLE = "name the people with `humans` in a manifest, in `process` or in `record_session`"
 
 FAILED, USAGE, OUT_OF_BUDGET, INTERRUPTED = 1, 2, 3, 130
@@ -90,7 +88,7 @@ def print_json(value: Any) -> None:
 
 
 def print_pairs(pairs: dict[str, Any], *, as_json: bool) -> None:
-    """Print names with their values, as JSON or a line for each."""
+    """Print names with their values, as JSON or one per line."""
     shown = {
         name: ", ".join(f"{count} {key}" for key, count in value.items()) if isinstance(value, dict) else value
         for name, value in pairs.items()
@@ -108,7 +106,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def day(instant: datetime | None) -> str:
-    """Return the day of an instant where it was said (else in UTC), an empty text for none."""
+    """Return the date of an instant in its own time zone, or an empty text for None."""
     return instant.date().isoformat() if instant else ""
 
 
@@ -144,11 +142,11 @@ def fact_table(facts: Sequence[Fact], *, title: str) -> ResponsiveTable:
 
 
 NO_FACT_FOUND = "asked to be forgotten; no fact was found"
-"""What is said of a request to forget that found nothing to hide."""
+"""Shown for a request to forget that matches no fact."""
 
 
 def skipped_text(reason: str, count: int) -> str:
-    """Return in words what was left out of a session."""
+    """Return a sentence that says what was left out of a session, and how often."""
     if reason == "secrets masked":
         return f"{count} secret{'s' if count > 1 else ''} masked"
     if reason == NO_PERSON:
@@ -169,9 +167,9 @@ def counts_text(counts: dict[str, int]) -> str:
 
 
 def money(spent: Spending) -> str:
-    """Return what it cost in dollars, and for how many calls no price is known."""
+    """Return a cost in dollars, and how many calls have no known price."""
     if spent.usd is None:
-        return NO_PRICE
+        return "no price known"
     from afterword.client.values import dollars
 
     unpriced = f" and {spent.unpriced_calls} calls without a known price" if spent.unpriced_calls else ""
@@ -179,7 +177,7 @@ def money(spent: Spending) -> str:
 
 
 def spending_text(spent: Spending) -> str:
-    """Return what was spent in one line."""
+    """Return the calls, tokens and cost in one line."""
     if not spent.calls:
         return "no model was asked"
     estimated = f" ({spent.estimated_calls} calls estimated)" if spent.estimated_calls else ""
@@ -239,7 +237,7 @@ def call_store(
 ) -> T:
     """Return the result of `work` on the configured store. The store is created only with `create`.
 
-    Raises `NotFound` if nothing was ever kept for the scope that must be `known`.
+    Raises `NotFound` if nothing was ever stored for the scope `known`.
     """
 
     async def call() -> T:
@@ -254,7 +252,7 @@ def call_store(
 def call_memory(scope: Scope, work: Callable[[afterword.ScopeMemory], Awaitable[T]], *, create: bool = False) -> T:
     """Return the result of `work` on the memory of a scope. The store and the memory are created only with `create`.
 
-    If a new memory has nearly the name of a known one, say so on standard error.
+    If the memory is new and a known one has a similar name, a hint is printed on standard error.
     """
 
     async def call(store: afterword.Afterword) -> T:
@@ -266,7 +264,7 @@ def call_memory(scope: Scope, work: Callable[[afterword.ScopeMemory], Awaitable[
 
 
 async def hint_at_known(memory: afterword.ScopeMemory) -> None:
-    """Say on standard error which known memory may be meant, if nothing was ever kept in this one."""
+    """Print on standard error which known memory may be meant, if nothing was ever stored in this one."""
     try:
         await memory.check_known()
     except NotFound as error:
@@ -275,7 +273,7 @@ async def hint_at_known(memory: afterword.ScopeMemory) -> None:
 
 
 def show_vectors(refreshed: RefreshResult) -> None:
-    """Say on standard error how many vectors a command made, and how many memories still lack some."""
+    """Print on standard error how many vectors a command made, and how many memories still lack some."""
     if refreshed.made:
         print_lines(f"vectors: {refreshed.made} made", to_errors=True)
     if refreshed.left:

@@ -102,19 +102,20 @@ def eval_command(
         Path | None, typer.Option("--save-facts", help="Write the facts of each scenario to this folder.")
     ] = None,
     ask: Annotated[
-        Path | None, typer.Option(help="Only ask the scenarios' questions of an agent, and write the answers here.")
+        Path | None,
+        typer.Option(help="Only ask an agent the scenarios' questions, and write the answers to this folder."),
     ] = None,
     replies: Annotated[Path | None, typer.Option(help="Recorded replies for --ask; new ones are added.")] = None,
     as_json: Json = False,
 ) -> None:
     """Score the pipeline on scenarios with known facts.
 
-    The offline rules and a store of every sentence are scored beside it.
+    For comparison, the offline rules and a system that stores every sentence are scored, too.
     It works in a temporary store; the configured store is neither read nor changed.
     """
     from afterword import settings
-    from afterword.evaluation.full_report import check_markers
     from afterword.evaluation.measurement import EvaluationRequest, ask_questions
+    from afterword.evaluation.report import check_markers
 
     request = EvaluationRequest(paths, extractor, replay, order, seed, judge_unmatched=judge_unmatched)
     request.check()
@@ -133,8 +134,13 @@ def eval_command(
 def _show_scores(
     evaluation: Evaluation, *, report: Path | None, into: Path | None, save_facts: Path | None, as_json: bool
 ) -> None:
-    from afterword.evaluation.full_report import evaluation_json, save_scenario_facts, write_report, write_scorecard
-    from afterword.evaluation.scorecard import scorecard
+    from afterword.evaluation.report import (
+        evaluation_json,
+        save_scenario_facts,
+        scorecard,
+        write_report,
+        write_scorecard,
+    )
 
     card = scorecard(evaluation)
     if into is not None:

@@ -192,10 +192,13 @@ def remember_command(
 def edit_command(
     fact_id: FactId,
     statement: Annotated[str | None, typer.Option(help="The correct sentence.")] = None,
-    value: Annotated[str | None, typer.Option(help="The correct value, if it is not the sentence.")] = None,
+    value: Annotated[str | None, typer.Option(help="The correct value, if it differs from the sentence.")] = None,
     about: Annotated[str | None, typer.Option(help="Whom or what the fact is about.")] = None,
     changed: Annotated[
-        bool, typer.Option("--changed", help="The fact was right until now. Without it, it was always wrong.")
+        bool,
+        typer.Option(
+            "--changed", help="The fact was right until now. Without this option, it was wrong from the start."
+        ),
     ] = False,
     user: User = None,
     scope: ScopeName = None,
@@ -218,7 +221,7 @@ def confirm_command(fact_id: FactId, user: User = None, scope: ScopeName = None,
 @app.command(name="flag")
 def flag_command(
     fact_id: FactId,
-    off: Annotated[bool, typer.Option("--off", help="The fact need not come first.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Remove the mark.")] = False,
     user: User = None,
     scope: ScopeName = None,
     as_json: Json = False,
@@ -260,14 +263,17 @@ def findings_command(
     everything: Annotated[bool, typer.Option("--all", help="Also findings that were dropped or expired.")] = False,
     agent: Annotated[str | None, typer.Option(help="Only findings of this agent.")] = None,
     approve: Annotated[
-        str | None, typer.Option(metavar="FINDING", help="Let a finding count that waits or was dropped.")
+        str | None, typer.Option(metavar="FINDING", help="Approve a finding that waits or was dropped.")
     ] = None,
     drop: Annotated[
-        str | None, typer.Option(metavar="FINDING", help="Tell no agent this finding any more, also if found again.")
+        str | None,
+        typer.Option(
+            metavar="FINDING", help="Drop a finding: no agent is told it any more, even if it is found again."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List what agents found, or decide about a finding. No person said it, and no fact rests on it."""
+    """List what agents found, or decide about a finding. No person said it, and it never becomes a fact."""
     owner = required_scope(user, scope)
     if sum(name is not None for name in (finding_id, approve, drop)) > 1:
         raise ArgumentInvalid("show, approve or drop one finding at a time")

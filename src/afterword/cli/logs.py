@@ -18,7 +18,7 @@ FIELDS = ("stage", "scope", "session_id", "run_id", "job")
 
 
 class StandardErrorHandler(logging.Handler):
-    """Writes lines to what is standard error at that moment."""
+    """Writes each line to the present `sys.stderr`, which a program may replace."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
@@ -26,32 +26,34 @@ class StandardErrorHandler(logging.Handler):
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-01-31T18:00:00Z WARNING what happened [stage=afterword.session session_id=monday]`."""
+    """Formats a record as text, such as `2026-01-31T18:00:00Z WARNING what happened [session_id=monday]`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record; a traceback follows on lines of its own."""
+        """Return the line of a record, with a traceback on further lines."""
         fields = " ".join(f"{name}={value}" for name, value in _fields(record).items())
         line = f"{_instant(record)} {record.levelname} {record.getMessage()}" + (f" [{fields}]" if fields else "")
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, and the fields that are known."""
+    """Formats a record as one line of JSON: time, level, logger, message, known fields, ids of the present trace."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
         line: dict[str, Any] = {"time": _instant(record), "level": record.levelname.lower(), "logger": record.name}
-        line |= {"message": record.getMessage(), **_fields(record), **_trace_ids()}
+        line |= {"message": record.getMessage(), **_fields(record)}
+        span = trace.get_current_span().get_span_context()
+        if span.is_valid:
+            line |= {"trace_id": trace.format_trace_id(span.trace_id), "span_id": trace.format_span_id(span.span_id)}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
 def configure(log_format: LogFormat | None, level: LogLevel | None) -> None:
-    """Write log records as the options say, otherwise as configured. Invalid settings are reported by the command
-    itself.
+    """Configure logging by the options, else by the settings. The command itself reports invalid settings.
 
-    Other libraries log from WARNING on: below that level they may log what is sent to a model.
+    Other libraries log only warnings and errors, because their other records may contain what is sent to a model.
     """
     try:
         configured = settings.load().log
@@ -69,14 +71,6 @@ def configure(log_format: LogFormat | None, level: LogLevel | None) -> None:
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     return {name: getattr(record, name) for name in FIELDS if getattr(record, name, None) is not None}
-
-
-def _trace_ids() -> dict[str, str]:
-    """Return the ids of the trace and span in which the record is made, nothing outside of a trace."""
-    context = trace.get_current_span().get_span_context()
-    if not context.is_valid:
-        return {}
-    return {"trace_id": trace.format_trace_id(context.trace_id), "span_id": trace.format_span_id(context.span_id)}
 
 
 def _instant(record: logging.LogRecord) -> str:

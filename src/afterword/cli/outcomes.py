@@ -1,4 +1,4 @@
-"""How a long command shows its progress, how Ctrl-C ends it, and how its results and cost are printed."""
+"""Long commands: show their progress, stop at Ctrl-C, and print their results and costs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import signal
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -45,22 +44,21 @@ from afterword.cli.app import (
     status_text,
     table,
 )
-from afterword.cli.tables import ResponsiveTable
-from afterword.cli.terminal_text import terminal_line
+from afterword.cli.terminal import ResponsiveTable, terminal_line
 from afterword.client.json_forms import SESSION_STATES, changes_json, processed_json, spending_json
 from afterword.client.values import Changes, Halt, TimeBasis
 
-INTERRUPT = "interrupted"
 LINES = 10
 """How many lines show the progress of a run if there is no terminal for a bar."""
 
-Processing = Callable[[Afterword, ProcessingOptions], Awaitable[ProcessingReport]]
 
-QUARANTINED, TOO_MANY = "quarantined", "too_many"
-
-
-def process_interruptibly(process: Processing, options: ProcessingOptions, *, is_quiet: bool) -> ProcessingReport:
-    """Process sessions, show the progress unless `is_quiet`, and stop at Ctrl-C; return what became of each session."""
+def process_interruptibly(
+    process: Callable[[Afterword, ProcessingOptions], Awaitable[ProcessingReport]],
+    options: ProcessingOptions,
+    *,
+    is_quiet: bool,
+) -> ProcessingReport:
+    """Process sessions, and return the results. Show the progress unless `is_quiet`, and stop at Ctrl-C."""
 
     async def process_and_show(store: Afterword) -> ProcessingReport:
         with interruptible() as stop, showing_progress(is_quiet=is_quiet) as progress:
@@ -71,37 +69,32 @@ def process_interruptibly(process: Processing, options: ProcessingOptions, *, is
 
 
 class RunProgress:
-    """Counts the sessions that have ended, in a bar, and with `has_lines` in a line at each tenth of the way."""
+    """Shows how many sessions have ended: in a bar, and with `has_lines` in a line after each tenth of them."""
 
     def __init__(self, bar: Progress, *, has_lines: bool) -> None:
-        self.total: int = 0
-        self.done: int = 0
-        self.failed: int = 0
-        self._bar, self._has_lines, self._since = bar, has_lines, time.monotonic()
+        self._bar, self._has_lines, self._failed = bar, has_lines, 0
         self._task = bar.add_task("sessions", total=None, state="")
 
     def begin(self, total: int) -> None:
-        """Take note of how many sessions are processed."""
-        self.total = total
-        self._since = time.monotonic()
-        self._bar.update(self._task, total=total)
+        """Set how many sessions will be processed."""
+        self._bar.reset(self._task, total=total)
 
     def advance(self, result: SessionOutcome | Failure, spent: Spending) -> None:
-        """Take note of a session that has ended, and show the rate, the cost and the failures so far."""
-        self.done += 1
-        self.failed += isinstance(result, Failure)
-        minutes = (time.monotonic() - self._since) / 60
-        rate = self.done / minutes if minutes else 0.0
+        """Count a session that has ended, and show the rate, the cost and the failures so far."""
+        task = self._bar.tasks[0]
+        done, total, minutes = int(task.completed) + 1, int(task.total or 1), (task.elapsed or 0) / 60
+        self._failed += isinstance(result, Failure)
+        rate = done / minutes if minutes else 0.0
         pace = f"{rate:.0f} a minute" if rate >= 1 or not rate else f"{60 * rate:.0f} an hour"
-        state = f"{pace}, {money(spent)}, {self.failed} failed"
+        state = f"{pace}, {money(spent)}, {self._failed} failed"
         self._bar.update(self._task, advance=1, state=state)
-        if self._has_lines and self.done * LINES // self.total != (self.done - 1) * LINES // self.total:
-            self._bar.console.print(f"{self.done} of {self.total} sessions, {state}")
+        if self._has_lines and done * LINES // total != (done - 1) * LINES // total:
+            self._bar.console.print(f"{done} of {total} sessions, {state}")
 
 
 @contextmanager
 def showing_progress(*, is_quiet: bool) -> Iterator[RunProgress]:
-    """Show the progress of a run on standard error: a bar on a terminal, otherwise lines; nothing if `is_quiet`."""
+    """Show the progress of a run on standard error, unless `is_quiet`: as a bar on a terminal, otherwise as lines."""
     out, state = console(to_errors=True), TextColumn("{task.fields[state]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), state, TimeElapsedColumn())
     with Progress(*columns, console=out, transient=True, disable=is_quiet or not out.is_terminal) as bar:
@@ -110,12 +103,12 @@ def showing_progress(*, is_quiet: bool) -> Iterator[RunProgress]:
 
 @contextmanager
 def interruptible() -> Iterator[Halt]:
-    """Take Ctrl-C as a request to stop: sessions in progress are finished. The second one cancels the running task."""
+    """Handle Ctrl-C: the first one lets sessions in progress finish and stops, the second one cancels the task."""
     task, halt = asyncio.current_task(), Halt()
 
     def on_signal(_signal: signal.Signals) -> None:
         if halt() is None:
-            halt.stop(INTERRUPT)
+            halt.stop("interrupted")
             advice = "press Ctrl-C again to leave them for the next run"
             print_lines(f"stopping: sessions in progress are finished; {advice}", to_errors=True)
         elif task is not None:
@@ -127,7 +120,7 @@ def interruptible() -> Iterator[Halt]:
 
 @contextmanager
 def handling_signals(handle: Callable[[signal.Signals], None], *signals: signal.Signals) -> Iterator[None]:
-    """Call `handle` for these signals. On Windows and in other threads than the first they do what they always do."""
+    """Call `handle` for these signals inside the block. On Windows and outside the main thread, nothing changes."""
     loop = asyncio.get_running_loop()
     can_handle = sys.platform != "win32" and threading.current_thread() is threading.main_thread()
     handled = signals if can_handle else ()
@@ -141,7 +134,7 @@ def handling_signals(handle: Callable[[signal.Signals], None], *signals: signal.
 
 
 def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) -> None:
-    """Print what became of each session, and exit with 1, 3 or 130 unless all went well."""
+    """Print the result of each session. Exit with 1, 3 or 130 after a failure, a reached budget, or Ctrl-C."""
     results = [processed.result for processed in report.sessions]
     left = [result for result in results if isinstance(result, NotStarted)]
     shown = [session for session in report.sessions if isinstance(session.result, SessionOutcome | Failure)]
@@ -180,7 +173,7 @@ def exit_by_budget(budget_reached: str | None) -> None:
 
 
 def outcome_lines(processed: Sequence[ProcessedSession], *, is_proposal: bool) -> Iterator[object]:
-    """Yield what became of each session, what failed and why, and how many sessions carry no times."""
+    """Yield a table of the sessions, their changes, failures with reasons, and how many sessions have no times."""
     names = ("scope", "session", "result", "turns", "people", "learned", "again", "retired", "refused", "tokens")
     rows = [_row(session) for session in processed]
     if not rows:
@@ -239,10 +232,10 @@ def _remarks(outcome: SessionOutcome) -> Iterator[str]:
         yield f"  ! {outcome.unjudged} pairs of statements are not compared yet; `afterword consolidate` compares them"
     if outcome.splits:
         yield f"  . {outcome.splits} parts were too long for the model and were read in halves"
-    if quarantined := outcome.rejected.get(QUARANTINED):
+    if quarantined := outcome.rejected.get("quarantined"):
         reason = "they read like instructions to an assistant"
         yield f"  ! {quarantined} quarantined: {reason}; see `afterword why {outcome.session_id}`"
-    if surplus := outcome.rejected.get(TOO_MANY):
+    if surplus := outcome.rejected.get("too_many"):
         yield f"  ! {surplus} facts are left out: the session says more than the setting facts_per_session allows"
     for reason, count in sorted(outcome.transcript.skipped.items()):
         yield f"  {'!' if reason in (NO_PERSON, MAY_BE_PERSON) else '.'} {skipped_text(reason, count)}"
@@ -268,7 +261,7 @@ def finish_consolidation(report: ConsolidationReport, *, as_json: bool) -> None:
 
 
 def estimate_table(estimate: CostEstimate) -> ResponsiveTable:
-    """Return what processing would cost, by scope and in all."""
+    """Return a table of what processing would cost, by scope and in total."""
     rows = [_estimate_row(str(scope), costs) for scope, costs in estimate.by_scope.items()]
     rows.append(_estimate_row("all", estimate.total))
     names = ("scope", *SESSION_STATES, "windows", "calls", "prompt tokens", "completion tokens", "cost")

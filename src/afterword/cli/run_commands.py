@@ -113,7 +113,7 @@ def review_command(
     approve: Annotated[
         str | None,
         typer.Option(
-            metavar="ITEM", help="Let the later statement of a contest count (give its number), or a held run (run:N)."
+            metavar="ITEM", help="Accept the later statement of a contest (give its number), or a held run (run:N)."
         ),
     ] = None,
     reject: Annotated[
@@ -159,7 +159,7 @@ def review_command(
 
 
 def _review_lines(scope: Scope, review: Review) -> Iterator[str]:
-    """Yield what waits in a memory, each kind with how it is decided."""
+    """Yield lines that list what waits in a memory, and say how each kind is decided."""
     contests, held = review.contests, review.held
     asked = f", {len(review.erasures)} to erase" if review.erasures else ""
     yield f"{scope}: {len(contests)} contested, {len(held)} held{asked}"
@@ -190,11 +190,11 @@ def _erasure_lines(scope: Scope, erasures: Sequence[WaitingErasure]) -> Iterator
         unfound = "asked to erase the whole memory" if erasure.is_everything else NO_FACT_FOUND
         yield f"\n{erasure.id} {erasure.statement} ({due if erasure.finds_facts else unfound})"
     if any(erasure.finds_facts for erasure in erasures):
-        yield "\n`--reject` and the id stops it: the facts count again; `afterword forget --asked` erases them now"
+        yield "\n`--reject` and the id keeps them: the facts count again; `afterword forget --asked` erases them now"
     if any(not (erasure.finds_facts or erasure.is_everything) for erasure in erasures):
         yield (
-            "\nwhere no fact was found, the turns that hold the words are told no more: `afterword forget --asked` "
-            "blanks them, `--reject` and the id tells them again"
+            "\nwhere no fact was found, agents no longer see the turns that contain these words: `afterword forget "
+            "--asked` erases the words, `--reject` and the id shows them again"
         )
     if any(erasure.is_everything for erasure in erasures):
         whose = f"--user {scope.id}" if str(scope) == f"default/user/{scope.id}" else f"--scope {scope}"
@@ -253,7 +253,7 @@ def zone_command(
 def pause_command(
     user: User = None,
     scope: ScopeName = None,
-    new: Annotated[bool, typer.Option("--new", help="Pause a memory in which nothing was ever kept, too.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Also pause a memory in which nothing was ever stored.")] = False,
     as_json: Json = False,
 ) -> None:
     """Stop remembering a user or a project for a while.
@@ -264,7 +264,7 @@ def pause_command(
     try:
         pause = call_memory(owner, lambda memory: memory.pause(), create=new)
     except (NotFound, StoreMissing) as error:
-        # Under a misspelt name, the sessions of the person who is meant would be kept all the same.
+        # A misspelt name would pause another memory, and the sessions of the intended person would still be kept.
         unpaused = f"{error}. Nothing was paused; --new pauses a memory before anything is kept in it"
         raise type(error)(unpaused) from error
     shown = f"{owner} is paused since {day(pause.paused_at)}; `afterword resume` ends the pause"

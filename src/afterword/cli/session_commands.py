@@ -1,4 +1,4 @@
-"""Commands for sessions: process them, read them again, list them, show what came of them, and retry failed ones.
+"""Commands for sessions: process, reprocess, list and explain them, and retry failed ones.
 
 Also the command that consolidates memories.
 """
@@ -50,7 +50,8 @@ def run_command(
         typer.Argument(help="Saved states: files, folders, manifests or databases; - reads one from standard input."),
     ] = None,
     session: Annotated[
-        str | None, typer.Option("--session", help="Process this session alone; with -, its name.")
+        str | None,
+        typer.Option("--session", help="Process only this session. With the path -, this names the session."),
     ] = None,
     user: User = None,
     scope: ScopeName = None,
@@ -106,7 +107,7 @@ def run_command(
 
 
 class _Source:
-    """The sessions that the arguments of `run` name: at paths, in standard input, one that is stored, or the queue.
+    """The sessions that the arguments of `run` name: at paths, in standard input, in the queue, or one stored session.
 
     Raises `ArgumentInvalid` if the arguments do not fit together.
     """
@@ -122,7 +123,9 @@ class _Source:
         self.content: Sequence[Path] | bytes | None = paths or None
         if paths and STANDARD_INPUT in paths:
             if len(paths) > 1 or manifest is not None or session_id is None or scope is None:
-                raise ArgumentInvalid("- reads one state: name it with --session and say whose with --user or --scope")
+                raise ArgumentInvalid(
+                    "- reads one state: name its session with --session, and its memory with --user or --scope"
+                )
             self.content = sys.stdin.buffer.read() or None
         elif not paths and manifest is None and (scope is None) != (session_id is None):
             raise ArgumentInvalid(
@@ -165,13 +168,14 @@ def reprocess_command(
     scope: ScopeName = None,
     extractor: ExtractorKind = None,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Apply the result at once. Without it, the result is proposed and shown.")
+        bool,
+        typer.Option("--apply", help="Apply the result at once. Without this option, it is only proposed and shown."),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Read a session again, and show what would change.
 
-    The present extractor reads the turns that are stored. Without a session, those that another extractor has read are
+    The present extractor reads the stored turns. Without a session, the sessions that another extractor has read are
     listed.
     """
     owner = chosen_scope(user, scope)
@@ -240,9 +244,9 @@ def why_command(
     scope: ScopeName = None,
     as_json: Json = False,
 ) -> None:
-    """Show what came of a session, and what was rejected.
+    """Show which facts came from a session, and what was rejected and why.
 
-    It shows how the session was read, which facts it supports, and what was rejected and why.
+    It also shows who was taken for a person, and what was left out.
     """
     owner = chosen_scope(user, scope)
     details = call_store(

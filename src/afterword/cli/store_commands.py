@@ -1,4 +1,4 @@
-"""Commands for those who run a store: its state, memories, background work, migrations, checks, and settings."""
+"""Commands for operators of a store: its state, memories, background work, migrations, checks, and settings."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _cost_lines(costs: StoreCosts) -> Iterator[object]:
 @app.command(name="scopes")
 def scopes_command(
     prefix: Annotated[
-        str, typer.Argument(help="Only memories whose name, or full name tenant/kind/id, begins like this.")
+        str, typer.Argument(help="Only memories whose name, or full name tenant/kind/id, begins with this text.")
     ] = "",
     as_json: Json = False,
 ) -> None:
@@ -147,7 +147,7 @@ def schedule_command(
     once: Annotated[bool, typer.Option("--once", help="Do what is due now, then end; for cron and the like.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Process, retry and consolidate when due, until stopped.
+    """Run the periodic jobs until stopped: process and retry sessions, and consolidate memories.
 
     Several processes that do this share the work. With --once the exit code is 1 if anything failed.
     """
@@ -212,11 +212,15 @@ def worker_command(
     `afterword run --defer` and `afterword schedule` fill the queue. Workers need afterword[workers].
     With --once the exit code is 1 if a session failed.
     """
-
-    def show_begin(shown_url: str) -> None:
-        print_lines(f"working on {shown_url}; SIGTERM or Ctrl-C stops it", to_errors=as_json)
-
-    result = call_store(lambda store: store.run_worker(concurrency=concurrency, once=once, on_begin=show_begin))
+    result = call_store(
+        lambda store: store.run_worker(
+            concurrency=concurrency,
+            once=once,
+            on_begin=lambda shown_url: print_lines(
+                f"working on {shown_url}; SIGTERM or Ctrl-C stops it", to_errors=as_json
+            ),
+        )
+    )
     counts = {"counts": dict(result.counts), "failures": dict(result.failures)}
     print_result(counts, _result_text(result), as_json=as_json)
     if once and result.failures:
@@ -249,7 +253,14 @@ def migrate_command(as_json: Json = False) -> None:
         for scope, change in changed
     ]
     forms = [{"from": str(scope), "into": str(scope.normal)} for scope in merged]
-    facts = [_change_json(*change) for change in changed]
+    facts = [
+        {
+            "scope": scope,
+            "before": fact_json(change.before) if change.before else None,
+            "after": fact_json(change.after) if change.after else None,
+        }
+        for scope, change in changed
+    ]
     print_result(
         {"before": before, "after": after, "merged": forms, "changed": facts},
         f"tables: {before or 'none'} -> {after}" if before != after else f"tables: {after}, up to date",
@@ -257,11 +268,6 @@ def migrate_command(as_json: Json = False) -> None:
         table("changed by new rules", ("memory", "fact", "before", "after"), rows) if rows else None,
         as_json=as_json,
     )
-
-
-def _change_json(scope: str, change: FactChange) -> dict[str, object]:
-    before, after = (fact_json(fact) if fact else None for fact in (change.before, change.after))
-    return {"scope": scope, "before": before, "after": after}
 
 
 @app.command(name="doctor")

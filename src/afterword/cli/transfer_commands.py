@@ -35,7 +35,7 @@ from afterword.errors import ArgumentInvalid
 
 STANDARD_OUTPUT = Path("-")
 KNOWN_ROWS = "session", "turn", "finding"
-"""What a receipt counts by name. The other rows of the store are counted together."""
+"""The rows that a receipt counts by name. All other rows are counted together."""
 
 
 @app.command(name="forget")
@@ -57,7 +57,7 @@ def forget_command(
         bool, typer.Option("--retention", help="Erase what is older than the retention settings allow.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Erase without asking. Without it, counts are shown first.")
+        bool, typer.Option("--yes", help="Erase without asking. Without this option, counts are shown first.")
     ] = False,
     clean: Annotated[
         bool, typer.Option("--clean", help="Only rewrite the database's files, so that they hold no erased words.")
@@ -68,12 +68,13 @@ def forget_command(
     replay: Annotated[
         Path | None,
         typer.Option(
-            help="Erase what the tombstones in this file, or in an export, stand for (after a backup was restored)."
+            help="After restoring a backup: erase again what the tombstones in this file, or in an export, mark as "
+            "forgotten."
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Erase for good, and keep it from coming back. What is said again later is remembered again."""
+    """Erase memories for good, and keep them from coming back. What is said again later is remembered again."""
     owner = chosen_scope(user, scope)
     named = [session is not None, fact is not None, finding is not None, before is not None, asked, retention]
     keeps_files = clean or tombstones is not None or replay is not None
@@ -83,7 +84,7 @@ def forget_command(
             "--replay; without any, all is erased"
         )
     if keeps_files:
-        _tend_files(owner, tombstones, replay, as_json=as_json)
+        _maintain_files(owner, tombstones, replay, as_json=as_json)
         return
     if any(named[:3]) or not any(named):
         owner = required_scope(user, scope)
@@ -93,7 +94,9 @@ def forget_command(
     _forget(owner, None if retention else target, yes=yes, as_json=as_json)
 
 
-def _tend_files(owner: afterword.Scope | None, tombstones: Path | None, replay: Path | None, *, as_json: bool) -> None:
+def _maintain_files(
+    owner: afterword.Scope | None, tombstones: Path | None, replay: Path | None, *, as_json: bool
+) -> None:
     """Write the tombstones, replay them, or with neither rewrite the files of the database."""
     if tombstones is not None:
         written = call_store(lambda store: store.write_tombstones(tombstones, scope=owner))
@@ -105,7 +108,9 @@ def _tend_files(owner: afterword.Scope | None, tombstones: Path | None, replay: 
         counts = {"tombstones": replayed.tombstones, "erased": dict(replayed.erased), "files_clean": replayed.is_clean}
         print_pairs(counts, as_json=as_json)
         if not any(replayed.erased.values()):
-            print_lines("nothing changed: nothing is here that these tombstones stand for", to_errors=True)
+            print_lines(
+                "nothing changed: the store holds nothing that these tombstones mark as forgotten", to_errors=True
+            )
     else:
         is_clean = call_store(lambda store: store.clean_files())
         blocked = None if is_clean else "other processes use the store; try again"
@@ -129,19 +134,15 @@ def _forget(owner: afterword.Scope | None, target: dict[str, Any] | None, *, yes
         print_lines(*map(_receipt_text, receipts))
         if typer.confirm("Forget this for good? It cannot be undone"):
             receipts = call_store(partial(forget, is_preview=False))
-    _print_receipts(receipts, as_json=as_json)
-    if any(receipt.is_clean is None for receipt in receipts):
-        sys.exit(FAILED)
-
-
-def _print_receipts(receipts: Sequence[afterword.Receipt], *, as_json: bool) -> None:
-    advice = None
-    if any(receipt.is_clean is None for receipt in receipts):
+    advice, is_preview = None, any(receipt.is_clean is None for receipt in receipts)
+    if is_preview:
         advice = "nothing was forgotten yet: give --yes to forget this for good; it cannot be undone"
     elif any(receipt.is_clean is False for receipt in receipts):
         advice = "other processes use the store: its files may still hold the words; run `afterword forget --clean`"
     shown = [_receipt_text(receipt) for receipt in receipts] or ["nothing to forget"]
     print_result([receipt_json(receipt) for receipt in receipts], *shown, advice, as_json=as_json)
+    if is_preview:
+        sys.exit(FAILED)
 
 
 def _receipt_text(receipt: afterword.Receipt) -> str:
@@ -163,7 +164,11 @@ def export_command(
     user: User = None,
     scope: ScopeName = None,
     readable: Annotated[
-        bool, typer.Option("--readable", help="Write facts and what was said, to read: Markdown, or JSON for .json.")
+        bool,
+        typer.Option(
+            "--readable",
+            help="Write facts and what was said for people: as JSON for a name that ends in .json, else as Markdown.",
+        ),
     ] = False,
     even_asked: Annotated[
         bool, typer.Option("--even-asked", help="Export even if somebody asked for something to be forgotten.")
@@ -182,12 +187,11 @@ def export_command(
         else:
             written = call_memory(owner, lambda memory: memory.export(path, readable=readable, **options))
         if file is not None:
-            # It has no name, so that nothing is left of it if the process is killed.
+            # The file has no name, so the system removes it even if the process is killed.
             file.seek(0)
             copyfileobj(file, sys.stdout)
     if path != STANDARD_OUTPUT:
-        unit = "facts" if readable else "lines"
-        print_pairs({"file": str(written.path), unit: written.count}, as_json=as_json)
+        print_pairs({"file": str(written.path), "facts" if readable else "lines": written.count}, as_json=as_json)
 
 
 @app.command(name="import")
@@ -203,15 +207,14 @@ def import_command(
 ) -> None:
     """Import an export, or the memories of another library.
 
-    A second import changes nothing, and what was forgotten here stays forgotten. Nothing is erased: what the file
-    names as forgotten and is still here is counted.
+    A second import changes nothing, and what was forgotten here stays forgotten. Nothing is erased. If the file lists
+    something as forgotten that this store still holds, it is counted.
     """
     if not path.is_file():
         raise ArgumentInvalid(f"there is no file {path}")
     nothing = None
     if kind is not None:
-        owner = required_scope(user, scope)
-        imported = call_memory(owner, lambda memory: memory.import_(path, kind=kind), create=True)
+        imported = call_memory(required_scope(user, scope), lambda memory: memory.import_(path, kind=kind), create=True)
         counts: dict[str, Any] = {
             "run": imported.run_id,
             "memories": imported.memories,
@@ -236,7 +239,7 @@ def import_command(
             counts["still_here"] = dict(arrived.still_here)
         if arrived.still_here:
             print_lines(
-                "the file names things as forgotten that are still here; "
+                "the file lists things as forgotten that this store still holds; "
                 f"`afterword forget --replay {path}` erases them",
                 to_errors=True,
             )

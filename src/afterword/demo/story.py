@@ -38,7 +38,7 @@ CAPABILITIES = ModelInfo(
 
 
 class DemoFailed(AfterwordError):
-    """A bundled session could not be processed. The installation is damaged: install afterword again."""
+    """Raised if a bundled session cannot be processed, because the installation is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,7 @@ async def _recall(store: Store) -> tuple[str, str]:
     memory = FactMemory(scope=OWNER, store=store)
     agent = AssistantAgent("travel_assistant", client, memory=[memory], system_message="You plan trips by train.")
     result = await agent.run(task=QUESTION)
-    state = await agent.save_state()
-    block = state["llm_context"]["messages"][0]["content"]
+    block = (await agent.save_state())["llm_context"]["messages"][0]["content"]
     await memory.close()
     answer = result.messages[-1]
     return block, answer.to_text() if isinstance(answer, BaseChatMessage) else ""

@@ -1,9 +1,10 @@
-"""Ask the questions of scenarios of a real agent: with its memory, with what a plain search finds, with all, with none.
+"""Ask a real agent the questions of scenarios, and compare what different systems tell it.
 
-A plain search is BM25 over all turns, each with the turn before it, in as many tokens as a memory may take.
+The agent gets its memory, the turns that a plain search finds, all turns, or nothing. The plain search is BM25 over all
+turns. It returns each turn with the one before it, in as many tokens as a memory may take.
 
 The answers are written to pages for graders, who see question, reference and answers in shuffled order, without
-formatting and without the names of the systems. Replies of the model are kept in a file, and played back from it.
+formatting and without the names of the systems. Replies of the model are recorded in a file, and replayed from it.
 """
 
 from __future__ import annotations
@@ -35,23 +36,23 @@ from afterword.recall.tokens import token_count
 from afterword.store.database.engine import Store
 
 SYSTEMS = ("memory", "history", "nothing")
-"""What is asked by default. Further systems: `turns`, and the names of other memories whose words are handed over."""
+"""The systems that are asked by default. Others are `turns`, and the names of other memories whose texts are given."""
 INSTRUCTIONS = (
     "You are an assistant. Answer the question in one or two sentences, from what you know of earlier conversations. "
     "Say so if you do not know."
 )
 SPOKEN = ("user", "assistant")
-# How many questions are asked at the same time.
 CONCURRENCY = 16
+"""How many questions are asked at the same time."""
 _WHEN = re.compile(r"\b(?:when|since|until|which day|what day|date|wann|cuándo|quand|quando|wanneer)\b", re.IGNORECASE)
 _FORMATTING = re.compile(r"[*_`#>]+|^\s*[-•]\s+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """One answer: to which question of which scenario, by which system, and how much the system was told.
+    """The answer of one system to a question of a scenario.
 
-    `tokens_told` counts what the model is sent beyond the instructions and the question; the date of the day counts.
+    `tokens_told` counts what the model is sent beyond the instructions and the question, including the date.
     """
 
     scenario: str
@@ -64,7 +65,7 @@ class AgentAnswer:
 
 
 class RecordedReplies:
-    """Replies of a model, kept in a file. What the file lacks is asked of `model`, if there is one, and added."""
+    """Recorded replies of a model, kept in a file. Missing replies are requested from `model`, if given, and added."""
 
     def __init__(self, path: Path, model: ChatCompletionClient | None) -> None:
         self._path, self._model = path, model
@@ -72,7 +73,7 @@ class RecordedReplies:
         self._replies: dict[str, str] = {row["key"]: row["reply"] for row in map(json.loads, lines)}
 
     async def reply(self, messages: Sequence[LLMMessage], **options: Any) -> str:
-        """Return the recorded reply to these messages, else the model's. Raises `ArgumentInvalid` without either."""
+        """Return the recorded reply to these messages, else that of the model. Raises `ArgumentInvalid` without one."""
         key = digest([[type(message).__name__, str(message.content)] for message in messages])
         if key not in self._replies:
             if self._model is None:
@@ -86,7 +87,7 @@ class RecordedReplies:
 
 
 class RecordedClient(ReplayChatCompletionClient):
-    """The model client of one agent: its replies are those of `replies`, and `shown` is what the agent last sent."""
+    """A model client for one agent, which takes its answers from `replies`. `shown` holds the last request."""
 
     def __init__(self, replies: RecordedReplies) -> None:
         super().__init__([""])
@@ -94,7 +95,7 @@ class RecordedClient(ReplayChatCompletionClient):
         self.shown: Sequence[LLMMessage] = ()
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
-        """Return the reply to these messages. Raises `ArgumentInvalid` where there is none and no model."""
+        """Return the reply to these messages. Raises `ArgumentInvalid` if none is recorded and there is no model."""
         self.shown = list(messages)
         content = await self._replies.reply(messages, **options)
         usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
@@ -111,10 +112,10 @@ async def ask_scenarios(
     other_memories: Mapping[str, Mapping[str, str]] | None = None,
     budget_tokens: int = 2_000,
 ) -> list[AgentAnswer]:
-    """Return the answers of each system to every question of the scenarios, whose sessions are in the store.
+    """Return the answers of each system to every question. The sessions of the scenarios must be in the store.
 
-    A memory and a plain search for turns may take `budget_tokens`. `other_memories` holds, for each name, what
-    that memory tells for each question.
+    A memory and a plain search for turns may take `budget_tokens`. `other_memories` holds, by the name of another
+    memory, its text for each question.
     """
     other_memories = other_memories or {}
     limit = asyncio.Semaphore(CONCURRENCY)
@@ -137,7 +138,7 @@ async def ask_scenarios(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question of a scenario to one system, which may be told so many tokens, or is told `words`."""
+    """A question of a scenario to one system. `words` is the text of another memory, if the system is one."""
 
     scenario: Scenario
     question: Question
@@ -148,13 +149,13 @@ class _Asked:
 
     @property
     def at(self) -> datetime:
-        """When it is asked."""
+        """The instant at which the question is asked."""
         ended = max(session.ended_at for session in self.scenario.sessions) + timedelta(hours=1)
         day = self.question.as_of
         return datetime.combine(datetime.fromisoformat(day).date(), time(12), UTC) if day else ended
 
     def earlier_words(self) -> str:
-        """Return what a system without this memory is shown of earlier conversations."""
+        """Return the text about earlier conversations for a system other than `memory`."""
         if self.words is not None:
             return self.words
         earlier = [session for session in self.scenario.sessions if session.started_at <= self.at]
@@ -188,7 +189,7 @@ async def _ask(asked: _Asked, store: Store, client: RecordedClient) -> AgentAnsw
 
 
 def kind_of(question: Question) -> str:
-    """Return the kind of a question: several facts, when, before, or now."""
+    """Return the kind of a question: "several facts", "when", "before" or "now"."""
     if len(question.needs) > 1:
         return "several facts"
     if _WHEN.search(question.question):
@@ -197,7 +198,7 @@ def kind_of(question: Question) -> str:
 
 
 def write_pages(answers: Sequence[AgentAnswer], folder: Path, *, seed: int = 0) -> None:
-    """Write `answers.json`, `pages.md` for graders, and `key.json`, which says whose answer each letter is."""
+    """Write `answers.json`, `pages.md` for graders, and `key.json`, which names the system behind each letter."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [asdict(answer) for answer in answers]
     (folder / "answers.json").write_text(json.dumps(rows, ensure_ascii=False, indent=1), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Run the configured or recorded system and the baselines on every scenario, and score the facts that each holds."""
+"""Evaluate a configured or recorded model and the baselines: run each on every scenario, and score its facts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from afterword.store.database.engine import Store
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The trial of one system, with its scores by scenario and in total."""
+    """What one system (an extractor with a judge) made of the scenarios, with its scores by scenario and in total."""
 
     trial: Trial
     scores: Mapping[str, Score]
@@ -41,7 +41,7 @@ class Result:
 
     @property
     def usage(self) -> Usage:
-        """The usage of all answered model requests."""
+        """The calls and tokens of all answered model requests."""
         return self.trial.usage.total
 
     def per_session(self, amount: int) -> float:
@@ -71,7 +71,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
-    """The scenarios at these paths, and what is measured on them: an extractor, or a recording of a model's replies."""
+    """What is evaluated: scenarios, and an extractor or a recording of a model's replies."""
 
     paths: Sequence[Path]
     extractor: str | None = None
@@ -93,11 +93,11 @@ async def measure_systems(
     on_begin: Callable[[int], None] = lambda _: None,
     on_done: Callable[[], None] = lambda: None,
 ) -> Evaluation:
-    """Let what was asked for and the two baselines process every scenario, each in its own store, and score the facts.
+    """Run the requested system and two baselines on every scenario, each in its own store, and score the facts.
 
-    A session that fails yields no facts and still counts in every total. `on_begin` is told how many sessions are
-    processed, `on_done` is called after each. Raises `ArgumentInvalid` for a recording that cannot be used, and
-    `SourceInvalid` for scenarios that cannot.
+    A session that fails yields no facts and still counts in every total. `on_begin` is called with the number of
+    sessions, and `on_done` after each. Raises `ArgumentInvalid` for a recording that cannot be used, and
+    `SourceInvalid` for scenarios that cannot be used.
     """
     scenarios = read_scenarios(request.paths)
     stories, results = [scenario.story() for scenario in scenarios], list[Result]()
@@ -127,10 +127,10 @@ async def measure_systems(
 
 
 async def ask_questions(request: EvaluationRequest, settings: Settings, folder: Path, replies: Path | None) -> None:
-    """Process the scenarios, ask their questions of an agent with its memory, with the history and with neither.
+    """Process the scenarios, and ask an agent their questions: with its memory, with the history, and with neither.
 
-    The answers are written to `folder`. `replies` holds recorded replies to the questions; what it lacks is asked of
-    the configured model and added, by default in `replies.jsonl` of the folder. Raises `ArgumentInvalid`.
+    The answers are written to `folder`. `replies` is a file of recorded replies, by default `replies.jsonl` in the
+    folder. Missing replies are requested from the configured model and added. Raises `ArgumentInvalid`.
     """
     from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_pages
 
@@ -152,7 +152,7 @@ async def ask_questions(request: EvaluationRequest, settings: Settings, folder: 
 
 
 def answering_model(options: ModelOptions) -> ChatCompletionClient | None:
-    """Return the configured model as AutoGen asks it, None without a key: then only recorded replies are played."""
+    """Return an AutoGen client of the configured model, or None without a key. Then only recorded replies are used."""
     key = options.used_key()
     if not key:
         return None
@@ -170,7 +170,7 @@ def answering_model(options: ModelOptions) -> ChatCompletionClient | None:
 
 @asynccontextmanager
 async def _model_options(replay: Path | None, configured: ModelOptions) -> AsyncIterator[ModelOptions]:
-    """Yield the model's options: as configured, or those of an endpoint on loopback that plays a recording back."""
+    """Yield the options of the configured model, or those of a local endpoint that replays a recording."""
     if replay is None:
         yield configured
         return
@@ -181,7 +181,7 @@ async def _model_options(replay: Path | None, configured: ModelOptions) -> Async
     except (KeyError, TypeError, ValueError) as error:
         raise ArgumentInvalid(f"{replay} is no recording: {error}") from None
     async with ScriptedEndpoint(script) as endpoint:
-        # A recording answers the requests of one mode; trying others would ask for what it lacks.
+        # A recording holds the requests of one mode only, so no other modes are tried.
         mode = "json_schema" if configured.mode == "auto" else configured.mode
         changed = {"base_url": endpoint.base_url, "api_key": "local", "max_retries": 0, "mode": mode}
         yield ModelOptions.model_validate({**configured.model_dump(), **changed, "name": model or configured.name})

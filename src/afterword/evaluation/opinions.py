@@ -38,7 +38,7 @@ class Note:
     passages: tuple[tuple[str, str, str], ...]
 
 
-# Names, docstrings and descriptions of the next two classes are sent to the model: they belong to the prompt's version.
+# Names, docstrings and descriptions of the next two classes are sent to the model. They are a part of the prompt.
 class Opinion(BaseModel):
     """What the model thinks of one note."""
 
@@ -61,9 +61,10 @@ class Opinions(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class OpinionReport:
-    """A model's opinions on the facts of one system: by scenario, each statement with its opinion.
+    """A model's opinions on the facts of one system.
 
-    `asked` counts all facts, also those whose request failed. `failures` lists (scenario, reason).
+    `by_scenario` lists (statement, opinion) for each scenario. `asked` counts all facts, also those whose request
+    failed. `failures` lists (scenario, reason).
     """
 
     version: str
@@ -79,7 +80,7 @@ class OpinionReport:
 
 
 class ModelOpinion:
-    """Asks a model for its opinion on notes. Whoever opened the client closes it.
+    """Asks a model for its opinion on notes. The caller closes the client.
 
     `version` is model and prompt, for example `model:gpt-4o-mini:opinion-1`.
     """
@@ -91,8 +92,8 @@ class ModelOpinion:
     async def opinions_on(self, notes: Sequence[Note]) -> tuple[list[Opinion], Usage]:
         """Return one opinion for each note, in their order. Without notes no request is sent.
 
-        Raises ValueError for more than `NOTES_A_CALL` notes, `AnswerInvalid` if two answers in a row leave out, invent
-        or repeat a note, and every other `ExtractionError` of the client.
+        An answer that leaves out, invents or repeats a note is requested once more. Raises `AnswerInvalid` if this
+        fails too, other `ExtractionError`s of the client, and ValueError for more than `NOTES_A_CALL` notes.
         """
         if len(notes) > NOTES_A_CALL:
             raise ValueError(f"{len(notes)} notes; at most {NOTES_A_CALL} fit one question")
@@ -157,7 +158,7 @@ def _is_complete(answer: Opinions, count: int) -> bool:
 
 
 def _note(fact: Fact, story: Story) -> Note:
-    """Return the fact with the whole messages that its quotes come from, because a quote alone may hide a joke.
+    """Return a fact with the whole messages that it quotes, because a quote alone may hide that it was a joke.
 
     Secrets in the messages are masked, as in everything that is sent to a model.
     """

@@ -1,4 +1,4 @@
-"""Score the facts in a store against a scenario's gold. Pure: no store, no model, no judge.
+"""Score stored facts against the gold facts of a scenario, which are those that should be stored.
 
 A stored fact matches a gold fact if all keywords of the gold fact occur in its statement. It may match several gold
 facts. Keywords do not understand meaning: read the list of misses before you rely on a single figure.
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Share(NamedTuple):
-    """A count `n` out of a total `of`."""
+    """A share: `n` out of `of`."""
 
     n: int
     of: int
@@ -43,17 +43,18 @@ class Score:
         current_recall    current gold facts that a current stored fact matches
         precision         stored facts of any status that match a gold fact, except current ones that match a not-fact
         update_correct    superseded and expired gold facts that are stored and not current, of those that are stored
-        update_of_all     the same, of all superseded and expired gold facts, stored or not
+        update_of_all     superseded and expired gold facts that are stored and not current, of all of them
         retracted_gone    retracted gold facts that no current stored fact matches
         wrongly_retired   current gold facts that are stored, but not as current
         kind_correct      stored gold facts with the right kind
         valid_to_correct  stored expired gold facts with the right last day
-        evidence_ok       stored facts whose every quote was said in the session that it names
-        grounded_in_user  stored facts of `evidence_ok` with at least one quote that a person said
+        evidence_ok       stored facts whose quotes were all said in the sessions that they name
+        grounded_in_user  those of them that have at least one quote of a person
         not_facts_stored  not-facts that a current stored fact matches
         unmatched         current stored facts that match no gold fact: an upper bound of useless facts; read them
 
-    `misses` lists what went wrong, by kind, for a person to read.
+    `misses` lists the mistakes by kind, for a person to read. `never_stored` counts superseded and expired gold facts
+    that no stored fact matches.
     """
 
     sessions: int
@@ -69,7 +70,7 @@ class Score:
 
 
 def total(scores: Iterable[Score]) -> Score:
-    """Return the sum of the scores, without their misses: every gold fact weighs the same."""
+    """Return the sum of the scores, without their misses. Every gold fact has the same weight."""
     return reduce(_sum, scores, Score(0, 0, 0, 0, 0, 0, {}, {}, {}))
 
 
@@ -114,7 +115,10 @@ def _sums(shares: Mapping[str, Share], others: Mapping[str, Share]) -> dict[str,
 class _GoldMatch:
     gold: GoldFact
     stored: tuple[Fact, ...]
-    current: tuple[Fact, ...]
+
+    @property
+    def current(self) -> tuple[Fact, ...]:
+        return tuple(fact for fact in self.stored if fact.status is Status.CURRENT)
 
     @property
     def is_wrongly_retired(self) -> bool:
@@ -124,9 +128,10 @@ class _GoldMatch:
 def score_facts(scenario: Scenario, facts: Sequence[Fact]) -> Score:
     """Return the score of the facts that a store holds after the scenario's last session, retired facts included."""
     current = [fact for fact in facts if fact.status is Status.CURRENT]
-    matches = [_gold_match(gold, facts) for gold in scenario.gold.facts]
+    matches = [_GoldMatch(gold, _matching(gold.keywords, facts)) for gold in scenario.gold.facts]
     not_facts = [(wrong, _matching(wrong.keywords, current)) for wrong in scenario.gold.not_facts]
     roles = [_quoted_roles(fact, scenario) for fact in facts]
+    gold_facts = [fact for match in matches for fact in match.stored]
     wrong_facts = [fact for _, stored in not_facts for fact in stored]
     duplicates = _duplicates(matches, current)
     unmatched = unmatched_facts(scenario, facts)
@@ -142,7 +147,7 @@ def score_facts(scenario: Scenario, facts: Sequence[Fact]) -> Score:
         words=sum(len(fact.statement.split()) for fact in facts),
         shares={
             **_gold_shares(matches),
-            "precision": _share(facts, lambda fact: _is_gold(fact, matches) and not _is_among(fact, wrong_facts)),
+            "precision": _share(facts, lambda fact: _is_among(fact, gold_facts) and not _is_among(fact, wrong_facts)),
             "evidence_ok": _share(roles, lambda said_by: said_by is not None),
             "grounded_in_user": _share(roles, lambda said_by: said_by is not None and "user" in said_by),
             "not_facts_stored": _share(not_facts, lambda match: bool(match[1])),
@@ -193,7 +198,7 @@ def exported_fact(fact: Fact) -> Json:
 
 
 def _matches(keywords: Sequence[Sequence[str]], fact: Fact) -> bool:
-    """Return whether every group has a keyword that occurs in the fact's statement, in upper or lower case."""
+    """Return whether the statement of a fact contains a keyword of every group, regardless of case."""
     text = one_line(fact.statement)
     return all(any(re.search(keyword, text, re.IGNORECASE) for keyword in group) for group in keywords)
 
@@ -202,15 +207,10 @@ def _matching(keywords: Sequence[Sequence[str]], facts: Iterable[Fact]) -> tuple
     return tuple(fact for fact in facts if _matches(keywords, fact))
 
 
-def _gold_match(gold: GoldFact, facts: Sequence[Fact]) -> _GoldMatch:
-    stored = _matching(gold.keywords, facts)
-    return _GoldMatch(gold, stored, tuple(fact for fact in stored if fact.status is Status.CURRENT))
-
-
 def _quoted_roles(fact: Fact, story: Story) -> set[str] | None:
-    """Return who said the quotes of a fact in the sessions that it names, None unless each was said.
+    """Return the roles that said a fact's quotes in the sessions that it names, or None if a quote was not said.
 
-    Messages of people and agents count, white space does not.
+    Only messages of people and agents are searched. Differences in white space do not count.
     """
     roles: list[set[str]] = [
         {message.role for _, message in story.messages_with(evidence.quote, evidence.session_id)}
@@ -220,9 +220,9 @@ def _quoted_roles(fact: Fact, story: Story) -> set[str] | None:
 
 
 def _duplicates(matches: Sequence[_GoldMatch], current: Sequence[Fact]) -> list[Json]:
-    """Return the current facts that match gold facts, but only gold facts that other current facts match already.
+    """Return the current facts whose gold facts are all matched by other current facts, too.
 
-    The facts that match the most gold facts are not duplicates; of equals the first is not.
+    Facts that match the most gold facts are taken first, and are not duplicates. Of equal ones, the first is taken.
     """
     gold_ids = [
         {match.gold.id for match in matches if any(fact is stored for stored in match.current)} for fact in current
@@ -260,10 +260,6 @@ def _gold_shares(matches: Sequence[_GoldMatch]) -> dict[str, Share]:
         "kind_correct": _share(stored, lambda match: any(fact.kind == match.gold.kind for fact in match.stored)),
         "valid_to_correct": _share(last_days, lambda days: days[0] in days[1]),
     }
-
-
-def _is_gold(fact: Fact, matches: Sequence[_GoldMatch]) -> bool:
-    return any(_is_among(fact, match.stored) for match in matches)
 
 
 def _is_among(fact: Fact, facts: Iterable[Fact]) -> bool:

@@ -1,7 +1,7 @@
-"""Process stories with the whole pipeline, and return the facts in the store and what they cost.
+"""Process stories with the whole pipeline, and return the stored facts and the model usage.
 
-This module never sees the gold: a `Story` has none. `EveryUserTurn` is an extractor for comparison: it keeps every
-turn of a person unchanged.
+A `Story` is a scenario without its gold facts, so the pipeline cannot see them. `EveryUserTurn` is an extractor for
+comparison, which keeps every turn of a person unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from afterword.extractors.judge import Judge, OtherNames, Pair, SelectiveJudge, 
 from afterword.facts.assertions import Kind, Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, Turn
+from afterword.facts.transcripts import Role
 from afterword.pipeline.batch import Failure, run_batch
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
@@ -41,19 +41,25 @@ class EveryUserTurn:
 
     async def extract(self, window: Window) -> Extraction:
         """Return the words of all people as candidates."""
-        turns = (turn for turn in window.turns if turn.role is Role.HUMAN)
         return Extraction(
-            tuple(_candidate(turn, part) for turn in turns for part in textwrap.wrap(turn.text, LONGEST["statement"]))
+            tuple(
+                Candidate(
+                    kind=Kind.ENTITY,
+                    subject="user",
+                    attribute="said",
+                    value=part[: LONGEST["value"]],
+                    statement=part,
+                    evidence=[Citation(turn=turn.number, quote=part)],
+                )
+                for turn in window.turns
+                if turn.role is Role.HUMAN
+                for part in textwrap.wrap(turn.text, LONGEST["statement"])
+            )
         )
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:  # noqa: ARG002 - the protocol's
-        """Return nothing: a copy needs no repair."""
+        """Return no candidates, because copies need no repair."""
         return Extraction(())
-
-
-def _candidate(turn: Turn, part: str) -> Candidate:
-    value, evidence = part[: LONGEST["value"]], [Citation(turn=turn.number, quote=part)]
-    return Candidate(kind=Kind.ENTITY, subject="user", attribute="said", value=value, statement=part, evidence=evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +73,9 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class TrialUsage:
-    """The usage of all answered model requests: to extract, to repair refused candidates, and to judge.
+    """The calls and tokens of all answered model requests: to extract, to repair refused candidates, and to judge.
 
-    `repairs` counts the requests for repair. The usage of requests that failed is not known here.
+    `repairs` counts the requests for repair. Failed requests are not counted.
     """
 
     extraction: Usage = field(default_factory=Usage)
@@ -79,7 +85,7 @@ class TrialUsage:
 
     @property
     def total(self) -> Usage:
-        """The sum of the three."""
+        """The sum of extraction, repair and judging."""
         return self.extraction + self.repair + self.judging
 
 
@@ -88,8 +94,8 @@ class Trial:
     """What one system made of the stories.
 
     `facts` maps a scenario's id to all facts in the store, with their status at the end of its last session.
-    `failures` lists (scenario id, failed session); a failed session yields no facts. `unjudged` counts the pairs that
-    were left to consolidation.
+    `failures` lists (scenario id, failed session); a failed session yields no facts. `unjudged` counts the pairs of
+    statements that were not compared.
     """
 
     system: System
@@ -110,8 +116,8 @@ async def run_trial(
 ) -> Trial:
     """Process every session of the stories in a new store in `folder`, and return the facts in it.
 
-    Each story has its own scope. `order` says in which order its sessions are processed: as in the file, which is the
-    order of time; in the story's order of arrival, if it has one; or shuffled with `seed`.
+    Each story has its own scope. `order` is the order in which its sessions are processed. "file" is the order of time,
+    "arrival" is the story's order of arrival, if it has one, and "shuffle" depends on `seed`.
     """
     scopes = story_scopes(stories)
     sessions = [
@@ -136,7 +142,7 @@ async def run_trial(
 
 
 def story_scopes(stories: Sequence[Story]) -> dict[str, Scope]:
-    """Return a scope for each story. Stories of the same user get a tenant each."""
+    """Return a scope for each story. Stories of the same user get different tenants, so that they stay apart."""
     users = [story.user_id for story in stories]
     shared = {user for user in users if users.count(user) > 1}
     return {
@@ -154,7 +160,7 @@ def _ordered(story: Story, order: Order, seed: int) -> list[Session]:
 
 
 def _write_session(story: Story, session: Session, scope: Scope, folder: Path) -> Saved:
-    """Write the session's state as AutoGen would, and return its path with the entries of a manifest."""
+    """Write the session's state as AutoGen would, and return it as a saved session that can be processed."""
     path = folder / "states" / story.id / f"{session.session_id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(saved_state(session, story.id), ensure_ascii=False), encoding="utf-8")
@@ -169,7 +175,7 @@ def _write_session(story: Story, session: Session, scope: Scope, folder: Path) -
 
 
 async def _stored_facts(store: Store, scope: Scope, story: Story) -> list[Fact]:
-    """Return all facts. One of which a part has ended comes twice: as it is told now, and as it was told before."""
+    """Return all facts. If a part of a fact has ended, it is listed twice: in its present and in its former form."""
     ended_at = max(session.ended_at for session in story.sessions)
     facts = await store.read(lambda db: lookup.read_facts(db, scope, at=ended_at))
     return [*facts, *await read_former_parts(store, scope, at=ended_at)]

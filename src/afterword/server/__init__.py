@@ -1,1 +1,1 @@
-"""Services over the Python interface: HTTP and MCP. They import `afterword.client`, and nothing below it."""
+"""The HTTP service, its web pages, and the MCP server. They import `afterword.client`, and no package below it."""

@@ -1,4 +1,4 @@
-"""Who asks: the bearer key of a request, its rights and its rate; ids in paths; and how a route changes something."""
+"""What HTTP routes share: they check the API key and its rate, find the memory in the path, and record changes."""
 
 from __future__ import annotations
 
@@ -22,32 +22,36 @@ from afterword.errors import AfterwordError, NotFound, ScopeInvalid
 from afterword.server.problems import Refused, status_of
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-NO_SUCH_MEMORY = "this key opens no such memory"
+NO_SUCH_MEMORY = "there is no such memory, or this key does not open it"
 bearer: HTTPBearer = HTTPBearer(auto_error=False, description="A key that `afterword keys create` has made.")
 IdempotencyKey = Annotated[
     str | None,
     Header(
         min_length=1,
         max_length=255,
-        description="A text of your choice. The same request with the same key is done once, and answered again.",
+        description="A text of your choice. A repeated request with the same key is not carried out again, and gets "
+        "the same answer.",
         examples=["4b6f2c1e"],
     ),
 ]
 Answer = dict[str, Any]
 
 
-def path_part(text: str) -> str:
-    """Return an id as it was meant, from a part of `routable_path`."""
+def decode_path_part(text: str) -> str:
+    """Decode the slashes and percent signs that `routable_path` leaves encoded in a part of a path."""
     return text.replace("%2F", "/").replace("%2f", "/").replace("%25", "%")
 
 
-def number_in(text: str, *, most_digits: int) -> int | None:
-    """Return the number that a text is, None if it is none, or has more digits."""
+def parse_number(text: str, *, most_digits: int) -> int | None:
+    """Parse a whole number. Return None if the text contains anything but digits, or more than `most_digits`."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= most_digits else None
 
 
-def opened_scope(name: str, opens: Callable[[Scope], bool], *, tenant: str | None = None) -> Scope:
-    """Return the scope of this name. Raises `Refused` alike if there is none, or if it is not opened."""
+def accessible_scope(name: str, opens: Callable[[Scope], bool], *, tenant: str | None = None) -> Scope:
+    """Return the scope with this name.
+
+    Raises the same `Refused` for an invalid name and for a scope that `opens` rejects, so that they look alike.
+    """
     with suppress(ScopeInvalid):
         scope = Scope.parse(name)
         if tenant in (None, scope.tenant) and opens(scope):
@@ -56,7 +60,7 @@ def opened_scope(name: str, opens: Callable[[Scope], bool], *, tenant: str | Non
 
 
 class Service:
-    """What every route uses: the store, and the limit of requests."""
+    """What all routes share: the store, and the rate limiter for API keys."""
 
     def __init__(self, app: Afterword, requests_per_minute: int) -> None:
         self.app = app
@@ -64,7 +68,7 @@ class Service:
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
 
     async def count_request(self, request: Request, key: ApiKey) -> None:
-        """Count a request with a key. Raises `Refused` if there were too many."""
+        """Count a request against the rate limit of its key. Raises `Refused` if the limit is exceeded."""
         request.state.key_id = key.id
         if not await self._limiter.hit(self._limit, key.id):
             window = await self._limiter.get_window_stats(self._limit, key.id)
@@ -74,23 +78,26 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
-    """Who asks, with which key. `secret` is the key itself, which signs what only its holder may use again."""
+    """The caller of a request, identified by an API key.
+
+    `secret` is the key as the caller sent it. It signs confirmations that only this caller can use.
+    """
 
     app: Afterword
     key: ApiKey
     secret: str = field(repr=False)
 
     def memory(self, scope: Scope) -> ScopeMemory:
-        """Return the memory of a scope. Raises `Refused` if the key does not open it, whether it exists or not."""
+        """Return the memory of a scope. Raises `Refused` if the key gives no access to it, whether it exists or not."""
         if not self.key.opens(scope):
             raise Refused(404, NO_SUCH_MEMORY)
         return self.app.scope(scope)
 
 
 async def export_content(memory: ScopeMemory, name: str, **options: bool) -> bytes:
-    """Return what `ScopeMemory.export` writes to a file of this name.
+    """Return the content of an export by `ScopeMemory.export`, which chooses the format by the ending of `name`.
 
-    The file on the way has no name, so that nothing is left of it if the process is killed.
+    The temporary file has no name, so that the system removes it even if the process is killed.
     """
     with await asyncio.to_thread(TemporaryFile, "w+", encoding="utf-8") as file:
         await memory.export(name, file=file, **options)
@@ -98,23 +105,28 @@ async def export_content(memory: ScopeMemory, name: str, **options: bool) -> byt
         return file.read().encode()
 
 
-def check_may_switch(key: ApiKey, run: Run) -> None:
-    """Raise `Refused` unless a key may undo and redo a run. What moves a memory changes another one, and its keys."""
+def check_may_undo(key: ApiKey, run: Run) -> None:
+    """Raise `Refused` unless a key may undo and redo a run.
+
+    A run that merged or renamed a memory needs an admin key, because it also changed another memory and its keys.
+    """
     if run.moves_scope and not key.is_admin:
-        raise Refused(403, "this run moved a memory; undoing and redoing it needs an admin key")
+        raise Refused(403, "this run merged or renamed a memory; undoing and redoing it needs an admin key")
 
 
 async def verified_key(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:
-    """Return the key of a request, which counts against its limit. Raises `Refused` and `KeyInvalid`."""
+    """Return the valid API key of a request, and count the request. Raises `Refused` and `KeyInvalid`."""
     key = await presented_key(request, credentials)
     await request.app.state.service.count_request(request, key)
     return key
 
 
 async def presented_key(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:
-    """Return the key of a request, which is not counted. Raises `Refused` and `KeyInvalid`."""
+    """Return the valid API key of a request without counting the request. Raises `Refused` and `KeyInvalid`."""
     if credentials is None:
-        raise Refused(401, "give a key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"})
+        raise Refused(
+            401, "the API key is missing; send it as Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"}
+        )
     service: Service = request.app.state.service
     return await service.app.keys.verify(credentials.credentials)
 
@@ -122,7 +134,7 @@ async def presented_key(request: Request, credentials: HTTPAuthorizationCredenti
 async def caller(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> KeyHolder:
-    """Return who asks. Raises `Refused` and `KeyInvalid`."""
+    """Return the authenticated caller. Raises `KeyInvalid`, and `Refused` for a change with a read-only key."""
     key = await verified_key(request, credentials)
     if credentials is None or (key.is_read_only and request.method not in SAFE_METHODS):
         raise Refused(403, "this key may only read")
@@ -139,20 +151,20 @@ async def memory_in_path(
     scope_kind: Annotated[str, Path(examples=["user"])],
     scope_id: Annotated[str, Path(examples=["mira"])],
 ) -> None:
-    """Set the memory that the path names. Raises `Refused` if the key does not open it."""
-    name = "/".join(map(path_part, (tenant, scope_kind, scope_id)))
-    request.state.memory = who.app.scope(opened_scope(name, who.key.opens, tenant=path_part(tenant)))
+    """Store the memory that the path names in `request.state`. Raises `Refused` if the key gives no access to it."""
+    name = "/".join(map(decode_path_part, (tenant, scope_kind, scope_id)))
+    request.state.memory = who.app.scope(accessible_scope(name, who.key.opens, tenant=decode_path_part(tenant)))
 
 
 async def own_memory(request: Request, who: AnyCaller) -> None:
-    """Set the memory of the key itself. Raises `Refused` if it has none."""
+    """Store the key's own memory in `request.state`. Raises `Refused` if the key has none."""
     if who.key.scope is None:
         raise Refused(404, "this key has no memory of its own; name one under /v1/scopes")
     request.state.memory = who.memory(who.key.scope)
 
 
 async def admin(who: AnyCaller) -> KeyHolder:
-    """Return who asks, if the key administers its tenant. Raises `Refused`."""
+    """Return the caller. Raises `Refused` unless they have an admin key."""
     if not who.key.is_admin:
         raise Refused(403, "this needs an admin key")
     return who
@@ -168,7 +180,7 @@ Admin = Annotated[KeyHolder, Depends(admin)]
 
 
 def effect_answer(effect: RunEffect) -> Answer:
-    """Return a run, and the ids of the facts that it changed or is about, those that are gone included."""
+    """Return a run and the ids of the facts that it changed or removed, as a JSON answer."""
     gone = [changed.before.id for changed in effect.changes if changed.before and changed.after is None]
     return {"run": effect.run.id, "status": effect.run.status, "facts": [*(fact.id for fact in effect.facts), *gone]}
 
@@ -183,7 +195,10 @@ async def change(
     content: Mapping[str, Any] | None = None,
     status: int = 200,
 ) -> JSONResponse:
-    """Return the answer of `work`, or the one that was given before to the same request."""
+    """Carry out `work`, record it in the audit log, and return its answer.
+
+    If the idempotency key was used for the same request before, the first answer is returned instead.
+    """
     opened = who.app.requests.begin(who.key, action, scope=scope, idempotency_key=idempotency_key, content=content)
     async with opened as request:
         if request.is_repeated:
@@ -191,48 +206,48 @@ async def change(
         request.result = status
         try:
             if request.made and scope is not None:
-                answer = await _answer_of_made(who.app, scope, *request.made[-1])
+                answer = await _answer_of_stored_run(who.app, scope, *request.made[-1])
             else:
                 answer = await work()
         except AfterwordError as error:
             request.result = status_of(error)
             raise
-        # The reason of a failure may repeat words of the session, which are stored with the session alone.
+        # The reason of a failure may quote the session, whose words must not be stored a second time.
         request.answer = {name: part for name, part in answer.items() if name != "reason"}
     return JSONResponse(answer, status)
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """A request that changes a memory: who asks, the memory, and the idempotency key."""
+    """A request that changes a memory: the caller, the memory, and the idempotency key."""
 
     who: AnyCaller
     memory: Memory
     idempotency_key: IdempotencyKey = None
 
-    async def carried_out(
+    async def carry_out(
         self, action: str, work: Callable[[], Awaitable[Answer]], content: Mapping[str, Any], *, status: int = 200
     ) -> JSONResponse:
-        """Return the answer of `work`, as `change` does. `content` tells this request from others."""
+        """Call `change` for this memory. A repeated idempotency key is accepted only with the same `content`."""
         scope, key = self.memory.scope, self.idempotency_key
         return await change(self.who, action, work, scope=scope, idempotency_key=key, content=content, status=status)
 
-    async def run(
+    async def make_run(
         self, action: str, work: Callable[[], Awaitable[RunEffect]], content: Mapping[str, Any]
     ) -> JSONResponse:
-        """Return the answer to a change that makes one run."""
+        """Carry out `work`, which makes one run, and return this run and its facts as the answer."""
 
         async def answer() -> Answer:
             return effect_answer(await work())
 
-        return await self.carried_out(action, answer, content)
+        return await self.carry_out(action, answer, content)
 
 
 Changing = Annotated[MemoryChange, Depends()]
 
 
-async def _answer_of_made(app: Afterword, scope: Scope, run_id: int, statement_id: str | None) -> Answer:
-    """Return the answer to a request whose run was made before the server stopped."""
+async def _answer_of_stored_run(app: Afterword, scope: Scope, run_id: int, statement_id: str | None) -> Answer:
+    """Return the answer to a repeated request whose run was stored before the server crashed."""
     run, facts = await app.run(run_id), list[str]()
     if statement_id is not None:
         with suppress(NotFound):

@@ -1,7 +1,4 @@
-"""What a key of an administrator sees of its tenant: scopes, the queue, failures, the audit, jobs, and webhooks.
-
-With it failed sessions are tried again, and webhooks added, tested and removed.
-"""
+"""Routes for an admin key: memories of its tenant, waiting and failed sessions, jobs, the audit log, and webhooks."""
 
 from __future__ import annotations
 
@@ -55,16 +52,16 @@ async def _sessions(who: KeyHolder, states: tuple[str, ...], limit: int, after: 
 
 @router.get("/jobs")
 async def list_jobs(who: Admin) -> JSONResponse:
-    """List when each periodic job of the store last ended, what it did, and how many of its parts failed, in counts.
+    """List when each periodic job of the store last ended, with counts of what it did and of what failed.
 
-    `afterword status` has the reasons.
+    `afterword status` shows the reasons.
     """
     return JSONResponse({"jobs": [job_outcome_json(job) for job in await who.app.jobs()]})
 
 
 @router.post("/retry")
 async def retry_sessions(body: RetryBody, who: Admin, idempotency_key: IdempotencyKey = None) -> JSONResponse:
-    """Queue sessions again that failed or were set aside."""
+    """Queue again the sessions that failed or were set aside."""
 
     async def work() -> Answer:
         if body.scope is not None:
@@ -73,7 +70,7 @@ async def retry_sessions(body: RetryBody, who: Admin, idempotency_key: Idempoten
             failed = await who.app.sessions(state=FAILED, tenant=who.key.tenant, session_id=body.session_id)
             scopes = {session.scope for session in failed.sessions}
         if not scopes:
-            raise NothingSelected("no such session failed")
+            raise NothingSelected("no failed session fits the request")
         queued = [await who.app.retry(body.session_id, scope=scope) for scope in sorted(scopes)]
         return {"queued": sum(map(len, queued))}
 
@@ -88,7 +85,7 @@ async def list_audit(
     limit: Limit = 50,
     after: Cursor = None,
 ) -> JSONResponse:
-    """List which key asked for what and when, newest first. No words are recorded."""
+    """List the audit log, newest first: which key requested what, and when. It contains no words of memories."""
     page = await who.app.audit(tenant=who.key.tenant, scope=scope, key_id=key, limit=limit, after=after)
     return JSONResponse({"entries": [audit_entry_json(entry) for entry in page.entries], "next": page.next})
 
@@ -120,7 +117,7 @@ async def list_webhook_posts(webhook_id: WebhookId, who: Admin) -> JSONResponse:
 
 @router.post("/webhooks/{webhook_id}/test")
 async def try_webhook(webhook_id: WebhookId, request: Request, who: Admin) -> JSONResponse:
-    """Send a test to a webhook at once, and return what became of it."""
+    """Send a test post to a webhook at once, and return whether it arrived."""
 
     async def work() -> Answer:
         sending = who.app.webhooks.test(webhook_id, tenant=who.key.tenant)
@@ -131,7 +128,7 @@ async def try_webhook(webhook_id: WebhookId, request: Request, who: Admin) -> JS
 
 @router.post("/webhooks/{webhook_id}/retry")
 async def retry_webhook(webhook_id: WebhookId, who: Admin) -> JSONResponse:
-    """Queue the posts of a webhook again that were set aside."""
+    """Queue again the posts of a webhook that were set aside."""
 
     async def work() -> Answer:
         return {"queued": await who.app.webhooks.retry(webhook_id, tenant=who.key.tenant)}

@@ -1,4 +1,4 @@
-"""The application: its routes, and what surrounds them."""
+"""Build the FastAPI application: routes, middleware, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -27,28 +27,33 @@ from afterword.setting_sections import ServerOptions
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ALLOWED_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-ID")
-"""The request headers that pages of the allowed origins may send, besides those that browsers always allow."""
-PROBLEMS = {
-    400: "The request cannot be carried out as it is.",
-    401: "No key, or one that is unknown, revoked or expired.",
-    403: "The key lacks the right.",
-    404: "There is nothing of this name, or the key does not open it.",
-    405: "The method is not allowed here.",
-    408: "The body took too long.",
-    409: "It conflicts with the present state, or the same request is still worked on.",
-    413: "The body is too long.",
-    422: "The body or a parameter does not fit, or the idempotency key belongs to another request.",
-    429: "Too many requests with this key.",
-    503: "The store or a model does not answer now.",
+"""The request headers that web pages of allowed origins may send, besides those that browsers always allow."""
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": text,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+    }
+    for status, text in {
+        400: "The request cannot be carried out as it is.",
+        401: "No key, or one that is unknown, revoked or expired.",
+        403: "The key lacks the right.",
+        404: "There is nothing of this name, or the key does not open it.",
+        405: "The method is not allowed here.",
+        408: "The body took too long.",
+        409: "It conflicts with the present state, or the same request is still worked on.",
+        413: "The body is too long.",
+        422: "The body or a parameter does not fit, or the idempotency key belongs to another request.",
+        429: "Too many requests with this key.",
+        503: "The store or a model does not answer now.",
+    }.items()
 }
-
-Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
+"""The error responses of all routes, as the OpenAPI document describes them."""
 
 
 def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -> FastAPI:
     """Return the application that serves a store. The caller opens and closes the store.
 
-    What is mounted later may append what it runs meanwhile to `state.lifespans`.
+    Parts of the application append context managers to `state.lifespans`. They are entered while it runs.
     """
     options = options or app.settings.server
     service = _DescribedService(
@@ -62,12 +67,12 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
         strict_content_type=False,
-        # FastAPI would tell addresses, which hold people's names and questions, and the texts of faults.
+        # It would contain error messages, and URLs, which hold people's names and questions.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     service.state.service = Service(app, options.requests_per_minute)
     service.state.background = Background(app)
-    service.state.lifespans = list[Lifespan]()
+    service.state.lifespans = list[Callable[[], AbstractAsyncContextManager[Any]]]()
     add_handlers(service)
     if options.cors_origins:
         service.add_middleware(
@@ -94,27 +99,26 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
 
 @cache
 def _api_routes() -> tuple[BaseRoute, ...]:
-    """Return the routes of the API. All services of a process share them.
+    """Return the routes of the API. All applications of a process share them.
 
-    FastAPI analyses the routes at the first request, which takes longer than many requests do.
+    FastAPI analyses routes at the first request, which takes as long as many requests.
     """
     api = APIRouter(generate_unique_id_function=_operation_id, strict_content_type=False)
-    described = _described_problems()
-    api.include_router(memory_routes.text_router, responses=described)
+    api.include_router(memory_routes.text_router, responses=PROBLEMS)
     of_memory = APIRouter()
     for routes in (memory_routes, session_routes):
         of_memory.include_router(routes.router)
     api.include_router(
-        of_memory, prefix="/v1/me", tags=["own memory"], dependencies=[Depends(own_memory)], responses=described
+        of_memory, prefix="/v1/me", tags=["own memory"], dependencies=[Depends(own_memory)], responses=PROBLEMS
     )
     api.include_router(
         of_memory,
         prefix="/v1/scopes/{tenant}/{scope_kind}/{scope_id}",
         tags=["a memory by its name"],
         dependencies=[Depends(memory_in_path)],
-        responses=described,
+        responses=PROBLEMS,
     )
-    api.include_router(admin_routes.router, responses=described)
+    api.include_router(admin_routes.router, responses=PROBLEMS)
     return tuple(api.routes)
 
 
@@ -128,14 +132,14 @@ async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
 
 
 def _add_probes(service: FastAPI) -> None:
-    """Add what asks whether the process runs, and whether it can answer. Both need no key and tell no words or ids."""
+    """Add the liveness and readiness probes. They need no key, and their answers contain no words or ids."""
 
     @service.get("/healthz", tags=["probes"])
     async def healthz() -> dict[str, str]:
         """Return that the process runs."""
         return {"status": "ok"}
 
-    @service.get("/readyz", tags=["probes"], responses={503: _described(PROBLEMS[503])})
+    @service.get("/readyz", tags=["probes"], responses={503: PROBLEMS[503]})
     async def readyz() -> JSONResponse:
         """Return whether the store answers, and the names of the periodic jobs that failed when they last ran."""
         try:
@@ -148,10 +152,10 @@ def _add_probes(service: FastAPI) -> None:
 
 
 class _DescribedService(FastAPI):
-    """An application whose OpenAPI document also has the schema of problems, which no route returns as a model."""
+    """An application whose OpenAPI document also has the schema of error responses, which no route declares."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return the document."""
+        """Return the OpenAPI document."""
         document = super().openapi()
         document.setdefault("components", {}).setdefault("schemas", {})["ProblemDetails"] = (
             ProblemDetails.model_json_schema()
@@ -160,21 +164,11 @@ class _DescribedService(FastAPI):
 
 
 def _add_document(service: FastAPI) -> None:
-    @service.get("/openapi.json", tags=["document"], dependencies=[Depends(caller)], responses=_described_problems())
+    @service.get("/openapi.json", tags=["document"], dependencies=[Depends(caller)], responses=PROBLEMS)
     async def openapi_document() -> JSONResponse:
         """Return this document."""
         return JSONResponse(service.openapi())
 
 
-def _described_problems() -> dict[int | str, dict[str, Any]]:
-    return {status: _described(text) for status, text in PROBLEMS.items()}
-
-
-def _described(text: str) -> dict[str, Any]:
-    schema = {"$ref": "#/components/schemas/ProblemDetails"}
-    return {"description": text, "content": {MEDIA_TYPE: {"schema": schema}}}
-
-
 def _operation_id(route: APIRoute) -> str:
-    prefix = "my_" if route.path.startswith("/v1/me/") else ""
-    return prefix + route.name
+    return ("my_" if route.path.startswith("/v1/me/") else "") + route.name

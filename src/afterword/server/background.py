@@ -1,4 +1,4 @@
-"""What the service does beside its answers: queued sessions, posts to webhooks, and garbage collection."""
+"""Background work of the service: processing queued sessions, sending webhook posts, and garbage collection."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ T = TypeVar("T")
 HOUR_S = 3600.0
 SECONDS_BETWEEN_POSTS = 5.0
 SECONDS_BETWEEN = 5.0
-PATIENCE_S = 0.2
+BUSY_AFTER_S = 0.2
 MOST_THREADS = 4
 FULL_EVERY = 720
-"""Each of so many times all objects are looked at."""
+"""One of this many garbage collections looks at all objects."""
 
 
 class _WorkThread:
-    """Runs coroutines in one thread."""
+    """A thread whose event loop runs coroutines for other threads."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._asked: Future[None] | None = None
+        self._probe: Future[None] | None = None
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of `work`, which sees the context variables of the caller. Cancelling it cancels the work.
+        """Run a coroutine in the thread, with the caller's context variables, and return its result.
 
-        Raises `RuntimeError` outside of the block of `running`.
+        Cancelling this call cancels the coroutine. Raises `RuntimeError` outside of a `running` block.
         """
         if self._loop is None:
             work.close()
@@ -49,7 +49,7 @@ class _WorkThread:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the thread until the end of the block; what is not done by then is cancelled."""
+        """Run the thread until the end of the block, then cancel what is unfinished."""
         loop = self._loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="afterword-work", daemon=True)
         thread.start()
@@ -62,19 +62,22 @@ class _WorkThread:
             await asyncio.to_thread(thread.join)
             loop.close()
 
-    async def answers(self) -> bool:
-        """Whether the thread takes up new work within `PATIENCE_S`; while it has not, it is not waited for again."""
-        if self._loop is not None and (self._asked is None or self._asked.done()):
-            self._asked = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
-            await asyncio.wait([asyncio.wrap_future(self._asked)], timeout=PATIENCE_S)
-        return self._asked is not None and self._asked.done()
+    async def is_responsive(self) -> bool:
+        """Return whether the thread begins new work within `BUSY_AFTER_S`.
+
+        While an earlier check is still unanswered, return False at once.
+        """
+        if self._loop is not None and (self._probe is None or self._probe.done()):
+            self._probe = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
+            await asyncio.wait([asyncio.wrap_future(self._probe)], timeout=BUSY_AFTER_S)
+        return self._probe is not None and self._probe.done()
 
 
 class WorkThreads:
-    """Runs coroutines in threads, all that is done for one owner at a time in the same one.
+    """A pool of threads that run coroutines. All work in progress for one owner runs in the same thread.
 
-    Two busy threads make the answers of the service wait longer. So a further one begins only where those before it are
-    held up by the work of others: nobody waits for a long session of somebody else.
+    Every busy thread delays the responses of the service. So another thread starts only when all others are busy.
+    Then nobody has to wait for a long session of somebody else.
     """
 
     def __init__(self) -> None:
@@ -84,7 +87,7 @@ class WorkThreads:
         self._choosing = asyncio.Lock()
 
     async def run(self, owner: str, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of `work`, done for this owner. Cancelling it cancels the work."""
+        """Run a coroutine for an owner, and return its result. Cancelling this call cancels the coroutine."""
         async with self._choosing:
             thread = self._running[owner][0] if owner in self._running else await self._free_thread()
             self._running.setdefault(owner, []).append(thread)
@@ -97,14 +100,14 @@ class WorkThreads:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the threads until the end of the block; what is not done by then is cancelled."""
+        """Run the threads until the end of the block, then cancel what is unfinished."""
         async with self._stack:
             yield
         self._threads.clear()
 
     async def _free_thread(self) -> _WorkThread:
         for thread in self._threads:
-            if await thread.answers():
+            if await thread.is_responsive():
                 return thread
         if len(self._threads) < MOST_THREADS:
             self._threads.append(_WorkThread())
@@ -124,7 +127,7 @@ async def _cancel_others() -> None:
 
 @asynccontextmanager
 async def running_beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run coroutines until the end of the block."""
+    """Run coroutines as tasks, and cancel them at the end of the block."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
         yield
@@ -138,25 +141,26 @@ async def running_beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[Non
 
 @asynccontextmanager
 async def short_pauses(seconds_between: float = SECONDS_BETWEEN, full_every: int = FULL_EVERY) -> AsyncIterator[None]:
-    """Keep the pauses of the garbage collection of this process short until the end of the block.
+    """Keep the pauses of Python's garbage collector short until the end of the block.
 
-    A full collection looks at every object, and the facts of a thousand memories are a million objects: more than a
-    second. Those are not garbage. So what has survived is taken out of the collections that Python starts by itself,
-    and is looked at again once an hour. What the caller had frozen before is frozen afterwards.
+    A full collection looks at every object. With the facts of a thousand memories, these are a million objects, and it
+    takes more than a second. So objects that survive a collection are frozen (`gc.freeze`), and Python's own
+    collections skip them. Once an hour they are unfrozen and looked at again. If the caller had frozen objects before
+    the block, the objects in use are frozen again after it.
     """
     had_frozen = gc.get_freeze_count() > 0
     try:
-        async with running_beside(_set_survivors_apart(seconds_between, full_every)):
+        async with running_beside(_freeze_survivors(seconds_between, full_every)):
             yield
     finally:
         gc.unfreeze()
         if had_frozen:
-            # Python does not tell who froze what. So whatever is still in use is frozen, not only what was before.
+            # Python does not say which objects the caller had frozen. So all objects that are still in use are frozen.
             gc.collect()
             gc.freeze()
 
 
-async def _set_survivors_apart(seconds_between: float, full_every: int) -> None:
+async def _freeze_survivors(seconds_between: float, full_every: int) -> None:
     for turn in itertools.count(1):
         await asyncio.sleep(seconds_between)
         if turn % full_every == 0:
@@ -169,11 +173,11 @@ async def _set_survivors_apart(seconds_between: float, full_every: int) -> None:
 
 
 class Background:
-    """The work that the service does beside its answers.
+    """The background work of the service.
 
-    Sessions that were sent with `queue` are processed one after the other, those of several memories in turn and beside
-    each other. They are stored as pending before they are acknowledged, so that after a crash `afterword schedule` or
-    the next start processes them.
+    Queued sessions of one memory are processed one after the other, and those of several memories at the same time.
+    Each is stored as pending before its request is answered, so that after a crash `afterword schedule` or `afterword
+    run` processes it.
     """
 
     def __init__(self, app: Afterword) -> None:
@@ -183,19 +187,19 @@ class Background:
         self._threads = WorkThreads()
 
     def wake(self, scope: Scope, session_id: str) -> None:
-        """Process a pending session soon."""
+        """Queue a session that is stored as pending."""
         sessions = self._waiting.setdefault(scope, [])
         sessions.append(session_id)
         if len(sessions) == 1:
             self._ready.put_nowait(scope)
 
     async def in_thread(self, owner: str, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of work that takes long, for one key, memory or task. It is done in a work thread."""
+        """Run long work in a work thread, and return its result. `owner` is a key, a memory or a task."""
         return await self._threads.run(owner, work)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Work until the end of the block."""
+        """Do the background work until the end of the block."""
         work = (
             *(self._repeat(0, self._process_next, "a queued session was not processed") for _ in range(MOST_THREADS)),
             self._repeat(HOUR_S, self._app.requests.discard_old_answers, "old answers were not discarded"),
@@ -210,7 +214,7 @@ class Background:
             try:
                 await work()
             except AfterwordError as error:
-                # A session stays as it is, and the schedule tries it again.
+                # A session stays pending in the store, and the schedule tries it again.
                 _log.warning("%s (%s)", failure, type(error).__name__)
 
     async def _process_next(self) -> None:

@@ -1,4 +1,4 @@
-"""The bodies and common parameters of requests, and answers, for validation and for the OpenAPI document."""
+"""Models of request bodies and answers, and types of common parameters. The OpenAPI document is made from them."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ class FactBody(Body):
 
 
 class EditBody(Body):
-    """What a fact should be. At least one of `statement`, `value` and `about`."""
+    """The corrected parts of a fact: at least one of `statement`, `value` and `about`."""
 
     statement: Text | None = Field(default=None, examples=["I live in Bergen."])
     value: Text | None = None
     about: Name | None = None
-    changed: bool = Field(default=False, description="It held until now; by default it was wrong from the start.")
+    changed: bool = Field(
+        default=False, description="True if the fact held until now. By default it was wrong from the start."
+    )
 
 
 class FlagBody(Body):
@@ -110,7 +112,7 @@ class RetryBody(Body):
 
 
 class WebhookBody(Body):
-    """Where posts go, and of which events; without `events` of all."""
+    """The URL to which posts are sent, and the events to send. Without `events`, all are sent."""
 
     url: Annotated[str, Field(min_length=1, max_length=2000, examples=["https://hooks.example/afterword"])]
     events: list[Literal["session set aside", "budget reached", "review waits", "job failed"]] = []

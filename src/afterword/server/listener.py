@@ -1,4 +1,4 @@
-"""Listening: the socket, the HTTP server on it, and connections on which a request has to arrive in time."""
+"""Run the HTTP server. Connections whose requests arrive too slowly are closed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from afterword.server.pages.mount import one_time_link
 from afterword.setting_sections import ServerOptions
 
 HEADER_S = 10.0
-"""How long a client may take for the head of a request, from the connection or from its first byte."""
+"""How long a client may take to send the headers of a request, from the connection or from the first byte on."""
 
 MOST_CONNECTIONS = 1000
 KEEP_ALIVE_S = 30
@@ -27,35 +27,35 @@ GRACE_S = 10
 
 
 class TimedConnection(H11Protocol):
-    """One connection. It is closed if the head of a request takes longer than `HEADER_S`.
+    """A connection that is closed if the headers of a request take longer than `HEADER_S` to arrive.
 
-    uvicorn itself bounds the size of a head, and the time without a request between two of them.
+    uvicorn itself limits the size of the headers, and the idle time between two requests.
     """
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for the first request."""
+        """Start the deadline for the first request."""
         super().connection_made(cast("asyncio.Transport", transport))
-        self._await_head()
+        self._start_deadline()
 
     def data_received(self, received: bytes) -> None:
-        """Take in what arrived. Without a request that is worked on, more has to arrive in time."""
+        """Process received bytes. Start the deadline unless a request is being answered."""
         super().data_received(received)
         if self.cycle is not None and not self.cycle.response_complete:
-            self._end_wait()
+            self._cancel_deadline()
         elif self._deadline is None:
-            self._await_head()
+            self._start_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing more."""
-        self._end_wait()
+        """Cancel the deadline."""
+        self._cancel_deadline()
         super().connection_lost(exc)
 
-    def _await_head(self) -> None:
+    def _start_deadline(self) -> None:
         self._deadline = self.loop.call_later(HEADER_S, self.transport.close)
 
-    def _end_wait(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -68,15 +68,17 @@ async def serve(
     on_begin: Callable[[str], None] = lambda _: None,
     opening: str | None = None,
 ) -> None:
-    """Serve a store over HTTP until the process is told to stop. `on_begin` is told the address.
+    """Serve a store over HTTP until the process is told to stop. `on_begin` is called with the URL.
 
-    With `opening`, a path below the pages, the address is a one-time link to it, which needs no key. Raises
-    `ArgumentInvalid` if the address cannot be used. An address that other machines can reach needs a key, and gives no
-    one-time link: otherwise it is raised too.
+    With `opening`, a path below `/pages`, this URL is a one-time link to that page and needs no key. Raises
+    `ArgumentInvalid` if the address cannot be used. If other machines can reach the address, it is also raised with
+    `opening`, and if the store has no valid key.
     """
     if opening is not None and not is_loopback(options.host):
-        raise ArgumentInvalid(f"{options.host} can be reached from other machines; only 127.0.0.1 opens without a key")
-    await app.store()  # a store that cannot be opened is told before anything listens
+        raise ArgumentInvalid(
+            f"{options.host} can be reached from other machines; only 127.0.0.1 can be opened without a key"
+        )
+    await app.store()  # fail before listening if the store cannot be opened
     if not is_loopback(options.host) and all(key.revoked_at is not None for key in await app.keys.list()):
         raise ArgumentInvalid(
             f"{options.host} can be reached from other machines, and there is no key; make one with `afterword keys "
@@ -85,14 +87,14 @@ async def serve(
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     try:
         listening = socket.create_server((options.host, options.port), family=family, backlog=512)
-        # Accepted connections inherit it. Otherwise the body of an answer waits 40 ms for the header's acknowledgement.
+        # Accepted connections inherit this option. Without it, the body of a response would wait 40 ms.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise ArgumentInvalid(f"{options.host}:{options.port} cannot be used: {error.strerror}") from None
     service = create_app(app, options)
     config = uvicorn.Config(
         service,
-        access_log=False,  # it would log paths and queries, which hold people's names and words
+        access_log=False,  # it would contain paths and queries, which hold people's names and words
         log_config=None,
         server_header=False,
         proxy_headers=False,
@@ -112,7 +114,7 @@ async def serve(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine reach a host."""
+    """Return whether only programs on this machine can reach a host."""
     if host == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""What one memory holds: its facts, findings and recall; and the remember/recall interface of many agent programs."""
+"""Routes of one memory: facts, findings and recall. `text_router` has the remember/recall API of other programs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import JSONResponse, Response
 
-from afterword import Layer, Scope, SearchHit
+from afterword import Fact, Layer, Scope
 from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
 from afterword.client.json_forms import context_json, fact_json, iso_instant, origin_json, search_json
-from afterword.server.access import Answer, AnyCaller, Changing, Memory, effect_answer, own_memory, path_part
+from afterword.server.access import Answer, AnyCaller, Changing, Memory, decode_path_part, effect_answer, own_memory
 from afterword.server.contents import (
     Change,
     Cursor,
@@ -40,7 +40,7 @@ text_router: APIRouter = APIRouter(
 
 
 def with_etag(content: dict[str, Any], known: str | None) -> Response:
-    """Return an answer with its ETag, or 304 if the caller has it already."""
+    """Return a JSON response with its ETag, or 304 if `known`, the header If-None-Match, names the same ETag."""
     body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
@@ -62,7 +62,7 @@ async def list_facts(
     after: Cursor = None,
     if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
 ) -> Response:
-    """List facts in the order of saying: by default those that hold. `status=all` lists all."""
+    """List facts in the order in which they were said. By default only those that hold; `status=all` lists all."""
     statuses = "all" if status == ["all"] else status
     page = await memory.facts(
         status=statuses, kind=kind, about=about, tags=tag, as_of=as_of, known_at=known_at, limit=limit, after=after
@@ -80,7 +80,7 @@ async def list_facts(
 async def remember_fact(body: FactBody, changing: Changing) -> JSONResponse:
     """Remember a sentence that the application states."""
     content = body.model_dump()
-    return await changing.run("remember", lambda: changing.memory.remember(**content), content)
+    return await changing.make_run("remember", lambda: changing.memory.remember(**content), content)
 
 
 @router.get("/facts/{fact_id}", responses={304: {"description": "Nothing has changed."}})
@@ -90,34 +90,38 @@ async def read_one_fact(
     if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
 ) -> Response:
     """Return a fact with its history: every assertion, quote and verdict."""
-    return with_etag(origin_json(await memory.history(path_part(fact_id))), if_none_match)
+    return with_etag(origin_json(await memory.history(decode_path_part(fact_id))), if_none_match)
 
 
 @router.patch("/facts/{fact_id}", response_model=Change)
 async def edit_one_fact(fact_id: FactId, body: EditBody, changing: Changing) -> JSONResponse:
     """Correct a fact on behalf of a person."""
     content = body.model_dump()
-    work = partial(changing.memory.edit, path_part(fact_id), **content)
-    return await changing.run("edit", work, {**content, "fact": fact_id})
+    work = partial(changing.memory.edit, decode_path_part(fact_id), **content)
+    return await changing.make_run("edit", work, {**content, "fact": fact_id})
 
 
 @router.post("/facts/{fact_id}/confirm", response_model=Change)
 async def confirm_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
     """Mark a fact as confirmed by a person."""
-    return await changing.run("confirm", lambda: changing.memory.confirm(path_part(fact_id)), {"fact": fact_id})
+    return await changing.make_run(
+        "confirm", lambda: changing.memory.confirm(decode_path_part(fact_id)), {"fact": fact_id}
+    )
 
 
 @router.post("/facts/{fact_id}/withdraw", response_model=Change)
 async def withdraw_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
     """Withdraw a fact on behalf of a person: it no longer holds. Nothing is erased."""
-    return await changing.run("withdraw", lambda: changing.memory.withdraw(path_part(fact_id)), {"fact": fact_id})
+    return await changing.make_run(
+        "withdraw", lambda: changing.memory.withdraw(decode_path_part(fact_id)), {"fact": fact_id}
+    )
 
 
 @router.post("/facts/{fact_id}/flag", response_model=Change)
 async def flag_one_fact(fact_id: FactId, body: FlagBody, changing: Changing) -> JSONResponse:
-    """Say whether an agent must never miss a fact."""
-    work = partial(changing.memory.flag, path_part(fact_id), flagged=body.flagged)
-    return await changing.run("flag", work, {"fact": fact_id, "flagged": body.flagged})
+    """Flag a fact that an agent must never miss, or remove the flag."""
+    work = partial(changing.memory.flag, decode_path_part(fact_id), flagged=body.flagged)
+    return await changing.make_run("flag", work, {"fact": fact_id, "flagged": body.flagged})
 
 
 @router.get("/recall")
@@ -162,22 +166,22 @@ async def list_findings(
 @router.get("/findings/{finding_id}")
 async def read_one_finding(memory: Memory, finding_id: FindingId) -> JSONResponse:
     """Return a finding with every time that it was said."""
-    return JSONResponse(finding_origin_json(await memory.finding_history(path_part(finding_id))))
+    return JSONResponse(finding_origin_json(await memory.finding_history(decode_path_part(finding_id))))
 
 
 @router.post("/findings/{finding_id}/{decision}")
 async def decide_one_finding(
     finding_id: FindingId, decision: Literal["approve", "drop"], changing: Changing
 ) -> JSONResponse:
-    """Let a finding count, or tell no agent of it any more, on behalf of a person."""
+    """Approve a finding, or drop it so that no agent is told it any more, on behalf of a person."""
 
     async def work() -> Answer:
         memory = changing.memory
         decide = memory.approve_finding if decision == "approve" else memory.drop_finding
-        decided = finding_json(await decide(path_part(finding_id)), datetime.now(UTC))
+        decided = finding_json(await decide(decode_path_part(finding_id)), datetime.now(UTC))
         return {name: decided[name] for name in ("id", "status", "review")}
 
-    return await changing.carried_out(f"finding {decision}", work, {"finding": finding_id, "decision": decision})
+    return await changing.carry_out(f"finding {decision}", work, {"finding": finding_id, "decision": decision})
 
 
 @text_router.post("/remember", response_model=Remembered)
@@ -189,7 +193,7 @@ async def remember_text(body: RememberBody, changing: Changing) -> JSONResponse:
         answer = effect_answer(effect)
         return {**answer, "id": next(iter(answer["facts"]), f"run:{effect.run.id}")}
 
-    return await changing.carried_out("remember", work, body.model_dump())
+    return await changing.carry_out("remember", work, body.model_dump())
 
 
 @text_router.get("/recall", response_model=Memories)
@@ -199,22 +203,19 @@ async def recall_texts(
     limit: Annotated[int, Query(ge=1, le=200)] = 10,
     tags: Annotated[list[str], Query(description="All of these; several, or one text with commas.")] = [],  # noqa: B006
 ) -> JSONResponse:
-    """Return what holds now and matches a question, best first."""
+    """Return the facts that hold now and match a question, best first."""
     names = [name.strip() for text in tags for name in text.split(",") if name.strip()]
     results = await memory.search(q, limit=limit, tags=names, turns=False, explain=False)
     hits = [hit for hit in results.hits if hit.layer is Layer.NOW]
-    return JSONResponse({"memories": [_memory_json(hit) for hit in hits]})
+    return JSONResponse({"memories": [_memory_json(hit.fact, hit.score) for hit in hits if hit.fact is not None]})
 
 
-def _memory_json(hit: SearchHit) -> dict[str, Any]:
-    fact = hit.fact
-    if fact is None:
-        raise TypeError("a hit of this layer has a fact")
+def _memory_json(fact: Fact, score: float) -> dict[str, Any]:
     return {
         "id": fact.id,
         "content": fact.statement,
         "tags": list(fact.tags),
-        "score": hit.score,
+        "score": score,
         "created_at": iso_instant(fact.recorded_at),
         "kind": str(fact.kind),
         "about": fact.subject,

@@ -1,6 +1,6 @@
-"""Errors as problem details (RFC 9457), and what every request passes before the application.
+"""Error responses as problem details (RFC 9457), and the middleware around the application.
 
-No answer holds another caller's words, or the address of the store.
+No error response contains another caller's words, or the URL of the database.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ STATUSES: tuple[tuple[type[AfterwordError], int], ...] = (
     (values.ReadError, 422),
     (Overtaken, 503),
 )
-"""The status of an error. Other errors of the request are 400, other errors 503."""
+"""The HTTP status of an error by its class. Of all others, usage errors have status 400, and the rest has 503."""
 
 _log = logging.getLogger("afterword.server")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -63,21 +63,15 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
-"""Headers of every answer that does not set them itself."""
+"""Headers that are added to every response that does not set them itself."""
 SHORT_BODY_BYTES = 16_384
-"""A longer body is read only of the holder of a key or of a signed-in browser."""
+"""A longer body is read only if its sender has a key or is signed in."""
 MOST_LONG_BODIES = 8
-"""So many requests with long bodies of one sender are answered at once."""
+"""How many requests with longer bodies one sender may have in progress."""
 
 
-class Refused(Exception):
-    """A request that is answered with a problem. `title` names the problem in a few words."""
-
-    def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.detail = detail
-        self.headers: dict[str, str] = dict(headers or {})
+class Refused(HTTPException):
+    """Refuses a request. The caller sees `detail`, which says why and what to do."""
 
 
 def status_of(error: AfterwordError) -> int:
@@ -87,47 +81,45 @@ def status_of(error: AfterwordError) -> int:
 
 
 def problem(status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any) -> JSONResponse:
-    """Return the answer that tells of a problem."""
+    """Return an error response. `members` are further fields of its JSON."""
     content = {"type": "about:blank", "title": http.HTTPStatus(status).phrase, "status": status, "detail": detail}
     return JSONResponse({**content, **members}, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let the application answer every error with a problem."""
-    for kind in (AfterwordError, Refused, HTTPException, RequestValidationError):
+    """Make the application answer these errors with problem details."""
+    for kind in (AfterwordError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)
 
 
 async def _answer_error(_: Request, error: Exception) -> JSONResponse:
     match error:
-        case Refused():
-            return problem(error.status, error.detail, headers=error.headers)
         case HTTPException():
             return problem(error.status_code, error.detail, headers=error.headers)
         case RequestValidationError():
-            # Without the input: an answer may be logged by whoever asked.
+            # The invalid input is left out, because the caller may log the response.
             faults = [{"field": _field(fault), "message": fault["msg"]} for fault in error.errors()]
-            return problem(422, "the request does not fit; see errors", errors=faults)
+            return problem(422, "the request is invalid; see errors", errors=faults)
         case AfterwordError():
             status = status_of(error)
             headers = {"WWW-Authenticate": 'Bearer error="invalid_token"'} if status == 401 else {}
             if status == 503 or isinstance(error, RequestPending):
                 headers["Retry-After"] = RETRY_AFTER_S
-            # The message of a fault of the store names its address.
+            # The message of a database error contains the URL of the database.
             return problem(status, UNAVAILABLE if status == 503 else str(error), headers=headers)
     raise error
 
 
 def _field(fault: Mapping[str, Any]) -> str:
-    """Return the name of the field that does not fit: the whole body where it is no JSON."""
+    """Return the name of the invalid field, or "body" if the body is not JSON."""
     return "body" if fault["type"] == "json_invalid" else ".".join(map(str, fault["loc"]))
 
 
 class Guard:
-    """ASGI middleware around the whole application.
+    """ASGI middleware that checks the host and the size of each request, adds headers to its response, and logs it.
 
-    `requester_of` returns the id of the key or of the signed-in browser that sends a request, or raises the error that
-    refuses it. It is asked before a long body is read.
+    `requester_of` returns the id of the sender's key, or raises an error if the sender is unknown. It is called before
+    a long body is read.
     """
 
     def __init__(
@@ -163,17 +155,18 @@ class Guard:
 
         try:
             await self._answer(scope, headers, receive, send_with_headers)
-        except Exception as error:  # noqa: BLE001 - whatever fails, the client gets an answer without the reason
-            # The type and the place are logged and the message is not, since it may hold a user's words.
-            _log.error("request %s failed (%s, %s)", request_id, type(error).__name__, _place(error))
+        except Exception as error:  # noqa: BLE001 - the client gets a response without the reason, whatever fails
+            # The message is not logged, because it may contain a user's words.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            _log.error("request %s failed (%s, %s:%s)", request_id, type(error).__name__, place.filename, place.lineno)
             if not status:
-                fault = problem(500, "the service failed; the request id says which request")
+                fault = problem(500, "internal error; the log of the service names it with the id in X-Request-ID")
                 await fault(scope, receive, send_with_headers)
         finally:
             took_ms = (time.perf_counter() - began) * 1000
             route = getattr(scope.get("route"), "path", "-")
             key = scope.get("state", {}).get("key_id", "-")
-            # The path is not logged, since it names people, and neither is the query.
+            # Path and query are not logged, because they name people.
             _log.info("%s %s %s %.0f ms %s %s", scope["method"], route, status, took_ms, key, request_id)
 
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
@@ -193,10 +186,10 @@ class Guard:
 
     @asynccontextmanager
     async def _allowed_bytes(self, scope: Scope, headers: Headers) -> AsyncIterator[int]:
-        """Yield how long the body of a request may be.
+        """Yield the largest size of the body that is accepted of this request.
 
-        Until the request is answered, a long body counts among those of its sender. Raises `Refused`, and
-        `AfterwordError` if the sender is unknown.
+        Until the block ends, a long body counts towards `MOST_LONG_BODIES` of its sender. Raises `Refused` if there are
+        too many, and `AfterwordError` if the sender is unknown.
         """
         length = headers.get("content-length", "0")
         is_short = length.isdecimal() and int(length) <= SHORT_BODY_BYTES
@@ -213,11 +206,11 @@ class Guard:
             self._long_bodies -= Counter([sender])
 
     async def _with_body(self, headers: Headers, receive: Receive, most_bytes: int) -> Receive:
-        """Read the whole body, and return a `receive` that gives it out once, and then the end of the connection.
+        """Read the whole body, and return a `receive` function that delivers it once, then what follows it.
 
-        Raises `Refused` if it is longer than `most_bytes`, or takes too long.
+        Raises `Refused` if the body is longer than `most_bytes`, or arrives too slowly.
         """
-        too_long = Refused(413, f"a body may have {self._longest_body_bytes} bytes")
+        too_long = Refused(413, f"the body is too long; at most {self._longest_body_bytes} bytes are accepted")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > most_bytes:
             raise too_long
@@ -233,7 +226,7 @@ class Guard:
                     if len(body) > most_bytes:
                         raise too_long
         except TimeoutError:
-            raise Refused(408, "the body took too long") from None
+            raise Refused(408, "the body arrived too slowly") from None
         is_gone = message["type"] == "http.disconnect"
         waiting = [message if is_gone else {"type": "http.request", "body": bytes(body), "more_body": False}]
 
@@ -247,16 +240,10 @@ def _host_name(host: str) -> str:
     return (host[1:].partition("]") if host.startswith("[") else host.partition(":"))[0].lower()
 
 
-def _place(error: BaseException) -> str:
-    """Return the file and the line that raised an error."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "-"
-
-
 def routable_path(scope: Scope) -> str:
-    """Return the path with every segment decoded but for slashes and percent signs, so that an id may hold a slash.
+    """Return the decoded path, in which encoded slashes and percent signs stay encoded.
 
-    `path_part` decodes those.
+    So an id may contain a slash, and the router still splits the path correctly. `decode_path_part` decodes the rest.
     """
     raw = scope.get("raw_path")
     if not raw:

@@ -1,4 +1,4 @@
-"""The sessions and runs of one memory, its review, its costs, forgetting in two steps, and its export."""
+"""Routes of one memory: sessions, runs, the review, costs, forgetting in two steps, and exports."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import hmac
 import json
 import time
 from collections import Counter
+from collections.abc import Coroutine
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
@@ -17,7 +18,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from afterword import ProcessedSession, SessionOutcome
+from afterword import ProcessingReport, SessionOutcome
 from afterword.client.json_forms import (
     iso_instant,
     receipt_json,
@@ -35,11 +36,10 @@ from afterword.server.access import (
     Changing,
     KeyHolder,
     Memory,
-    change,
-    check_may_switch,
+    check_may_undo,
+    decode_path_part,
     export_content,
-    number_in,
-    path_part,
+    parse_number,
 )
 from afterword.server.contents import (
     Change,
@@ -81,7 +81,7 @@ async def list_sessions_of_memory(
 @router.get("/sessions/{session_id}")
 async def read_one_session(memory: Memory, session_id: SessionId) -> JSONResponse:
     """Return a session: its transcript, the facts it supports, and what was left out and why."""
-    details = await memory.session(path_part(session_id))
+    details = await memory.session(decode_path_part(session_id))
     transcript = [
         {
             "turn": entry.turn.number,
@@ -105,8 +105,8 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
 
     async def work() -> Answer:
         await asyncio.to_thread(read_state, state)
-        # A session that is to be read at once is stored first, too: its new turns are said now, and if the model is
-        # away, it is tried again.
+        # A session that is read at once is stored first, too. So its new turns get the present time, and it is tried
+        # again later if the model is unavailable.
         await memory.queue(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
         if body.queue:
             request.app.state.background.wake(memory.scope, body.session_id)
@@ -114,12 +114,11 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
         if await memory.paused() is not None:
             return {"result": "paused"}
         processing = memory.process(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
-        report = await request.app.state.background.in_thread(changing.who.key.id, processing)
-        return processed_answer(report.sessions[0])
+        return await _processed(request, changing.who, processing)
 
-    response = await changing.carried_out("session", work, body.model_dump(), status=202 if body.queue else 200)
+    response = await changing.carry_out("session", work, body.model_dump(), status=202 if body.queue else 200)
     if body.queue:
-        # A slash and a percent sign in an id are still encoded in the path, and everything else is not.
+        # In this path, the slashes and percent signs of ids are still encoded, and nothing else is.
         path = quote(request.url.path, safe="/%")
         response.headers["Location"] = f"{path}/{quote(body.session_id, safe='')}/job"
     return response
@@ -128,8 +127,7 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
 @router.get("/sessions/{session_id}/job")
 async def read_job(memory: Memory, session_id: SessionId) -> JSONResponse:
     """Return how far the processing of a session has come: pending, done, failed or set aside, and why."""
-    details = await memory.session(path_part(session_id))
-    return JSONResponse(saved_session_json(details.session))
+    return JSONResponse(saved_session_json((await memory.session(decode_path_part(session_id))).session))
 
 
 @router.post("/sessions/{session_id}/reprocess")
@@ -137,15 +135,14 @@ async def reprocess_session(session_id: SessionId, request: Request, changing: C
     """Read the stored turns of a session again."""
 
     async def work() -> Answer:
-        reading = changing.memory.reprocess(path_part(session_id))
-        report = await request.app.state.background.in_thread(changing.who.key.id, reading)
-        return processed_answer(report.sessions[0])
+        return await _processed(request, changing.who, changing.memory.reprocess(decode_path_part(session_id)))
 
-    return await changing.carried_out("reprocess", work, {"session": session_id})
+    return await changing.carry_out("reprocess", work, {"session": session_id})
 
 
-def processed_answer(processed: ProcessedSession) -> Answer:
-    """Return what became of a session: its run, and the ids of the facts."""
+async def _processed(request: Request, who: KeyHolder, work: Coroutine[Any, Any, ProcessingReport]) -> Answer:
+    """Process a session in a work thread, and return its run and the ids of its facts as a JSON answer."""
+    processed = (await request.app.state.background.in_thread(who.key.id, work)).sessions[0]
     result = processed.result
     if not isinstance(result, SessionOutcome):
         return {"result": processed.result_name, "reason": result.reason}
@@ -175,32 +172,32 @@ async def list_runs(memory: Memory, status: Names = None, limit: Limit = 50, aft
 @router.post("/runs/{run_id}/undo", response_model=Change)
 async def undo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Undo an applied run with everything that it caused."""
-    await _check_may_switch(changing, run_id)
-    return await changing.run("undo", lambda: changing.memory.undo(run_id), {"run": run_id})
+    await _check_may_undo(changing, run_id)
+    return await changing.make_run("undo", lambda: changing.memory.undo(run_id), {"run": run_id})
 
 
 @router.post("/runs/{run_id}/redo", response_model=Change)
 async def redo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
-    """Let an undone run count again."""
-    await _check_may_switch(changing, run_id)
-    return await changing.run("redo", lambda: changing.memory.redo(run_id), {"run": run_id})
+    """Apply an undone run again."""
+    await _check_may_undo(changing, run_id)
+    return await changing.make_run("redo", lambda: changing.memory.redo(run_id), {"run": run_id})
 
 
-async def _check_may_switch(changing: Changing, run_id: int) -> None:
-    with suppress(NotFound):  # the change itself says that there is no such run
+async def _check_may_undo(changing: Changing, run_id: int) -> None:
+    with suppress(NotFound):  # the change itself reports a missing run
         run = await changing.who.app.run(run_id)
         if run.scope == changing.memory.scope:
-            check_may_switch(changing.who.key, run)
+            check_may_undo(changing.who.key, run)
 
 
 @router.post("/runs/{run_id}/apply", response_model=Change)
 async def apply_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Apply a proposed or held run."""
-    return await changing.run("apply", lambda: changing.memory.apply(run_id), {"run": run_id})
+    return await changing.make_run("apply", lambda: changing.memory.apply(run_id), {"run": run_id})
 
 
 @router.get("/review")
-async def list_review(memory: Memory, _: Annotated[bool | None, Query(include_in_schema=False)] = None) -> JSONResponse:
+async def list_review(memory: Memory) -> JSONResponse:
     """Return what waits for a person: contests, held runs, unclear names, requests to erase."""
     review = await memory.review()
     content = review_json(review)
@@ -218,8 +215,8 @@ async def decide_one_item(
     changing: Changing,
 ) -> JSONResponse:
     """Carry out a person's decision on an item of the review."""
-    work = partial(changing.memory.decide, path_part(item_id), body.decision)
-    return await changing.run("decide", work, {"item": item_id, "decision": body.decision})
+    work = partial(changing.memory.decide, decode_path_part(item_id), body.decision)
+    return await changing.make_run("decide", work, {"item": item_id, "decision": body.decision})
 
 
 @router.get("/costs")
@@ -244,9 +241,9 @@ class ExportForm(StrEnum):
 
 
 FORMS = {
-    ExportForm.JSON: ("json", "application/json"),
-    ExportForm.MARKDOWN: ("md", "text/markdown; charset=utf-8"),
-    ExportForm.FULL: ("jsonl", "application/jsonl"),
+    ExportForm.JSON: ("memory.json", "application/json"),
+    ExportForm.MARKDOWN: ("memory.md", "text/markdown; charset=utf-8"),
+    ExportForm.FULL: ("memory.jsonl", "application/jsonl"),
 }
 EXPORTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {media_type: {} for _, media_type in FORMS.values()}}
@@ -278,41 +275,35 @@ async def forget_in_two_steps(body: ConfirmedForgetBody, changing: Changing) -> 
         receipt = await memory.forget(**body.target())
         return {"receipt": None if receipt is None else receipt_json(receipt)}
 
-    return await changing.carried_out("forget", work, body.target())
+    return await changing.carry_out("forget", work, body.target())
 
 
 @router.get("/export", responses=EXPORTS)
 async def export_memory(who: AnyCaller, memory: Memory, form: ExportForm = ExportForm.JSON) -> Response:
-    """Return the memory, its facts and what was said, as JSON or Markdown; or for an admin key the file of an export.
+    """Return the facts of a memory and what was said, as JSON or Markdown, or in full as a file for `afterword import`.
 
-    `afterword import` takes that file. It holds the key of the store's tombstones, so it is for those who run the
-    store.
+    The full export contains the key of the store's tombstones, so it needs an admin key.
     """
     if form is ExportForm.FULL and not who.key.is_admin:
         raise Refused(403, "the full export needs an admin key; json and markdown do not")
-    suffix, media_type = FORMS[form]
-
-    async def work() -> Answer:
-        return {}
-
-    name = f"memory.{suffix}"
+    name, media_type = FORMS[form]
     content = await export_content(memory, name, readable=form is not ExportForm.FULL)
-    await change(who, "export", work, scope=memory.scope)
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type=media_type, headers=headers)
+    async with who.app.requests.begin(who.key, "export", scope=memory.scope):
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(content, media_type=media_type, headers=headers)
 
 
 def _signature(who: KeyHolder, scope: str, target: dict[str, Any], expires: int) -> str:
-    """Return what only the holder of the key gets, for this scope and this target."""
+    """Return the signature of a scope, a target and a time of expiry, made with the caller's key."""
     signed = json.dumps([scope, target, expires], sort_keys=True).encode()
     return hmac.new(who.secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
 def _check_confirmation(who: KeyHolder, scope: str, body: ConfirmedForgetBody) -> None:
     until, _, signature = body.confirmation.partition(".")
-    expires = number_in(until, most_digits=11)
+    expires = parse_number(until, most_digits=11)
     if expires is None or expires < time.time():
         raise Refused(403, "this confirmation has expired; ask for a preview again")
     expected = _signature(who, scope, body.target(), expires)
     if not hmac.compare_digest(expected.encode(), signature.encode()):
-        raise Refused(403, "this confirmation belongs to something else; ask for a preview first")
+        raise Refused(403, "this confirmation was given for another request; ask for a preview first")

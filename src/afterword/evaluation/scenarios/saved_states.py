@@ -1,4 +1,4 @@
-"""The state that AutoGen saves after a session of a scenario, by the kind of agent or team that held it.
+"""Make the state that AutoGen saves after a session, for the kind of agent or team in the scenario.
 
 As in real files, v0.2 and OpenAI lists contain no thoughts, and only teams contain the times of single messages.
 """
@@ -31,7 +31,7 @@ TEACHABILITY = "# Memories that might help"
 
 
 def saved_state(session: Session, seed: str) -> Json | list[Json]:
-    """Return the saved state of the session. Its ids depend on `seed` and their place alone.
+    """Return the saved state of a session. The ids in it depend only on `seed` and on the position.
 
     Raises `SourceInvalid` for a team in which no agent speaks.
     """
@@ -130,8 +130,7 @@ def _openai_messages(messages: list[Message]) -> Iterator[Json]:
 
 
 def _tool_call(call: Message) -> Json:
-    function = {"arguments": call.arguments_text, "name": call.name}
-    return {"id": call.call_id, "type": "function", "function": function}
+    return {"id": call.call_id, "type": "function", "function": {"arguments": call.arguments_text, "name": call.name}}
 
 
 def _tool_result(message: Message) -> Json:

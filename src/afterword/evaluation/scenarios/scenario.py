@@ -1,4 +1,4 @@
-"""Scenarios: conversations over several sessions, and the gold facts that a careful reader would keep of them.
+"""Scenarios: conversations over several sessions, with the gold facts that a careful reader would store.
 
 The pipeline sees only the `Story`. Only the scorer sees the gold, so `Scenario.story` leaves it out.
 """
@@ -19,7 +19,6 @@ from afterword.pipeline.errors import SourceInvalid
 
 Role = Literal["user", "assistant", "system", "memory", "tool_call", "tool_result", "thought"]
 Container = Literal["assistant", "round_robin", "selector", "swarm", "team", "v02", "openai"]
-GoldStatus = Literal["current", "superseded", "retracted", "expired"]
 
 
 def _file_name(text: str) -> str:
@@ -64,7 +63,7 @@ class Message(_Part):
 
 
 class Session(_Part):
-    """One conversation. `container` is the kind of agent or team that it was held with."""
+    """One conversation. `container` is the kind of agent or team that took part in it."""
 
     session_id: Name
     started_at: AwareDatetime
@@ -79,13 +78,13 @@ class Session(_Part):
 
 
 class GoldFact(_Part):
-    """A fact that a careful reader would keep. `status` is its status after the last session."""
+    """A fact that a careful reader would store. `status` is its status after the last session."""
 
     id: str
     kind: Kind
     statement: str
     keywords: Keywords
-    status: GoldStatus
+    status: Literal["current", "superseded", "retracted", "expired"]
     valid_to: str | None = None
 
 
@@ -107,7 +106,7 @@ class Question(_Part):
 
 
 class Gold(_Part):
-    """The facts that a scenario should lead to, those that it should not, and questions to an agent that knows them."""
+    """The expected facts of a scenario, statements that must not become facts, and questions about the facts."""
 
     facts: list[GoldFact]
     not_facts: list[NotFact]
@@ -146,20 +145,20 @@ class Story(_Part):
 
 
 class Scenario(Story):
-    """A story and its gold."""
+    """A story with its gold facts."""
 
     gold: Gold
 
     def story(self) -> Story:
-        """Return the scenario without its gold."""
+        """Return the scenario without its gold facts."""
         return Story(id=self.id, user_id=self.user_id, sessions=self.sessions, arrival=self.arrival)
 
 
 def read_scenarios(paths: Sequence[Path]) -> list[Scenario]:
     """Return the scenarios of these files, and of the `*.json` files in these folders, sorted by name.
 
-    Raises `SourceInvalid`, with the file and the place in it, if a file cannot be read. A scenario that was skipped
-    would go unnoticed, because it lowers no figure.
+    Raises `SourceInvalid`, with the file and the place in it, if a file cannot be read. No file is
+    skipped, because a missing scenario would go unnoticed.
     """
     files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
     if not files:

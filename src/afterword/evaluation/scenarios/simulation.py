@@ -97,7 +97,7 @@ def memory_entries(memory: str) -> list[str]:
 
 @dataclass(slots=True)
 class AgentView:
-    """What one agent has seen: its model context, and the messages since its last turn."""
+    """What one agent has seen: its model context, and the unread messages since its last turn."""
 
     context: list[LLMMessage] = field(default_factory=list)
     unread: list[BaseChatMessage] = field(default_factory=list)
@@ -122,7 +122,7 @@ class Simulation:
         self._speakers = speakers
 
     def play(self, turn: SpeakerTurn) -> None:
-        """Play one speaker turn. The messages of a speaker who is not an agent are only said to the agents."""
+        """Play one speaker turn. The messages of a speaker who is not a simulated agent are only sent to the agents."""
         if not turn.is_human and turn.source in self.agents:
             self._play_agent(turn)
             return
@@ -224,7 +224,7 @@ class ToolUse:
         return ToolCallSummaryMessage(source=source, content=summary, tool_calls=self.calls, results=self.results)
 
     def _handoff_context(self, source: str, speakers: Sequence[str]) -> list[LLMMessage]:
-        """Return what the next agent learns of this turn: the work of the other tools, or else the thought alone."""
+        """Return the messages that a handoff passes on: other tool calls with results, or else the thought."""
         calls = [call for call in self.calls if handoff_target(call.name, speakers) is None]
         if calls:
             results = [result for result in self.results if handoff_target(result.name, speakers) is None]

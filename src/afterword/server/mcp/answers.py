@@ -1,4 +1,4 @@
-"""The structured results of the tools."""
+"""The structured results of the MCP tools. They are made from what `AgentAccess` returns, which is fit for agents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FactSource(BaseModel):
 
     @classmethod
     def of(cls, evidence: Iterable[Evidence]) -> list[FactSource]:
-        """Return the sources in this evidence."""
+        """Return a source for each piece of evidence."""
         return [
             cls(
                 kind=str(source.kind),
@@ -74,7 +74,7 @@ class FactAnswer(BaseModel):
 
     @classmethod
     def of(cls, fact: Fact, score: float | None = None) -> FactAnswer:
-        """Return a cleaned fact as an answer."""
+        """Return the answer for a fact from `AgentAccess`."""
         return cls(
             id=fact.id,
             kind=str(fact.kind),
@@ -107,7 +107,7 @@ class TurnAnswer(BaseModel):
 
     @classmethod
     def of(cls, turn: SourceTurn, score: float | None = None) -> TurnAnswer:
-        """Return a cleaned turn as an answer."""
+        """Return the answer for a turn from `AgentAccess`."""
         return cls(
             session_id=turn.session_id,
             turn=turn.number,
@@ -132,7 +132,7 @@ class FindingAnswer(BaseModel):
 
     @classmethod
     def of(cls, finding: AgentFinding) -> FindingAnswer:
-        """Return a cleaned finding as an answer."""
+        """Return the answer for a finding from `AgentAccess`."""
         return cls(
             id=finding.id,
             agent=finding.agent,
@@ -153,7 +153,7 @@ class FindingListAnswer(BaseModel):
 
     @classmethod
     def of(cls, findings: Iterable[AgentFinding]) -> FindingListAnswer:
-        """Return cleaned findings as an answer."""
+        """Return the answer for findings from `AgentAccess`."""
         return cls(findings=list(map(FindingAnswer.of, findings)))
 
 
@@ -168,7 +168,7 @@ class RecallAnswer(BaseModel):
 
     @classmethod
     def of(cls, results: SearchResults) -> RecallAnswer:
-        """Return cleaned search results as an answer."""
+        """Return the answer for search results from `AgentAccess`."""
         return cls(
             facts=[FactAnswer.of(hit.fact, hit.score) for hit in results.hits if hit.fact is not None],
             said=[TurnAnswer.of(hit.turn, hit.score) for hit in results.hits if hit.turn is not None],
@@ -187,7 +187,7 @@ class FactsAnswer(BaseModel):
 
     @classmethod
     def of(cls, page: FactPage) -> FactsAnswer:
-        """Return a page of cleaned facts as an answer."""
+        """Return the answer for a page of facts from `AgentAccess`."""
         return cls(facts=list(map(FactAnswer.of, page.facts)), total=page.total, next=page.next)
 
 
@@ -201,7 +201,7 @@ class StatedAnswer(BaseModel):
 
     @classmethod
     def of(cls, assertion: Assertion) -> StatedAnswer:
-        """Return a cleaned assertion as an answer."""
+        """Return the answer for a statement of a fact from `AgentAccess`."""
         return cls(
             statement=assertion.statement,
             said_at=assertion.said_at,
@@ -229,7 +229,7 @@ class HistoryAnswer(BaseModel):
 
     @classmethod
     def of(cls, origin: FactOrigin) -> HistoryAnswer:
-        """Return how a fact came to be as an answer."""
+        """Return the answer for the history of a fact."""
         return cls(
             fact=FactAnswer.of(origin.fact),
             stated=list(map(StatedAnswer.of, origin.assertions)),
@@ -255,7 +255,7 @@ class ContextAnswer(BaseModel):
 
     @classmethod
     def of(cls, block: ContextBlock) -> ContextAnswer:
-        """Return a block as an answer."""
+        """Return the answer for a context block."""
         names = [fact.id for fact in (*block.facts, *block.former)]
         return cls(text=block.text, tokens=block.tokens, facts=names, left_out=block.left_out_count)
 
@@ -270,7 +270,7 @@ class SessionAnswer(BaseModel):
 
     @classmethod
     def of(cls, session: SavedSession) -> SessionAnswer:
-        """Return a session as an answer."""
+        """Return the answer for a session."""
         return cls(
             session_id=session.session_id,
             state=str(session.progress),
@@ -288,7 +288,7 @@ class SessionsAnswer(BaseModel):
 
     @classmethod
     def of(cls, page: SessionPage) -> SessionsAnswer:
-        """Return a page of sessions as an answer."""
+        """Return the answer for a page of sessions."""
         return cls(sessions=list(map(SessionAnswer.of, page.sessions)), total=page.total, next=page.next)
 
 
@@ -303,7 +303,7 @@ class TranscriptAnswer(BaseModel):
 
     @classmethod
     def of(cls, transcript: ToldSession) -> TranscriptAnswer:
-        """Return a session that agents may be told as an answer."""
+        """Return the answer for the transcript of a session."""
         return cls(
             session=SessionAnswer.of(transcript.session),
             said=list(map(TurnAnswer.of, transcript.turns)),
@@ -330,6 +330,6 @@ class ForgetAnswer(BaseModel):
 
     @classmethod
     def of(cls, receipt: Receipt) -> ForgetAnswer:
-        """Return a receipt as an answer."""
+        """Return the answer for a receipt, which counts what was erased."""
         message = "It is erased for good. Do not repeat it."
         return cls(status="erased", message=message, erased=dict(receipt.erased), blanked=dict(receipt.blanked))

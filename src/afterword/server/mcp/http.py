@@ -1,4 +1,4 @@
-"""The MCP server on the HTTP service: streamable HTTP without sessions, with the keys of the service."""
+"""The MCP server as a part of the HTTP service: streamable HTTP without sessions, with the API keys of the service."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from afterword.server.problems import Refused
 
 PATH = "/mcp"
 MCP_HEADERS = ("MCP-Protocol-Version", "MCP-Method", "MCP-Name", "Mcp-Session-Id", "Last-Event-ID")
-"""What clients send besides the key."""
+"""Headers that MCP clients send besides the key."""
 
 _caller: ContextVar[ToolCaller] = ContextVar("afterword_mcp_caller")
 
@@ -41,7 +41,7 @@ def add_mcp(service: FastAPI, app: Afterword, *, origins: Collection[str], longe
 
 
 class McpEndpoint:
-    """An ASGI application that answers with the memory of the key of each request."""
+    """The ASGI application at `/mcp`. Each request uses the memory of its API key."""
 
     def __init__(self, app: Afterword, origins: Collection[str], longest_body_bytes: int) -> None:
         self._app, self._origins = app, frozenset(origins)
@@ -58,7 +58,7 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run what answers requests. It has a task of its own, since it must end in the task in which it began."""
+        """Run the MCP session manager. It has a task of its own, because it must end in the task that started it."""
         begun, over = asyncio.Event(), asyncio.Event()
 
         async def run() -> None:
@@ -80,13 +80,16 @@ class McpEndpoint:
         """Answer a request. Raises `Refused` and `KeyInvalid`."""
         request = Request(scope, receive)
         key = await verified_key(request, await bearer(request))
-        self._check_origin(request)
+        origin = request.headers.get("origin")
+        is_own = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+        if origin is not None and not is_own and origin not in self._origins:
+            raise Refused(403, "pages of this origin may not call the service")
         if request.method != "POST":
-            # The server has nothing to tell unasked. A stream would only hold a connection.
-            raise Refused(405, "the MCP server answers posts", headers={"Allow": "POST"})
+            # The server sends nothing without a request, so a stream would only occupy a connection.
+            raise Refused(405, "the MCP server accepts only POST", headers={"Allow": "POST"})
         if key.scope is None:
             raise Refused(403, "this key has no memory of its own; make one with `afterword keys create --user`")
-        # What the server seals for the client's next request is bound to this key.
+        # State that the server gives to the client for its next request is valid for this key only.
         scope["user"] = AuthenticatedUser(AccessToken(token=key.id, client_id=key.id, scopes=[]))
         owner = ToolCaller(
             self._app.scope(key.scope).for_agent(),
@@ -100,17 +103,10 @@ class McpEndpoint:
         finally:
             _caller.reset(reset)
 
-    def _check_origin(self, request: Request) -> None:
-        """Raise `Refused` for a page of another origin."""
-        origin = request.headers.get("origin")
-        is_own = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
-        if origin is not None and not is_own and origin not in self._origins:
-            raise Refused(403, "pages of this origin may not call the service")
-
 
 @asynccontextmanager
 async def _recorded(app: Afterword, key: ApiKey, scope: MemoryScope, tool: str) -> AsyncIterator[None]:
-    """Record in the audit that a key asked for a change."""
+    """Record in the audit log that a key asked for a change."""
     refusal = None
     async with app.requests.begin(key, f"mcp {tool}", scope=scope) as request:
         try:

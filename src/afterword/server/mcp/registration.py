@@ -1,4 +1,4 @@
-"""The tools, resources and the prompt of a server, with what clients are told about each.
+"""Register the tools, resources and the prompt of the MCP server, with their names and hints.
 
 `serve_stdio` answers one client over standard input and output.
 """
@@ -48,7 +48,7 @@ def memory_server(caller: Callable[[], ToolCaller]) -> MemoryServer:
 
 @cache
 def _tools() -> tuple[Tool, ...]:
-    """Return the tools with their schemas, which take longer to make than all the rest of a server."""
+    """Return the tools. They are cached, because making their schemas takes longer than the rest of a server."""
     return (
         *(Tool.from_function(tool, name, annotations=READS) for name, tool in READING_TOOLS.items()),
         *(Tool.from_function(tool, name, annotations=ASKS) for name, tool in ASKING_TOOLS.items()),
@@ -80,6 +80,6 @@ async def _context(
 
 
 async def serve_stdio(memory: ScopeMemory, *, read_only: bool = False, agent: str = NAMELESS_AGENT) -> None:
-    """Answer the client until it closes standard input. What it finds is saved under the name of `agent`."""
+    """Answer an MCP client until it closes standard input. Its findings are saved under the name `agent`."""
     caller = ToolCaller(memory.for_agent(), may_write=not read_only, agent=agent)
     await memory_server(lambda: caller).run_stdio_async()

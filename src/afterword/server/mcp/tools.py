@@ -1,4 +1,4 @@
-"""The tools of agents: those that read, none of which creates a scope, and those that ask for changes."""
+"""The MCP tools: those that read, which never create a scope, and those that ask for changes."""
 
 from __future__ import annotations
 
@@ -42,9 +42,8 @@ FindingText = Annotated[
     str, Field(min_length=1, max_length=LONGEST_STATEMENT, description="One sentence that is clear by itself.")
 ]
 FindingTopic = Annotated[str, Field(min_length=1, max_length=LONGEST_TOPIC, description="What it is about.")]
-SavedStatus = Literal["done", "waits for review", "not kept"]
 Changed = Annotated[bool, Field(description="True if the fact held until now; false if it was wrong from the start.")]
-_SAVED: Mapping[SavingOutcome, tuple[SavedStatus, str]] = {
+_SAVED: Mapping[SavingOutcome, tuple[Literal["done", "waits for review", "not kept"], str]] = {
     SavingOutcome.SAVED: ("done", "It is saved for later conversations, as found by an agent."),
     SavingOutcome.WAITING: ("waits for review", "Later conversations see it once a person approves it."),
     SavingOutcome.KNOWN: ("done", "It is known already."),
@@ -156,13 +155,13 @@ def can_ask(context: CallerContext) -> bool:
 
 
 def is_open(outcome: RequestOutcome) -> bool:
-    """Return whether the person may decide a request in a form. A command to an assistant is left to a review."""
+    """Return whether the person may decide a request in a form. What reads like a command is left to a review."""
     waits = outcome.answer in (RequestStatus.HELD, RequestStatus.WAITING) and outcome.run_id is not None
     return waits and not outcome.is_command
 
 
 def approval_of(answer: ElicitationResult[PersonAnswer]) -> bool | None:
-    """Return whether the person has agreed, None if there is no answer."""
+    """Return whether the person has agreed, or None if they have not answered."""
     if isinstance(answer, AcceptedElicitation):
         if isinstance(answer.data, ApprovalForm):
             return answer.data.agree
@@ -173,7 +172,7 @@ def approval_of(answer: ElicitationResult[PersonAnswer]) -> bool | None:
 async def ask_to_remember(
     statement: str, kind: Kinds, about: str, attribute: str, value: str, tags: list[str] | None, ctx: CallerContext
 ) -> Elicit[ApprovalForm] | NotAsked:
-    """Return the question whether to remember a sentence, or what became of the request without one."""
+    """Ask to remember a sentence. Return the question for the person, or the outcome if there is none to ask."""
     outcome = await _remember(memory_of(ctx), statement, kind, about, attribute, value, tags)
     return _question(ctx, outcome, f"May the memory keep this for later conversations? “{_shown(statement)}”")
 
@@ -200,7 +199,7 @@ async def propose_memory(
 async def ask_to_correct(
     fact_id: str, statement: str, value: str, changed: bool, ctx: CallerContext
 ) -> Elicit[ApprovalForm] | NotAsked:
-    """Return the question whether to correct a fact, or what became of the request without one."""
+    """Ask to correct a fact. Return the question for the person, or the outcome if there is none to ask."""
     memory = memory_of(ctx)
     fact = await memory.fact(fact_id)
     outcome = await memory.correct(fact_id, statement, value=value, changed=changed)
@@ -227,7 +226,7 @@ async def propose_correction(
 
 
 async def ask_to_withdraw(fact_id: str, ctx: CallerContext) -> Elicit[ApprovalForm] | NotAsked:
-    """Return the question whether to withdraw a fact, or what became of the request without one."""
+    """Ask to withdraw a fact. Return the question for the person, or the outcome if there is none to ask."""
     memory = memory_of(ctx)
     fact = await memory.fact(fact_id)
     outcome = await memory.withdraw(fact_id)
@@ -249,7 +248,7 @@ async def propose_withdrawal(
 
 
 async def ask_to_forget(fact_id: str | None, session_id: str | None, ctx: CallerContext) -> Elicit[ErasureForm]:
-    """Return the question whether to erase. Raises `ToolError` if the client cannot ask it."""
+    """Return the question whether to erase. Raises `ToolError` if the client cannot ask the person."""
     if (fact_id is None) == (session_id is None):
         raise ToolError("Name exactly one of fact_id and session_id.")
     if not can_ask(ctx):
@@ -324,7 +323,7 @@ def _question(ctx: CallerContext, outcome: RequestOutcome, question: str) -> Eli
 
 
 def _outcome_before(answer: ElicitationResult[PersonAnswer]) -> RequestOutcome | None:
-    """Return what became of a request about which the person was not asked."""
+    """Return the outcome of a request if the person was not asked about it, else None."""
     if isinstance(answer, AcceptedElicitation) and isinstance(answer.data, NotAsked):
         return answer.data.outcome
     return None

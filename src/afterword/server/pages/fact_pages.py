@@ -1,4 +1,4 @@
-"""One fact with its history, sessions as conversations, and the marks of quotes in their turns."""
+"""Pages of facts with their history, and of sessions as conversations in which quotes are marked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FACT, SESSION = f"{SCOPE}/facts/{{fact_id}}", f"{SCOPE}/sessions/{{session_id}}"
 
 @dataclass(frozen=True, slots=True)
 class MarkedStretch:
-    """A stretch of a turn. `facts` are the ids of the facts that rest on it."""
+    """A part of a turn's text. `facts` are the ids of the facts that quote it."""
 
     text: str
     facts: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class MarkedStretch:
 
 @dataclass(frozen=True, slots=True)
 class ShownTurn:
-    """A turn with its marks. `is_hidden` says that it was said off the record."""
+    """A turn, split into marked and unmarked parts. `is_hidden` means that it was said off the record."""
 
     number: int
     speaker: str
@@ -67,15 +67,15 @@ class _Mark:
 
 
 def quote_place(text: str, evidence: Evidence) -> tuple[int, int] | None:
-    """Return where a quote stands in the text of its turn, None if it does not."""
+    """Return start and end of a quote in the text of its turn, or None if the text does not contain it."""
     start = evidence.start
     if start is None or text[start : start + len(evidence.quote)] != evidence.quote:
         start = text.find(evidence.quote)
     return (start, start + len(evidence.quote)) if evidence.quote and start >= 0 else None
 
 
-def shown_turn(read: TurnFacts, session_id: str, facts: Iterable[Fact]) -> ShownTurn:
-    """Return a turn with the marks of these facts: its text, cut where a mark begins or ends."""
+def marked_turn(read: TurnFacts, session_id: str, facts: Iterable[Fact]) -> ShownTurn:
+    """Return a turn in which the quotes of these facts, masked secrets and pasted text are marked."""
     turn = read.turn
     marks = [_Mark(*match.span(), is_masked=True) for match in SECRET_MASK.finditer(turn.text)]
     marks += [_Mark(stretch.start, stretch.end, is_pasted=True) for stretch in read.pasted]
@@ -86,11 +86,11 @@ def shown_turn(read: TurnFacts, session_id: str, facts: Iterable[Fact]) -> Shown
         if evidence.session_id == session_id and evidence.turn == turn.number
         if (place := quote_place(turn.text, evidence)) is not None
     ]
-    stretches = tuple(_cut(turn.text, marks))
+    stretches = tuple(_split_at_marks(turn.text, marks))
     return ShownTurn(turn.number, turn.speaker, str(turn.role), turn.said_at, stretches, turn.text in HIDDEN_TURNS)
 
 
-def _cut(text: str, marks: Sequence[_Mark]) -> Iterator[MarkedStretch]:
+def _split_at_marks(text: str, marks: Sequence[_Mark]) -> Iterator[MarkedStretch]:
     for start, end in pairwise(
         sorted({0, len(text), *(border for mark in marks for border in (mark.start, mark.end))})
     ):
@@ -104,26 +104,26 @@ def _cut(text: str, marks: Sequence[_Mark]) -> Iterator[MarkedStretch]:
 
 
 class HistoryEntry(NamedTuple):
-    """What happened to a fact at an instant: somebody said it, or a verdict was given.
+    """One event in the history of a fact: somebody stated it, or two statements of it were compared.
 
-    `restates` says that a person stands for what was said before, and says nothing else.
+    `is_confirmation` means that a person only confirmed what was said before.
     """
 
     at: datetime
     saying: Assertion | None = None
     verdict: RecordedVerdict | None = None
-    restates: bool = False
+    is_confirmation: bool = False
 
 
 class QuotedSession(NamedTuple):
-    """A session that a fact rests on: the turns with its quotes, and those around them."""
+    """A session that a fact quotes: the quoted turns, and those around them."""
 
     session_id: str
     turns: list[ShownTurn]
 
 
 async def quoted_sessions(memory: ScopeMemory, fact: Fact) -> list[QuotedSession]:
-    """Return the quotes of a fact in their transcripts, of the latest sessions only."""
+    """Return the turns that a fact quotes, and those around them, of its latest sessions."""
     numbers: dict[str, set[int]] = {}
     for evidence in fact.evidence:
         if evidence.session_id is not None and evidence.turn is not None:
@@ -133,22 +133,22 @@ async def quoted_sessions(memory: ScopeMemory, fact: Fact) -> list[QuotedSession
         near = {number + step for number in numbers[session_id] for step in range(-TURNS_AROUND, TURNS_AROUND + 1)}
         with suppress(NotFound):  # it was imported without its transcript
             read = (await memory.session(session_id)).turns
-            turns = [shown_turn(turn, session_id, [fact]) for turn in read if turn.turn.number in near]
+            turns = [marked_turn(turn, session_id, [fact]) for turn in read if turn.turn.number in near]
             sessions.append(QuotedSession(session_id, turns))
     return sessions
 
 
 def history_entries(origin: FactOrigin) -> list[HistoryEntry]:
-    """Return what happened to a fact, the oldest first, and once what ended several statements of it."""
+    """Return the history of a fact, oldest first. What ended several of its statements is listed once."""
     verdicts = {
         (recorded.verdict.later_id, recorded.verdict.relation, recorded.earlier.statement, recorded.effect): recorded
         for recorded in reversed(origin.verdicts)
     }
     entries = [
-        HistoryEntry(recorded.later.said_at, verdict=recorded, restates=_restates(recorded))
+        HistoryEntry(recorded.later.said_at, verdict=recorded, is_confirmation=_is_confirmation(recorded))
         for recorded in reversed(verdicts.values())
     ]
-    restatements = {entry.verdict.later.id for entry in entries if entry.verdict and entry.restates}
+    restatements = {entry.verdict.later.id for entry in entries if entry.verdict and entry.is_confirmation}
     entries += [HistoryEntry(said.said_at, saying=said) for said in origin.assertions if said.id not in restatements]
     return sorted(entries, key=lambda entry: (entry.at, entry.saying is None))
 
@@ -165,7 +165,7 @@ async def show_fact_page(visit: Visit) -> Response:
     )
 
 
-def _restates(recorded: RecordedVerdict) -> bool:
+def _is_confirmation(recorded: RecordedVerdict) -> bool:
     verdict, is_equal = recorded.verdict, recorded.earlier.statement == recorded.later.statement
     return is_equal and verdict.judge == "person" and verdict.relation == "same"
 
@@ -191,7 +191,7 @@ async def save_decided(visit: Visit, action: str) -> Response:
 
 
 async def save_flagged(visit: Visit) -> Response:
-    """Say whether an agent must never miss a fact."""
+    """Flag a fact that an agent must never miss, or remove the flag."""
     flagged = visit.form.get("flagged") == "yes"
     return await _changed(visit, "flag", lambda: visit.memory.flag(visit.path_value("fact_id"), flagged=flagged))
 
@@ -217,22 +217,22 @@ async def show_sessions(visit: Visit) -> Response:
 
 
 async def show_session(visit: Visit) -> Response:
-    """Show a session as a conversation: its turns with their marks, each with the facts that rest on it."""
+    """Show a session as a conversation. Each turn has its marks, and the facts that quote it."""
     details = await visit.memory.session(visit.path_value("session_id"))
     page = PageOfList.of(len(details.turns), visit.page_number(), MOST_TURNS)
     shown = details.turns[page.first_row : page.first_row + MOST_TURNS]
-    turns = [(shown_turn(read, details.session.session_id, read.facts), numbered(read.facts)) for read in shown]
+    turns = [(marked_turn(read, details.session.session_id, read.facts), numbered_facts(read.facts)) for read in shown]
     hidden = sum(read.turn.text in HIDDEN_TURNS for read in details.turns)
     return visit.render("session.html", details=details, turns=turns, page=page, hidden=hidden)
 
 
-def numbered(facts: Sequence[Fact]) -> dict[str, tuple[int | None, Fact]]:
-    """Return facts by their ids, each with the number that stands at its words; without one if there is one fact."""
+def numbered_facts(facts: Sequence[Fact]) -> dict[str, tuple[int | None, Fact]]:
+    """Return facts by their ids, each with the number that is shown at its quote. A single fact has no number."""
     return {fact.id: (number if len(facts) > 1 else None, fact) for number, fact in enumerate(facts, 1)}
 
 
 async def read_session_again(visit: Visit) -> Response:
-    """Read a session again, and show the difference before anything is applied."""
+    """Process a session again, and show what would change. Nothing is applied."""
     session_id = visit.path_value("session_id")
     async with visit.recorded("reprocess"):
         report = await visit.memory.reprocess(session_id, options=ProcessingOptions(apply=False))

@@ -1,4 +1,4 @@
-"""What is remembered in one memory, what an agent is told of it, what belongs to its person, and how to forget it."""
+"""Pages of one memory: its facts, the context of an agent, the person's own data, exports, and forgetting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute
 from afterword import Review
 from afterword.client.values import FactOrder, Status
 from afterword.errors import ArgumentInvalid, NotFound
-from afterword.server.access import export_content, number_in
+from afterword.server.access import export_content, parse_number
 from afterword.server.pages.rendering import HEADERS
 from afterword.server.pages.visit import PER_PAGE, SCOPE, SHOWN_STATUSES, Visit, page_or_last, page_route, signed_in
 from afterword.server.problems import Refused
@@ -30,8 +30,8 @@ FORMATS = {
     "memory.jsonl": "application/jsonl",
 }
 FOR_ADMINISTRATORS = "memory.jsonl"
-"""The file that `afterword import` takes. It holds the key of the store's tombstones, with which guesses at what was
-forgotten can be checked."""
+"""The file that `afterword import` takes. It contains the key of the store's tombstones. Whoever has this key can check
+guesses at what was forgotten."""
 MOST_ENTRIES, MOST_SUBJECTS = 50, 20
 MOST_SHOWN = 50
 
@@ -43,9 +43,9 @@ def waiting_count(review: Review) -> int:
 
 
 async def _news(visit: Visit) -> dict[str, Any]:
-    """Return what stands beside a list without filters: what was learned lately, and what waits for a decision."""
+    """Return what the page shows only without filters: the latest facts, and what waits for a decision."""
     learned = await visit.memory.facts(status="all", order=FactOrder.LEARNED, limit=LATELY)
-    # In a large memory the review takes longer than the list: the page asks for it afterwards.
+    # In a large memory the review takes longer than the list, so the page loads it afterwards.
     is_review_later = learned.total > MOST_REVIEWED_AT_ONCE
     review = None if is_review_later else await visit.memory.review()
     return {
@@ -64,7 +64,7 @@ async def show_memory(visit: Visit) -> Response:
     filters = {name: visit.query(name) for name in ("kind", "about", "status", "tag")}
     for name, known in (("kind", KINDS), ("status", (*SHOWN_STATUSES, "all"))):
         if filters[name] not in known:
-            filters[name] = ""  # unknown names count as none
+            filters[name] = ""  # ignore unknown values
     kind, tags = filters["kind"] or None, filters["tag"] or ()
     status, about = filters["status"] or None, filters["about"] or None
     of_both: dict[str, Any] = {"kind": kind, "tags": tags, "as_of": as_of or None}
@@ -89,20 +89,20 @@ async def show_memory(visit: Visit) -> Response:
     )
 
 
-async def show_first_of_memory(visit: Visit) -> Response:
+async def redirect_to_memory(visit: Visit) -> Response:
     """Redirect from the address of a memory to its first page."""
     return visit.redirect(visit.path_to("memory"))
 
 
 async def show_waiting(visit: Visit) -> Response:
-    """Show how many decisions wait: a part of the page of a large memory."""
+    """Show how many decisions wait. The page of a large memory loads this part afterwards."""
     review = await visit.memory.review()
     return visit.render("waiting.html", review=review, waiting=waiting_count(review))
 
 
 async def show_context_page(visit: Visit) -> Response:
     """Show what an agent would be told for a question: the block by layers, and what is left out of it."""
-    budget, query = number_in(visit.query("budget"), most_digits=6), visit.query("q")
+    budget, query = parse_number(visit.query("budget"), most_digits=6), visit.query("q")
     if budget is not None:
         budget = min(max(budget, 1), LARGEST_BUDGET)
     block = await visit.memory.context(query, budget_tokens=budget, most_left_out=MOST_LEFT_OUT)
@@ -111,7 +111,7 @@ async def show_context_page(visit: Visit) -> Response:
 
 
 async def show_own_data(visit: Visit) -> Response:
-    """Show what is held about a person, in counts, and what was done with it."""
+    """Show how much is stored about a person, and what was done with it."""
     counts = await visit.memory.fact_counts()
     return visit.render(
         "own_data.html",
@@ -124,7 +124,7 @@ async def show_own_data(visit: Visit) -> Response:
         zone=await visit.memory.zone(),
         costs=await visit.memory.spent(),
         entries=(await visit.app.audit(scope=visit.memory.scope, limit=MOST_ENTRIES)).entries,
-        formats=[name for name in FORMATS if _may_take(visit, name)],
+        formats=[name for name in FORMATS if _may_download(visit, name)],
     )
 
 
@@ -133,24 +133,23 @@ async def send_export(visit: Visit) -> Response:
     name = visit.path_value("name")
     if name not in FORMATS:
         raise Refused(404, "there is no such file")
-    if not _may_take(visit, name):
+    if not _may_download(visit, name):
         raise Refused(403, "this file needs an admin key; the others do not")
     async with visit.recorded("export"):
         try:
-            readable = name != FOR_ADMINISTRATORS
-            content = await export_content(visit.memory, name, readable=readable, even_asked=True)
+            content = await export_content(visit.memory, name, readable=name != FOR_ADMINISTRATORS, even_asked=True)
         except NotFound:
             return visit.redirect(visit.path_to("mine"), done="empty")
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=FORMATS[name], headers=headers)
 
 
-def _may_take(visit: Visit, name: str) -> bool:
+def _may_download(visit: Visit, name: str) -> bool:
     return name != FOR_ADMINISTRATORS or visit.visitor.key.is_admin
 
 
 async def save_pause(visit: Visit, action: str) -> Response:
-    """Store no session from now on, or with the action "resume" store sessions again."""
+    """Pause a memory, so that no session is stored, or resume it."""
     async with visit.recorded(action):
         await (visit.memory.pause() if action == "pause" else visit.memory.resume_keeping())
     return visit.redirect(visit.path_to("mine"), done=action)
@@ -167,7 +166,7 @@ def _target(value_of: Callable[[str], str]) -> dict[str, Any]:
 
 
 async def show_forget_preview(visit: Visit) -> Response:
-    """Show what would be erased: the sentences, and in counts what goes with them."""
+    """Show what would be erased: the sentences, and how many other rows."""
     target = _target(visit.query)
     receipt, statements, total = await visit.memory.preview_forget(**target), list[str](), 0
     match target:
@@ -195,12 +194,11 @@ async def forget_previewed(visit: Visit) -> Response:
         raise ArgumentInvalid(visit.reader.text("forget.name_differs"))
     async with visit.recorded("forget"):
         receipt = await visit.memory.forget(**target)
-    is_signed_out = await signed_in(visit.request) is None
-    return visit.render("forgotten.html", receipt=receipt, is_signed_out=is_signed_out)
+    return visit.render("forgotten.html", receipt=receipt, is_signed_out=await signed_in(visit.request) is None)
 
 
 ROUTES: list[BaseRoute] = [
-    page_route(SCOPE, show_first_of_memory),
+    page_route(SCOPE, redirect_to_memory),
     page_route(f"{SCOPE}/memory", show_memory),
     page_route(f"{SCOPE}/waiting", show_waiting),
     page_route(f"{SCOPE}/context", show_context_page),

@@ -1,4 +1,4 @@
-"""The pages as a part of the service: signing in and out, the first page, and the reader's choices."""
+"""Add the web pages to the service, with sign-in, sign-out, the start page, and the reader's display settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from afterword.server.pages.rendering import (
     PREFIX,
     ZONE_COOKIE,
     Reader,
-    own_path,
+    local_path,
     prepare_pages,
     render_template,
     scope_path,
@@ -39,11 +39,10 @@ from afterword.server.pages.visit import (
     Visit,
     Visitor,
     page_route,
-    sent_form,
+    read_form,
     show_error,
     signed_in,
 )
-from afterword.server.problems import Refused
 
 YEAR_S = 365 * 24 * 3600
 
@@ -51,17 +50,17 @@ PAGES = (operations_page, memory_pages, fact_pages, run_pages)
 
 
 async def show_sign_in(request: Request) -> Response:
-    """Show the form that takes a key."""
+    """Show the sign-in form, which asks for an API key."""
     if await signed_in(request) is not None:
         return RedirectResponse(f"{PREFIX}/", 303)
-    values = {"target": own_path(request.query_params.get("next", "")), "is_refused": False}
+    values = {"target": local_path(request.query_params.get("next", "")), "is_refused": False}
     return render_template(request, Reader.of(request), "sign_in.html", values)
 
 
 async def sign_in(request: Request) -> Response:
-    """Turn a key into a session of the browser. A session that it had before ends. Raises `Refused`."""
-    form, app = await sent_form(request), request.app.state.afterword
-    target = own_path(form.get("next", ""))
+    """Sign a browser in with an API key, and end its former session. Raises `Refused`."""
+    form, app = await read_form(request), request.app.state.afterword
+    target = local_path(form.get("next", ""))
     try:
         key = await app.keys.verify(form.get("key", "").strip())
     except KeyInvalid:
@@ -76,9 +75,10 @@ async def sign_in(request: Request) -> Response:
 
 
 async def open_link(request: Request) -> Response:
-    """Sign the operator in who followed a one-time link.
+    """Sign the operator in by a one-time link.
 
-    The page leads on by itself: a browser would not send a strict cookie along with a redirect from elsewhere.
+    The answer is a page that moves on by itself, not a redirect. After a redirect that began on another site, a browser
+    would not send the cookie, because it has SameSite=Strict.
     """
     sessions, reader = request.app.state.sessions, Reader.of(request)
     target = sessions.use_link(request.query_params.get("link", "")) if request.method == "GET" else None
@@ -98,16 +98,16 @@ async def sign_out(visit: Visit) -> Response:
     return answer
 
 
-async def show_first(visit: Visit) -> Response:
-    """Lead to the memory of the key, or to the list of memories."""
+async def redirect_to_start(visit: Visit) -> Response:
+    """Redirect to the key's own memory, or to the operations page if it has none."""
     own = visit.visitor.key.scope
     return RedirectResponse(f"{PREFIX}/operations" if own is None else f"{scope_path(own)}/memory", 303)
 
 
 async def set_reader(request: Request) -> Response:
-    """Keep the language, the zone and the shortcuts that a reader has chosen, and return to the page."""
-    form = await sent_form(request)
-    answer = RedirectResponse(own_path(form.get("next", "")) or f"{PREFIX}/", 303)
+    """Store the chosen language, time zone and shortcuts in cookies, and redirect to the page."""
+    form = await read_form(request)
+    answer = RedirectResponse(local_path(form.get("next", "")) or f"{PREFIX}/", 303)
     zone = form.get("zone", "").strip()
     choices = {
         LANGUAGE_COOKIE: form.get("language") if form.get("language") in LANGUAGES else None,
@@ -139,7 +139,7 @@ ROUTES: list[BaseRoute] = [
     Route("/open", open_link),
     Route("/reader", set_reader, methods=["POST"]),
     page_route("/sign-out", sign_out, is_change=True),
-    page_route("/", show_first),
+    page_route("/", redirect_to_start),
 ]
 
 
@@ -151,7 +151,7 @@ def add_pages(service: FastAPI, app: Afterword) -> None:
             *ROUTES,
             *(route for pages in PAGES for route in pages.ROUTES),
         ],
-        exception_handlers=dict.fromkeys((AfterwordError, Refused, HTTPException, Exception), show_error),
+        exception_handlers=dict.fromkeys((AfterwordError, HTTPException, Exception), show_error),
     )
     pages.state.afterword = app
     pages.state.service = service.state.service
@@ -163,7 +163,7 @@ def add_pages(service: FastAPI, app: Afterword) -> None:
 
 @asynccontextmanager
 async def _prepared() -> AsyncIterator[None]:
-    """Prepare the pages before the service answers, since the first visitor would wait longer for it."""
+    """Load the templates when the service starts, so that the first visitor does not wait for it."""
     await asyncio.to_thread(prepare_pages)
     yield
 
@@ -173,6 +173,6 @@ async def _to_pages(_: Request) -> Response:
 
 
 def one_time_link(service: FastAPI, path: str) -> str:
-    """Return the path that signs the operator in once, and leads to `path` below the pages."""
+    """Return the address of a link that signs the operator in once, and leads to `path` below `/pages`."""
     sessions: BrowserSessions = service.state.browser_sessions
     return f"{PREFIX}/open?link={sessions.make_link(f'{PREFIX}/{path}')}"

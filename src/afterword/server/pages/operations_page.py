@@ -1,4 +1,4 @@
-"""For those who run the service: memories, the queue, failures, the schedule, costs, and the audit."""
+"""The page for operators of the service: memories, the queue, failures, the schedule, costs, and the audit log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute
 
 from afterword import Scope, Spending
 from afterword.errors import ScopeInvalid
-from afterword.server.access import number_in, opened_scope
+from afterword.server.access import accessible_scope, parse_number
 from afterword.server.pages.visit import Visit, page_route
 
 PER_LIST = 25
@@ -23,7 +23,7 @@ T = TypeVar("T", date, Scope)
 
 
 class CostBar(NamedTuple):
-    """What was spent on a day or a memory, and how long its bar is in the chart."""
+    """The cost of a day or a memory, and the length of its bar in the chart."""
 
     label: date | Scope
     spent: Spending
@@ -31,13 +31,13 @@ class CostBar(NamedTuple):
 
 
 async def show_operations(visit: Visit) -> Response:
-    """Show the memories and what goes on in them."""
+    """Show the operations page."""
     app, tenant, prefix, scopes_after = visit.app, visit.visitor.tenant, visit.query("prefix"), None
     with suppress(ScopeInvalid):
         scopes_after = str(Scope.parse(visit.query("scopes_after")))
-    # What is no cursor counts as none.
+    # Invalid cursors are ignored.
     queue_after, failures_after, audit_after = (
-        None if number_in(visit.query(name), most_digits=LONGEST_CURSOR) is None else visit.query(name)
+        None if parse_number(visit.query(name), most_digits=LONGEST_CURSOR) is None else visit.query(name)
         for name in ("queue_after", "failures_after", "audit_after")
     )
     failed, costs = ("failed", "set aside"), await app.costs(tenant=tenant)
@@ -59,7 +59,7 @@ async def show_operations(visit: Visit) -> Response:
 
 
 def cost_bars(spent: Mapping[T, Spending]) -> tuple[CostBar, ...]:
-    """Return what was spent with its bars, in the given order. Without prices the bars show tokens."""
+    """Return the bars of a cost chart, in the order of `spent`. If no price is known, they show tokens."""
     has_prices = any(spending.micro_usd for spending in spent.values())
     sizes = [spending.micro_usd if has_prices else spending.tokens for spending in spent.values()]
     most = max(sizes, default=0) or 1
@@ -69,7 +69,7 @@ def cost_bars(spent: Mapping[T, Spending]) -> tuple[CostBar, ...]:
 
 async def queue_failed_session(visit: Visit) -> Response:
     """Queue a failed session again."""
-    scope = opened_scope(visit.form.get("scope", ""), visit.visitor.opens)
+    scope = accessible_scope(visit.form.get("scope", ""), visit.visitor.opens)
     session_id = visit.form.get("session", "")
     async with visit.recorded("retry"):
         await visit.app.retry(session_id, scope=scope)

@@ -1,4 +1,4 @@
-"""How pages look: templates and texts, the language and zone of the reader, style sheets and scripts."""
+"""Render pages: templates, translated texts, the reader's language and time zone, style sheets and scripts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
@@ -34,13 +34,13 @@ STYLES = ("pico.min.css", "pages.css")
 YEAR_S = 365 * 24 * 3600
 PREFIX = "/pages"
 HEADERS = {
-    # Images as data are the icons of the style sheet.
+    # The style sheet contains its icons as data URLs.
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
         "frame-ancestors 'none'"
     ),
     "X-Frame-Options": "DENY",
-    # With "no-referrer" a browser would send no Origin with a form either.
+    # With "no-referrer", a browser would not send the header Origin with a form either.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -56,16 +56,14 @@ def catalogue(language: str) -> Mapping[str, str]:
     return dict(_flat(tomllib.loads(content)))
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    entries: list[tuple[str, str]] = []
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for key, content in table.items():
-        entries += _flat(content, f"{prefix}{key}.") if isinstance(content, dict) else [(f"{prefix}{key}", content)]
-    return entries
+        yield from _flat(content, f"{prefix}{key}.") if isinstance(content, dict) else [(f"{prefix}{key}", content)]
 
 
 @cache
 def _sentences() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return the keys of the sentences that the memory itself writes, with the patterns of their English texts."""
+    """Return the keys of the sentences that afterword itself stores in English, each with a pattern that matches it."""
     return tuple(
         (key, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+)", re.escape(text)), re.DOTALL))
         for key, text in catalogue(DEFAULT_LANGUAGE).items()
@@ -87,7 +85,7 @@ def preferred_language(accepted: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The reader of a page."""
+    """The display settings of whoever reads a page."""
 
     language: str
     zone_name: str
@@ -95,7 +93,7 @@ class Reader:
 
     @classmethod
     def of(cls, request: Request) -> Reader:
-        """Return the reader that sent a request."""
+        """Return the display settings in the cookies and headers of a request."""
         language = request.cookies.get(LANGUAGE_COOKIE, "")
         if language not in LANGUAGES:
             language = preferred_language(request.headers.get("accept-language", ""))
@@ -113,7 +111,7 @@ class Reader:
         return catalogue(self.language).get(key, default)
 
     def sentence(self, text: str) -> str:
-        """Return a sentence of the memory itself in the reader's language, any other text as it is."""
+        """Translate a sentence that afterword itself stores in English. Return any other text unchanged."""
         is_looked_up = self.language != DEFAULT_LANGUAGE and len(text) <= LONGEST_SHOWN
         for key, pattern in _sentences() if is_looked_up else ():
             if match := pattern.fullmatch(text):
@@ -121,28 +119,28 @@ class Reader:
         return text
 
     def number(self, number: float, digits: int = 0) -> str:
-        """Return a number with so many digits after the point."""
+        """Format a number for the reader's language, with this many decimal places."""
         return self._marked(f"{number:,.{digits}f}")
 
     def dollars(self, spent: Spending) -> str:
-        """Return a sum in dollars, a dash where no price is known."""
+        """Format a cost in dollars, or return a dash if no price is known."""
         return "–" if spent.usd is None else self._marked(dollars(spent.usd))
 
     def _marked(self, number: str) -> str:
         return number.translate(str.maketrans(",.", self.text("format.marks")))
 
     def instant(self, at: datetime) -> str:
-        """Return an instant in the reader's zone."""
+        """Format an instant in the reader's time zone."""
         return at.astimezone(zone_by_name(self.zone_name) or UTC).strftime(self.text("format.instant"))
 
     def local_day(self, at: datetime) -> str:
-        """Return the day of an instant where it was said. The day that a statement names is the speaker's own."""
+        """Format the date of an instant in its own time zone, which is that of the speaker."""
         return at.strftime(self.text("format.day"))
 
 
 @lru_cache(maxsize=200)
 def zone_by_name(name: str) -> tzinfo | None:
-    """Return the time zone of a name, None if there is no such zone."""
+    """Return the time zone with this name, or None if there is no such zone."""
     if not 0 < len(name) <= LONGEST_ZONE_NAME or not name.isascii():
         return None
     try:
@@ -161,7 +159,7 @@ class _StaticFile:
 
 @cache
 def static_files() -> dict[str, _StaticFile]:
-    """Return the files of the pages by name."""
+    """Return the static files of the pages by name."""
     folder = files(__package__) / "static"
     contents = {path.name: path.read_bytes() for path in folder.iterdir()}
     contents["styles.css"] = b"\n".join(contents[name] for name in STYLES)
@@ -175,12 +173,12 @@ def static_files() -> dict[str, _StaticFile]:
 
 
 def versioned(name: str) -> str:
-    """Return the name of a file with its version, which changes with the content: a browser asks for it once."""
+    """Return the name of a static file with a version that changes with its content, so that browsers can cache it."""
     return f"{name}?v={static_files()[name].version}"
 
 
 async def send_static(request: Request) -> Response:
-    """Return a file of the pages. Everybody may read it. Raises `Refused`."""
+    """Return a static file, also to visitors who are not signed in. Raises `Refused` if there is no such file."""
     file = static_files().get(request.path_params["name"])
     if file is None:
         raise Refused(404, "there is no such file")
@@ -197,7 +195,7 @@ async def send_static(request: Request) -> Response:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates. Everything that is inserted is escaped."""
+    """Return the Jinja environment of the templates, which escapes all inserted values."""
     made = Environment(
         loader=PackageLoader("afterword.server.pages"),
         autoescape=True,
@@ -214,7 +212,7 @@ def environment() -> Environment:
 
 @cache
 def prepare_pages() -> None:
-    """Compile every template, and read the texts and the files, so that no visitor waits for it."""
+    """Compile every template, and load texts and static files, so that no visitor waits for it."""
     made = environment()
     for name in made.list_templates():
         made.get_template(name)
@@ -227,40 +225,40 @@ def render_template(
     request: Request, reader: Reader, template: str, values: Mapping[str, Any], *, status: int = 200
 ) -> HTMLResponse:
     """Return a page. `values` are the variables of its template."""
-    shared = {"t": reader.text, "t_or": reader.text_or, "reader": reader, "path": own_address(request)}
+    shared = {"t": reader.text, "t_or": reader.text_or, "reader": reader, "path": page_address(request)}
     content = environment().get_template(template).render({**shared, **values})
     return HTMLResponse(content, status, headers=HEADERS)
 
 
 def scope_path(scope: Scope) -> str:
-    """Return where the pages of a scope are."""
+    """Return the path below which the pages of a scope are."""
     return "/".join((PREFIX, *(quote(part, safe="") for part in (scope.tenant, str(scope.kind), scope.id))))
 
 
-def own_path(target: str) -> str:
-    """Return a path if it leads to one of the pages, else an empty text: no sign-in leads to another site."""
+def local_path(target: str) -> str:
+    """Return a path if it leads to one of the pages, else an empty text, so that no redirect leads to another site."""
     is_own = target.startswith(f"{PREFIX}/") and "//" not in unquote(target) and "\\" not in unquote(target)
     return target if is_own and target.isprintable() else ""
 
 
-def own_address(request: Request) -> str:
-    """Return the address at which a page can be opened again; for the answer to a form, of the page around the form."""
+def page_address(request: Request) -> str:
+    """Return the address that opens the page again. For a submitted form, this is the page that contained the form."""
     if request.method != "GET":
         return request.url.path.rpartition("/")[0]
     return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
 
 
 def address(path: str, **query: object) -> str:
-    """Return a path with those parameters that are set."""
+    """Return a path with query parameters. Parameters without a value are left out."""
     parameters = {name: value for name, value in query.items() if value not in (None, "", (), [])}
     return f"{path}?{urlencode(parameters, doseq=True)}" if parameters else path
 
 
 def refusal_cause(reason: str, detail: str) -> str:
-    """Return what a refusal names, such as the missing quote, without the reason, which the page shows itself."""
+    """Return the details of a refusal, such as the missing quote. The page shows the reason separately."""
     return detail.removesuffix(catalogue(DEFAULT_LANGUAGE).get(f"refused.{reason}", "")).removesuffix(": ")
 
 
 def shortened(text: str, length: int = LONGEST_SHOWN) -> str:
-    """Return the beginning of a long text."""
+    """Return a text, cut to this length."""
     return text if len(text) <= length else f"{text[:length].rstrip()} …"

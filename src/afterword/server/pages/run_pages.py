@@ -1,4 +1,4 @@
-"""Runs: what each changed, and undoing it; and what waits for a person's decision."""
+"""Pages of runs, which show and undo what each run changed, and of what waits for a person's decision."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from starlette.routing import BaseRoute
 
 from afterword import Review, Run, RunEffect
 from afterword.errors import ArgumentInvalid, NotFound
-from afterword.server.access import check_may_switch, number_in
+from afterword.server.access import check_may_undo, parse_number
 from afterword.server.pages.visit import PER_PAGE, SCOPE, Visit, page_or_last, page_route
 
 MOST_FACTS_AT_ONCE = 1000
-"""In a larger memory the page of a run comes before what the run changed is found."""
+"""In a memory with more facts, the page of a run loads what the run changed afterwards."""
 
 
 async def show_runs(visit: Visit) -> Response:
@@ -27,7 +27,7 @@ async def show_runs(visit: Visit) -> Response:
 
 
 async def show_run(visit: Visit) -> Response:
-    """Show a run with what it changed. Of a large memory the page asks for that afterwards, or by a link."""
+    """Show a run with what it changed. In a large memory, the page loads that part afterwards, or by a link."""
     run, counts = await _run(visit), await visit.memory.fact_counts()
     is_later = sum(counts.by_status.values()) > MOST_FACTS_AT_ONCE and visit.query("changes") != "now"
     changes = None if is_later else await visit.memory.run_changes(run.id)
@@ -35,14 +35,14 @@ async def show_run(visit: Visit) -> Response:
 
 
 async def show_run_changes(visit: Visit) -> Response:
-    """Show what a run changed: a part of its page."""
+    """Return the part of a run's page that shows what the run changed."""
     return visit.render("run_changes.html", changes=await visit.memory.run_changes((await _run(visit)).id))
 
 
 async def switch_run(visit: Visit, action: str) -> Response:
     """Undo, redo or apply a run, as `action` says, and show what that changed."""
     run = await _run(visit)
-    check_may_switch(visit.visitor.key, run)
+    check_may_undo(visit.visitor.key, run)
     effect = await visit.change(action, lambda: getattr(visit.memory, action)(run.id))
     return visit.render("run.html", run=effect.run, changes=effect.changes, effect=action)
 
@@ -56,7 +56,7 @@ async def discard_run(visit: Visit) -> Response:
 
 async def _run(visit: Visit) -> Run:
     """Return the run that the path names. Raises `NotFound`, also for a run of another memory."""
-    number = number_in(visit.path_value("run_id"), most_digits=9)
+    number = parse_number(visit.path_value("run_id"), most_digits=9)
     run = None if number is None else await visit.app.run(number)
     if run is None or run.scope != visit.memory.scope:
         raise NotFound("no such run")
@@ -64,7 +64,7 @@ async def _run(visit: Visit) -> Run:
 
 
 class Waiting(NamedTuple):
-    """One decision. `kind` says which of the lists of the review it comes from, `subject` is its entry there."""
+    """One decision. `kind` names the list of the review that it comes from, and `subject` is its entry there."""
 
     id: str
     kind: str
@@ -72,7 +72,7 @@ class Waiting(NamedTuple):
 
 
 def decisions(review: Review) -> tuple[Waiting, ...]:
-    """Return every decision of a review: first what agents are told wrongly meanwhile."""
+    """Return every decision that a review asks for. Those that may mislead agents meanwhile come first."""
     return (
         *(Waiting(contest.id, "contest", contest) for contest in review.contests),
         *(Waiting(held.id, "held", held) for held in review.held),
@@ -113,7 +113,7 @@ async def decide(visit: Visit) -> Response:
 
 
 def _work(visit: Visit, wanted: str, decision: str) -> Callable[[], Awaitable[object]]:
-    """Return what carries a decision out. Raises `ArgumentInvalid`."""
+    """Return the function that carries a decision out. Raises `ArgumentInvalid` for an unknown decision."""
     memory, (kind, _, wanted_id) = visit.memory, wanted.partition(":")
     match kind, decision:
         case "name", "about":

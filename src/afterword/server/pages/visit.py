@@ -1,4 +1,4 @@
-"""One visit of a page: who is signed in, at whose memory they look, and what was sent. Every page is a `page_route`."""
+"""A request for a page: who is signed in, which memory they look at, and the form that they sent."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from afterword.errors import AfterwordError, KeyInvalid, NotFound
 from afterword.server.access import (
     NO_SUCH_MEMORY,
     Service,
+    accessible_scope,
     bearer,
-    number_in,
-    opened_scope,
-    path_part,
+    decode_path_part,
+    parse_number,
     presented_key,
 )
 from afterword.server.pages.rendering import (
     PREFIX,
     Reader,
     address,
-    own_address,
-    own_path,
+    local_path,
+    page_address,
     render_template,
     scope_path,
 )
@@ -45,9 +45,9 @@ LINK_S = 600
 """How long a one-time link may be used."""
 MOST_SIGNED_IN = 10_000
 MOST_OF_ONE_KEY = 20
-"""How many browsers one key signs in; the one that signed in first is signed out. So no key can sign out others."""
+"""How many browsers one key can sign in. One more signs out the first of them, never one of another key."""
 LOCAL_KEY_ID = "inspect"
-"""Stands for `afterword inspect` in the audit, where no key is used."""
+"""The key id in the audit log for `afterword inspect`, which uses no key."""
 
 SESSION_COOKIE = "afterword_session"
 MOST_FIELDS = 100
@@ -59,9 +59,9 @@ SHOWN_STATUSES = ("current", "contested", "pending", "superseded", "retracted", 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Whoever looks at the pages: the holder of a key, or with `is_local` the operator of this machine.
+    """A person who looks at the pages: the holder of a key, or with `is_local` the operator of this machine.
 
-    The operator opens every memory of the store, without a stored key.
+    The operator may open every memory of the store, and needs no stored key.
     """
 
     key: ApiKey
@@ -74,22 +74,22 @@ class Visitor:
         return cls(key, is_local=True)
 
     def opens(self, scope: Scope) -> bool:
-        """Whether the visitor may see the memory of a scope."""
+        """Return whether the visitor may see the memory of a scope."""
         return self.is_local or self.key.opens(scope)
 
     @property
     def tenant(self) -> str | None:
-        """The tenant that an administrator sees; None for the operator, who sees all."""
+        """The tenant whose memories an administrator sees, or None for the operator, who sees all."""
         return None if self.is_local else self.key.tenant
 
     def key_for(self, scope: Scope | None) -> ApiKey:
-        """Return the key under which a change of a scope is audited."""
+        """Return the key that the audit log names for a change of a scope."""
         return replace(self.key, tenant=scope.tenant) if self.is_local and scope is not None else self.key
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserSession:
-    """A signed-in browser. `csrf` stands in every form, so that no other site can send one."""
+    """A signed-in browser. Every form must contain `csrf`, so that no other site can submit one."""
 
     id: str = field(repr=False)
     visitor: Visitor
@@ -106,16 +106,16 @@ class BrowserSessions:
     _links: dict[str, tuple[float, str]] = field(default_factory=dict, repr=False)
 
     def begin(self, visitor: Visitor) -> BrowserSession:
-        """Sign a visitor in. The id is always a new one, so that nobody can plant a known id before."""
-        self._discard_expired()
+        """Sign a visitor in, and return the session. Its id is always new, which prevents session fixation."""
+        now = self.clock()
+        self._sessions = {name: session for name, session in self._sessions.items() if session.expires > now}
         # Sessions are stored in the order in which they began.
         of_key = [session.id for session in self._sessions.values() if session.visitor.key.id == visitor.key.id]
         for session_id in of_key[: 1 - MOST_OF_ONE_KEY]:
             self.end(session_id)
         if len(self._sessions) >= MOST_SIGNED_IN:
             self.end(next(iter(self._sessions)))
-        expires = self.clock() + SIGNED_IN_S
-        session = BrowserSession(secrets.token_urlsafe(32), visitor, secrets.token_urlsafe(24), expires)
+        session = BrowserSession(secrets.token_urlsafe(32), visitor, secrets.token_urlsafe(24), now + SIGNED_IN_S)
         self._sessions[session.id] = session
         return session
 
@@ -125,7 +125,7 @@ class BrowserSessions:
         return session if session is not None and session.expires > self.clock() else None
 
     def end(self, session_id: str | None) -> None:
-        """Sign out."""
+        """End a session, if there is one with this id."""
         self._sessions.pop(session_id or "", None)
 
     def make_link(self, path: str) -> str:
@@ -135,14 +135,9 @@ class BrowserSessions:
         return secret
 
     def use_link(self, secret: str) -> str | None:
-        """Return where an unused link leads, and use it up; None if it is unknown, used or expired."""
+        """Use up a link, and return the path that it leads to. Return None if it is unknown, used or expired."""
         expires, path = self._links.pop(secret, (0.0, ""))
         return path if expires > self.clock() else None
-
-    def _discard_expired(self) -> None:
-        now = self.clock()
-        for session in [session for session in self._sessions.values() if session.expires <= now]:
-            del self._sessions[session.id]
 
 
 @dataclass(slots=True)
@@ -158,7 +153,7 @@ class Visit:
 
     @property
     def visitor(self) -> Visitor:
-        """Who looks."""
+        """The person who is signed in."""
         return self.session.visitor
 
     @property
@@ -169,30 +164,30 @@ class Visit:
         return self.app.scope(self.scope)
 
     def query(self, name: str) -> str:
-        """Return a parameter of the address without white space around it, empty if it is not there."""
+        """Return a query parameter, stripped and cut to 2,000 characters, or an empty text if it is missing."""
         return self.request.query_params.get(name, "")[:2000].strip()
 
     def page_number(self) -> int:
-        """Return the number of the page of a list, from 1."""
-        return max(1, number_in(self.query("page"), most_digits=6) or 1)
+        """Return which page of a list is requested, counted from 1."""
+        return max(1, parse_number(self.query("page"), most_digits=6) or 1)
 
     def path_value(self, name: str) -> str:
-        """Return a part of the path as it was meant."""
-        return path_part(str(self.request.path_params[name]))
+        """Return a decoded part of the path."""
+        return decode_path_part(str(self.request.path_params[name]))
 
     def scope_in_path(self) -> Scope | None:
-        """Return the scope that the path names, None if it names none. Raises `Refused` if it may not be opened."""
+        """Return the scope that the path names, or None. Raises `Refused` if the visitor may not open it."""
         if "scope_id" not in self.request.path_params:
             return None
         parts = [self.path_value(name) for name in ("tenant", "scope_kind", "scope_id")]
-        return opened_scope("/".join(parts), self.visitor.opens, tenant=parts[0])
+        return accessible_scope("/".join(parts), self.visitor.opens, tenant=parts[0])
 
     def path_to(self, *parts: str) -> str:
         """Return the path of a page of this memory."""
         return "/".join((PREFIX if self.scope is None else scope_path(self.scope), *parts))
 
     def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """Return a page."""
+        """Render a template with these values and those that every page needs."""
         shared = {
             "visitor": self.visitor,
             "may_write": not self.visitor.key.is_read_only,
@@ -204,44 +199,43 @@ class Visit:
         return render_template(self.request, self.reader, template, {**shared, **values}, status=status)
 
     def done(self) -> dict[str, str] | None:
-        """Return what the change before this page did, as the address says; None if it says nothing known."""
+        """Return a message about the change that led to this page, which the address names, or None."""
         run, text = self.query("run"), self.reader.text_or(f"done.{self.query('done')}", "")
-        return {"text": text, "run": "" if number_in(run, most_digits=11) is None else run} if text else None
+        return {"text": text, "run": "" if parse_number(run, most_digits=11) is None else run} if text else None
 
     def redirect(self, path: str, **query: object) -> Response:
-        """Return the way to the next page after a change."""
+        """Return a redirect to the next page after a change."""
         return RedirectResponse(address(path, **query), 303)
 
     @asynccontextmanager
     async def recorded(self, action: str) -> AsyncIterator[None]:
-        """Record a change in the audit, and the runs that it makes."""
+        """Record the change in this block in the audit log, with the runs that it makes."""
         async with self.app.requests.begin(self.visitor.key_for(self.scope), action, scope=self.scope):
             yield
 
     async def change(self, action: str, work: Callable[[], Awaitable[RunEffect]]) -> RunEffect:
-        """Return what a change did, recorded in the audit."""
+        """Carry out a change, record it in the audit log, and return what it did."""
         async with self.recorded(action):
             return await work()
 
 
-Page = Callable[[Visit], Awaitable[Response]]
-
-
-def page_route(path: str, page: Page, *, is_change: bool = False, is_for_admins: bool = False) -> Route:
+def page_route(
+    path: str, page: Callable[[Visit], Awaitable[Response]], *, is_change: bool = False, is_for_admins: bool = False
+) -> Route:
     """Return the route of a page for signed-in visitors, or with `is_for_admins` for administrators alone.
 
-    With `is_change` it answers a form that was sent.
+    With `is_change`, the route receives a form.
     """
 
     async def endpoint(request: Request) -> Response:
         session = await signed_in(request)
         if session is None:
-            target = own_address(request) if request.method == "GET" else ""
+            target = page_address(request) if request.method == "GET" else ""
             return RedirectResponse(address(f"{PREFIX}/sign-in", next=target if target != f"{PREFIX}/" else ""), 303)
         visit = Visit(request, request.app.state.afterword, session, Reader.of(request))
         visit.scope = visit.scope_in_path()
         if is_change:
-            visit.form = await sent_form(request)
+            visit.form = await read_form(request)
             if not hmac.compare_digest(visit.form.get("csrf", "").encode(), session.csrf.encode()):
                 raise Refused(403, "this form has expired; open the page again")
             if session.visitor.key.is_read_only:
@@ -254,7 +248,7 @@ def page_route(path: str, page: Page, *, is_change: bool = False, is_for_admins:
 
 
 async def signed_in(request: Request) -> BrowserSession | None:
-    """Return the session of a browser, None if it has none, or if its key may no longer be used.
+    """Return the session of a browser, or None if it has none or its key is no longer valid.
 
     Raises `Refused` if too many requests were made with the key.
     """
@@ -274,21 +268,24 @@ async def signed_in(request: Request) -> BrowserSession | None:
 
 
 async def requester_of(request: Request) -> str:
-    """Return the id of the key of a request, or of a signed-in browser. Raises `Refused` and `KeyInvalid`."""
+    """Return the id of the key that a request carries, or that its browser is signed in with.
+
+    Raises `Refused` and `KeyInvalid`.
+    """
     sessions: BrowserSessions = request.app.state.browser_sessions
     session = sessions.find(request.cookies.get(SESSION_COOKIE))
     key = await presented_key(request, await bearer(request)) if session is None else session.visitor.key
     return key.id
 
 
-async def sent_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raises `Refused` for another body, or for a page of another site."""
+async def read_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form. Raises `Refused` if the body is no form, or comes from another site."""
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
     is_own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
     if not is_own or site not in ("same-origin", "none"):
         raise Refused(403, "forms of other sites are refused")
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
-        raise Refused(415, "send a form")
+        raise Refused(415, "the request must contain a form")
     try:
         text = (await request.body()).decode("ascii")
         return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
@@ -297,10 +294,10 @@ async def sent_form(request: Request) -> dict[str, str]:
 
 
 async def show_error(request: Request, error: Exception) -> Response:
-    """Return the page that tells of an error. The message of a fault of the store is left out: it names its address."""
+    """Return an error page. It leaves out the message of a database error, which contains the URL of the database."""
     page = _error_page(request, error)
     if isinstance(error, Refused):
-        page.headers.update(error.headers)
+        page.headers.update(error.headers or {})
     return page
 
 
@@ -308,13 +305,13 @@ def _error_page(request: Request, error: Exception) -> Response:
     status, detail, reader = 500, "", Reader.of(request)
     match error:
         case Refused():
-            status, detail = error.status, error.detail
+            status, detail = error.status_code, error.detail
         case HTTPException():
             status = error.status_code
         case AfterwordError():
             status = status_of(error)
             detail = str(error) if error.is_usage or isinstance(error, NotFound) else ""
-    # What a form names was there when its page was shown.
+    # What a form names existed when its page was shown. So it was removed in the meantime, which is a conflict.
     named = 409 if status == 404 and request.method == "POST" else status
     values = {
         "title": reader.text_or(f"error.{named}", reader.text("error.500")),
@@ -334,14 +331,14 @@ def _error_page(request: Request, error: Exception) -> Response:
 def _page_before(request: Request) -> str:
     """Return the address of the page that led to this request, empty if it is unknown or the same."""
     before = urlsplit(request.headers.get("referer", ""))
-    path = own_path(f"{before.path}?{before.query}" if before.query else before.path)
+    path = local_path(f"{before.path}?{before.query}" if before.query else before.path)
     is_same = request.method == "GET" and before.path == request.url.path
     return "" if is_same or before.netloc != request.headers.get("host") else path
 
 
 @dataclass(frozen=True, slots=True)
 class PageOfList:
-    """Where a page stands in a list."""
+    """The position of a page in a list."""
 
     number: int
     last: int
@@ -350,13 +347,13 @@ class PageOfList:
 
     @classmethod
     def of(cls, total: int, number: int, per_page: int = PER_PAGE) -> PageOfList:
-        """Return the page of this number, or the last one if there are fewer."""
+        """Return the position of page `number`, or of the last page if there are fewer."""
         last = max(1, -(-total // per_page))
         return cls(min(number, last), last, total, per_page)
 
     @property
     def first_row(self) -> int:
-        """The number of the first row of the page, from 0."""
+        """The index of the page's first row in the list, from 0."""
         return (self.number - 1) * self.per_page
 
 
@@ -364,9 +361,9 @@ Rows = TypeVar("Rows", FactPage, RunPage, SessionPage)
 
 
 async def page_or_last(rows_from: Callable[..., Awaitable[Rows]], number: int) -> tuple[Rows, PageOfList]:
-    """Return the rows of a page and where it stands; of the last page, if there are fewer.
+    """Return the rows and the position of a page. If the list has fewer pages, return those of its last page.
 
-    `rows_from` reads the rows of a page, without the first `offset` rows.
+    `rows_from` reads the rows of one page, starting at `offset`.
     """
     rows = await rows_from(offset=(number - 1) * PER_PAGE)
     page = PageOfList.of(rows.total, number)

@@ -1,14 +1,14 @@
-"""Tables that fit the terminal: texts wrap at words, and a narrow terminal gets a list instead.
+"""Output for a terminal: text with escaped control characters, and tables that fit its width.
 
-rich is imported only when a table is printed, so that `--json` does not wait for it.
+In a table, texts wrap at words. A narrow terminal gets a list instead. rich is imported only when a table is printed,
+so that `--json` does not wait for it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
-
-from afterword.cli.terminal_text import terminal_text
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -22,16 +22,33 @@ NARROWEST = 26
 SENTENCES = frozenset(
     {"statement", "quotes", "words", "text", "earlier", "later", "before", "after", "reason", "detail", "failure"}
 )
-"""Columns of what people say or read: in a list each has a line of its own, however short it is."""
+"""Columns of sentences. In a list, each has a line of its own, however short it is."""
 _GAP = 2
 _INDENT = 4
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that could move the cursor or reorder a line: in names of files, or in quoted words."""
+
+
+def terminal_text(text: str) -> str:
+    """Return a text with control characters and bidirectional marks written out, as in `\\x1b`. Line breaks stay."""
+    return _UNSAFE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
+
+
+def terminal_line(text: str) -> str:
+    """Return a text on one line, with line breaks written out too."""
+    return terminal_text(text).replace("\n", "\\n")
+
+
+def terminal_json(text: str) -> str:
+    """Return JSON in which the same characters are written as `\\u` escapes."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 class ResponsiveTable:
     """Rows under a title. Columns without any content are left out.
 
-    Where the columns of texts would get too little room, each row is printed as a list: its short cells in one line,
-    and each text and each of the `SENTENCES` below it.
+    If columns of texts would be too narrow, each row is printed as a list instead. Its short cells stand in one line,
+    and each text and each of the `SENTENCES` has a line below it.
     """
 
     def __init__(
@@ -41,7 +58,7 @@ class ResponsiveTable:
         rows: Sequence[Sequence[object]],
         styles: Sequence[str] | None = None,
     ) -> None:
-        missing = [""] * len(columns)  # a row that failed has fewer cells
+        missing = [""] * len(columns)  # the row of a failed session has fewer cells
         cells = [
             ["" if cell is None else terminal_text(str(cell)) for cell in (*row, *missing)][: len(columns)]
             for row in rows
@@ -101,7 +118,7 @@ class ResponsiveTable:
 
 
 def _wrapped(text: str, style: str, indent: int, console: Console, width: int) -> Iterator[Text]:
-    """Yield the lines of a text, wrapped at words. The console itself wraps nothing, so that pipes get whole lines."""
+    """Yield the lines of a text, wrapped at words. The console wraps nothing, so that piped lines stay whole."""
     from rich.text import Text
 
     for line in Text(text, style=style).wrap(console, width - indent, overflow="fold"):
