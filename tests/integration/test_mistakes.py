@@ -225,7 +225,7 @@ def test_a_beginning_of_several_ids_names_the_candidates(afterword: Commands, tm
     shared = max((left for left, right in pairwise(ids) if left[0] == right[0]), default=ids[0])[0]
     refused = afterword("confirm", shared, "--user", "mira", expected=FAILS)
     begin_so = [id_ for id_ in ids if id_.startswith(shared)]
-    assert f"{len(begin_so)} begin so (" in refused
+    assert f"{len(begin_so)} ids begin with it (" in refused
     assert begin_so[0][:8] in refused
     assert "confirm" not in afterword("confirm", ids[0][:8], "--user", "mira")
 

@@ -1,4 +1,4 @@
-"""Entries and withdrawals by the application. Each call makes one run, which is applied at once and can be undone."""
+"""Entries and withdrawals by an application. Each call makes one run, which is applied at once and can be undone."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _log = telemetry.logs(__name__)
 
 
 async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> RunEffect:
-    """Store what the application says, with the authority of an application; return the run and what it changed.
+    """Store a statement of an application; return the run and what it changed.
 
-    The run can be undone. A sentence of the same kind that is already known gets another supporter instead of a
-    duplicate. Secrets in the entry are masked. An entry that reads like an instruction to an assistant counts only once
-    a person has approved the run in a review. Raises `ArgumentInvalid` if the statement asks to be off the record or
-    says nothing but a secret, `Overtaken` if other writers were faster every time, and `StoreError` if the store does
-    not answer.
+    The run can be undone. If the same sentence of the same kind is already known, its fact gets more support instead of
+    a duplicate. Secrets in the entry are masked. An entry that reads like an instruction to an assistant counts only
+    after a person has approved the run in a review. Raises `ArgumentInvalid` if the statement asks to be off the record
+    or says nothing but a secret, `Overtaken` if other writers were faster every time, and `StoreError` if the store
+    does not answer.
     """
     check_may_be_kept(entry.statement, entry.value, store.privacy)
     source = f"application:{uuid4().hex}"
@@ -89,7 +89,7 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
         # Each statement is withdrawn by itself, so that nothing comes back if a comparison or a renaming is undone.
         statements = [known.by_id[name] for fact in facts for name in fact.assertion_ids]
         said_at = moment_after(at, statements)
-        # A withdrawal reaches the statements about one subject with one limit, not across those.
+        # One withdrawal applies only to statements with the same subject and the same limit.
         groups: dict[tuple[str, str], list[Assertion]] = {}
         for statement in statements:
             groups.setdefault((folded(statement.subject), folded(statement.limited_to or "")), []).append(statement)
@@ -108,10 +108,10 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
 
 
 def _withdrawal(scope: Scope, known: Assertion, at: datetime, said_at: datetime) -> Assertion:
-    """Return the withdrawal of everything about the subject of a statement.
+    """Return an assertion that withdraws everything about the subject of `known`, within the limit of `known`.
 
-    Whoever may clear a memory acts for its owner, so the withdrawal has the authority of the owner's word. Its evidence
-    says that it came from the application.
+    Whoever may clear a memory acts for its owner, so the withdrawal has the same authority as a statement of the owner.
+    Its evidence says that it came from the application.
     """
     statement = f"Everything known about {known.subject} was withdrawn."
     return entered_statement(

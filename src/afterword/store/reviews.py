@@ -1,4 +1,4 @@
-"""What a person decides: contests are settled, facts edited and confirmed. Each decision is a run and can be undone."""
+"""Decisions of a person: on contests, on requests to erase, and on single facts. Each is a run and can be undone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from afterword.facts.words import named_days
 from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
-from afterword.store.database.statements import chunks
+from afterword.store.database.statements import fetch_where_in
 from afterword.store.entered_statements import check_may_be_kept, is_same_statement, moment_after
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
 from afterword.store.ledger import RunStatus, propose_with_effect
@@ -46,7 +46,7 @@ _Decided = tuple[list[Assertion], list[Verdict]]
 
 
 class Decision(StrEnum):
-    """What a person decides about a retirement that code has refused."""
+    """What a person decides about a contest."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -55,7 +55,8 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """Two assertions that contradict each other: what a judge said of them, and why code refused to act on it."""
+    """Two assertions that contradict each other. A judge said that the later one retires the earlier one (`relation`,
+    `judged_because`), but a rule did not allow it (`refused_because`)."""
 
     earlier: Assertion
     later: Assertion
@@ -65,16 +66,16 @@ class Contest:
 
     @property
     def id(self) -> str:
-        """The two assertions, as a person names them to decide."""
+        """The id by which a person names the contest: those of the two assertions, joined by a colon."""
         return f"{self.earlier.id}:{self.later.id}"
 
 
 def read_contests(transaction: Session, scope: Scope, *, at: datetime) -> list[Contest]:
     """Return the contests of a scope that wait for a person's decision at `at`, in the order of saying.
 
-    Where one side holds no more, there is nothing to decide.
+    If one of the two facts holds no more, there is nothing to decide.
     """
-    # Only where somebody has judged that one assertion ends another, the two may be contested.
+    # Two assertions can be contested only if a verdict says that one retires the other.
     query = select(VerdictRow.earlier_id, VerdictRow.later_id).where(
         VerdictRow.scope_id == scope_key(transaction, scope), col(VerdictRow.relation).in_(map(str, RETIRING))
     )
@@ -85,14 +86,12 @@ def read_contests(transaction: Session, scope: Scope, *, at: datetime) -> list[C
 
 
 def _waiting(transaction: Session, scope: Scope, contests: Sequence[Contest], *, at: datetime) -> list[Contest]:
-    """Return the contests of which both sides hold."""
+    """Return the contests whose two facts both still hold."""
     if not contests:
         return []
-    sides = {said.id for contest in contests for said in (contest.earlier, contest.later)}
-    tied = col(FactAssertionRow.assertion_id)
-    queries = (select(FactAssertionRow.fact_id).where(tied.in_(ids)) for ids in chunks(sorted(sides)))
-    roots = {fact_id for query in queries for fact_id in transaction.exec(query)}
-    facts = lookup.read_facts_by_id(transaction, scope, roots, at=at)
+    ids = {said.id for contest in contests for said in (contest.earlier, contest.later)}
+    ties = fetch_where_in(transaction, FactAssertionRow, "assertion_id", ids)
+    facts = lookup.read_facts_by_id(transaction, scope, {tie.fact_id for tie in ties}, at=at)
     over = {id_ for fact in facts if fact.status in ENDED_STATUSES for id_ in fact.assertion_ids}
     return [contest for contest in contests if over.isdisjoint((contest.earlier.id, contest.later.id))]
 
@@ -103,7 +102,7 @@ async def decide_contest(
     """Carry out a person's decision on a contest, and return its run and what it changed.
 
     Approve: the later assertion replaces the earlier as the judge said. Reject: the later was wrong, the earlier holds.
-    Keep both: they stand beside each other. Raises `NotFound` if these two are not contested, or one holds no more.
+    Keep both: both hold. Raises `NotFound` if the two assertions are not contested, or one of them holds no more.
     """
 
     pair = (earlier_id, later_id)
@@ -121,7 +120,7 @@ async def decide_contest(
 
 
 async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, at: datetime) -> RunEffect:
-    """Decide that nobody asked to erase this: what the request hides counts again. Return the run and its effect.
+    """Record that nobody meant to erase what a request hides, so that it counts again; return the run and its effect.
 
     Raises `NotFound` if there is no such request in force, and `StateConflict` if a person has approved it.
     """
@@ -135,7 +134,7 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
         reason = "nobody asked to erase it, decided a person"
         judged = [verdict for verdict in known.verdicts_by_id.get(request_id, ()) if verdict.later_id == request_id]
         pairs = {verdict.pair for verdict in judged if verdict.relation is Relation.RETRACTS}
-        # Of some facts a person may have decided before that nobody meant them.
+        # A person may have decided before that the request does not concern some of these facts.
         pairs -= {verdict.pair for verdict in judged if (verdict.judge, verdict.relation) == (PERSON, Relation.BESIDE)}
         verdicts = [Verdict(*pair, Relation.BESIDE, reason, PERSON) for pair in sorted(pairs)]
         check_undecided(transaction, scope, verdicts)
@@ -148,9 +147,9 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
 
 
 def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdict]) -> None:
-    """Raise `StateConflict` if a decision of a person between the same two facts is in force already.
+    """Raise `StateConflict` if a person has already decided between the same two facts, and that decision is in force.
 
-    Of two such decisions one would count, whichever was made or redone last.
+    Of two such decisions only the one that was made or redone last would count.
     """
     known = lookup.read_knowledge(transaction, scope)
     pairs = [verdict.pair for verdict in verdicts if verdict.judge == PERSON]
@@ -178,7 +177,7 @@ def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdi
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A fact in a person's own words: the sentence, the value alone, and its subject. None leaves a part as it is."""
+    """A person's own words for a fact: the sentence, the value alone, and the subject. What is None is not changed."""
 
     statement: str | None = None
     value: str | None = None
@@ -188,7 +187,7 @@ class Wording:
 async def edit_fact(
     store: Store, scope: Scope, fact_id: str, meant: Wording, *, is_change: bool, at: datetime
 ) -> RunEffect:
-    """Replace a fact by a person's own words, and return the run and what it changed.
+    """Replace a fact by a person's own words (`meant`); return the run and what it changed.
 
     With `is_change` the fact held until now, otherwise it was wrong from the start. The days on which the fact begins
     and ends stay as they were said, unless the new words name other days. Secrets in the words are masked. Raises
@@ -230,7 +229,10 @@ async def confirm_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime
 
 
 async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: bool, at: datetime) -> RunEffect:
-    """Say whether an agent must never miss a fact, and return the run and what it changed. Raises `NotFound`."""
+    """Mark a fact that an agent must never miss, or remove the mark; return the run and what it changed.
+
+    Raises `NotFound`.
+    """
 
     def flagged(_: Fact, members: Sequence[Assertion]) -> Assertion:
         return replace(members[0], is_flagged=is_flagged)
@@ -240,7 +242,7 @@ async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: boo
 
 
 async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:
-    """Withdraw a fact on a person's word: it no longer holds from `at` on. Return the run and what it changed.
+    """Withdraw a fact for a person, so that it no longer holds from `at` on; return the run and what it changed.
 
     Nothing is erased. Raises `NotFound`.
     """
@@ -285,7 +287,7 @@ def _decided(contest: Contest, decision: Decision, at: datetime) -> _Decided:
 
 
 def _restated_by_person(like: Assertion, before: Sequence[Assertion], at: datetime) -> Assertion:
-    """Return an assertion with the content of another one, said by a person after all of those `before`."""
+    """Return a new assertion with the content of `like`, entered by a person after all of the assertions `before`."""
     evidence = (Evidence(EvidenceKind.PERSON, like.statement),)
     content = (like.act, like.kind, like.subject, like.attribute, like.value, like.statement, uuid4().hex)
     return replace(
@@ -308,7 +310,10 @@ async def _decide_on_fact(
     reason: str,
     at: datetime,
 ) -> RunEffect:
-    """Store what `restate` makes of a fact and its statements as a person's word, with its relation to them."""
+    """Store what `restate` makes of a fact and its assertions, as a person's entry with a `relation` to the assertions.
+
+    Returns the run and what it changed.
+    """
 
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
@@ -317,11 +322,11 @@ async def _decide_on_fact(
         members = [known.by_id[member_id] for member_id in fact.assertion_ids]
         (history,) = known.histories(fact.assertion_ids)
         if rewording := history.rewording_at(at):
-            # A person decides on what is told of the fact, not on the part of it that has ended.
+            # A person decides on the sentence that is shown now, not on a part of the sentence that has ended.
             words = rewording.statement
             members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
         said = _restated_by_person(restate(fact, members), members, at)
-        # What says the same need not be compared with every statement.
+        # If it says the same, one verdict is enough to add it to the fact.
         judged = members[-1:] if relation is Relation.SAME else members
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
         repeated = [
@@ -351,14 +356,13 @@ _NAMES_OTHER_TIME = re.compile(
 def _kept_days(
     fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
 ) -> tuple[datetime | None, datetime | None]:
-    """Return when a fact begins and ends after an edit, as its statements say it; None where they do not say it.
+    """Return when an edited fact begins and ends, as its statements say it; None if they do not say it.
 
-    After a change only what is still ahead counts. What was replaced stays over when it is corrected.
+    If the fact changed at `changed_at`, only times after that are kept. A superseded fact that is corrected stays over.
     """
     before = f"{fact.statement} {fact.value}"
     times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}
-    has_ended = changed_at is None and fact.status is Status.SUPERSEDED
-    ended_at = fact.valid_to if has_ended else None
+    ended_at = fact.valid_to if changed_at is None and fact.status is Status.SUPERSEDED else None
     if named_days(words) - named_days(before) or any(time not in before.casefold() for time in times):
         return None, ended_at
     first, last = members[0].valid_from, next((said.valid_to for said in reversed(members) if said.valid_to), None)
@@ -368,7 +372,7 @@ def _kept_days(
 
 
 def _with_value(fact: Fact, value: str) -> str:
-    """Return a fact's sentence with another value in it, or a plain one if the value does not stand in it."""
+    """Return a fact's sentence with another value, or a new plain sentence if the old one lacks its value."""
     if fact.value and fact.value in fact.statement:
         return fact.statement.replace(fact.value, value)
     owner = "the user" if fact.subject == OWNER else fact.subject

@@ -30,7 +30,7 @@ from afterword.privacy.redaction import count_masks
 from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_rows, select_columns
-from afterword.store.fact_ids import several_begin_so
+from afterword.store.fact_ids import shared_prefix_hint
 from afterword.store.findings.finding_rows import FINDING, FindingRow, finding_id, finding_of, is_finding_forgotten
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
@@ -98,7 +98,8 @@ def read_finding(transaction: Session, scope: Scope, finding_id: str) -> AgentFi
         or (finding_id and any(name.startswith(finding_id) for name in finding.sayings))
     ]
     if len(matching) != 1:
-        hint = several_begin_so([finding.id for finding in matching]) if matching else "see `afterword findings --all`"
+        ids = [finding.id for finding in matching]
+        hint = shared_prefix_hint(ids) if matching else "see `afterword findings --all`"
         raise NotFound(f"no single finding {finding_id!r} in {scope}: {hint}")
     return matching[0]
 
