@@ -164,8 +164,8 @@ def list_sessions(
 ) -> tuple[list[SavedSession], int]:
     """Return one page of the sessions, in the order of their keys, and how many there are in all. For operators.
 
-    Only sessions of the scope, of the tenant, with the id and in one of the states are returned and counted. A criterion
-    that is None is ignored.
+    Only sessions of the scope, of the tenant, with the id and in one of the states are returned and counted. Criteria
+    that are None are ignored.
     """
     of_scope = () if scope is None else (col(SessionRow.scope_id) == scope_key(transaction, scope),)
     scopes_of_tenant = select(ScopeRow.id).where(ScopeRow.tenant == tenant)

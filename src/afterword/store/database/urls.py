@@ -1,4 +1,4 @@
-"""The address of a store: which database, by which driver, and how it may be shown."""
+"""The URL of a store: which database and driver it means, and how it is shown without secrets."""
 
 from __future__ import annotations
 
