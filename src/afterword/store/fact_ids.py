@@ -36,8 +36,7 @@ def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime)
     matching = [
         fact
         for fact in facts
-        if fact_id in fact.assertion_ids
-        or (fact_id and any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids))
+        if fact_id and any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids)
     ]
     if not matching:
         known = lookup.read_knowledge(transaction, scope).assertions
@@ -77,11 +76,9 @@ def shared_prefix_hint(ids: Sequence[str]) -> str:
 
 def former_assertion(transaction: Session, scope: Scope, id_or_prefix: str) -> Assertion | None:
     """Return the only stored assertion of a scope whose id is or begins with this one, live or not; otherwise None."""
-    is_named = col(AssertionRow.id) == id_or_prefix
-    if id_or_prefix:
-        is_named = or_(is_named, col(AssertionRow.id).startswith(id_or_prefix, autoescape=True))
-    query = select(AssertionRow.id).where(AssertionRow.scope_id == scope_key(transaction, scope), is_named)
-    ids = list(transaction.exec(query.limit(2)))
+    has_prefix = col(AssertionRow.id).startswith(id_or_prefix, autoescape=True)
+    query = select(AssertionRow.id).where(AssertionRow.scope_id == scope_key(transaction, scope), has_prefix)
+    ids = list(transaction.exec(query.limit(2))) if id_or_prefix else []
     return lookup.assertions_by_id(transaction, scope, ids)[ids[0]] if len(ids) == 1 else None
 
 

@@ -36,7 +36,12 @@ def replacement_ids(
     new_ids: dict[str, str] = {}
     candidates = {id_: id_ for id_ in ids}
     while candidates:
-        elsewhere = _ids_elsewhere(transaction, candidates.values(), scope_id, session_id)
+        elsewhere = {
+            id_
+            for chunk in chunks(list(candidates.values()))
+            for id_, its_scope_id, its_session_id in fetch_rows(transaction, _OWNERS, {"ids": chunk})
+            if its_scope_id != scope_id or session_id not in (None, its_session_id)
+        }
         candidates = {
             id_: digest(candidate, "said again") for id_, candidate in candidates.items() if candidate in elsewhere
         }
@@ -47,12 +52,3 @@ def replacement_ids(
 def with_ids(assertions: Iterable[Assertion], new_ids: Mapping[str, str]) -> tuple[Assertion, ...]:
     """Return the assertions; each whose id is a key of `new_ids` gets the new id."""
     return tuple(replace(said, id=new_ids.get(said.id, said.id)) for said in assertions)
-
-
-def _ids_elsewhere(transaction: Session, ids: Iterable[str], scope_id: int, session_id: str | None) -> set[str]:
-    return {
-        id_
-        for chunk in chunks(list(ids))
-        for id_, its_scope_id, its_session_id in fetch_rows(transaction, _OWNERS, {"ids": chunk})
-        if its_scope_id != scope_id or session_id not in (None, its_session_id)
-    }

@@ -127,8 +127,7 @@ def announce(
     Events with the same `key` are posted only once. `content` must hold ids and counts only.
     """
     rows = transaction.exec(select(WebhookRow).where(WebhookRow.tenant == scope.tenant)).all()
-    if any(event in row.events for row in rows):
-        _queue_posts(transaction, rows, event, key, scope_key(transaction, scope) or None, content, at)
+    _queue_posts(transaction, rows, event, key, scope_key(transaction, scope) or None, content, at)
 
 
 def announce_failed_sessions(transaction: Session, scope: Scope, failures: int, at: datetime) -> None:
@@ -154,8 +153,7 @@ def _queue_posts(
     at: datetime,
 ) -> None:
     posts = [_post_values(row.id, event, key, scope_id, content, at) for row in rows if event in row.events]
-    if posts:
-        insert_missing(transaction, WebhookPostRow, posts)
+    insert_missing(transaction, WebhookPostRow, posts)
 
 
 def session_key_prefix(session_pk: int) -> str:

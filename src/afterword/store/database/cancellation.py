@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -58,12 +58,17 @@ class Ticket:
         if self._cancelled.wait(pause_s):
             raise TicketCancelled
 
-    def interruptible_by(self, interrupt: Callable[[], object] | None) -> None:
-        """Set the function that interrupts the running statement, or None when the connection is given back."""
+    @contextmanager
+    def interruptible_by(self, interrupt: Callable[[], object]) -> Iterator[None]:
+        """Let `cancel` call a function that interrupts the running statement, as long as the context is open."""
         with self._lock:
             self._interrupt = interrupt
-        if interrupt is not None:
+        try:
             self.check()
+            yield
+        finally:
+            with self._lock:
+                self._interrupt = None
 
 
 _current: contextvars.ContextVar[Ticket | None] = contextvars.ContextVar("ticket", default=None)

@@ -23,8 +23,8 @@ _PAGES_A_STEP = 1_000
 def compact_file(path: Path) -> bool:
     """Rebuild a SQLite file and empty its write-ahead log; return False if another process prevented it."""
     ticket, deadline = current_ticket(), time.monotonic() + _TIMEOUT_S
-    with closing(sqlite3.connect(path, timeout=_LOCK_ATTEMPT_S, isolation_level=None)) as connection:
-        ticket.interruptible_by(connection.interrupt)
+    opened = closing(sqlite3.connect(path, timeout=_LOCK_ATTEMPT_S, isolation_level=None))
+    with opened as connection, ticket.interruptible_by(connection.interrupt):
         try:
             for step in (_try_rebuild, _try_empty_log):
                 while not step(connection):
@@ -34,8 +34,6 @@ def compact_file(path: Path) -> bool:
         except sqlite3.OperationalError:
             ticket.check()
             return False
-        finally:
-            ticket.interruptible_by(None)
     return True
 
 
@@ -61,13 +59,10 @@ def vacuum(connection: Connection) -> None:
     The connection must not be in a transaction.
     """
     ticket = current_ticket()
-    ticket.interruptible_by(interrupter(connection))
-    try:
+    with ticket.interruptible_by(interrupter(connection)):
         for name in SQLModel.metadata.tables:
             ticket.check()
             connection.execute(text(f'VACUUM (ANALYZE) "{name}"'))
-    finally:
-        ticket.interruptible_by(None)
 
 
 def analyze(connection: Connection) -> None:

@@ -209,16 +209,12 @@ class Store:
         try:
             with self._turn if self.in_memory else nullcontext(), self._engine().connect() as plain:
                 connection = plain.execution_options(**options)
-                ticket.interruptible_by(interrupter(connection))
-                try:
-                    with connection.begin():
-                        if not lasting and self.dialect == "postgresql":
-                            connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
-                        yield connection
-                        ticket.check()
-                    ticket.is_committed = True
-                finally:
-                    ticket.interruptible_by(None)
+                with ticket.interruptible_by(interrupter(connection)), connection.begin():
+                    if not lasting and self.dialect == "postgresql":
+                        connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
+                    yield connection
+                    ticket.check()
+                ticket.is_committed = True
         except PoolTimeout:
             raise StoreUnreachable(f"{self.shown_url}: no free connection; raise AFTERWORD_STORE__POOL_SIZE") from None
         except DatabaseError as error:

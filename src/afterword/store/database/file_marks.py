@@ -15,12 +15,11 @@ from sqlalchemy import Connection
 
 from afterword.errors import StoreUnreachable
 from afterword.store.database.engine import Store
+from afterword.store.database.sqlite_files import FileState, file_state
 
 TICK_NS, COARSE_TICK_NS = 500_000_000, 2_500_000_000
 """Two writes that lie further apart never have the same file time: usually, and if file times are whole seconds."""
 _SECOND_NS = 1_000_000_000
-
-FileState = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +35,11 @@ class FileMark:
     def of(cls, path: str) -> FileMark:
         """Return the mark of a file as it is now."""
         log_path = f"{os.path.realpath(path)}-wal"
-        return cls(path, log_path, _file_state(path), _file_state(log_path))
+        return cls(path, log_path, file_state(path), file_state(log_path))
 
     def is_unchanged(self) -> bool:
         """Return whether nobody has written to the database since the mark was taken."""
-        return _file_state(self.path) == self.state and _file_state(self.log_path) == self.log_state
+        return file_state(self.path) == self.state and file_state(self.log_path) == self.log_state
 
     def is_settled(self) -> bool:
         """Return whether the last write is so old that the file time of every later write will differ from it."""
@@ -65,11 +64,3 @@ def settled_mark(store: Store, is_current: Callable[[Connection], bool]) -> File
         mark = FileMark.of(str(store.path))
         return mark if mark.is_settled() and is_current(connection) else None
     return None
-
-
-def _file_state(path: str) -> FileState | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - asked whenever something is recalled, and a third of the time
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

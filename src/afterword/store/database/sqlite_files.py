@@ -32,6 +32,9 @@ _PRAGMAS = f"""
 """
 """With a write-ahead log (WAL) a live agent can read while a batch commits."""
 
+FileState = tuple[int, int, int, int, int]
+"""The device, inode, size, and times of the last change of content and of metadata (ns) of a file."""
+
 
 def create_private(path: Path) -> None:
     """Create the file, readable by its owner alone, unless it exists. Raises `StoreUnreachable` if that fails.
@@ -90,13 +93,17 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 def file_identity(path: Path | None) -> tuple[int, int] | None:
     """Return the device and inode of a file, which show whether it was replaced; None if it is missing or empty."""
-    if path is None:
-        return None
+    state = None if path is None else file_state(path)
+    return state[:2] if state is not None and state[2] else None
+
+
+def file_state(path: Path | str) -> FileState | None:
+    """Return the state of a file, None if it is missing or cannot be read."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - called for each transaction, and three times as fast
+        status = os.stat(path)  # noqa: PTH116 - called for each transaction and recall, and three times as fast
     except OSError:
         return None
-    return (status.st_dev, status.st_ino) if status.st_size else None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _begin(connection: Any) -> None:

@@ -93,8 +93,7 @@ def read_finding(transaction: Session, scope: Scope, finding_id: str) -> AgentFi
     matching = [
         finding
         for finding in read_findings(transaction, scope)
-        if any(name == finding_id for name in finding.sayings)
-        or (finding_id and any(name.startswith(finding_id) for name in finding.sayings))
+        if finding_id and any(name.startswith(finding_id) for name in finding.sayings)
     ]
     if len(matching) != 1:
         ids = [finding.id for finding in matching]
