@@ -18,7 +18,7 @@ from afterword.store.scope_rows import ensure_scope, scope_key
 from afterword.store.tables import ScopeRow, SpendingRow
 
 MICRO = Decimal(1_000_000)
-# Building a statement takes longer than executing it.
+# Statements that run often are built only once: building one takes longer than executing it.
 _RESERVED = insert(SpendingRow).returning(col(SpendingRow.id))
 _SETTLED = update(SpendingRow).where(col(SpendingRow.id) == bindparam("entry"))
 _ASSIGNED = update(SpendingRow).where(col(SpendingRow.id).in_(bindparam("entries", expanding=True)))
@@ -74,7 +74,7 @@ class Spending:
 
 
 def day_of(at: datetime) -> date:
-    """Return the day (UTC) on whose budget a request at this time counts."""
+    """Return the day (UTC) whose budget a request at this time uses."""
     return at.astimezone(UTC).date()
 
 
@@ -120,7 +120,7 @@ def spending_by_scope(transaction: Session) -> dict[Scope, Spending]:
 
 
 def spending_of_scope(transaction: Session, scope: Scope) -> Spending:
-    """Return what was spent on a scope in all."""
+    """Return what was spent on a scope altogether."""
     key = scope_key(transaction, scope)
     return _sums(transaction, [SpendingRow.scope_id], col(SpendingRow.scope_id) == key).get((key,), Spending())
 

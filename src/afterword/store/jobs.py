@@ -71,7 +71,7 @@ def read_jobs(transaction: Session) -> list[JobState]:
 
 
 def is_job_due(transaction: Session, name: str, *, due_at: datetime, now: datetime) -> bool:
-    """Return whether the job is to be done for this due time and nobody holds its lease."""
+    """Return whether the job was not yet done for this due time, and no process holds its lease."""
     row = transaction.get(JobRow, name)
     return row is None or _is_due(row, due_at, now)
 
@@ -129,7 +129,7 @@ def fail_job(
 
 
 def release_job(transaction: Session, name: str, holder: str) -> JobRow | None:
-    """Release the lease of a job that is not done, and return its row; None if another holder has the lease."""
+    """Release the lease of a job, done or not, and return the row of the job; None if another holder has the lease."""
     row = _held_row(transaction, name, holder)
     if row is not None:
         row.holder = row.leased_until = None

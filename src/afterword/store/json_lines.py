@@ -94,7 +94,7 @@ def parse_shape(shape: type[BaseModel], line: object, name: str) -> Any:
 
 
 class LineShape(BaseModel):
-    """The base class of the shapes of lines. Values are not converted, and unknown fields are ignored."""
+    """The base class of shapes: Pydantic models of lines. They convert no values, and ignore unknown fields."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore", strict=True, use_enum_values=True)
 

@@ -48,7 +48,7 @@ from afterword.telemetry import Stage, stage, staged
 class RunStatus(StrEnum):
     """The state of a run: proposed by a dry run, held for a person's approval, or decided.
 
-    `satisfied` is an agent's request that a session has made superfluous by saying the same. It is never applied.
+    A satisfied run is an agent's request that is no longer needed, as a session says the same. It is never applied.
     """
 
     PROPOSED = "proposed"
@@ -61,7 +61,7 @@ class RunStatus(StrEnum):
 
 UNDECIDED = (RunStatus.PROPOSED, RunStatus.HELD)
 
-# Building a statement takes longer than executing it.
+# Statements that run often are built only once: building one takes longer than executing it.
 _WINDOWS = select_columns(WindowRow).where(
     col(WindowRow.scope_id) == bindparam("scope_id"), col(WindowRow.source) == bindparam("source")
 )
@@ -81,7 +81,7 @@ _REMOVED_FACTS = delete(FactRow).where(col(FactRow.id).in_(_IDS))
 
 
 def session_source(session_id: str) -> str:
-    """Return the source of the runs that read a session."""
+    """Return the value that `source` has in the runs that read a session."""
     return f"session:{session_id}"
 
 
@@ -285,9 +285,9 @@ def _change_knowledge(
 
 
 def _update_facts(transaction: Session, scope: Scope, source: str, change: KnowledgeChange) -> None:
-    """Derive again the facts that a change may have changed, and record which did."""
+    """Derive the facts again that a change of knowledge may concern, and record which of them have changed."""
     before, after, affected_ids = change.before, change.after, change.affected_ids
-    # What was not live before belongs to no fact.
+    # An assertion that was not live before belongs to no stored fact.
     ties = fetch_where_in(
         transaction, FactAssertionRow, "assertion_id", [id_ for id_ in affected_ids if id_ in before.by_id]
     )

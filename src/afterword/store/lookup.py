@@ -114,7 +114,7 @@ def knowledge_after_runs(
 
 
 def keep_knowledge(transaction: Session, scope: Scope, known: Knowledge) -> None:
-    """Cache what is known of a scope in its present state."""
+    """Cache what is known of a scope, under the present revision of the scope."""
     _draft(transaction).keep(scope, version_of(transaction, scope), known)
 
 
@@ -289,7 +289,7 @@ def _read_histories(
 
 
 def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:
-    """Return the verdicts on any of these assertions, each with the time of its record and the ids of its runs."""
+    """Return the verdicts on any of these assertions, each with when it was recorded and with the ids of its runs."""
     query = select(VerdictRow, RunVerdictRow.run_id).where(
         col(VerdictRow.key) == col(RunVerdictRow.verdict_key),
         VerdictRow.scope_id == scope_key(transaction, scope),

@@ -69,7 +69,7 @@ class WindowReading:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a run stores when it is applied: the readings of its source, in order, and its verdicts.
+    """The content of a run: the readings of its source, in order, and its verdicts. It counts once it is applied.
 
     `source` names what was read, for example `session:ID`. Of the applied runs of one source only the latest counts.
     `purpose` is the kind of run (session, application, clear, review, consolidation). `revision` is the revision of the

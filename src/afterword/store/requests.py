@@ -92,7 +92,7 @@ class Claim:
 
 
 class RequestStatus(StrEnum):
-    """What became of a request."""
+    """What became of a request. `request_statement` explains the values."""
 
     DONE = "done"
     HELD = "held"
@@ -314,7 +314,7 @@ def _earlier_outcome(transaction: Session, scope: Scope, source: str) -> Request
 
 
 def _verdicts(known: Knowledge, said: Assertion, relate: Relate) -> list[Verdict]:
-    """Return how the new statement relates to the earlier ones."""
+    """Return the verdicts on the pairs of the new statement and each earlier one to which it relates."""
     before = [each for each in known.assertions if each.act is SpeechAct.STATE and each.order < said.order]
     relations = {earlier.id: relate(earlier, said) for earlier in before}
     equal = [earlier for earlier in before if is_same_statement(earlier, said)]

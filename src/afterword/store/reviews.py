@@ -66,7 +66,7 @@ class Contest:
 
     @property
     def id(self) -> str:
-        """The id by which a person names the contest: those of the two assertions, joined by a colon."""
+        """The id by which a person names the contest: the ids of both assertions, joined by a colon."""
         return f"{self.earlier.id}:{self.later.id}"
 
 
@@ -120,7 +120,7 @@ async def decide_contest(
 
 
 async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, at: datetime) -> RunEffect:
-    """Record that nobody meant to erase what a request hides, so that it counts again; return the run and its effect.
+    """Reject a request to erase: the facts that it hides count again. Return the run and what it changed.
 
     Raises `NotFound` if there is no such request in force, and `StateConflict` if a person has approved it.
     """
@@ -356,9 +356,9 @@ _NAMES_OTHER_TIME = re.compile(
 def _kept_days(
     fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
 ) -> tuple[datetime | None, datetime | None]:
-    """Return when an edited fact begins and ends, as its statements say it; None if they do not say it.
+    """Return when an edited fact begins and ends: as its statements say it, None if they do not say it.
 
-    If the fact changed at `changed_at`, only times after that are kept. A superseded fact that is corrected stays over.
+    If the fact changed at `changed_at`, only later times are kept. If a superseded fact is corrected, it keeps its end.
     """
     before = f"{fact.statement} {fact.value}"
     times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}

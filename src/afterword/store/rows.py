@@ -186,13 +186,13 @@ def fact_values(history: FactHistory, scope_id: int) -> Values:
 
 
 def fact_search_terms(history: FactHistory) -> str:
-    """Return the words that find a fact."""
+    """Return the words by which a search finds a fact."""
     lead, said_at = history.lead, history.members[0].said_at
     return f"{TOKENIZER}{fact_terms(said_at, lead.subject, lead.statement, lead.attribute, lead.value)}"
 
 
 def member_values(history: FactHistory) -> list[Values]:
-    """Return the columns that tie a fact to each of its assertions."""
+    """Return the columns of the rows that link a fact to each of its assertions."""
     return [
         {"fact_id": history.id, "ordinal": ordinal, "assertion_id": member.id}
         for ordinal, member in enumerate(history.members)
@@ -308,7 +308,7 @@ def unpack_transcript(content: bytes) -> Transcript:
 
 
 def _fields(value: Evidence | Turn | Verdict) -> Values:
-    """Return the fields of a value. `dataclasses.asdict` copies each of them, which takes longer than storing them."""
+    """Return the fields of a value by name. `dataclasses.asdict` would copy the values, which is slow."""
     return {name: getattr(value, name) for name in value.__slots__}
 
 

@@ -21,10 +21,10 @@ from afterword.store.tables import ScopeChangeRow, ScopeRow
 NEAR = 0.85
 """How similar (0 to 1) the full name of a known scope must be to be suggested in place of an unknown one."""
 DERIVATION = 6
-"""The version of the rules by which facts are derived. An upgrade derives scopes with an older one again."""
+"""The version of the rules for deriving facts. An upgrade derives the facts of scopes with an older version again."""
 
 
-# Building a statement takes longer than executing it.
+# Statements that run often are built only once: building one takes longer than executing it.
 _SCOPES = select_columns(ScopeRow)
 _SCOPE = _SCOPES.where(
     col(ScopeRow.tenant) == bindparam("tenant"),
@@ -66,7 +66,7 @@ def _keep_row(transaction: Session, row: Any) -> None:
 
 
 def change_scope(transaction: Session, scope_id: int, **values: Any) -> None:
-    """Change columns of the row of a scope."""
+    """Set these columns of the row of a scope."""
     (row,) = fetch_rows(transaction, _CHANGED, {"scope_key": scope_id, **values})
     _keep_row(transaction, row)
 
@@ -183,7 +183,7 @@ def zone_of(transaction: Session, scope: Scope, default: tzinfo) -> tzinfo:
 
 
 def set_zone(transaction: Session, scope: Scope, zone: str | None) -> None:
-    """Set the time zone in which times without an offset are read from now on, None for the zone of the profile."""
+    """Set the time zone in which times without an offset are read from now on, None for the store's default."""
     change_scope(transaction, ensure_scope(transaction, scope), zone=zone)
 
 

@@ -39,7 +39,7 @@ _RETRIES = Retries()
 
 
 class Progress(StrEnum):
-    """How far the processing of a session has come. A session that failed too often is `set aside` for a person."""
+    """How far a session is processed. One that failed too often is set aside, until a person has it tried again."""
 
     PENDING = "pending"
     DONE = "done"
@@ -47,7 +47,7 @@ class Progress(StrEnum):
     SET_ASIDE = "set aside"
 
 
-# Building a statement takes longer than executing it.
+# Statements that run often are built only once: building one takes longer than executing it.
 _IS_SESSION = (col(SessionRow.scope_id) == bindparam("scope_key")) & (col(SessionRow.session_id) == bindparam("name"))
 _SESSION = select_columns(SessionRow).where(_IS_SESSION)
 _STATE_SAVED_AT = select(StateRow.saved_at).where(col(StateRow.session_pk) == col(SessionRow.id), _IS_SESSION)
@@ -127,7 +127,7 @@ def load_state(transaction: Session, scope: Scope, session_id: str, component: s
 
 
 def rewrite_state(transaction: Session, key: int, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Replace the saved state of the session with this key, if it has one, by what `change` returns for it."""
+    """Replace the saved state of the session with this key, if it has one, by the state that `change` returns."""
     stored = transaction.get(StateRow, key)
     if stored is not None and (changed := change(state := unpack_state(stored.content))) != state:
         stored.content = pack_state(changed)
@@ -335,7 +335,7 @@ def requeue_failed_sessions(transaction: Session, at: datetime) -> int:
 
 @staged(Stage.RETRY, "scope", "session_id")
 def retry_session(transaction: Session, scope: Scope, session_id: str) -> None:
-    """Queue a failed session at once, with as many tries as a new one. Why it failed stays stored until it is done.
+    """Queue a failed session at once, with as many tries as a new one. Its failure stays recorded until it is done.
 
     Raises `NotFound` if this scope has no such session, and `StateConflict` if the session did not fail.
     """

@@ -18,7 +18,7 @@ from afterword.store.database.statements import chunks, fetch_rows
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import AssertionRow
 
-# Building a statement takes longer than executing it.
+# Statements that run often are built only once: building one takes longer than executing it.
 _OWNERS = select(AssertionRow.id, AssertionRow.scope_id, AssertionRow.session_id).where(
     col(AssertionRow.id).in_(bindparam("ids", expanding=True))
 )
@@ -27,7 +27,7 @@ _OWNERS = select(AssertionRow.id, AssertionRow.scope_id, AssertionRow.session_id
 def replacement_ids(
     transaction: Session, scope: Scope, ids: Iterable[str], *, session_id: str | None = None
 ) -> dict[str, str]:
-    """Return new ids, by the old ones, for those of these `ids` that a statement of another scope already has.
+    """Return a new id for each of these `ids` that a statement of another scope already has, by the old id.
 
     With `session_id`, ids that belong to another session of the scope are replaced too. An id is always replaced by the
     same new id.

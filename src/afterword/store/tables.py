@@ -26,7 +26,7 @@ _RENAMINGS = Index("ix_assertions_renaming", "scope_id", sqlite_where=_FEW, post
 
 class ScopeRow(SQLModel, table=True):
     """A scope. `revision` grows with every change of what is known, so that caches notice it. `policy` says which runs
-    wait for a person's approval. While `paused_at` is set, no session is stored, and `sessions_not_kept` counts them.
+    wait for a person's approval. While `paused_at` is set, sessions are not stored, only counted (`sessions_not_kept`).
     `derivation` is the version of the rules that derived the facts. `zone` is the time zone of times without an offset.
     `findings` says which findings of agents are stored, and `other_people` whether agents are told the words of other
     people than the owner; if they are None, the settings decide."""
@@ -158,7 +158,7 @@ class MovedSourceRow(SQLModel, table=True):
 
 
 class WindowRow(SQLModel, table=True):
-    """What an extractor returned for one window of a session. A window with a known `key` needs no second call."""
+    """What an extractor returned for one window of a session. A window whose `key` is stored is not extracted again."""
 
     __tablename__: ClassVar[str] = "windows"
     __table_args__: ClassVar[Any] = (UniqueConstraint("scope_id", "source", "key"),)
@@ -303,7 +303,7 @@ class FactRow(SQLModel, table=True):
 
 
 class FactAssertionRow(SQLModel, table=True):
-    """The assertions of a fact in the order of saying. Each of their ids also finds the fact."""
+    """The assertions of a fact in the order of saying. The fact can be found by the id of each of them."""
 
     __tablename__: ClassVar[str] = "fact_assertions"
 

@@ -39,7 +39,7 @@ SOURCE = "derivation"
 
 
 async def derive_outdated_scopes(store: Store) -> Mapping[Scope, tuple[FactChange, ...]]:
-    """Derive the facts again in every scope where older rules derived them; return the changes by scope.
+    """Derive the facts again in every scope whose facts older rules derived; return the changed facts by scope.
 
     Each scope has a transaction of its own. After an interruption, the next upgrade continues with the other scopes.
     """

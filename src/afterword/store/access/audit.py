@@ -18,7 +18,7 @@ from sqlmodel import Session, col, select
 from afterword.errors import RequestPending, RequestReused, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.store.access.tables import AuditedRunRow, AuditEntryRow, RepeatableRequestRow
-from afterword.store.database.statements import insert_rows
+from afterword.store.database.statements import insert_numbered, insert_rows
 
 REMEMBERED_FOR = timedelta(hours=24)
 """How long the answer to a request with an idempotency key is kept."""
@@ -74,7 +74,7 @@ _current: ContextVar[AuditedRequest | None] = ContextVar("audited_request", defa
 
 @contextmanager
 def audited(request: AuditedRequest) -> Iterator[None]:
-    """Attribute the runs that are made inside to a request."""
+    """Attribute all runs that are made in this context to a request."""
     token = _current.set(request)
     try:
         yield
@@ -85,13 +85,13 @@ def audited(request: AuditedRequest) -> Iterator[None]:
 def note_run(transaction: Session, run_id: int, assertion_id: str | None) -> None:
     """Attribute a new run to the current request, if there is one.
 
-    Raises `StateConflict` if another process has taken the request over. This rolls the run back.
+    Raises `StateConflict` if another process has taken the request over. The error rolls the run back.
     """
     request = _current.get()
     if request is None:
         return
     if request.repeatable is not None:
-        # The update also makes two transactions of one request collide.
+        # The update also makes sure that only one of two transactions for the same request is committed.
         held = update(RepeatableRequestRow).where(*_is_held(request)).values(holder=request.repeatable.holder)
         if not transaction.connection().execute(held).rowcount:
             raise StateConflict("another process works on this request by now; repeat it to get its answer")
@@ -118,11 +118,9 @@ def begin_request(
         known = transaction.get(RepeatableRequestRow, (key_id, repeatable.name))
         if known is not None:
             return _repeated(transaction, known, repeatable, at)
-    long_form = None if scope is None else str(scope)
-    entry = AuditEntryRow(at=at, key_id=key_id, action=action, tenant=tenant, scope=long_form)
-    transaction.add(entry)
-    transaction.flush()
-    entry_id = entry.id or 0
+    full_name = None if scope is None else str(scope)
+    entry = {"at": at, "key_id": key_id, "action": action, "tenant": tenant, "scope": full_name}
+    (entry_id,) = insert_numbered(transaction, AuditEntryRow, [entry])
     if repeatable is not None:
         transaction.add(
             RepeatableRequestRow(

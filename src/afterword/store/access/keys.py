@@ -49,7 +49,7 @@ class ApiKey:
     revoked_at: datetime | None = None
 
     def opens(self, scope: Scope) -> bool:
-        """Whether the key may be used for this scope."""
+        """Return whether the key may be used for this scope."""
         return scope == self.scope or (self.is_admin and scope.tenant == self.tenant)
 
     def check(self, at: datetime) -> None:
@@ -113,7 +113,6 @@ def revoke_key(transaction: Session, key_id: str, at: datetime) -> ApiKey:
     """Revoke a key for good and return it. A key that was revoked before is not changed. Raises `NotFound`."""
     row = _key_row(transaction, key_id)
     row.revoked_at = row.revoked_at or at
-    transaction.flush()
     return _key_of(row.model_dump())
 
 

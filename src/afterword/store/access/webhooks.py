@@ -43,7 +43,7 @@ QUEUED_SESSIONS = "queued sessions"
 
 
 class PostState(StrEnum):
-    """The state of a post. One that failed too often is set aside."""
+    """The state of a post. A post that failed too often is set aside, and is not tried again by itself."""
 
     WAITING = "waiting"
     SENT = "sent"

@@ -18,7 +18,7 @@ from afterword.store.database.engine import Store
 from afterword.store.database.sqlite_files import FileState, file_state
 
 TICK_NS, COARSE_TICK_NS = 500_000_000, 2_500_000_000
-"""Two writes that lie further apart never have the same file time: usually, and if file times are whole seconds."""
+"""How far apart two writes must be to get different file times: usually, and where these are whole seconds."""
 _SECOND_NS = 1_000_000_000
 
 

@@ -1,4 +1,4 @@
-"""Engines for SQLite: files that only their owner can read, pragmas, and waiting for the write lock until cancelled."""
+"""Engines for SQLite: private files, pragmas, and a write lock for which a caller waits until it is cancelled."""
 
 from __future__ import annotations
 

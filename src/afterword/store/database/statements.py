@@ -78,7 +78,7 @@ def select_columns(table: type[SQLModel]) -> Any:
     return sqlalchemy.select(sqlalchemy.inspect(table).local_table)
 
 
-# Building a statement takes longer than executing it.
+# Statements that run often are built only once: building one takes longer than executing it.
 @cache
 def _select_where_in(table: type[SQLModel], column: str) -> Any:
     selected = select_columns(table)

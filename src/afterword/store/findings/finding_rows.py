@@ -54,12 +54,12 @@ def is_finding_forgotten(forgotten: Forgotten, statement: str, said_at: datetime
 
 
 def findings_source(session_id: str) -> str:
-    """Return the source of the runs that read the findings of a session."""
+    """Return the value that `source` has in the runs that read the findings of a session."""
     return f"findings:{session_id}"
 
 
 def finding_id(scope: Scope, source: str, window_key: str, finding: AgentFinding) -> str:
-    """Return the id of a finding in a window."""
+    """Return the id of a finding: a hash of its scope, its window and its content."""
     quotes = [(cited.turn, cited.quote) for cited in finding.evidence]
     said = (finding.agent, finding.topic, finding.statement, finding.said_at.isoformat(), finding.is_advice)
     return digest(str(scope), source, window_key, *said, quotes)

@@ -1,4 +1,4 @@
-"""Converting stored texts into Unicode NFC, with the positions of quotes. Works on tables of version 0017 and later."""
+"""Converting stored texts into Unicode NFC, and adapting the positions of quotes. For tables since version 0017."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def compose_stored_texts(connection: sa.Connection, scope_id: int | None = None)
 
 
 def _compose_evidence(connection: sa.Connection, of_assertions: Any) -> None:
-    """Convert the quotes, and set the position of each to that in the converted text of its turn."""
+    """Convert the quotes, and adapt the position of each to the converted text of its turn."""
     columns = (_EVIDENCE.c.assertion_id, _EVIDENCE.c.ordinal, _EVIDENCE.c.quote, _EVIDENCE.c.speaker, _EVIDENCE.c.start)
     query = (
         sa.select(*columns, _TURNS.c.text)
