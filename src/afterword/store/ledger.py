@@ -121,9 +121,14 @@ def propose_run(
     With `is_held` it waits for a person's approval. `transcript` is what a dry run has read, to be stored when the run
     is applied. `session_pk` is the key of the session that was read, None for a run of an application or a person.
     """
-    status = RunStatus.HELD if is_held else RunStatus.PROPOSED
-    content = pack_transcript(transcript) if transcript else None
-    return _store_run(transaction, proposal, session_pk=session_pk, status=status, transcript=content)[0]
+    run_id, _ = _store_run(
+        transaction,
+        proposal,
+        session_pk=session_pk,
+        status=RunStatus.HELD if is_held else RunStatus.PROPOSED,
+        transcript=pack_transcript(transcript) if transcript else None,
+    )
+    return run_id
 
 
 @staged(Stage.PROPOSE)

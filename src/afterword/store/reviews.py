@@ -221,11 +221,15 @@ async def edit_fact(
 
 async def confirm_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:
     """Mark a fact as confirmed by a person, and return the run and what it changed. Raises `NotFound`."""
-
-    def confirmed(fact: Fact, members: Sequence[Assertion]) -> Assertion:
-        return replace(members[0], is_flagged=fact.is_flagged, authority=Authority.CONFIRMED)
-
-    return await _decide_on_fact(store, scope, fact_id, confirmed, Relation.SAME, "confirmed by a person", at)
+    return await _decide_on_fact(
+        store,
+        scope,
+        fact_id,
+        lambda fact, members: replace(members[0], is_flagged=fact.is_flagged, authority=Authority.CONFIRMED),
+        Relation.SAME,
+        "confirmed by a person",
+        at,
+    )
 
 
 async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: bool, at: datetime) -> RunEffect:
@@ -233,12 +237,15 @@ async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: boo
 
     Raises `NotFound`.
     """
-
-    def flagged(_: Fact, members: Sequence[Assertion]) -> Assertion:
-        return replace(members[0], is_flagged=is_flagged)
-
-    reason = "flagged by a person" if is_flagged else "not flagged by a person"
-    return await _decide_on_fact(store, scope, fact_id, flagged, Relation.SAME, reason, at)
+    return await _decide_on_fact(
+        store,
+        scope,
+        fact_id,
+        lambda _, members: replace(members[0], is_flagged=is_flagged),
+        Relation.SAME,
+        "flagged by a person" if is_flagged else "not flagged by a person",
+        at,
+    )
 
 
 async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:

@@ -187,7 +187,9 @@ def move_sources(transaction: Session, into: Scope, run_id: int, *, is_back: boo
     What was stored for these sources since moves as well, and what was forgotten since stays forgotten. Raises
     `StateConflict` if the run was made in another store.
     """
-    _check_made_here(transaction, run_id)
+    is_imported = select(ImportedRunRow.run_id).where(ImportedRunRow.run_id == run_id).limit(1)
+    if transaction.exec(is_imported).first() is not None:
+        raise StateConflict(f"run {run_id} was made in another store, and only there it can be undone and redone")
     rows = list(transaction.exec(select(MovedSourceRow).where(MovedSourceRow.run_id == run_id)))
     if not rows:
         return  # an older version made the run and did not record WHOLE_SCOPE, and all its sources were forgotten since
@@ -213,13 +215,6 @@ def move_sources(transaction: Session, into: Scope, run_id: int, *, is_back: boo
     _derive_again(transaction, origin, target)
     is_rename = transaction.get_one(RunRow, run_id).purpose == RENAME
     take_settings(transaction, origin, target, is_rename=is_rename)
-
-
-def _check_made_here(transaction: Session, run_id: int) -> None:
-    """Raise `StateConflict` if a run was imported, because its move was made in another store."""
-    is_copy = select(ImportedRunRow.run_id).where(ImportedRunRow.run_id == run_id).limit(1)
-    if transaction.exec(is_copy).first() is not None:
-        raise StateConflict(f"run {run_id} was made in another store, and only there it can be undone and redone")
 
 
 def _lock(transaction: Session, scope: Scope, into: Scope) -> tuple[int, int]:
