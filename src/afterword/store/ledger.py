@@ -30,7 +30,7 @@ from afterword.store.database.statements import (
     insert_rows,
     select_columns,
 )
-from afterword.store.lookup import assertions_by_id, keep_knowledge, knowledge_after_runs, read_knowledge
+from afterword.store.lookup import assertions_by_id, cache_knowledge, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import KnowledgeChange, Proposal, RunEffect, effect_of, store_verdicts, store_window
 from afterword.store.rows import fact_search_terms, fact_values, member_values, pack_transcript
 from afterword.store.scope_rows import (
@@ -194,7 +194,7 @@ def propose_and_apply(
         run_ids = _last_applied(transaction, scope, proposal.source)
         if expected is None or expected.before is not before or not is_new or run_ids != [run_id]:
             return run_id, _change_knowledge(transaction, scope, proposal.source, before, run_ids)
-        keep_knowledge(transaction, scope, expected.after)
+        cache_knowledge(transaction, scope, expected.after)
         _update_facts(transaction, scope, proposal.source, expected)
     return run_id, expected
 

@@ -19,7 +19,7 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.subjects import told_under_current_names
 from afterword.facts.validity.timeline import FactHistory, erased_ids, fact_histories, facts_at
-from afterword.store.database.cache import Cache, Draft
+from afterword.store.database.cache import Cache, TransactionCache
 from afterword.store.database.statements import CompiledQuery, chunks, fetch_rows, fetch_where_in, select_columns
 from afterword.store.reading.knowledge_rows import knowledge_of, select_assertions, select_verdicts
 from afterword.store.rows import assertion_of, history_of, verdict_of
@@ -85,11 +85,11 @@ def read_knowledge(
         return Knowledge.of(0, (), ())
     if known_at is not None:
         return _load_knowledge(transaction, scope, row.id, row.revision, known_at)
-    draft = _draft(transaction)
-    cached = None if afresh else draft.find(scope, (row.revision, row.stamp))
+    entries = _transaction_cache(transaction)
+    cached = None if afresh else entries.find(scope, (row.revision, row.stamp))
     if cached is None:
         cached = _load_knowledge(transaction, scope, row.id, row.revision, None)
-        keep_knowledge(transaction, scope, cached)
+        cache_knowledge(transaction, scope, cached)
     return cached
 
 
@@ -108,14 +108,14 @@ def knowledge_after_runs(
         removed_verdicts=[verdict_of(row) for row in verdict_rows if not row.is_live],
         added_verdicts=[verdict_of(row) for row in verdict_rows if row.is_live],
     )
-    keep_knowledge(transaction, scope, after)
+    cache_knowledge(transaction, scope, after)
     judged_ids = [end for row in verdict_rows for end in (row.earlier_id, row.later_id)]
     return after, [*(row.id for row in assertion_rows), *judged_ids]
 
 
-def keep_knowledge(transaction: Session, scope: Scope, known: Knowledge) -> None:
+def cache_knowledge(transaction: Session, scope: Scope, known: Knowledge) -> None:
     """Cache what is known of a scope, under the present revision of the scope."""
-    _draft(transaction).keep(scope, version_of(transaction, scope), known)
+    _transaction_cache(transaction).keep(scope, version_of(transaction, scope), known)
 
 
 @cache
@@ -183,10 +183,10 @@ def _windows_of(runs: Select[Any]) -> Any:
 _LIVE_KNOWLEDGE = tuple(map(CompiledQuery, _select_knowledge(bindparam("scope_id"))))
 
 
-def _draft(transaction: Session) -> Draft:
+def _transaction_cache(transaction: Session) -> TransactionCache:
     """Return the cache entries of this transaction. A transaction that was opened without a store has its own cache."""
-    draft: Draft = transaction.info.setdefault(Draft, Draft(Cache()))
-    return draft
+    entries: TransactionCache = transaction.info.setdefault(TransactionCache, TransactionCache(Cache()))
+    return entries
 
 
 def assertions_by_id(transaction: Session, scope: Scope, ids: Sequence[str]) -> dict[str, Assertion]:

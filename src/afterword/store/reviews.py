@@ -42,7 +42,7 @@ from afterword.store.proposals import Proposal, RunEffect, WindowReading
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import FactAssertionRow, RunRow, RunVerdictRow, VerdictRow
 
-_Decided = tuple[list[Assertion], list[Verdict]]
+_AssertionsAndVerdicts = tuple[list[Assertion], list[Verdict]]
 
 
 class Decision(StrEnum):
@@ -82,10 +82,11 @@ def read_contests(transaction: Session, scope: Scope, *, at: datetime) -> list[C
     judged_ids = {id_ for pair in transaction.exec(query) for id_ in pair}
     if not judged_ids:
         return []
-    return _waiting(transaction, scope, _contests(lookup.read_knowledge(transaction, scope), judged_ids), at=at)
+    contests = _contests_between(lookup.read_knowledge(transaction, scope), judged_ids)
+    return _undecided(transaction, scope, contests, at=at)
 
 
-def _waiting(transaction: Session, scope: Scope, contests: Sequence[Contest], *, at: datetime) -> list[Contest]:
+def _undecided(transaction: Session, scope: Scope, contests: Sequence[Contest], *, at: datetime) -> list[Contest]:
     """Return the contests whose two facts both still hold."""
     if not contests:
         return []
@@ -109,11 +110,11 @@ async def decide_contest(
 
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
-        waiting = _waiting(transaction, scope, _contests(known, pair), at=at)
+        waiting = _undecided(transaction, scope, _contests_between(known, pair), at=at)
         contests = {(contest.earlier.id, contest.later.id): contest for contest in waiting}
         if pair not in contests:
             raise NotFound(f"{earlier_id} and {later_id} are not contested in {scope}; see `afterword review`")
-        proposal = _proposal(scope, known, _decided(contests[pair], decision, at), at)
+        proposal = _proposal(scope, known, _decision_content(contests[pair], decision, at), at)
         return propose_with_effect(transaction, proposal, lambda fact: not set(pair).isdisjoint(fact.assertion_ids))
 
     return await store.write(work)
@@ -261,7 +262,7 @@ async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetim
     return await _decide_on_fact(store, scope, fact_id, withdrawn, Relation.RETRACTS, "withdrawn by a person", at)
 
 
-def _contests(known: Knowledge, ids: Iterable[str]) -> list[Contest]:
+def _contests_between(known: Knowledge, ids: Iterable[str]) -> list[Contest]:
     """Return the contests between these assertions, in the order of saying."""
     ids = {id_ for id_ in ids if id_ in known.by_id}
     pairs = known.judged_pairs(ids)
@@ -279,7 +280,7 @@ def _contests(known: Knowledge, ids: Iterable[str]) -> list[Contest]:
     ]
 
 
-def _decided(contest: Contest, decision: Decision, at: datetime) -> _Decided:
+def _decision_content(contest: Contest, decision: Decision, at: datetime) -> _AssertionsAndVerdicts:
     earlier, later = contest.earlier.id, contest.later.id
     if decision is Decision.APPROVE:
         return [], [Verdict(earlier, later, contest.relation, "approved by a person", PERSON)]
@@ -386,7 +387,7 @@ def _with_value(fact: Fact, value: str) -> str:
     return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
 
 
-def _proposal(scope: Scope, known: Knowledge, decided: _Decided, at: datetime) -> Proposal:
+def _proposal(scope: Scope, known: Knowledge, decided: _AssertionsAndVerdicts, at: datetime) -> Proposal:
     assertions, verdicts = decided
     source = f"review:{uuid4().hex}"
     return Proposal(

@@ -30,7 +30,7 @@ from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
-from afterword.store.database.cache import Cache, Draft
+from afterword.store.database.cache import Cache, TransactionCache
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
 from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
 from afterword.store.database.statements import share_statements
@@ -170,10 +170,10 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Open a transaction that only reads, in the calling thread. It blocks, so code in event loops uses `read`."""
-        draft = Draft(self._cache)
-        with self.connecting(writing=False) as connection, _session(connection, draft) as transaction:
+        cache = TransactionCache(self._cache)
+        with self.connecting(writing=False) as connection, _session(connection, cache) as transaction:
             yield transaction
-        draft.commit()
+        cache.commit()
 
     @contextmanager
     def writing(self, *, strict: bool = False, lasting: bool = True) -> Iterator[Session]:
@@ -182,14 +182,14 @@ class Store:
         It blocks, so code in event loops uses `write`, which explains `strict` and `lasting`. Raises `Overtaken` at the
         first conflict, and `StoreTooNew` or `StoreOutdated` if the tables have another version than this program.
         """
-        draft = Draft(self._cache)
+        cache = TransactionCache(self._cache)
         opened = self.connecting(writing=True, isolation=STRICT if strict else None, lasting=lasting)
-        with opened as connection, _session(connection, draft) as transaction:
+        with opened as connection, _session(connection, cache) as transaction:
             # A newer program may have changed the tables since this process opened the store.
             migrations.check_before_writing(connection)
             yield transaction
             transaction.flush()
-        draft.commit()
+        cache.commit()
 
     @contextmanager
     def connecting(
@@ -343,8 +343,8 @@ class Store:
         return share_statements(create_engine(self._url, connect_args=limits, isolation_level=USUAL, **pool))
 
 
-def _session(connection: Connection, draft: Draft) -> Session:
-    return Session(bind=connection, info={Draft: draft, Connection: connection})
+def _session(connection: Connection, cache: TransactionCache) -> Session:
+    return Session(bind=connection, info={TransactionCache: cache, Connection: connection})
 
 
 def _shut_down(threads: dict[str, ThreadPoolExecutor], engine: Engine | None) -> None:
