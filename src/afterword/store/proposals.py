@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from uuid import uuid4
 
 from sqlmodel import Session, col, select
 
@@ -89,6 +90,27 @@ class Proposal:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of_entries(
+        cls,
+        scope: Scope,
+        purpose: str,
+        assertions: Iterable[Assertion],
+        verdicts: Iterable[Verdict],
+        *,
+        extractor: str,
+        judge: str,
+        at: datetime,
+        revision: int,
+    ) -> Proposal:
+        """Return a proposal with assertions that an application or a person entered outside of a conversation.
+
+        Its source is a new name.
+        """
+        source = f"{purpose}:{uuid4().hex}"
+        readings = (WindowReading(source, None, None, tuple(assertions)),)
+        return cls(scope, source, purpose, extractor, judge, at, revision, readings, tuple(verdicts))
 
     @property
     def assertions(self) -> tuple[Assertion, ...]:

@@ -38,7 +38,7 @@ from afterword.store.database.statements import fetch_where_in
 from afterword.store.entered_statements import check_may_be_kept, is_same_statement, moment_after
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
 from afterword.store.ledger import RunStatus, propose_with_effect
-from afterword.store.proposals import Proposal, RunEffect, WindowReading
+from afterword.store.proposals import Proposal, RunEffect
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import FactAssertionRow, RunRow, RunVerdictRow, VerdictRow
 
@@ -388,16 +388,6 @@ def _with_value(fact: Fact, value: str) -> str:
 
 
 def _proposal(scope: Scope, known: Knowledge, decided: _AssertionsAndVerdicts, at: datetime) -> Proposal:
-    assertions, verdicts = decided
-    source = f"review:{uuid4().hex}"
-    return Proposal(
-        scope=scope,
-        source=source,
-        purpose="review",
-        extractor=PERSON,
-        judge=PERSON,
-        started_at=at,
-        revision=known.revision,
-        readings=(WindowReading(source, None, None, tuple(assertions)),),
-        verdicts=tuple(verdicts),
+    return Proposal.of_entries(
+        scope, "review", *decided, extractor=PERSON, judge=PERSON, at=at, revision=known.revision
     )
