@@ -240,7 +240,7 @@ async def _request_to_keep(
 def _members(known: Knowledge, fact: Fact) -> list[Assertion]:
     members = [said for said in known.assertions if said.id in fact.assertion_ids]
     if not members:
-        raise NotFound(f"nothing is left of the fact {fact.id!r} in {fact.scope}")
+        raise NotFound(f"the fact {fact.id!r} does not exist in {fact.scope} any more")
     return members
 
 

@@ -55,9 +55,9 @@ class ApiKey:
     def check(self, at: datetime) -> None:
         """Raise `KeyInvalid` if the key was revoked or has expired."""
         if self.revoked_at is not None:
-            raise KeyInvalid(f"the key {self.id} was revoked; `afterword keys create` makes another one")
+            raise KeyInvalid(f"the key {self.id} was revoked; create a new one with `afterword keys create`")
         if self.expires_at is not None and self.expires_at <= at:
-            raise KeyInvalid(f"the key {self.id} has expired; `afterword keys create` makes another one")
+            raise KeyInvalid(f"the key {self.id} has expired; create a new one with `afterword keys create`")
 
 
 def new_secret(prefix: str = PREFIX) -> tuple[str, str]:

@@ -373,7 +373,7 @@ async def open_store(
     store = Store(named, privacy=privacy, limits=limits, zone=zone)
     if not create and store.is_missing():
         raise StoreMissing(
-            f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it"
+            f"there is no store at {store.path}; `afterword run` creates it, or name another in AFTERWORD_STORE__URL"
         )
     async with AsyncExitStack() as on_failure:
         on_failure.push_async_callback(store.close)
