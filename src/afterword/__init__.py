@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from afterword.store.access.keys import ApiKey
     from afterword.store.costs import Spending
     from afterword.store.database.engine import open_store
-    from afterword.store.findings.held_findings import SavedFinding
+    from afterword.store.findings.stored_findings import SavedFinding
     from afterword.store.forgetting.erasure import Receipt
     from afterword.store.forgetting.pauses import Pause
     from afterword.store.proposals import RunEffect
@@ -221,7 +221,7 @@ _NAMES = {
     "afterword.store.access.keys": "ApiKey",
     "afterword.store.costs": "Spending",
     "afterword.store.database.engine": "open_store",
-    "afterword.store.findings.held_findings": "SavedFinding",
+    "afterword.store.findings.stored_findings": "SavedFinding",
     "afterword.store.forgetting.erasure": "Receipt",
     "afterword.store.forgetting.pauses": "Pause",
     "afterword.store.proposals": "RunEffect",

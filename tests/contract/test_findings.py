@@ -25,8 +25,8 @@ from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.recall.block import FINDINGS_HEADING
 from afterword.store import costs, lookup, runs, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.findings import held_findings
-from afterword.store.findings.held_findings import SavingOutcome, save_finding
+from afterword.store.findings import stored_findings
+from afterword.store.findings.stored_findings import SavingOutcome, save_finding
 from afterword.store.forgetting.erasure import ErasureWork, erase_in_scope
 from afterword.store.forgetting.retention import Retention, apply_retention
 from afterword.store.merging import moves
@@ -42,12 +42,12 @@ FOUND = ("researcher", f"Found out (violin strings): {STRINGS}")
 
 async def keep(store: Store, *agents: str, scope: Scope = LENA, **more: Any) -> None:
     policy = FindingPolicy(agents or ("researcher",), **more)
-    await store.write(lambda transaction: held_findings.set_finding_policy(transaction, scope, policy))
+    await store.write(lambda transaction: stored_findings.set_finding_policy(transaction, scope, policy))
 
 
 async def findings(store: Store, scope: Scope = LENA, at: datetime = NOW) -> dict[str, AgentFinding]:
     """Return the findings that are told, by their statements."""
-    held = await store.read(lambda transaction: held_findings.read_findings(transaction, scope))
+    held = await store.read(lambda transaction: stored_findings.read_findings(transaction, scope))
     return {each.statement: each for each in held if each.status_at(at) is FindingStatus.CURRENT}
 
 
@@ -133,7 +133,7 @@ async def test_the_same_statement_is_a_repetition_and_another_stands_beside(stor
     await process(store, "a", 1, FOUND)
     await process(store, "b", 9, ("researcher", f"Found out (strings): {STRINGS.lower()[:-1]}!"))
     await process(store, "c", 12, ("researcher", "Found out (violin strings): Gut strings sound warmer."))
-    held = await store.read(lambda transaction: held_findings.read_findings(transaction, LENA))
+    held = await store.read(lambda transaction: stored_findings.read_findings(transaction, LENA))
     assert [(len(each.sayings), each.said_at, each.first_said_at) for each in held] == [
         (1, day(12), day(12)),
         (2, day(9), day(1)),
@@ -153,11 +153,13 @@ async def test_what_a_person_drops_stays_dropped_also_if_it_is_found_again(store
     await keep(store)
     await process(store, "a", 1, FOUND)
     name = (await findings(store))[STRINGS].id
-    await store.write(lambda transaction: held_findings.decide_finding(transaction, LENA, name, FindingReview.DROPPED))
+    await store.write(
+        lambda transaction: stored_findings.decide_finding(transaction, LENA, name, FindingReview.DROPPED)
+    )
     await process(store, "b", 2, FOUND)
     assert STRINGS not in await block(store)
     await store.write(
-        lambda transaction: held_findings.decide_finding(transaction, LENA, name[:8], FindingReview.APPROVED)
+        lambda transaction: stored_findings.decide_finding(transaction, LENA, name[:8], FindingReview.APPROVED)
     )
     assert STRINGS in await block(store)
 
@@ -166,7 +168,7 @@ async def test_what_a_person_drops_stays_dropped_also_if_it_is_found_again(store
 async def test_after_tool_output_a_finding_waits_unless_the_scope_keeps_it(store: Store, mode: WithTools) -> None:
     await keep(store, agents_with_tools=mode)
     await process(store, "a", 1, (PAGE, "strings: see the shop"), FOUND)
-    (held,) = await store.read(lambda transaction: held_findings.read_findings(transaction, LENA))
+    (held,) = await store.read(lambda transaction: stored_findings.read_findings(transaction, LENA))
     assert held.after_tools
     assert (STRINGS in await block(store)) == (mode is WithTools.KEEP)
     assert ("(after tool output)" in await block(store)) == (mode is WithTools.KEEP)
@@ -336,7 +338,7 @@ async def test_words_of_other_people_are_told_only_where_the_scope_says_so(store
     saved = Saved(LENA, "a", state=messages, humans=("lena", "bo"), started_at=day(1), ended_at=day(1))
     await process_session(store, saved, extractor=Researching())
     for are_told in (False, True, False):
-        await store.write(partial(held_findings.set_other_people, scope=LENA, are_told=are_told))
+        await store.write(partial(stored_findings.set_other_people, scope=LENA, are_told=are_told))
         text = await block(store, "What does the harpsichord need?")
         assert ("harpsichord" in text) == are_told
         assert "violin" in await block(store, "Where is the violin?")
@@ -380,7 +382,7 @@ async def test_no_finding_of_a_hostile_agent_changes_contests_supports_or_dates_
         async with Store("sqlite://") as store:
             await store.migrate()
             policy = FindingPolicy(agents, WithTools.KEEP, advice=True)
-            await store.write(partial(held_findings.set_finding_policy, scope=LENA, policy=policy))
+            await store.write(partial(stored_findings.set_finding_policy, scope=LENA, policy=policy))
             for number, (person, agent) in enumerate(steps):
                 said = ("user", person), ("researcher", agent)
                 outcome = await process(store, f"s{number}", number + 1, *said, extractor=Researching(hostile))

@@ -20,7 +20,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store import costs
 from afterword.store.database.engine import Store
-from afterword.store.findings import held_findings
+from afterword.store.findings import stored_findings
 from commands import Commands
 from conversing import LENA, call, told
 from researching import day, state
@@ -31,7 +31,7 @@ STRINGS = "Nylgut strings last twice as long as steel strings."
 async def test_a_model_is_asked_with_a_prompt_of_its_own_and_its_cost_is_booked_apart(store: Store) -> None:
     answer = {"findings": [{"statement": STRINGS, "topic": "strings", "evidence": [{"turn": 2, "quote": STRINGS}]}]}
     policy = FindingPolicy(("researcher",))
-    await store.write(lambda transaction: held_findings.set_finding_policy(transaction, LENA, policy))
+    await store.write(lambda transaction: stored_findings.set_finding_policy(transaction, LENA, policy))
     saved = Saved(LENA, "a", state=state(("user", "Which?"), ("researcher", STRINGS)), started_at=day(1))
     with ScriptedEndpoint([facts_reply(), Reply(json.dumps(answer))]) as endpoint:
         settings = ModelSettings("scripted", endpoint.base_url, max_retries=0, mode="json_schema")
@@ -42,7 +42,7 @@ async def test_a_model_is_asked_with_a_prompt_of_its_own_and_its_cost_is_booked_
     assert system["content"] == load_prompt(FINDINGS)
     assert user["content"].startswith('Agents: "researcher". Write down: findings only, no advice.\n')
     assert len(endpoint.requests) == 2
-    (finding,) = await store.read(lambda transaction: held_findings.read_findings(transaction, LENA))
+    (finding,) = await store.read(lambda transaction: stored_findings.read_findings(transaction, LENA))
     assert finding.statement == STRINGS
     spent = await store.read(lambda transaction: costs.spending_by_source(transaction, LENA))
     assert {source: each.calls for source, each in spent.items()} == {"session:a": 1, "findings:a": 1}
@@ -57,7 +57,7 @@ async def test_an_agent_saves_what_it_found_by_a_tool(store: Store) -> None:
     (refused,) = await told(memory, "Find it out.", asked, tools=tools)
     assert refused == "Not saved: this memory keeps no findings of this agent now."
     policy = FindingPolicy(("helper",))
-    await store.write(lambda transaction: held_findings.set_finding_policy(transaction, LENA, policy))
+    await store.write(lambda transaction: stored_findings.set_finding_policy(transaction, LENA, policy))
     assert await told(memory, "Find it out.", asked, tools=tools) == ["Saved for later conversations."]
     result = await memory.query("Which strings last?")
     assert [(content.content, (content.metadata or {})["layer"]) for content in result.results] == [(STRINGS, "found")]

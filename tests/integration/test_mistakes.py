@@ -225,7 +225,7 @@ def test_a_beginning_of_several_ids_names_the_candidates(afterword: Commands, tm
     shared = max((left for left, right in pairwise(ids) if left[0] == right[0]), default=ids[0])[0]
     refused = afterword("confirm", shared, "--user", "mira", expected=FAILS)
     begin_so = [id_ for id_ in ids if id_.startswith(shared)]
-    assert f"{len(begin_so)} begin so (" in refused
+    assert f"{len(begin_so)} ids begin with it (" in refused
     assert begin_so[0][:8] in refused
     assert "confirm" not in afterword("confirm", ids[0][:8], "--user", "mira")
 
@@ -423,7 +423,8 @@ def test_a_file_that_may_not_be_read_or_written_says_so(afterword: Commands, tmp
         place.chmod(mode)
         for command in ("facts --user mira", "status"):
             printed = under_file_modes(partial(afterword, *command.split(), expected=FAILS))
-            assert lines_about(printed, "also to be read, the file and its folder must be writable"), printed
+            reason = "the file and its folder must be writable, even for a program that only reads"
+            assert lines_about(printed, reason), printed
         advice = under_file_modes(lambda: afterword("doctor", "--json", expected=FAILS))
         assert "make the file and its folder writable" in advice
         assert "migrate" not in advice

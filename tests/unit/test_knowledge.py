@@ -18,7 +18,7 @@ from afterword.facts.subjects import SubjectNames
 from afterword.facts.validity import neighbourhood
 from afterword.facts.validity.timeline import FactHistory, derived_histories, fact_histories
 from afterword.pipeline.resolution import required_pairs
-from afterword.store.database.cache import Cache, Draft
+from afterword.store.database.cache import Cache, TransactionCache
 from histories import LENA, Book, Digits, Dump, History, Judge, Told, day, dumped, histories, holds_for, statement
 
 NAMES = ("user", "Jan", "Jan Petrik", "jan petrik", "Jan Oduya", "Petrik", "Jan Oduya Lang", "the launch")
@@ -212,12 +212,12 @@ def knowledge_of(revision: int, *numbers: int) -> Knowledge:
 
 def test_others_see_what_a_transaction_has_found_out_once_it_is_committed() -> None:
     cache = Cache()
-    draft, after = Draft(cache), knowledge_of(1, 1)
-    draft.keep(LENA, (1, ""), after)
-    assert (draft.find(LENA, (1, "")), Draft(cache).find(LENA, (1, ""))) == (after, None)
-    draft.commit()
-    assert Draft(cache).find(LENA, (1, "")) is after
-    assert Draft(cache).find(LENA, (2, "")) is None
+    in_transaction, after = TransactionCache(cache), knowledge_of(1, 1)
+    in_transaction.keep(LENA, (1, ""), after)
+    assert (in_transaction.find(LENA, (1, "")), TransactionCache(cache).find(LENA, (1, ""))) == (after, None)
+    in_transaction.commit()
+    assert TransactionCache(cache).find(LENA, (1, "")) is after
+    assert TransactionCache(cache).find(LENA, (2, "")) is None
 
 
 def test_what_was_used_least_lately_is_let_go_first() -> None:

@@ -16,7 +16,7 @@ from afterword.agents.tools import MemoryTool, OneLine, text_problem
 from afterword.extractors.agent_findings import OWN_TOOLS
 from afterword.facts.findings import LONGEST_STATEMENT, LONGEST_TOPIC, repeats_note
 from afterword.recall.block import OPENING
-from afterword.store.findings.held_findings import SavingOutcome, save_finding
+from afterword.store.findings.stored_findings import SavingOutcome, save_finding
 
 
 class SaveFindingArguments(BaseModel):

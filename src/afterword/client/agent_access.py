@@ -24,7 +24,7 @@ from afterword.privacy.prompt_injection import commands_assistant
 from afterword.recall.block import safe_line
 from afterword.store import requests
 from afterword.store.entered_statements import Entry
-from afterword.store.findings.held_findings import SavedFinding
+from afterword.store.findings.stored_findings import SavedFinding
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.proposals import RunEffect
 from afterword.store.reading.recall import read_told_facts, read_told_findings, read_told_turns

@@ -17,7 +17,7 @@ from afterword.pipeline.consolidation import compare_again
 from afterword.store import fact_ids, scope_rows
 from afterword.store.database.clock import MOST_AHEAD
 from afterword.store.database.engine import Store
-from afterword.store.findings.held_findings import read_finding
+from afterword.store.findings.stored_findings import read_finding
 from afterword.store.forgetting import erasure
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
 from afterword.store.forgetting.retention import apply_retention

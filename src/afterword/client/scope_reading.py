@@ -60,7 +60,7 @@ from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, lookup, reviews, scope_rows
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
-from afterword.store.findings.held_findings import read_findings
+from afterword.store.findings.stored_findings import read_findings
 from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.reading import recall

@@ -19,7 +19,7 @@ from afterword.pipeline.resolution import Changes
 from afterword.pipeline.vector_refresh import RefreshResult
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE
 from afterword.privacy.redaction import MASK as SECRET_MASK
-from afterword.store.findings.held_findings import SavingOutcome
+from afterword.store.findings.stored_findings import SavingOutcome
 from afterword.store.requests import RequestOutcome, RequestStatus
 
 HIDDEN_TURNS = (HIDDEN, HIDDEN_FROM_HERE)

@@ -35,7 +35,7 @@ from afterword.privacy.policy import with_privacy_counts
 from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.findings.held_findings import finding_policy_of
+from afterword.store.findings.stored_findings import finding_policy_of
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 

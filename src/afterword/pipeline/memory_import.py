@@ -41,7 +41,7 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.statement_ids import own_ids, with_ids
+from afterword.store.statement_ids import replacement_ids, with_ids
 from afterword.telemetry import Stage, staged
 
 
@@ -133,7 +133,7 @@ def _plan(
     known = lookup.read_knowledge(transaction, scope)
     safe = [assertion for assertion in assertions if not is_instruction(assertion.statement)]
     new = read_forgotten(transaction, scope).assertions(safe)
-    new = with_ids(new, own_ids(transaction, scope, [assertion.id for assertion in new]))
+    new = with_ids(new, replacement_ids(transaction, scope, [assertion.id for assertion in new]))
     result = MemoryImportResult(
         None,
         len(new),

@@ -46,7 +46,7 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import PAUSED, count_session_not_kept, has_new_turns, read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import KnowledgeChange, Proposal, WindowReading
-from afterword.store.statement_ids import own_ids, with_ids
+from afterword.store.statement_ids import replacement_ids, with_ids
 from afterword.telemetry import Count, Measure, Stage, count
 
 PATIENT_TRIES = 6
@@ -266,7 +266,7 @@ class _Processing:
     def _own_readings(self, transaction: Session, readings: Sequence[WindowReading]) -> list[WindowReading]:
         """Return the readings with other ids for statements that a rename or a merge gave to another scope."""
         ids = [said.id for reading in readings for said in reading.assertions]
-        other = own_ids(transaction, self.saved.scope, ids, session_id=self.saved.session_id)
+        other = replacement_ids(transaction, self.saved.scope, ids, session_id=self.saved.session_id)
         return [replace(reading, assertions=with_ids(reading.assertions, other)) for reading in readings]
 
     def _compare(self, transaction: Session, readings: Sequence[WindowReading]) -> _Comparison:

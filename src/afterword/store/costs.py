@@ -18,7 +18,7 @@ from afterword.store.scope_rows import ensure_scope, scope_key
 from afterword.store.tables import ScopeRow, SpendingRow
 
 MICRO = Decimal(1_000_000)
-# Building a statement takes longer than executing it.
+# Statements that run often are built only once: building one takes longer than executing it.
 _RESERVED = insert(SpendingRow).returning(col(SpendingRow.id))
 _SETTLED = update(SpendingRow).where(col(SpendingRow.id) == bindparam("entry"))
 _ASSIGNED = update(SpendingRow).where(col(SpendingRow.id).in_(bindparam("entries", expanding=True)))
@@ -34,10 +34,10 @@ class CallStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """A sum of what was spent. `cached_tokens` are part of `prompt_tokens`.
+    """What requests to models have cost together. `cached_tokens` are part of `prompt_tokens`.
 
-    `micro_usd` leaves out the `unpriced_calls`, whose model has no known price. The cost of the `estimated_calls` was
-    not reported by the endpoint.
+    `micro_usd` (millionths of a US dollar) does not include the `unpriced_calls`, whose model has no known price. The
+    endpoint did not report the cost of the `estimated_calls`.
     """
 
     calls: int = 0
@@ -74,14 +74,14 @@ class Spending:
 
 
 def day_of(at: datetime) -> date:
-    """Return the day (UTC) to whose budget a request belongs."""
+    """Return the day (UTC) whose budget a request at this time uses."""
     return at.astimezone(UTC).date()
 
 
 def reserve_spending(
     transaction: Session, scope: Scope, source: str, *, purpose: str, model: str, at: datetime, bound: Spending
 ) -> int:
-    """Record a request before it is sent, with its highest possible cost; return the id of the record."""
+    """Record a request before it is sent, with its highest possible cost (`bound`); return the id of the record."""
     values = {"source": source, "purpose": purpose, "model": model, "day": day_of(at), "asked_at": at}
     values |= {"scope_id": ensure_scope(transaction, scope), "status": str(CallStatus.OPEN), **_values(bound)}
     ((entry,),) = fetch_rows(transaction, _RESERVED, values)
@@ -89,7 +89,7 @@ def reserve_spending(
 
 
 def settle_spending(transaction: Session, entry: int, spending: Spending, status: CallStatus) -> None:
-    """Replace the highest possible cost of a request by its actual cost."""
+    """Replace the highest possible cost in the record of a request by the actual cost, and store how it ended."""
     values = {"entry": entry, "status": str(status), **_values(spending)}
     transaction.connection().execute(_SETTLED, values)
 
@@ -106,7 +106,7 @@ def spending_on_day(transaction: Session, day: date) -> Spending:
 
 
 def spending_by_day(transaction: Session, tenant: str | None = None) -> dict[date, Spending]:
-    """Return what was spent on each day (UTC), oldest first; with `tenant`, in its scopes."""
+    """Return what was spent on each day (UTC), oldest first; with `tenant`, only in the scopes of that tenant."""
     of_tenant = [col(SpendingRow.scope_id) == col(ScopeRow.id), col(ScopeRow.tenant) == tenant]
     sums = _sums(transaction, [SpendingRow.day], *([] if tenant is None else of_tenant))
     return {day: spending for (day,), spending in sorted(sums.items())}
@@ -120,7 +120,7 @@ def spending_by_scope(transaction: Session) -> dict[Scope, Spending]:
 
 
 def spending_of_scope(transaction: Session, scope: Scope) -> Spending:
-    """Return what was spent on a scope in all."""
+    """Return what was spent on a scope altogether."""
     key = scope_key(transaction, scope)
     return _sums(transaction, [SpendingRow.scope_id], col(SpendingRow.scope_id) == key).get((key,), Spending())
 
@@ -143,18 +143,18 @@ def spending_by_run(transaction: Session, scope: Scope) -> dict[int | None, Spen
 
 
 def spending_of_runs(transaction: Session, run_ids: Sequence[int]) -> dict[int, Spending]:
-    """Return the cost of these runs; none for a run on which nothing was spent."""
-    sums: dict[int, Spending] = {}
-    for ids in chunks(run_ids):
-        of_runs = _sums(transaction, [SpendingRow.run_id], col(SpendingRow.run_id).in_(ids))
-        sums |= {run_id: spending for (run_id,), spending in of_runs.items()}
-    return sums
+    """Return the cost of each of these runs, without those that cost nothing."""
+    return {
+        run_id: spending
+        for ids in chunks(run_ids)
+        for (run_id,), spending in _sums(transaction, [SpendingRow.run_id], col(SpendingRow.run_id).in_(ids)).items()
+    }
 
 
 def _sums(
     transaction: Session, keys: Sequence[Any], *conditions: ColumnElement[bool]
 ) -> dict[tuple[Any, ...], Spending]:
-    """Return what was spent, summed by these columns."""
+    """Return what was spent under these conditions, summed up for each combination of values of the `keys` columns."""
     calls = col(SpendingRow.calls)
     sums = [
         func.sum(calls),
@@ -165,7 +165,7 @@ def _sums(
         func.sum(case((col(SpendingRow.micro_usd).is_(None), calls), else_=0)),
         func.sum(case((col(SpendingRow.is_estimate), calls), else_=0)),
     ]
-    # The types of sqlmodel's select end at four columns.
+    # The type of sqlmodel's `select` allows four columns at most.
     select_any: Any = select
     rows = fetch_rows(transaction, select_any(*keys, *sums).where(*conditions).group_by(*keys))
     return {tuple(row[: len(keys)]): Spending(*map(int, row[len(keys) :])) for row in rows}

@@ -1,4 +1,4 @@
-"""Statements that the application or a person enters without a conversation, and their comparison."""
+"""Statements that an application or a person enters outside of a conversation, and how they are compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from afterword.privacy.normalisation import visible_text
 from afterword.privacy.policy import Privacy
 
 JUDGE = "rules-1"
-"""The judge of verdicts that follow from what was entered."""
+"""The judge that is recorded for verdicts on entered statements."""
 
 _TICK = timedelta(microseconds=1)
 _SAME_MOMENT = timedelta(seconds=1)
@@ -32,7 +32,10 @@ _SAME_MOMENT = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A sentence in NFC and, where known, its slot, its value, when it holds (aware), tags and former subject name."""
+    """A statement to enter, with all texts in Unicode NFC.
+
+    `valid_from` and `valid_to` (aware) say when it holds. `former_name` is what the subject was called before.
+    """
 
     statement: str
     kind: Kind = Kind.ENTITY
@@ -54,17 +57,23 @@ def check_may_be_kept(statement: str, value: str | None, privacy: Privacy) -> No
     """Raise `ArgumentInvalid` if a statement asks to be off the record, or says nothing but a secret."""
     objection = privacy.objection(visible_text(statement), visible_text(value or ""))
     if objection is not None:
-        raise ArgumentInvalid(f"nothing was stored of the statement: {objection}, and such words are never kept")
+        raise ArgumentInvalid(f"the statement was not stored: {objection}, and such words are never kept")
 
 
 def masked_entry(entry: Entry, privacy: Privacy) -> Entry:
-    """Return an entry without secrets."""
+    """Return a copy of an entry in which secrets are masked."""
     texts = map(visible_text, (entry.value or "", entry.statement, entry.subject, entry.former_name or "", *entry.tags))
     masked_texts = privacy.mask_fields(entry.attribute, *texts, entry.attribute)
     value, statement, subject, former_name, *tags, attribute = masked_texts
-    value_or_none = value if entry.value else entry.value
-    masked = replace(entry, statement=statement, subject=subject, value=value_or_none, tags=tuple(tags))
-    return replace(masked, attribute=attribute, former_name=former_name or None)
+    return replace(
+        entry,
+        statement=statement,
+        subject=subject,
+        attribute=attribute,
+        value=entry.value and value,
+        tags=tuple(tags),
+        former_name=former_name or None,
+    )
 
 
 def entered_statement(
@@ -77,9 +86,10 @@ def entered_statement(
     act: SpeechAct = SpeechAct.STATE,
     limited_to: str | None = None,
 ) -> Assertion:
-    """Return the assertion of an entry. Each call returns another one: two equal entries both support the fact.
+    """Return a new assertion that states an entry, or withdraws its value if `act` is a retraction.
 
-    A withdrawal (`act`) takes back the value of the entry, as far as it is limited to something or somebody.
+    Each call gives it another id, so that two equal entries both count as support of their fact. `limited_to` names
+    what or whom a withdrawal is limited to, if it does not withdraw the value altogether.
     """
     value = entry.value or (entry.statement if act is SpeechAct.STATE else "")
     content = (act, entry.kind, entry.subject, entry.attribute, value, entry.statement, limited_to, uuid4().hex)
@@ -106,21 +116,21 @@ def entered_statement(
 
 
 def moment_after(at: datetime, assertions: Iterable[Assertion]) -> datetime:
-    """Return `at`, or the next moment at which all of these assertions have been said.
+    """Return `at`, or if it is not later than all of these assertions, the first microsecond that is.
 
-    The clock may show the same time twice, but the order of saying must be known.
+    The clock may show the same time twice, but assertions are ordered by the time at which they were said.
     """
     return max([at, *(said.said_at + _TICK for said in assertions)]).astimezone(at.tzinfo)
 
 
 def next_unused_moment(at: datetime, assertions: Iterable[Assertion]) -> datetime:
-    """Return `at`, or a moment shortly after it if something was entered at that very time."""
+    """Return `at`, or a moment shortly after it if another statement was entered within a second from `at`."""
     return moment_after(
         at, [said for said in assertions if not said.session_id and at <= said.said_at < at + _SAME_MOMENT]
     )
 
 
 def is_same_statement(earlier: Assertion, later: Assertion) -> bool:
-    """Return whether both state the same sentence of the same kind, the earlier one without a limit."""
+    """Return whether two assertions have the same words and kind, and the earlier one has no `limited_to`."""
     is_comparable = earlier.act is SpeechAct.STATE and earlier.kind is later.kind and not earlier.limited_to
     return is_comparable and folded(earlier.statement) == folded(later.statement)

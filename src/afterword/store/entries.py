@@ -1,11 +1,9 @@
-"""Entries and withdrawals by the application. Each call makes one run, which is applied at once and can be undone."""
+"""Entries and withdrawals by an application. Each call makes one run, which is applied at once and can be undone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from uuid import uuid4
 
 from sqlmodel import Session
 
@@ -21,7 +19,6 @@ from afterword.facts.assertions import (
     Verdict,
 )
 from afterword.facts.fact import Status
-from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.privacy.prompt_injection import is_instruction
@@ -37,22 +34,21 @@ from afterword.store.entered_statements import (
     moment_after,
     next_unused_moment,
 )
-from afterword.store.proposals import Proposal, RunEffect, WindowReading
+from afterword.store.proposals import Proposal, RunEffect
 
 _log = telemetry.logs(__name__)
 
 
 async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> RunEffect:
-    """Store what the application says, with the authority of an application; return the run and what it changed.
+    """Store a statement of an application; return the run and what it changed.
 
-    The run can be undone. A sentence of the same kind that is already known gets another supporter instead of a
-    duplicate. Secrets in the entry are masked. An entry that reads like an instruction to an assistant counts only once
-    a person has approved the run in a review. Raises `ArgumentInvalid` if the statement asks to be off the record or
-    says nothing but a secret, `Overtaken` if other writers were faster every time, and `StoreError` if the store does
-    not answer.
+    The run can be undone. If the same sentence of the same kind is already known, its fact gets more support instead of
+    a duplicate. Secrets in the entry are masked. An entry that reads like an instruction to an assistant counts only
+    after a person has approved the run in a review. Raises `ArgumentInvalid` if the statement asks to be off the record
+    or says nothing but a secret, `Overtaken` if other writers were faster every time, and `StoreError` if the store
+    does not answer.
     """
     check_may_be_kept(entry.statement, entry.value, store.privacy)
-    source = f"application:{uuid4().hex}"
     entry = masked_entry(entry, store.privacy)
     evidence = Evidence(EvidenceKind.APPLICATION, entry.statement)
 
@@ -62,7 +58,16 @@ async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -
         said = entered_statement(scope, entry, evidence, authority=Authority.APPLICATION, said_at=said_at)
         equal = [earlier for earlier in known.assertions if is_same_statement(earlier, said)]
         verdicts = [_same_words(max(equal, key=lambda earlier: earlier.order), said)] if equal else []
-        proposal = _proposal(scope, source, "application", at, known, [said], verdicts)
+        proposal = Proposal.of_entries(
+            scope,
+            "application",
+            [said],
+            verdicts,
+            extractor="application",
+            judge=JUDGE,
+            at=at,
+            revision=known.revision,
+        )
         if is_instruction(said.subject, said.attribute, said.value, said.statement):
             message = "an entry of %s reads like an instruction to an assistant: see `afterword review`"
             _log.warning(message, telemetry.scope_mark(scope))
@@ -78,7 +83,6 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
 
     The run can be undone. Nothing is erased. Returns None if there is nothing to withdraw. Raises like `add_entry`.
     """
-    source = f"clear:{uuid4().hex}"
 
     def work(transaction: Session) -> RunEffect | None:
         known = lookup.read_knowledge(transaction, scope)
@@ -89,7 +93,7 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
         # Each statement is withdrawn by itself, so that nothing comes back if a comparison or a renaming is undone.
         statements = [known.by_id[name] for fact in facts for name in fact.assertion_ids]
         said_at = moment_after(at, statements)
-        # A withdrawal reaches the statements about one subject with one limit, not across those.
+        # One withdrawal applies only to statements with the same subject and the same limit.
         groups: dict[tuple[str, str], list[Assertion]] = {}
         for statement in statements:
             groups.setdefault((folded(statement.subject), folded(statement.limited_to or "")), []).append(statement)
@@ -99,19 +103,26 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
             for said, group in withdrawals
             for statement in group
         ]
-        assertions = [said for said, _ in withdrawals]
-        return ledger.propose_with_effect(
-            transaction, _proposal(scope, source, "clear", at, known, assertions, verdicts)
+        proposal = Proposal.of_entries(
+            scope,
+            "clear",
+            [said for said, _ in withdrawals],
+            verdicts,
+            extractor="application",
+            judge=JUDGE,
+            at=at,
+            revision=known.revision,
         )
+        return ledger.propose_with_effect(transaction, proposal)
 
     return await store.write(work)
 
 
 def _withdrawal(scope: Scope, known: Assertion, at: datetime, said_at: datetime) -> Assertion:
-    """Return the withdrawal of everything about the subject of a statement.
+    """Return an assertion that withdraws everything about the subject of `known`, within the limit of `known`.
 
-    Whoever may clear a memory acts for its owner, so the withdrawal has the authority of the owner's word. Its evidence
-    says that it came from the application.
+    Whoever may clear a memory acts for its owner, so the withdrawal has the same authority as a statement of the owner.
+    Its evidence says that it came from the application.
     """
     statement = f"Everything known about {known.subject} was withdrawn."
     return entered_statement(
@@ -122,28 +133,6 @@ def _withdrawal(scope: Scope, known: Assertion, at: datetime, said_at: datetime)
         said_at=said_at,
         act=SpeechAct.RETRACT,
         limited_to=known.limited_to,
-    )
-
-
-def _proposal(
-    scope: Scope,
-    source: str,
-    purpose: str,
-    at: datetime,
-    known: Knowledge,
-    assertions: Sequence[Assertion],
-    verdicts: Sequence[Verdict],
-) -> Proposal:
-    return Proposal(
-        scope=scope,
-        source=source,
-        purpose=purpose,
-        extractor="application",
-        judge=JUDGE,
-        started_at=at,
-        revision=known.revision,
-        readings=(WindowReading(source, None, None, tuple(assertions)),),
-        verdicts=tuple(verdicts),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, false
 from sqlmodel import Session, and_, col, or_, select
 
 from afterword.errors import NotFound
@@ -24,70 +24,67 @@ CANDIDATES_SHOWN = 5
 def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
     """Return a fact by the id of any of its assertions, or by the beginning of such an id.
 
-    The id of an assertion that no longer counts, for example since its session was read again, finds the fact that
-    says the same now. Raises `NotFound` if the scope has no such fact; if several begin so, it names them.
+    The id of an assertion that is no longer live, for example because its session was read again, finds the fact that
+    says the same now. Raises `NotFound` if the scope has no such fact, or several; then the message names some of them.
     """
     named = _facts_named(transaction, scope, fact_id)
     for fact in lookup.read_facts_by_id(transaction, scope, named, at=at) if len(named) == 1 else ():
-        # A database may sort other letters into the range.
+        # Some databases ignore blanks and signs when they compare texts, so the range may hold ids without the prefix.
         if any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids):
             return fact
     facts = lookup.read_facts(transaction, scope, at=at)
     matching = [
         fact
         for fact in facts
-        if fact_id in fact.assertion_ids
-        or (fact_id and any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids))
+        if fact_id and any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids)
     ]
     if not matching:
         known = lookup.read_knowledge(transaction, scope).assertions
         former = former_assertion(transaction, scope, fact_id)
         matching = facts_continuing(transaction, scope, former, facts, known) if former else []
     if len(matching) != 1:
-        hint = several_begin_so([fact.id for fact in matching]) if matching else "see `afterword facts --all`"
+        hint = shared_prefix_hint([fact.id for fact in matching]) if matching else "see `afterword facts --all`"
         raise NotFound(f"no {'single ' if matching else ''}fact {fact_id!r} in {scope}: {hint}")
     return matching[0]
 
 
 def _facts_named(transaction: Session, scope: Scope, id_or_prefix: str) -> list[str]:
-    """Return the ids of the facts of a scope of which an assertion has this id or one that begins so, two at most."""
+    """Return the ids of the facts that have an assertion whose id is or begins with this one, at most two of them."""
     query = (
         select(FactAssertionRow.fact_id)
         .join(FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id))
         .where(
-            lookup.is_of_scope(scope_key(transaction, scope)), _begins_so(FactAssertionRow.assertion_id, id_or_prefix)
+            lookup.is_of_scope(scope_key(transaction, scope)), _has_prefix(FactAssertionRow.assertion_id, id_or_prefix)
         )
     )
     return list(transaction.exec(query.distinct().limit(2)))
 
 
-def _begins_so(column: str, id_or_prefix: str) -> ColumnElement[bool]:
-    """Return the condition that an id is this one, or begins so if it is not empty."""
-    is_named = col(column) == id_or_prefix
-    # Every id is hexadecimal, so this is the range of those that begin so, which the index finds.
-    begins_so = and_(col(column) >= id_or_prefix, col(column) < f"{id_or_prefix}g")
-    return begins_so if id_or_prefix else is_named
+def _has_prefix(column: str, prefix: str) -> ColumnElement[bool]:
+    """Return the condition that an id begins with `prefix`. No id begins with an empty one."""
+    # Ids are hexadecimal, so those that begin with the prefix lie before the prefix with a "g". An index finds them.
+    is_in_range = and_(col(column) >= prefix, col(column) < f"{prefix}g")
+    return is_in_range if prefix else false()
 
 
-def several_begin_so(ids: Sequence[str]) -> str:
-    """Return the hint for a beginning that several ids share, with the first of these ids."""
+def shared_prefix_hint(ids: Sequence[str]) -> str:
+    """Return the hint for a prefix that is not unique. It shows the first of the ids that begin with the prefix."""
     more = f" and {len(ids) - CANDIDATES_SHOWN} more" if len(ids) > CANDIDATES_SHOWN else ""
-    return f"{len(ids)} begin so ({', '.join(id_[:8] for id_ in ids[:CANDIDATES_SHOWN])}{more}); give more of the id"
+    shown = ", ".join(id_[:8] for id_ in ids[:CANDIDATES_SHOWN])
+    return f"{len(ids)} ids begin with it ({shown}{more}); give more of the id"
 
 
 def former_assertion(transaction: Session, scope: Scope, id_or_prefix: str) -> Assertion | None:
-    """Return the stored assertion of this scope with this id, or the only one that begins so; None if there is none."""
-    is_named = col(AssertionRow.id) == id_or_prefix
-    if id_or_prefix:
-        is_named = or_(is_named, col(AssertionRow.id).startswith(id_or_prefix, autoescape=True))
-    query = select(AssertionRow.id).where(AssertionRow.scope_id == scope_key(transaction, scope), is_named)
-    ids = list(transaction.exec(query.limit(2)))
+    """Return the only stored assertion of a scope whose id is or begins with this one, live or not; otherwise None."""
+    has_prefix = col(AssertionRow.id).startswith(id_or_prefix, autoescape=True)
+    query = select(AssertionRow.id).where(AssertionRow.scope_id == scope_key(transaction, scope), has_prefix)
+    ids = list(transaction.exec(query.limit(2))) if id_or_prefix else []
     return lookup.assertions_by_id(transaction, scope, ids)[ids[0]] if len(ids) == 1 else None
 
 
 def scopes_with_statement(transaction: Session, statement_id: str) -> list[Scope]:
-    """Return the scopes that have a statement of this id, or of an id that begins so."""
-    ids = select(AssertionRow.scope_id).where(_begins_so(AssertionRow.id, statement_id))
+    """Return the scopes that have a statement whose id is or begins with this one."""
+    ids = select(AssertionRow.scope_id).where(_has_prefix(AssertionRow.id, statement_id))
     query = select(ScopeRow).where(col(ScopeRow.id).in_(ids)).order_by(col(ScopeRow.id))
     return [scope_of_row(row) for row in transaction.exec(query)]
 
@@ -95,17 +92,18 @@ def scopes_with_statement(transaction: Session, statement_id: str) -> list[Scope
 def facts_continuing(
     transaction: Session, scope: Scope, former: Assertion, facts: Sequence[Fact], known: Sequence[Assertion]
 ) -> list[Fact]:
-    """Return the live facts that say the same as an assertion that no longer counts; an empty list if there are none.
+    """Return a list with the live fact that says the same as an assertion that is no longer live, or an empty list.
 
-    `facts` and `known` are what counts in the scope. A session that was read again says it in the same slot or in the
-    same words; else it is looked for among what it was judged to repeat, and among statements of its slot and value.
+    `facts` and `known` are the live facts and assertions of the scope. The fact is looked for among the assertions of
+    the same session, as it was read last, then among those that were judged to say the same as the former assertion,
+    and then among those with the same slot and value.
     """
     fact_by_member = {id_: fact for fact in facts for id_ in fact.assertion_ids}
     read_again = [said for said in known if said.session_id and said.session_id == former.session_id]
-    # Another reading of a session says what a former one said if two of three marks agree.
-    marked = [(_matches(former, said), said) for said in read_again if said.act is former.act]
-    marked.sort(key=lambda pair: pair[0], reverse=True)
-    ids = [said.id for marks, said in marked if sum(marks) > 1]
+    # An assertion of a later reading says the same if two of the three criteria are met.
+    compared = [(_matches(former, said), said) for said in read_again if said.act is former.act]
+    compared.sort(key=lambda pair: pair[0], reverse=True)
+    ids = [said.id for matches, said in compared if sum(matches) > 1]
     judged_same = select(VerdictRow.earlier_id, VerdictRow.later_id).where(
         VerdictRow.scope_id == scope_key(transaction, scope),
         VerdictRow.relation == str(Relation.SAME),
@@ -117,7 +115,7 @@ def facts_continuing(
 
 
 def _matches(former: Assertion, other: Assertion) -> tuple[bool, bool, bool]:
-    """Return whether two assertions have a matching value, the same slot, and some of the same words of a turn."""
+    """Return three criteria: whether two assertions have matching values, the same slot, and overlapping quotes."""
     is_same_value = folded(former.value) == folded(other.value) or share_value(former.value, other.value)
     rests_on_same_words = any(
         mine.turn is not None
@@ -130,7 +128,7 @@ def _matches(former: Assertion, other: Assertion) -> tuple[bool, bool, bool]:
 
 
 def share_value(first: str, second: str) -> bool:
-    """Return whether one of two values mentions the other."""
+    """Return whether one of two values contains the other as a phrase."""
     return bool(first) and bool(second) and (mentions_phrase(first, second) or mentions_phrase(second, first))
 
 

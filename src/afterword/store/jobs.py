@@ -22,13 +22,14 @@ from afterword.store.tables import RunRow, ScopeRow, SessionRow
 
 CONSOLIDATION = "consolidation"
 _FURTHEST_AHEAD = timedelta(days=1)
-"""No due time that is done, and no end of a lease, lies further ahead of now."""
+"""How far ahead of now a stored due time or end of a lease may lie. Any later one comes from a wrong clock."""
 
 
 class JobRow(SQLModel, table=True):
     """A periodic job: who holds its lease (`holder`, `leased_until`), and for which due time it was last done.
 
-    `ended_at` is when it last ended, done or failed, `counts` what it did then, and `failures` how many parts failed.
+    `ended_at` is when the job last ended, done or failed. `counts` says what it did then, and `failures` how many parts
+    of it failed.
     """
 
     __tablename__: ClassVar[str] = "jobs"
@@ -46,10 +47,10 @@ class JobRow(SQLModel, table=True):
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """The state of a job: its lease, the due time it was last done for, when that was, any failure then or since.
+    """The state of a job: who holds its lease until when, and for which due time it was last done (`done_for`).
 
-    `ended_at` is when it last ended, done or failed. `counts` says what it did then, and `failures` how many parts of
-    it failed.
+    `last_success_at` is when that was, and `failure` says what failed then or since. `ended_at` is when the job last
+    ended, done or failed. `counts` says what it did then, and `failures` how many parts of it failed.
     """
 
     name: str
@@ -64,13 +65,13 @@ class JobState:
 
 
 def read_jobs(transaction: Session) -> list[JobState]:
-    """Return the state of every job that was ever begun, except the jobs of single scopes."""
+    """Return the state of every job that was ever begun, except the jobs that concern a single scope."""
     query = select(JobRow).where(col(JobRow.name).not_like("%/%")).order_by(col(JobRow.name))
     return [JobState(**row.model_dump()) for row in transaction.exec(query)]
 
 
 def is_job_due(transaction: Session, name: str, *, due_at: datetime, now: datetime) -> bool:
-    """Return whether the job is to be done for this due time and nobody holds its lease."""
+    """Return whether the job was not yet done for this due time, and no process holds its lease."""
     row = transaction.get(JobRow, name)
     return row is None or _is_due(row, due_at, now)
 
@@ -78,7 +79,7 @@ def is_job_due(transaction: Session, name: str, *, due_at: datetime, now: dateti
 def claim_job(
     transaction: Session, name: str, holder: str, *, due_at: datetime, now: datetime, until: datetime
 ) -> bool:
-    """Take the lease of a job that is due, until this time; return whether the job was due and free."""
+    """Take the lease of a job until `until`; return False if the job is not due, or another process holds its lease."""
     insert_missing(transaction, JobRow, [{"name": name}])
     row = _locked_row(transaction, name)
     if not _is_due(row, due_at, now):
@@ -128,7 +129,7 @@ def fail_job(
 
 
 def release_job(transaction: Session, name: str, holder: str) -> JobRow | None:
-    """Release the lease of a job that is not done, and return its row; None if another holder has the lease."""
+    """Release the lease of a job, done or not, and return the row of the job; None if another holder has the lease."""
     row = _held_row(transaction, name, holder)
     if row is not None:
         row.holder = row.leased_until = None
@@ -143,10 +144,10 @@ def _held_row(transaction: Session, name: str, holder: str) -> JobRow | None:
 def scopes_to_consolidate(
     transaction: Session, *, new_sessions: int, idle_since: datetime, last_before: datetime
 ) -> list[Scope]:
-    """Return the idle scopes with enough new sessions to be consolidated.
+    """Return the scopes that should be consolidated now.
 
-    At least `new_sessions` sessions were read since the last consolidation, which lies before `last_before`. No session
-    is pending, and nothing has happened since `idle_since`.
+    In such a scope at least `new_sessions` sessions were read since the last consolidation, and that was not after
+    `last_before`. No session of the scope is pending, and none has changed since `idle_since`.
     """
     job = literal(f"{CONSOLIDATION}/") + cast(col(ScopeRow.id), String)
     busy = select(SessionRow.scope_id).where(
@@ -160,7 +161,7 @@ def scopes_to_consolidate(
         .where(or_(col(JobRow.last_success_at).is_(None), col(RunRow.applied_at) > col(JobRow.last_success_at)))
         .where(or_(col(JobRow.last_success_at).is_(None), col(JobRow.last_success_at) <= last_before))
         .where(col(ScopeRow.id).not_in(busy))
-        .group_by(col(ScopeRow.id))  # its other columns depend on the key
+        .group_by(col(ScopeRow.id))  # the key determines the other columns of the scope
         .having(func.count(func.distinct(col(RunRow.source))) >= new_sessions)
         .order_by(col(ScopeRow.id))
     )
@@ -179,7 +180,7 @@ def _locked_row(transaction: Session, name: str) -> JobRow:
 
 
 def _is_due(row: JobRow, due_at: datetime, now: datetime) -> bool:
-    # A process whose clock was far ahead wrote what lies further ahead than any job's: it must not stop the jobs.
+    # A process with a wrong clock may have stored times that lie far ahead. They must not keep the job from running.
     latest = now + _FURTHEST_AHEAD
     if row.done_for is not None and due_at <= row.done_for <= latest:
         return False

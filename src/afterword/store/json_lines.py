@@ -1,4 +1,4 @@
-"""Reading JSON Lines files whose lines hold columns of tables.
+"""Reading JSON Lines files in which each line holds one row of a table.
 
 A damaged file raises `FileInvalid`, which names the line.
 """
@@ -64,15 +64,16 @@ def _parsed(path: Path, number: int, content: bytes, parse: Callable[[Line], Lin
 
 
 def damaged(path: Path, where: str, reason: str) -> FileInvalid:
-    """Return the error of a file that is damaged there."""
-    mend = "the file is damaged, or of a newer afterword: upgrade, or write the file again where it comes from"
-    return FileInvalid(f"{path} {where} cannot be read ({reason}); {mend}")
+    """Return the error that says where a file is damaged, and why it cannot be read."""
+    hint = "the file is damaged, or a newer afterword wrote it: upgrade afterword, or export the file again"
+    return FileInvalid(f"{path} {where} cannot be read ({reason}); {hint}")
 
 
 def parse_columns(table: type[SQLModel], line: object) -> Line:
-    """Return the columns of a table that a line holds, as the database takes them. Raises `FileInvalid`.
+    """Return the values of a line by column, in the types that the database takes. Raises `FileInvalid`.
 
-    A line need not hold foreign keys, which follow from its place in the file, nor numbers that the database assigns.
+    Foreign keys may be missing, since they follow from the position of the line in its file, and so may ids that the
+    database assigns.
     """
     shape, defaults = _columns(table)
     values = parse_shape(shape, line, str(table.__tablename__))
@@ -80,7 +81,10 @@ def parse_columns(table: type[SQLModel], line: object) -> Line:
 
 
 def parse_shape(shape: type[BaseModel], line: object, name: str) -> Any:
-    """Return the fields of a line that a shape names. Raises `FileInvalid`."""
+    """Return a line as an object of the class `shape`.
+
+    Raises `FileInvalid` if it does not fit. The error names the wrong field, after `name`.
+    """
     try:
         return shape.model_validate(line)
     except ValidationError as error:
@@ -90,14 +94,14 @@ def parse_shape(shape: type[BaseModel], line: object, name: str) -> Any:
 
 
 class LineShape(BaseModel):
-    """The base of the shapes of lines: no value is converted, and unknown fields are left out."""
+    """The base class of shapes: Pydantic models of lines. They convert no values, and ignore unknown fields."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore", strict=True, use_enum_values=True)
 
 
 @cache
 def _columns(table: type[SQLModel]) -> tuple[type[LineShape], Mapping[str, None]]:
-    """Return the columns of a table in a line, and the values of those that may be missing."""
+    """Return the shape of a table's lines, and the default (None) of each column that may be null."""
     hints = get_type_hints(table)
     columns = SQLModel.metadata.tables[str(table.__tablename__)].columns
     fields: dict[str, Any] = {}
@@ -112,7 +116,7 @@ def _columns(table: type[SQLModel]) -> tuple[type[LineShape], Mapping[str, None]
 
 
 def _hint(hint: Any, values: type[Enum] | None) -> Any:
-    """Return the type of a column's value in JSON."""
+    """Return the type that a column's value must have in JSON; `values` are the only ones allowed, unless None."""
     name = str(hint)
     if values is not None:
         return Literal[tuple(member.value for member in values)]

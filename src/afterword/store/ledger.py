@@ -1,6 +1,6 @@
-"""Runs are proposed, applied, undone and rejected here, and the facts are derived from the live ones.
+"""Functions that propose, apply, undo and reject runs, and derive the facts from the live runs.
 
-Nothing here deletes an assertion. An undone run is left out when the facts are derived again.
+None of them deletes an assertion. When a run is undone, the facts are derived again without it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from afterword.store.database.statements import (
     insert_rows,
     select_columns,
 )
-from afterword.store.lookup import assertions_by_id, keep_knowledge, knowledge_after_runs, read_knowledge
+from afterword.store.lookup import assertions_by_id, cache_knowledge, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import KnowledgeChange, Proposal, RunEffect, effect_of, store_verdicts, store_window
 from afterword.store.rows import fact_search_terms, fact_values, member_values, pack_transcript
 from afterword.store.scope_rows import (
@@ -48,7 +48,7 @@ from afterword.telemetry import Stage, stage, staged
 class RunStatus(StrEnum):
     """The state of a run: proposed by a dry run, held for a person's approval, or decided.
 
-    An agent's request is satisfied once a session says the same: it never counts by itself.
+    A satisfied run is an agent's request that is no longer needed, as a session says the same. It is never applied.
     """
 
     PROPOSED = "proposed"
@@ -61,7 +61,7 @@ class RunStatus(StrEnum):
 
 UNDECIDED = (RunStatus.PROPOSED, RunStatus.HELD)
 
-# Building a statement takes longer than executing it.
+# Statements that run often are built only once: building one takes longer than executing it.
 _WINDOWS = select_columns(WindowRow).where(
     col(WindowRow.scope_id) == bindparam("scope_id"), col(WindowRow.source) == bindparam("source")
 )
@@ -81,7 +81,7 @@ _REMOVED_FACTS = delete(FactRow).where(col(FactRow.id).in_(_IDS))
 
 
 def session_source(session_id: str) -> str:
-    """Return the source of the runs that read a session."""
+    """Return the value that `source` has in the runs that read a session."""
     return f"session:{session_id}"
 
 
@@ -97,7 +97,7 @@ def read_windows(transaction: Session, scope: Scope, source: str) -> dict[str, t
 
 
 def last_window_keys(transaction: Session, scope: Scope, source: str) -> list[str] | None:
-    """Return the keys of the windows of the last run over a source, dry runs excepted; None if there is no run."""
+    """Return the keys of the windows of the last run over a source, None if there is no run. Dry runs are ignored."""
     values = {"scope_id": scope_key(transaction, scope), "source": source}
     last_runs = fetch_rows(transaction, _LAST_RUN, values)
     if not last_runs:
@@ -119,11 +119,16 @@ def propose_run(
     """Store a proposal and return the id of its run. Nothing of it counts before it is applied.
 
     With `is_held` it waits for a person's approval. `transcript` is what a dry run has read, to be stored when the run
-    is applied. `session_pk` is the key of the session that was read, None if the application or a person speaks.
+    is applied. `session_pk` is the key of the session that was read, None for a run of an application or a person.
     """
-    status = RunStatus.HELD if is_held else RunStatus.PROPOSED
-    content = pack_transcript(transcript) if transcript else None
-    return _store_run(transaction, proposal, session_pk=session_pk, status=status, transcript=content)[0]
+    run_id, _ = _store_run(
+        transaction,
+        proposal,
+        session_pk=session_pk,
+        status=RunStatus.HELD if is_held else RunStatus.PROPOSED,
+        transcript=pack_transcript(transcript) if transcript else None,
+    )
+    return run_id
 
 
 @staged(Stage.PROPOSE)
@@ -154,10 +159,10 @@ def _store_run(transaction: Session, proposal: Proposal, **columns: Any) -> tupl
 
 @staged(Stage.APPLY, "scope", "run_id")
 def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> KnowledgeChange:
-    """Make a proposed run count and return what changed.
+    """Apply a proposed run and return what changed.
 
     Raises `ScopeMoved` if the scope has changed since the run was judged, and `NotFound` if there is no such proposal.
-    Nothing is changed then.
+    After an error nothing is changed.
     """
     run = _require_run(transaction, scope, run_id, *UNDECIDED)
     before, revision = _begin_change(transaction, scope, run.counts.get("revision"))
@@ -174,11 +179,11 @@ def propose_and_apply(
     caused_by: int | None = None,
     expected: KnowledgeChange | None = None,
 ) -> tuple[int, KnowledgeChange]:
-    """Store a proposal and make it count at once; return the id of its run, and what changed.
+    """Store a proposal and apply it at once; return the id of its run, and what changed.
 
-    `expected` is what the caller expects to change, up to the next revision. It is taken over if it was derived from
-    what is known now, and nothing of the proposal was stored before; otherwise what is stored counts. `caused_by` is
-    the run whose undoing makes this one necessary. Raises `ScopeMoved` as `apply_run` does.
+    `expected` is the change as the caller has computed it before. It is used if it starts from what is known now and no
+    part of the proposal was stored before; otherwise the change is computed from the stored rows. `caused_by` is the id
+    of the undone run that made this run necessary. Raises `ScopeMoved` as `apply_run` does.
     """
     scope = proposal.scope
     lock_scope(transaction, scope)
@@ -189,7 +194,7 @@ def propose_and_apply(
         run_ids = _last_applied(transaction, scope, proposal.source)
         if expected is None or expected.before is not before or not is_new or run_ids != [run_id]:
             return run_id, _change_knowledge(transaction, scope, proposal.source, before, run_ids)
-        keep_knowledge(transaction, scope, expected.after)
+        cache_knowledge(transaction, scope, expected.after)
         _update_facts(transaction, scope, proposal.source, expected)
     return run_id, expected
 
@@ -197,7 +202,7 @@ def propose_and_apply(
 def _begin_change(transaction: Session, scope: Scope, judged_at: int | None) -> tuple[Knowledge, int]:
     """Raise the revision of a scope; return what was known before, and the new revision.
 
-    Raises `ScopeMoved` if the revision is another one than the one `judged_at`.
+    Raises `ScopeMoved` unless `judged_at` is None or the present revision.
     """
     if judged_at not in (None, revision_of(transaction, scope)):
         raise ScopeMoved(f"{scope} has changed since the run was judged; judge it again")
@@ -208,16 +213,16 @@ def _begin_change(transaction: Session, scope: Scope, judged_at: int | None) -> 
 def propose_with_effect(
     transaction: Session, proposal: Proposal, concerns: Callable[[Fact], bool] = lambda _: False
 ) -> RunEffect:
-    """Store a proposal, make it count at once, and return its run with the facts that it changed or `concerns`."""
+    """Store a proposal and apply it at once; return its run and the facts that changed or that `concerns` selects."""
     run_id, change = propose_and_apply(transaction, proposal)
-    # Two statements never share a moment: the clock may be a little behind the time of the later one.
+    # No two statements have the same time, so that of the later one may be slightly ahead of the clock.
     at = max([proposal.started_at, *(assertion.said_at for assertion in proposal.assertions)])
     return effect_of(transaction, run_id, change, at, concerns)
 
 
 @staged(Stage.UNDO, "scope", "run_id")
 def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> KnowledgeChange:
-    """Leave an applied run out, as if it had never been applied; return what changed.
+    """Undo an applied run, as if it had never been applied; return what changed.
 
     Raises `NotFound` if there is no such applied run.
     """
@@ -230,7 +235,7 @@ def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) ->
 
 @staged(Stage.REDO, "scope", "run_id")
 def reinstate_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> KnowledgeChange:
-    """Let an undone run count again, as if it had never been undone; return what changed.
+    """Apply an undone run again, as if it had never been undone; return what changed.
 
     A later run over the same source still takes precedence. Raises `NotFound` if there is no such undone run.
     """
@@ -269,7 +274,7 @@ def _change_run(transaction: Session, run_id: int, **values: Any) -> None:
 
 
 def _last_applied(transaction: Session, scope: Scope, source: str) -> list[int]:
-    """Return the last two applied runs of a source: the live one, and the one that is live if it is undone."""
+    """Return the last two applied runs of a source: the live one, and the one that becomes live if that is undone."""
     values = {"scope_id": scope_key(transaction, scope), "source": source}
     return [row.id for row in fetch_rows(transaction, _LAST_APPLIED, values)]
 
@@ -277,7 +282,7 @@ def _last_applied(transaction: Session, scope: Scope, source: str) -> list[int]:
 def _change_knowledge(
     transaction: Session, scope: Scope, source: str, before: Knowledge, run_ids: Sequence[int]
 ) -> KnowledgeChange:
-    """Read what is known after these runs of a source became live or ceased to be, and derive the facts again."""
+    """Read what is known after these runs of a source were applied or undone; derive the facts again."""
     after, ids = knowledge_after_runs(transaction, scope, before, revision_of(transaction, scope), run_ids)
     change = KnowledgeChange(before, after, frozenset(after.affected_ids(before, ids)))
     _update_facts(transaction, scope, source, change)
@@ -285,9 +290,9 @@ def _change_knowledge(
 
 
 def _update_facts(transaction: Session, scope: Scope, source: str, change: KnowledgeChange) -> None:
-    """Derive again the facts that a change may have changed, and record which did."""
+    """Derive the facts again that a change of knowledge may concern, and record which of them have changed."""
     before, after, affected_ids = change.before, change.after, change.affected_ids
-    # What was not live before belongs to no fact.
+    # An assertion that was not live before belongs to no stored fact.
     ties = fetch_where_in(
         transaction, FactAssertionRow, "assertion_id", [id_ for id_ in affected_ids if id_ in before.by_id]
     )
@@ -325,11 +330,11 @@ def derive_facts(transaction: Session, scope: Scope) -> set[str]:
 def _replace_facts(
     transaction: Session, scope_id: int, stored_ids: Sequence[str], histories: Sequence[FactHistory]
 ) -> set[str]:
-    """Store these facts in place of those with the `stored_ids`. Rows that stay equal are not written.
+    """Replace the facts with `stored_ids` by those of `histories`. Facts that stay the same are not written.
 
     Returns the ids of the facts that were written or removed.
     """
-    # The search terms follow from the other columns.
+    # The search terms are computed from the other columns, so they need no comparison.
     rows = {
         row.id: {name: value for name, value in row._mapping.items() if name != "search_terms"}
         for row in fetch_where_in(transaction, FactRow, "id", stored_ids)

@@ -1,4 +1,4 @@
-"""Reading what is known of a scope, now or as it was known then. Every read names its scope."""
+"""Reading what is known of a scope, now or at an earlier time. Every read names its scope."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.subjects import told_under_current_names
 from afterword.facts.validity.timeline import FactHistory, erased_ids, fact_histories, facts_at
-from afterword.store.database.cache import Cache, Draft
+from afterword.store.database.cache import Cache, TransactionCache
 from afterword.store.database.statements import CompiledQuery, chunks, fetch_rows, fetch_where_in, select_columns
 from afterword.store.reading.knowledge_rows import knowledge_of, select_assertions, select_verdicts
 from afterword.store.rows import assertion_of, history_of, verdict_of
@@ -78,25 +78,25 @@ def read_knowledge(
 ) -> Knowledge:
     """Return the live assertions and verdicts of a scope, as known now or at `known_at`.
 
-    The knowledge of now is cached while the revision of the scope stays the same; `afresh` bypasses the cache.
+    What is known now is cached as long as the revision of the scope stays the same; `afresh` bypasses the cache.
     """
     row = scope_row(transaction, scope)
     if row is None or row.id is None:
         return Knowledge.of(0, (), ())
     if known_at is not None:
         return _load_knowledge(transaction, scope, row.id, row.revision, known_at)
-    draft = _draft(transaction)
-    cached = None if afresh else draft.find(scope, (row.revision, row.stamp))
+    entries = _transaction_cache(transaction)
+    cached = None if afresh else entries.find(scope, (row.revision, row.stamp))
     if cached is None:
         cached = _load_knowledge(transaction, scope, row.id, row.revision, None)
-        keep_knowledge(transaction, scope, cached)
+        cache_knowledge(transaction, scope, cached)
     return cached
 
 
 def knowledge_after_runs(
     transaction: Session, scope: Scope, before: Knowledge, revision: int, run_ids: Sequence[int]
 ) -> tuple[Knowledge, list[str]]:
-    """Return the knowledge after these runs became live or ceased to be, and the ids of the assertions they concern."""
+    """Return what is known after these runs were applied or undone, and the ids of all assertions of the runs."""
     select_assertions, select_verdicts = _assertions_and_verdicts_of_runs()
     assertion_rows = fetch_rows(transaction, select_assertions, {"run_ids": run_ids})
     verdict_rows = fetch_rows(transaction, select_verdicts, {"run_ids": run_ids})
@@ -108,14 +108,14 @@ def knowledge_after_runs(
         removed_verdicts=[verdict_of(row) for row in verdict_rows if not row.is_live],
         added_verdicts=[verdict_of(row) for row in verdict_rows if row.is_live],
     )
-    keep_knowledge(transaction, scope, after)
+    cache_knowledge(transaction, scope, after)
     judged_ids = [end for row in verdict_rows for end in (row.earlier_id, row.later_id)]
     return after, [*(row.id for row in assertion_rows), *judged_ids]
 
 
-def keep_knowledge(transaction: Session, scope: Scope, known: Knowledge) -> None:
-    """Cache what is known of a scope in its present state."""
-    _draft(transaction).keep(scope, version_of(transaction, scope), known)
+def cache_knowledge(transaction: Session, scope: Scope, known: Knowledge) -> None:
+    """Cache what is known of a scope, under the present revision of the scope."""
+    _transaction_cache(transaction).keep(scope, version_of(transaction, scope), known)
 
 
 @cache
@@ -126,8 +126,7 @@ def _assertions_and_verdicts_of_runs() -> tuple[Any, Any]:
     run_ids: BindParameter[int] = bindparam("run_ids", expanding=True)
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(run_ids))
     keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(run_ids))
-    # The conditions are nested: without statistics a planner would begin with all runs, and there are as many as
-    # sessions.
+    # The conditions are nested, because without statistics a query planner would begin by reading all runs.
     has_live_run = exists().where(col(run.id) == col(reading.run_id), _is_live(run))
     is_window_read = exists().where(col(reading.window_id) == col(tie.window_id), has_live_run)
     is_live = exists().where(col(tie.assertion_id) == col(AssertionRow.id), is_window_read)
@@ -184,15 +183,15 @@ def _windows_of(runs: Select[Any]) -> Any:
 _LIVE_KNOWLEDGE = tuple(map(CompiledQuery, _select_knowledge(bindparam("scope_id"))))
 
 
-def _draft(transaction: Session) -> Draft:
-    """Return the cache entries of this transaction. A transaction that no store opened has a cache of its own."""
-    draft: Draft = transaction.info.setdefault(Draft, Draft(Cache()))
-    return draft
+def _transaction_cache(transaction: Session) -> TransactionCache:
+    """Return the cache entries of this transaction. A transaction that was opened without a store has its own cache."""
+    entries: TransactionCache = transaction.info.setdefault(TransactionCache, TransactionCache(Cache()))
+    return entries
 
 
 def assertions_by_id(transaction: Session, scope: Scope, ids: Sequence[str]) -> dict[str, Assertion]:
     """Return the assertions of this scope that have these ids, live or not."""
-    # The query asks for the ids alone: with the scope a planner without statistics would go through all of the scope.
+    # The query names only the ids. If it named the scope, a planner without statistics would read the whole scope.
     rows = fetch_where_in(transaction, AssertionRow, "id", ids)
     scope_id = scope_key(transaction, scope) if rows else 0
     own = [row for row in rows if row.scope_id == scope_id]
@@ -202,7 +201,8 @@ def assertions_by_id(transaction: Session, scope: Scope, ids: Sequence[str]) -> 
 def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: datetime | None = None) -> list[Fact]:
     """Return every fact of a scope with its status at `at`, in the order of saying.
 
-    With `known_at`, return what was believed then. That is derived anew; otherwise the stored facts are read.
+    With `known_at`, return the facts as they were known at that time. They are derived again from the assertions and
+    verdicts of that time. Without it, the stored facts are read.
     """
     if known_at is None:
         return told_under_current_names(facts_at(read_histories_by_scope(transaction, [scope])[scope], at), at)
@@ -213,7 +213,7 @@ def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: da
 
 
 def read_histories_by_scope(transaction: Session, scopes: Iterable[Scope]) -> dict[Scope, list[FactHistory]]:
-    """Return the facts of each scope through all time, in the order of saying."""
+    """Return the histories of all facts of each scope, in the order of saying."""
     histories: dict[Scope, list[FactHistory]] = {scope: [] for scope in scopes}
     scopes_by_key = {scope_key(transaction, scope): scope for scope in histories}
     for history in _read_histories(transaction, scopes_by_key, col(FactRow.scope_id).in_(scopes_by_key)):
@@ -224,9 +224,10 @@ def read_histories_by_scope(transaction: Session, scopes: Iterable[Scope]) -> di
 
 
 def read_facts_by_id(transaction: Session, scope: Scope, fact_ids: Iterable[str], *, at: datetime) -> list[Fact]:
-    """Return the facts with these ids, in the order in which they were said, as `read_facts` does. No others are read.
+    """Return the facts with these ids as `read_facts` would, in the order of saying, without reading the whole scope.
 
-    A fact is told with what contests it and with its exceptions, and under names that other facts have changed.
+    A fact depends on the facts that contest it, on its exceptions, and on facts that rename its subject. So these are
+    read as well, but not returned.
     """
     scope_id = scope_key(transaction, scope)
     of_renaming = select(FactAssertionRow.fact_id).where(
@@ -236,7 +237,7 @@ def read_facts_by_id(transaction: Session, scope: Scope, fact_ids: Iterable[str]
     )
     wanted, histories = set(fact_ids), dict[str, FactHistory]()
     missing = wanted | set(transaction.exec(of_renaming))
-    for _ in range(3):  # the facts, those beside them, and those that contest these
+    for _ in range(3):  # the facts, then what contests them and their exceptions, then what contests those
         for ids in chunks(sorted(missing)):
             is_wanted = and_(col(FactRow.id).in_(ids), is_of_scope(scope_id))
             histories |= {read.id: read for read in _read_histories(transaction, {scope_id: scope}, is_wanted)}
@@ -251,13 +252,13 @@ def read_facts_by_id(transaction: Session, scope: Scope, fact_ids: Iterable[str]
 def is_of_scope(scope_id: int) -> ColumnElement[bool]:
     """Return the condition that a fact belongs to a scope, for queries that name ids or a session.
 
-    No index finds it: with one a planner would go through all facts of the scope.
+    The `+ 0` keeps the database from using an index of the scope, by which it would read all facts of the scope.
     """
     return col(FactRow.scope_id) + 0 == scope_id
 
 
 def fact_ids_of_session(transaction: Session, scope: Scope, session_id: str) -> list[str]:
-    """Return the ids of the facts that rest on a session."""
+    """Return the ids of the facts that have evidence from a session."""
     query = (
         select(FactAssertionRow.fact_id)
         .join(FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id))
@@ -270,7 +271,7 @@ def fact_ids_of_session(transaction: Session, scope: Scope, session_id: str) -> 
 def _read_histories(
     transaction: Session, scopes_by_key: Mapping[int, Scope], is_wanted: ColumnElement[bool]
 ) -> list[FactHistory]:
-    """Return the facts that a condition selects, through all time, in no order."""
+    """Return the histories of the facts that the condition `is_wanted` selects, in no particular order."""
     fact_rows = transaction.exec(select_columns(FactRow).where(is_wanted)).all()
     is_member = col(FactAssertionRow.fact_id).in_(select(FactRow.id).where(is_wanted))
     members: dict[str, list[FactAssertionRow]] = defaultdict(list)
@@ -288,7 +289,7 @@ def _read_histories(
 
 
 def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:
-    """Return the verdicts on any of these assertions, each with when it was recorded and the ids of its runs."""
+    """Return the verdicts on any of these assertions, each with when it was recorded and with the ids of its runs."""
     query = select(VerdictRow, RunVerdictRow.run_id).where(
         col(VerdictRow.key) == col(RunVerdictRow.verdict_key),
         VerdictRow.scope_id == scope_key(transaction, scope),

@@ -1,10 +1,11 @@
-"""What a run proposes, windows with their assertions and verdicts, how it is stored, and what the run changed."""
+"""Proposals of runs: windows with their assertions, and verdicts. How they are stored, and what a run has changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from uuid import uuid4
 
 from sqlmodel import Session, col, select
 
@@ -54,9 +55,9 @@ _MOMENT = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class WindowReading:
-    """What an extractor returned for one window: its assertions, and (reason, statement, detail) of each refusal.
+    """What an extractor returned for one window: assertions, and rejected candidates as (reason, statement, detail).
 
-    A window that was read for what agents found has `findings` and no assertions.
+    A window that was read for findings of agents has `findings` and no assertions.
     """
 
     key: str
@@ -69,11 +70,11 @@ class WindowReading:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a run would do: the readings of its source, in order, and the verdicts that it adds.
+    """The content of a run: the readings of its source, in order, and its verdicts. It counts once it is applied.
 
-    `source` names what is read: of the applied runs of one source only the latest counts. `purpose` is the kind of
-    run (session, application, clear, review, consolidation). `revision` is the revision of the scope when the verdicts
-    were judged.
+    `source` names what was read, for example `session:ID`. Of the applied runs of one source only the latest counts.
+    `purpose` is the kind of run (session, application, clear, review, consolidation). `revision` is the revision of the
+    scope when the verdicts were judged.
     """
 
     scope: Scope
@@ -90,6 +91,27 @@ class Proposal:
     completion_tokens: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
 
+    @classmethod
+    def of_entries(
+        cls,
+        scope: Scope,
+        purpose: str,
+        assertions: Iterable[Assertion],
+        verdicts: Iterable[Verdict],
+        *,
+        extractor: str,
+        judge: str,
+        at: datetime,
+        revision: int,
+    ) -> Proposal:
+        """Return a proposal with assertions that an application or a person entered outside of a conversation.
+
+        Its source is a new name.
+        """
+        source = f"{purpose}:{uuid4().hex}"
+        readings = (WindowReading(source, None, None, tuple(assertions)),)
+        return cls(scope, source, purpose, extractor, judge, at, revision, readings, tuple(verdicts))
+
     @property
     def assertions(self) -> tuple[Assertion, ...]:
         """The assertions of all readings."""
@@ -97,15 +119,15 @@ class Proposal:
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """The sentences of all readings: what people said, and what agents found."""
+        """The sentences of all assertions and findings."""
         said = [assertion.statement for assertion in self.assertions]
         return (*said, *(finding.statement for reading in self.readings for finding in reading.findings))
 
 
 def store_window(transaction: Session, scope_id: int, proposal: Proposal, reading: WindowReading) -> tuple[int, bool]:
-    """Store a window with its assertions and refusals, unless it is stored already.
+    """Store a window with its assertions, findings and rejected candidates, unless it is stored already.
 
-    Returns its key, and whether the window and all of its assertions are new.
+    Returns the key of its row, and whether the window and all of its assertions are new.
     """
     identity = {"scope_id": scope_id, "source": proposal.source, "key": reading.key}
     turns = {"first_turn": reading.first_turn, "last_turn": reading.last_turn}
@@ -130,7 +152,7 @@ def store_window(transaction: Session, scope_id: int, proposal: Proposal, readin
 
 
 def read_window_findings(transaction: Session, scope: Scope, source: str) -> dict[str, tuple[AgentFinding, ...]]:
-    """Return what agents found in every window of a source that was ever read, by the key of the window."""
+    """Return the findings of each window of a source that was ever read, by the key of the window."""
     scope_id = scope_key(transaction, scope)
     query = select(WindowRow.id, WindowRow.key).where(WindowRow.scope_id == scope_id, WindowRow.source == source)
     keys = {window_id: key for window_id, key in transaction.exec(query).all() if window_id is not None}
@@ -140,7 +162,7 @@ def read_window_findings(transaction: Session, scope: Scope, source: str) -> dic
 def store_assertions(
     transaction: Session, scope_id: int, assertions: Sequence[Assertion], recorded_at: datetime
 ) -> bool:
-    """Store the assertions that are not stored yet; return whether that is true of all of them."""
+    """Store the assertions that are not stored yet; return whether all of them were new."""
     rows = [assertion_values(said, scope_id, recorded_at) for said in assertions]
     evidence = [values for said in assertions for values in evidence_values(said)]
     is_new = insert_missing(transaction, AssertionRow, rows)
@@ -148,9 +170,9 @@ def store_assertions(
 
 
 def store_verdicts(transaction: Session, scope_id: int, run_id: int, proposal: Proposal) -> bool:
-    """Store the verdicts of a run that are not stored yet, and tie all of its verdicts to the run.
+    """Store the verdicts of a proposal that are not stored yet, and link all of them to its run.
 
-    Returns whether all of them are new.
+    Returns whether all of them were new.
     """
     assertions = {said.id: said for said in proposal.assertions}
     ids = {end for verdict in proposal.verdicts for end in (verdict.earlier_id, verdict.later_id)}
@@ -158,7 +180,7 @@ def store_verdicts(transaction: Session, scope_id: int, run_id: int, proposal: P
     rows: list[Values] = []
     for verdict in proposal.verdicts:
         pair = assertions[verdict.earlier_id], assertions[verdict.later_id]
-        # After an undo a person may decide otherwise about the same pair: each decision is a verdict of its own.
+        # After an undo a person may decide differently about the same pair, so each decision has a key of its own.
         judge = f"{PERSON}: {proposal.source}: {verdict.relation}" if verdict.judge == PERSON else verdict.judge
         key = verdict_key(proposal.scope, *pair, judge)
         rows.append(verdict_values(verdict, key, scope_id, proposal.started_at))
@@ -223,9 +245,9 @@ def _reading_of(transaction: Session, scope: Scope, window: WindowRow) -> Window
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeChange:
-    """What was known of a scope before and after a run counted or ceased to count.
+    """What was known of a scope before and after a run was applied or undone.
 
-    Only facts of the affected assertions may differ.
+    Only facts with an assertion among `affected_ids` may differ.
     """
 
     before: Knowledge
@@ -235,9 +257,9 @@ class KnowledgeChange:
 
 @dataclass(frozen=True, slots=True)
 class RunEffect:
-    """A run and what it changed. A run that is held for a person has changed nothing yet: see `run.status`.
+    """A run and the changes of facts that it made. A run that is held for a person has changed nothing yet.
 
-    `facts` are the facts that the run is about, as they are now, changed or not.
+    `facts` are the facts that the run concerns, as they are now, whether it changed them or not.
     """
 
     run: Run
@@ -252,7 +274,7 @@ def effect_of(
     at: datetime,
     concerns: Callable[[Fact], bool] = lambda _: False,
 ) -> RunEffect:
-    """Return a run with the facts that it changed, and those that it `concerns`, with their status at `at`."""
+    """Return a run with the facts that it changed or for which `concerns` is true, with their status at `at`."""
     before, after = (_facts(transaction, known, change.affected_ids, at) for known in (change.before, change.after))
     return effect_between(transaction, run_id, before, after, concerns)
 
@@ -264,7 +286,7 @@ def effect_between(
     after: Sequence[Fact],
     concerns: Callable[[Fact], bool] = lambda _: False,
 ) -> RunEffect:
-    """Return a run with the facts that differ, and those that it `concerns`."""
+    """Return a run with the facts that differ between `before` and `after`, and those for which `concerns` is true."""
     changes = fact_changes(before, after)
     changed_ids = {changed.after.id for changed in changes if changed.after is not None}
     facts = tuple(fact for fact in after if fact.id in changed_ids or concerns(fact))
@@ -272,9 +294,9 @@ def effect_between(
 
 
 def past_changes(transaction: Session, run: Run, hidden_ids: Collection[str]) -> tuple[FactChange, ...]:
-    """Return what a run changed when it was applied: what was believed just before, and then; none if it never was.
+    """Return which facts a run changed when it was applied, as they were known then. Empty if it was never applied.
 
-    Statements with `hidden_ids` are left out.
+    The facts are derived without the statements that have `hidden_ids`.
     """
     if run.applied_at is None:
         return ()
@@ -287,7 +309,7 @@ def past_changes(transaction: Session, run: Run, hidden_ids: Collection[str]) ->
 
 
 def _told_facts(transaction: Session, known: Knowledge, ids: Collection[str], at: datetime) -> list[Fact]:
-    """Return the facts of these statements under the names that were known for their subjects."""
+    """Return the facts of these statements. Each has the name that its subject had at `at`."""
     names = current_names(facts_at(known.histories(known.renaming_ids), at), at)
     return list(map(names.told, _facts(transaction, known, ids, at)))
 

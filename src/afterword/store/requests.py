@@ -1,6 +1,7 @@
-"""What an agent asks to remember or to withdraw: done at once on a person's word, otherwise held for a person.
+"""Requests of agents to remember, correct or withdraw something.
 
-A held request is closed once a session says the same: the extractor has then found it in the person's own words. Each
+A request to remember or withdraw is done at once if it cites a person's own words. Every other request is held until a
+person approves it. A held request is closed if the extractor later finds the same content in a person's words. Each
 request is one run, which can be undone. Nothing is erased.
 """
 
@@ -51,14 +52,14 @@ from afterword.store.scope_rows import policy_of
 
 REMEMBER, CORRECT, WITHDRAW = "remember", "correct", "withdraw"
 AGENT = "agent"
-"""The extractor of a run that an agent asked for."""
+"""The name that the runs of agents' requests have as their extractor."""
 MAX_HELD_REQUESTS = 100
 """How many requests of agents may wait in one scope. Otherwise a hostile page could flood the person's review."""
 
 _ARTICLES = frozenset("a an the der die das el la le il o".split())
 
 Relate = Callable[[Assertion, Assertion], tuple[Relation, str] | None]
-"""How a later assertion relates to an earlier one, and why; None if they stand beside each other."""
+"""A function that returns how a later assertion relates to an earlier one, and why; None if both hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class PersonQuote:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What somebody says or withdraws, for comparison: letter case, blanks and articles do not count."""
+    """The content of a statement or a withdrawal, for comparison. Letter case, blanks and articles are ignored."""
 
     subject: str
     attribute: str
@@ -80,7 +81,7 @@ class Claim:
 
     @classmethod
     def of(cls, subject: str, attribute: str, value: str, *, is_withdrawal: bool = False) -> Claim:
-        """Return the claim with these words."""
+        """Return a claim, whose words are normalised for comparison."""
         words = (word for word in plain_words(comparable(value).casefold()) if word not in _ARTICLES)
         return cls(folded(subject), folded(attribute), " ".join(words), is_withdrawal)
 
@@ -91,7 +92,7 @@ class Claim:
 
 
 class RequestStatus(StrEnum):
-    """What became of a request."""
+    """What became of a request. `request_statement` explains the values."""
 
     DONE = "done"
     HELD = "held"
@@ -105,9 +106,9 @@ class RequestStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """What became of a request, and the id of its run; None if no run was made.
+    """What became of a request, and the id of its run, None if no run was made.
 
-    `is_command` is set if it reads like an instruction to an assistant.
+    `is_command` says whether the request reads like an instruction to an assistant.
     """
 
     answer: RequestStatus
@@ -118,14 +119,16 @@ class RequestOutcome:
 async def request_statement(
     store: Store, scope: Scope, entry: Entry, *, word: PersonQuote | None, relate: Relate, at: datetime
 ) -> RequestOutcome:
-    """Store a statement on a person's word, or hold it for review if there is none.
+    """Store a statement that a person's own words support (`word`); hold it for review if there are no such words.
 
-    On a person's word it has the authority of that person, and replaces what `relate` says. A held statement does not
-    count before a person approves its run. The policy of the scope may hold statements on a person's word too. An equal
-    request is held once: the status is `WAITING` if it is held already, `DECLINED` if a person has rejected it,
-    `FULL` if 100 requests wait, `PAUSED` if the scope is paused, `SECRET` if it contains a secret, and `OFF_RECORD` if
-    it asks to be off the record. What reads like an instruction to an assistant is held whoever said it. Raises
-    `Overtaken` if other writers were faster every time, and `StoreError` if the store does not answer.
+    With a person's words it has the authority of that person, and replaces earlier statements as `relate` says. A held
+    statement does not count before a person approves its run. The policy of the scope may hold statements with a
+    person's words too, and a statement that reads like an instruction to an assistant is held in any case.
+
+    Equal requests are held only once: the status is `WAITING` if one is held already, and `DECLINED` if a person has
+    rejected it. It is `FULL` if 100 requests wait, `PAUSED` if the scope is paused, `SECRET` if the statement contains
+    a secret, and `OFF_RECORD` if it asks to be off the record. Raises `Overtaken` if other writers were faster every
+    time, and `StoreError` if the store does not answer.
     """
 
     def propose(transaction: Session, known: Knowledge, reasons: Mapping[str, int]) -> RequestOutcome:
@@ -147,10 +150,10 @@ async def request_statement(
 async def request_correction(
     store: Store, scope: Scope, fact: Fact, entry: Entry, *, is_change: bool, at: datetime
 ) -> RequestOutcome:
-    """Hold a statement for review that is to take the place of a fact. It does not count before a person approves it.
+    """Hold a statement for review that replaces a fact as soon as a person approves it.
 
-    With `is_change` the fact held until now, otherwise it was wrong from the start. Raises `NotFound` if nothing is
-    left of the fact, and otherwise like `request_statement`, with the same statuses.
+    With `is_change` the fact held until now, otherwise it was wrong from the start. Raises `NotFound` if the fact was
+    forgotten meanwhile. Other errors, and the statuses, are those of `request_statement`.
     """
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
@@ -160,7 +163,7 @@ async def request_correction(
             scope,
             entry,
             _evidence(entry.statement, None),
-            # A person who approves it decides like one who edits the fact.
+            # To approve the statement is the same decision as to edit the fact.
             authority=Authority.STATED,
             said_at=moment_after(at, members),
         )
@@ -176,10 +179,10 @@ async def request_correction(
 async def request_withdrawal(
     store: Store, scope: Scope, fact: Fact, *, word: PersonQuote | None, at: datetime
 ) -> RequestOutcome:
-    """Withdraw a fact on a person's word, or hold the withdrawal for review if there is none. No fact is erased.
+    """Withdraw a fact as a person's own words ask (`word`); hold the withdrawal for review if there are no such words.
 
-    The withdrawal of a fact about health or safety is held unless the word says that it is over. Raises `NotFound` if
-    nothing is left of the fact, and otherwise like `request_statement`.
+    Nothing is erased. The withdrawal of a fact about health or safety is held too, unless the person's words say that
+    it is over. Raises `NotFound` if the fact was forgotten meanwhile, and other errors like `request_statement`.
     """
     unnamed = unnamed_withdrawal(fact, word.quote) if word else UnnamedRemovals()
     word = None if unnamed.must_wait else word
@@ -191,7 +194,7 @@ async def request_withdrawal(
         statement = f"Withdrawn: {fact.statement}"
         said = entered_statement(
             scope,
-            # The fact may be told under a later name of its subject. The withdrawal must not depend on that renaming.
+            # The fact may have a later name of its subject. If that renaming is undone, the withdrawal must still hold.
             Entry(statement, fact.kind, first.subject, fact.attribute, fact.value, valid_from=at),
             _evidence(statement, word),
             authority=Authority.STATED if word else Authority.CONFIRMED,
@@ -201,7 +204,7 @@ async def request_withdrawal(
         )
         reason = "withdrawn on the person's word" if word else "withdrawn, approved by a person"
         judge = JUDGE if word else PERSON
-        # Each statement is withdrawn by itself, so that none comes back if the comparison of two is undone.
+        # Each statement has a verdict of its own, so that none comes back if the comparison of two is undone.
         verdicts = [Verdict(member.id, said.id, Relation.RETRACTS, reason, judge) for member in members]
         key = digest(WITHDRAW, fact.id)
         return _propose(transaction, known, said, verdicts, WITHDRAW, key, word, at, reasons=unnamed.counts())
@@ -215,7 +218,10 @@ async def _request_to_keep(
     entry: Entry,
     propose: Callable[[Session, Knowledge, Mapping[str, int]], RequestOutcome],
 ) -> RequestOutcome:
-    """Return what `propose` does with what is known and the reasons to hold the entry, if the entry may be kept."""
+    """Call `propose` with what is known and with the reasons to hold the entry, and return its outcome.
+
+    It is not called if the entry must not be stored; then the outcome says why.
+    """
     if store.privacy.asks_off_record(visible_text(entry.statement)):
         return RequestOutcome(RequestStatus.OFF_RECORD)
     if masked_entry(entry, store.privacy) != entry:
@@ -234,7 +240,7 @@ async def _request_to_keep(
 def _members(known: Knowledge, fact: Fact) -> list[Assertion]:
     members = [said for said in known.assertions if said.id in fact.assertion_ids]
     if not members:
-        raise NotFound(f"nothing is left of the fact {fact.id!r} in {fact.scope}")
+        raise NotFound(f"the fact {fact.id!r} does not exist in {fact.scope} any more")
     return members
 
 
@@ -275,17 +281,15 @@ def _propose(
 
 
 def close_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]) -> int:
-    """Mark the held requests of agents as satisfied that say what these statements say; return how many."""
+    """Mark the held requests of agents whose content is among these assertions as satisfied; return how many."""
     if not runs.has_run(transaction, scope, status=ledger.RunStatus.HELD, extractor=AGENT):
         return 0
     claims = {Claim.in_assertion(assertion) for assertion in said}
-    waiting = [
-        run for run in runs.read_runs(transaction, scope, statuses=[ledger.RunStatus.HELD]) if run.extractor == AGENT
-    ]
     satisfied = [
         run
-        for run in (waiting if claims else ())
-        if any(Claim.in_assertion(asked) in claims for asked in read_proposal(transaction, run)[0].assertions)
+        for run in runs.read_runs(transaction, scope, statuses=[ledger.RunStatus.HELD])
+        if run.extractor == AGENT
+        and any(Claim.in_assertion(asked) in claims for asked in read_proposal(transaction, run)[0].assertions)
     ]
     for run in satisfied:
         ledger.satisfy_run(transaction, scope, run.id)
@@ -293,7 +297,10 @@ def close_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]
 
 
 def _earlier_outcome(transaction: Session, scope: Scope, source: str) -> RequestOutcome | None:
-    """Return why a request without a person's word is not held; None if it is to be held."""
+    """Return the outcome if a request without a person's words cannot be held, None if it can.
+
+    It cannot if an equal request waits or was rejected, or if too many requests wait.
+    """
     stored = runs.read_runs(transaction, scope)
     equal = [run for run in stored if run.source == source]
     answers: dict[str, RequestStatus] = {
@@ -307,7 +314,7 @@ def _earlier_outcome(transaction: Session, scope: Scope, source: str) -> Request
 
 
 def _verdicts(known: Knowledge, said: Assertion, relate: Relate) -> list[Verdict]:
-    """Return how the new statement relates to the earlier ones."""
+    """Return the verdicts on the pairs of the new statement and each earlier one to which it relates."""
     before = [each for each in known.assertions if each.act is SpeechAct.STATE and each.order < said.order]
     relations = {earlier.id: relate(earlier, said) for earlier in before}
     equal = [earlier for earlier in before if is_same_statement(earlier, said)]
@@ -318,7 +325,7 @@ def _verdicts(known: Knowledge, said: Assertion, relate: Relate) -> list[Verdict
 
 
 def _evidence(statement: str, word: PersonQuote | None) -> Evidence:
-    # Without a person's word the statement counts only once a person has approved it as it stands.
+    # Without a person's own words, the statement itself is what a person approves, so it is the evidence.
     if word is None:
         return Evidence(EvidenceKind.PERSON, statement)
     return Evidence(EvidenceKind.PERSON, word.quote, speaker=word.speaker)

@@ -1,4 +1,4 @@
-"""What a person decides: contests are settled, facts edited and confirmed. Each decision is a run and can be undone."""
+"""Decisions of a person: on contests, on requests to erase, and on single facts. Each is a run and can be undone."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from afterword.facts.words import named_days
 from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
-from afterword.store.database.statements import chunks
+from afterword.store.database.statements import fetch_where_in
 from afterword.store.entered_statements import check_may_be_kept, is_same_statement, moment_after
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
 from afterword.store.ledger import RunStatus, propose_with_effect
-from afterword.store.proposals import Proposal, RunEffect, WindowReading
+from afterword.store.proposals import Proposal, RunEffect
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import FactAssertionRow, RunRow, RunVerdictRow, VerdictRow
 
-_Decided = tuple[list[Assertion], list[Verdict]]
+_AssertionsAndVerdicts = tuple[list[Assertion], list[Verdict]]
 
 
 class Decision(StrEnum):
-    """What a person decides about a retirement that code has refused."""
+    """What a person decides about a contest."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -55,7 +55,8 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """Two assertions that contradict each other: what a judge said of them, and why code refused to act on it."""
+    """Two assertions that contradict each other. A judge said that the later one retires the earlier one (`relation`,
+    `judged_because`), but a rule did not allow it (`refused_because`)."""
 
     earlier: Assertion
     later: Assertion
@@ -65,34 +66,33 @@ class Contest:
 
     @property
     def id(self) -> str:
-        """The two assertions, as a person names them to decide."""
+        """The id by which a person names the contest: the ids of both assertions, joined by a colon."""
         return f"{self.earlier.id}:{self.later.id}"
 
 
 def read_contests(transaction: Session, scope: Scope, *, at: datetime) -> list[Contest]:
     """Return the contests of a scope that wait for a person's decision at `at`, in the order of saying.
 
-    Where one side holds no more, there is nothing to decide.
+    If one of the two facts holds no more, there is nothing to decide.
     """
-    # Only where somebody has judged that one assertion ends another, the two may be contested.
+    # Two assertions can be contested only if a verdict says that one retires the other.
     query = select(VerdictRow.earlier_id, VerdictRow.later_id).where(
         VerdictRow.scope_id == scope_key(transaction, scope), col(VerdictRow.relation).in_(map(str, RETIRING))
     )
     judged_ids = {id_ for pair in transaction.exec(query) for id_ in pair}
     if not judged_ids:
         return []
-    return _waiting(transaction, scope, _contests(lookup.read_knowledge(transaction, scope), judged_ids), at=at)
+    contests = _contests_between(lookup.read_knowledge(transaction, scope), judged_ids)
+    return _undecided(transaction, scope, contests, at=at)
 
 
-def _waiting(transaction: Session, scope: Scope, contests: Sequence[Contest], *, at: datetime) -> list[Contest]:
-    """Return the contests of which both sides hold."""
+def _undecided(transaction: Session, scope: Scope, contests: Sequence[Contest], *, at: datetime) -> list[Contest]:
+    """Return the contests whose two facts both still hold."""
     if not contests:
         return []
-    sides = {said.id for contest in contests for said in (contest.earlier, contest.later)}
-    tied = col(FactAssertionRow.assertion_id)
-    queries = (select(FactAssertionRow.fact_id).where(tied.in_(ids)) for ids in chunks(sorted(sides)))
-    roots = {fact_id for query in queries for fact_id in transaction.exec(query)}
-    facts = lookup.read_facts_by_id(transaction, scope, roots, at=at)
+    ids = {said.id for contest in contests for said in (contest.earlier, contest.later)}
+    ties = fetch_where_in(transaction, FactAssertionRow, "assertion_id", ids)
+    facts = lookup.read_facts_by_id(transaction, scope, {tie.fact_id for tie in ties}, at=at)
     over = {id_ for fact in facts if fact.status in ENDED_STATUSES for id_ in fact.assertion_ids}
     return [contest for contest in contests if over.isdisjoint((contest.earlier.id, contest.later.id))]
 
@@ -103,25 +103,25 @@ async def decide_contest(
     """Carry out a person's decision on a contest, and return its run and what it changed.
 
     Approve: the later assertion replaces the earlier as the judge said. Reject: the later was wrong, the earlier holds.
-    Keep both: they stand beside each other. Raises `NotFound` if these two are not contested, or one holds no more.
+    Keep both: both hold. Raises `NotFound` if the two assertions are not contested, or one of them holds no more.
     """
 
     pair = (earlier_id, later_id)
 
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
-        waiting = _waiting(transaction, scope, _contests(known, pair), at=at)
+        waiting = _undecided(transaction, scope, _contests_between(known, pair), at=at)
         contests = {(contest.earlier.id, contest.later.id): contest for contest in waiting}
         if pair not in contests:
             raise NotFound(f"{earlier_id} and {later_id} are not contested in {scope}; see `afterword review`")
-        proposal = _proposal(scope, known, _decided(contests[pair], decision, at), at)
+        proposal = _proposal(scope, known, _decision_content(contests[pair], decision, at), at)
         return propose_with_effect(transaction, proposal, lambda fact: not set(pair).isdisjoint(fact.assertion_ids))
 
     return await store.write(work)
 
 
 async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, at: datetime) -> RunEffect:
-    """Decide that nobody asked to erase this: what the request hides counts again. Return the run and its effect.
+    """Reject a request to erase: the facts that it hides count again. Return the run and what it changed.
 
     Raises `NotFound` if there is no such request in force, and `StateConflict` if a person has approved it.
     """
@@ -135,7 +135,7 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
         reason = "nobody asked to erase it, decided a person"
         judged = [verdict for verdict in known.verdicts_by_id.get(request_id, ()) if verdict.later_id == request_id]
         pairs = {verdict.pair for verdict in judged if verdict.relation is Relation.RETRACTS}
-        # Of some facts a person may have decided before that nobody meant them.
+        # A person may have decided before that the request does not concern some of these facts.
         pairs -= {verdict.pair for verdict in judged if (verdict.judge, verdict.relation) == (PERSON, Relation.BESIDE)}
         verdicts = [Verdict(*pair, Relation.BESIDE, reason, PERSON) for pair in sorted(pairs)]
         check_undecided(transaction, scope, verdicts)
@@ -148,9 +148,9 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
 
 
 def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdict]) -> None:
-    """Raise `StateConflict` if a decision of a person between the same two facts is in force already.
+    """Raise `StateConflict` if a person has already decided between the same two facts, and that decision is in force.
 
-    Of two such decisions one would count, whichever was made or redone last.
+    Of two such decisions only the one that was made or redone last would count.
     """
     known = lookup.read_knowledge(transaction, scope)
     pairs = [verdict.pair for verdict in verdicts if verdict.judge == PERSON]
@@ -178,7 +178,7 @@ def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdi
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A fact in a person's own words: the sentence, the value alone, and its subject. None leaves a part as it is."""
+    """A person's own words for a fact: the sentence, the value alone, and the subject. What is None is not changed."""
 
     statement: str | None = None
     value: str | None = None
@@ -188,7 +188,7 @@ class Wording:
 async def edit_fact(
     store: Store, scope: Scope, fact_id: str, meant: Wording, *, is_change: bool, at: datetime
 ) -> RunEffect:
-    """Replace a fact by a person's own words, and return the run and what it changed.
+    """Replace a fact by a person's own words (`meant`); return the run and what it changed.
 
     With `is_change` the fact held until now, otherwise it was wrong from the start. The days on which the fact begins
     and ends stay as they were said, unless the new words name other days. Secrets in the words are masked. Raises
@@ -222,25 +222,35 @@ async def edit_fact(
 
 async def confirm_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:
     """Mark a fact as confirmed by a person, and return the run and what it changed. Raises `NotFound`."""
-
-    def confirmed(fact: Fact, members: Sequence[Assertion]) -> Assertion:
-        return replace(members[0], is_flagged=fact.is_flagged, authority=Authority.CONFIRMED)
-
-    return await _decide_on_fact(store, scope, fact_id, confirmed, Relation.SAME, "confirmed by a person", at)
+    return await _decide_on_fact(
+        store,
+        scope,
+        fact_id,
+        lambda fact, members: replace(members[0], is_flagged=fact.is_flagged, authority=Authority.CONFIRMED),
+        Relation.SAME,
+        "confirmed by a person",
+        at,
+    )
 
 
 async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: bool, at: datetime) -> RunEffect:
-    """Say whether an agent must never miss a fact, and return the run and what it changed. Raises `NotFound`."""
+    """Mark a fact that an agent must never miss, or remove the mark; return the run and what it changed.
 
-    def flagged(_: Fact, members: Sequence[Assertion]) -> Assertion:
-        return replace(members[0], is_flagged=is_flagged)
-
-    reason = "flagged by a person" if is_flagged else "not flagged by a person"
-    return await _decide_on_fact(store, scope, fact_id, flagged, Relation.SAME, reason, at)
+    Raises `NotFound`.
+    """
+    return await _decide_on_fact(
+        store,
+        scope,
+        fact_id,
+        lambda _, members: replace(members[0], is_flagged=is_flagged),
+        Relation.SAME,
+        "flagged by a person" if is_flagged else "not flagged by a person",
+        at,
+    )
 
 
 async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:
-    """Withdraw a fact on a person's word: it no longer holds from `at` on. Return the run and what it changed.
+    """Withdraw a fact for a person, so that it no longer holds from `at` on; return the run and what it changed.
 
     Nothing is erased. Raises `NotFound`.
     """
@@ -252,7 +262,7 @@ async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetim
     return await _decide_on_fact(store, scope, fact_id, withdrawn, Relation.RETRACTS, "withdrawn by a person", at)
 
 
-def _contests(known: Knowledge, ids: Iterable[str]) -> list[Contest]:
+def _contests_between(known: Knowledge, ids: Iterable[str]) -> list[Contest]:
     """Return the contests between these assertions, in the order of saying."""
     ids = {id_ for id_ in ids if id_ in known.by_id}
     pairs = known.judged_pairs(ids)
@@ -270,7 +280,7 @@ def _contests(known: Knowledge, ids: Iterable[str]) -> list[Contest]:
     ]
 
 
-def _decided(contest: Contest, decision: Decision, at: datetime) -> _Decided:
+def _decision_content(contest: Contest, decision: Decision, at: datetime) -> _AssertionsAndVerdicts:
     earlier, later = contest.earlier.id, contest.later.id
     if decision is Decision.APPROVE:
         return [], [Verdict(earlier, later, contest.relation, "approved by a person", PERSON)]
@@ -285,7 +295,7 @@ def _decided(contest: Contest, decision: Decision, at: datetime) -> _Decided:
 
 
 def _restated_by_person(like: Assertion, before: Sequence[Assertion], at: datetime) -> Assertion:
-    """Return an assertion with the content of another one, said by a person after all of those `before`."""
+    """Return a new assertion with the content of `like`, entered by a person after all of the assertions `before`."""
     evidence = (Evidence(EvidenceKind.PERSON, like.statement),)
     content = (like.act, like.kind, like.subject, like.attribute, like.value, like.statement, uuid4().hex)
     return replace(
@@ -308,7 +318,10 @@ async def _decide_on_fact(
     reason: str,
     at: datetime,
 ) -> RunEffect:
-    """Store what `restate` makes of a fact and its statements as a person's word, with its relation to them."""
+    """Store what `restate` makes of a fact and its assertions, as a person's entry with a `relation` to the assertions.
+
+    Returns the run and what it changed.
+    """
 
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
@@ -317,11 +330,11 @@ async def _decide_on_fact(
         members = [known.by_id[member_id] for member_id in fact.assertion_ids]
         (history,) = known.histories(fact.assertion_ids)
         if rewording := history.rewording_at(at):
-            # A person decides on what is told of the fact, not on the part of it that has ended.
+            # A person decides on the sentence that is shown now, not on a part of the sentence that has ended.
             words = rewording.statement
             members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
         said = _restated_by_person(restate(fact, members), members, at)
-        # What says the same need not be compared with every statement.
+        # If it says the same, one verdict is enough to add it to the fact.
         judged = members[-1:] if relation is Relation.SAME else members
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
         repeated = [
@@ -351,14 +364,13 @@ _NAMES_OTHER_TIME = re.compile(
 def _kept_days(
     fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
 ) -> tuple[datetime | None, datetime | None]:
-    """Return when a fact begins and ends after an edit, as its statements say it; None where they do not say it.
+    """Return when an edited fact begins and ends: as its statements say it, None if they do not say it.
 
-    After a change only what is still ahead counts. What was replaced stays over when it is corrected.
+    If the fact changed at `changed_at`, only later times are kept. If a superseded fact is corrected, it keeps its end.
     """
     before = f"{fact.statement} {fact.value}"
     times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}
-    has_ended = changed_at is None and fact.status is Status.SUPERSEDED
-    ended_at = fact.valid_to if has_ended else None
+    ended_at = fact.valid_to if changed_at is None and fact.status is Status.SUPERSEDED else None
     if named_days(words) - named_days(before) or any(time not in before.casefold() for time in times):
         return None, ended_at
     first, last = members[0].valid_from, next((said.valid_to for said in reversed(members) if said.valid_to), None)
@@ -368,24 +380,14 @@ def _kept_days(
 
 
 def _with_value(fact: Fact, value: str) -> str:
-    """Return a fact's sentence with another value in it, or a plain one if the value does not stand in it."""
+    """Return a fact's sentence with another value, or a new plain sentence if the old one lacks its value."""
     if fact.value and fact.value in fact.statement:
         return fact.statement.replace(fact.value, value)
     owner = "the user" if fact.subject == OWNER else fact.subject
     return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
 
 
-def _proposal(scope: Scope, known: Knowledge, decided: _Decided, at: datetime) -> Proposal:
-    assertions, verdicts = decided
-    source = f"review:{uuid4().hex}"
-    return Proposal(
-        scope=scope,
-        source=source,
-        purpose="review",
-        extractor=PERSON,
-        judge=PERSON,
-        started_at=at,
-        revision=known.revision,
-        readings=(WindowReading(source, None, None, tuple(assertions)),),
-        verdicts=tuple(verdicts),
+def _proposal(scope: Scope, known: Knowledge, decided: _AssertionsAndVerdicts, at: datetime) -> Proposal:
+    return Proposal.of_entries(
+        scope, "review", *decided, extractor=PERSON, judge=PERSON, at=at, revision=known.revision
     )

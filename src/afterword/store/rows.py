@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -43,12 +43,12 @@ Values = dict[str, Any]
 
 _STATUSES = {str(status): status for status in Status}
 _START, _OPEN_END = '[{"start": "', '+00:00", "end": null, "ending": "expired", "by": null}]'
-"""How the text of the periods begins and ends where there is one without an end."""
+"""How the JSON text of the validity periods begins and ends if there is a single period without an end."""
 
 _LARGEST_PACKED_BYTES = 3 * LARGEST_STATE_BYTES
-"""How far a stored state is decompressed: JSON in ASCII takes at most three times the room of the same in UTF-8."""
+"""The largest size to which a state is decompressed. Text as ASCII JSON is at most three times as long as in UTF-8."""
 _MOST_PACKED = 1032
-"""How many times smaller zlib makes anything at most."""
+"""The highest compression ratio of zlib."""
 _TOO_LARGE = f"a saved state is larger than {LARGEST_STATE_BYTES // 1024 // 1024} MiB; split it into single sessions"
 
 
@@ -125,7 +125,7 @@ def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scop
 
 
 def tags_of(text: str | None) -> tuple[str, ...]:
-    """Return the tags of a column that holds one a line."""
+    """Return the tags in the text of a column, which has one tag on each line."""
     return tuple(text.split("\n")) if text else ()
 
 
@@ -186,13 +186,13 @@ def fact_values(history: FactHistory, scope_id: int) -> Values:
 
 
 def fact_search_terms(history: FactHistory) -> str:
-    """Return the words that find a fact."""
+    """Return the words by which a search finds a fact."""
     lead, said_at = history.lead, history.members[0].said_at
     return f"{TOKENIZER}{fact_terms(said_at, lead.subject, lead.statement, lead.attribute, lead.value)}"
 
 
 def member_values(history: FactHistory) -> list[Values]:
-    """Return the columns that tie a fact to each of its assertions."""
+    """Return the columns of the rows that link a fact to each of its assertions."""
     return [
         {"fact_id": history.id, "ordinal": ordinal, "assertion_id": member.id}
         for ordinal, member in enumerate(history.members)
@@ -204,7 +204,7 @@ _JSON = json.JSONDecoder()
 
 def stored_items(text: str) -> tuple[Any, ...]:
     """Return the items of a stored list."""
-    # A recall reads some of them for each fact: `json.loads` looks for blanks around them.
+    # A recall calls this several times for each fact, and `json.loads` would also look for blanks around the list.
     return tuple(_JSON.raw_decode(text)[0]) if text != "[]" else ()
 
 
@@ -215,7 +215,7 @@ def period_of(span: Values) -> ValidityPeriod:
 
 
 def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Mapping[str, Assertion]) -> FactHistory:
-    """Return the fact of a row through all time; `assertions` are those of its members by id."""
+    """Return the history of a fact from its row; `assertions` are those of its `members`, by id."""
     return FactHistory(
         lead=assertions[row.lead_id],
         members=tuple(assertions[tie.assertion_id] for tie in sorted(members, key=lambda tie: tie.ordinal)),
@@ -230,7 +230,7 @@ def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Ma
 
 
 def rewordings_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Rewording, ...]:
-    """Return the periods in which a fact is told in other words."""
+    """Return the stored periods in which a fact is told in other words."""
     return tuple(
         Rewording(
             datetime.fromisoformat(each["start"]),
@@ -249,9 +249,9 @@ def turn_values(turn: Turn, session_pk: int) -> Values:
 
 
 def derived_turn_values(turn: Turn) -> Values:
-    """Return the columns that follow from a turn: the words that find it, and what an agent is shown of it.
+    """Return the columns that are computed from a turn: its search terms, and what an agent is shown of it.
 
-    Only the turns of people have them.
+    Both are None for a turn that is not a person's.
     """
     if turn.role is not Role.HUMAN:
         return {"search_terms": None, "shown": None}
@@ -271,7 +271,7 @@ def pack_state(state: Mapping[str, Any]) -> bytes:
 
 
 def unpack_state(content: bytes) -> dict[str, Any]:
-    """Return the saved state that `pack_state` packed. Raises `FileInvalid` if it is damaged, or far too large."""
+    """Return the saved state that `pack_state` packed. Raises `FileInvalid` if it is damaged or too large."""
     packed = zlib.decompressobj()
     try:
         text = packed.decompress(content, _LARGEST_PACKED_BYTES)
@@ -302,18 +302,13 @@ def pack_transcript(transcript: Transcript) -> bytes:
 def unpack_transcript(content: bytes) -> Transcript:
     """Return the transcript that `pack_transcript` packed."""
     try:
-        return _stored_transcripts().validate_python(unpack_state(content))
+        return TypeAdapter(Transcript).validate_python(unpack_state(content))
     except ValidationError as error:
         raise FileInvalid(f"the transcript of a dry run cannot be read ({type(error).__name__})") from None
 
 
-@cache
-def _stored_transcripts() -> TypeAdapter[Transcript]:
-    return TypeAdapter(Transcript)
-
-
 def _fields(value: Evidence | Turn | Verdict) -> Values:
-    """Return the fields of a value. `dataclasses.asdict` copies each of them, which takes longer than storing them."""
+    """Return the fields of a value by name. `dataclasses.asdict` would copy the values, which is slow."""
     return {name: getattr(value, name) for name in value.__slots__}
 
 
@@ -322,10 +317,10 @@ def _iso(moment: datetime | None) -> str | None:
 
 
 class StatusColumns(NamedTuple):
-    """What the status of a fact depends on, as the store holds it, without what contradicts the fact.
+    """The stored columns that decide the status of a fact, except those about contradictions.
 
-    `said_at` is when the fact was first said. The others are the periods in which it holds, as JSON, and the people
-    whom it may be about, where that is open.
+    `said_at` is when the fact was first said. `spans` are its validity periods, and `may_be` the people whom it may be
+    about if that is unclear, both as JSON.
     """
 
     said_at: Any
@@ -334,11 +329,14 @@ class StatusColumns(NamedTuple):
 
     @property
     def periods(self) -> tuple[ValidityPeriod, ...]:
-        """Its validity periods."""
+        """The validity periods of the fact."""
         return tuple([period_of(span) for span in stored_items(self.spans)])
 
     def plainly_holds(self, date: str) -> bool:
-        """Whether it was said before a day and holds without end: a quick check by text, true for most facts."""
+        """Return whether the fact was said before a day (`date`, ISO) and holds since before that day, without an end.
+
+        It compares texts only, which is fast and answers True for most facts.
+        """
         said_at, spans = self.said_at, self.spans
         said_on = said_at[:10] if isinstance(said_at, str) else moment(said_at).date().isoformat()
         return (
@@ -350,9 +348,9 @@ class StatusColumns(NamedTuple):
         )
 
     def status_at(self, at: datetime, undone_as: str) -> Status | None:
-        """Return the status at an instant; None where the fact is not known yet.
+        """Return the status of the fact at an instant, None if the fact was not known yet.
 
-        `undone_as` is its status where no period is left.
+        `undone_as` is the status of a fact that has no validity period left.
         """
         if self.plainly_holds(utc_date(at)):
             return Status.CURRENT

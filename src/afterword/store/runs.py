@@ -1,4 +1,4 @@
-"""Stored runs and verdicts, read back."""
+"""Functions that read stored runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MERGE, RENAME = "merge", "rename"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A stored run."""
+    """A stored run: the processing of a session, a consolidation, or one change by a person or an application."""
 
     id: int
     scope: Scope
@@ -49,7 +49,7 @@ class Run:
 
     @property
     def moves_scope(self) -> bool:
-        """Whether it moves one memory into another, with the keys that open it."""
+        """Whether the run moves one scope into another, with the API keys of that scope."""
         return self.purpose in (MERGE, RENAME)
 
 
@@ -64,9 +64,10 @@ def read_runs(transaction: Session, scope: Scope, *, statuses: Sequence[str] = (
 def read_run_range(
     transaction: Session, scope: Scope | None, *, statuses: Sequence[str], rows: RowRange
 ) -> tuple[list[Run], int]:
-    """Return a range of the runs of a scope, or of all for operators, by number, and how many there are in all.
+    """Return one page of the runs of a scope, in the order of their numbers, and how many runs there are in all.
 
-    With `statuses`, only those that have one of them.
+    With `statuses`, only runs that have one of them are returned and counted. For operators `scope` may be None: then
+    the runs of all scopes are read.
     """
     fitting: list[ColumnElement[bool]] = [col(RunRow.status).in_(statuses)] if statuses else []
     fitting += [] if scope is None else [col(RunRow.scope_id) == scope_key(transaction, scope)]
@@ -77,20 +78,20 @@ def read_run_range(
 
 
 def has_run(transaction: Session, scope: Scope, *, status: str, extractor: str) -> bool:
-    """Return whether a scope has a run of this extractor with this status."""
+    """Return whether a scope has a run with this status and this extractor."""
     values = {"scope_id": scope_key(transaction, scope), "status": status, "extractor": extractor}
     return bool(_FIRST_RUN.ask(transaction.connection(), **values))
 
 
 def count_runs(transaction: Session, status: str) -> dict[Scope, int]:
-    """Return how many runs of each scope have this status. For operators."""
+    """Return how many runs with this status each scope has. For operators, never for an agent."""
     query = select(ScopeRow, func.count()).where(col(RunRow.scope_id) == col(ScopeRow.id), RunRow.status == status)
     counts = transaction.exec(query.group_by(col(ScopeRow.id)))
     return {scope_of_row(row): count for row, count in counts}
 
 
 def read_run(transaction: Session, run_id: int) -> Run:
-    """Return a run of any scope. For operators. Raises `NotFound` if there is no such run."""
+    """Return a run of any scope. For operators, never for an agent. Raises `NotFound` if there is no such run."""
     query = select(RunRow, ScopeRow).where(col(RunRow.scope_id) == col(ScopeRow.id), RunRow.id == run_id)
     pair = transaction.exec(query).one_or_none()
     if pair is None:
@@ -99,16 +100,18 @@ def read_run(transaction: Session, run_id: int) -> Run:
 
 
 def statuses_of(transaction: Session, run_ids: Collection[int]) -> dict[int, str]:
-    """Return the statuses of these runs by their numbers."""
-    statuses: dict[int, str] = {}
-    for some in chunks(list(run_ids)):
-        rows = transaction.exec(select(RunRow.id, RunRow.status).where(col(RunRow.id).in_(some)))
-        statuses |= {run_id: status for run_id, status in rows if run_id is not None}
-    return statuses
+    """Return the status of each of these runs, by the id of the run."""
+    query = select(RunRow.id, RunRow.status)
+    return {
+        run_id: status
+        for ids in chunks(list(run_ids))
+        for run_id, status in transaction.exec(query.where(col(RunRow.id).in_(ids)))
+        if run_id is not None
+    }
 
 
 def runs_caused_by(transaction: Session, cause: Run) -> list[Run]:
-    """Return the applied runs that undoing this run made."""
+    """Return the applied runs that were made because this run was undone."""
     query = select(RunRow).where(RunRow.caused_by == cause.id, RunRow.status == "applied").order_by(col(RunRow.id))
     return [_run_of(row, cause.scope) for row in transaction.exec(query)]
 

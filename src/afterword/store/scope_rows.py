@@ -1,4 +1,4 @@
-"""The rows of scopes: their keys, revisions, policies, and which facts each revision concerned."""
+"""The rows of scopes: their keys, revisions and settings, and which facts each revision changed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from afterword.store.database.statements import fetch_rows, insert_missing, inse
 from afterword.store.tables import ScopeChangeRow, ScopeRow
 
 NEAR = 0.85
-"""How alike two full names are, from 0 to 1, that may be meant for each other."""
+"""How similar (0 to 1) the full name of a known scope must be to be suggested in place of an unknown one."""
 DERIVATION = 6
-"""The version of the rules by which facts are derived. An upgrade derives scopes with an older one again."""
+"""The version of the rules for deriving facts. An upgrade derives the facts of scopes with an older version again."""
 
 
-# Building a statement takes longer than executing it.
+# Statements that run often are built only once: building one takes longer than executing it.
 _SCOPES = select_columns(ScopeRow)
 _SCOPE = _SCOPES.where(
     col(ScopeRow.tenant) == bindparam("tenant"),
@@ -37,7 +37,7 @@ _NEW_STAMP = _RAISED_REVISION.values(stamp=bindparam("new_stamp"))
 
 
 CHANGES_KEPT = 200
-"""How many changes of a scope are kept. A reader of an older state reads the whole scope again."""
+"""For how many revisions of a scope the changed facts are recorded. An older cache reads the whole scope again."""
 
 
 class Policy(StrEnum):
@@ -53,7 +53,7 @@ class Policy(StrEnum):
 
 
 def scope_row(transaction: Session, scope: Scope) -> Any:
-    """Return the row of a scope, None if nothing was ever stored for it. A transaction reads it once."""
+    """Return the row of a scope, None if nothing was ever stored for it. Each transaction reads it only once."""
     names = scope.tenant, str(scope.kind), scope.id
     if transaction.info.get(names) is None:
         for row in fetch_rows(transaction, _SCOPE, dict(zip(("tenant", "kind", "name"), names, strict=True))):
@@ -66,7 +66,7 @@ def _keep_row(transaction: Session, row: Any) -> None:
 
 
 def change_scope(transaction: Session, scope_id: int, **values: Any) -> None:
-    """Change columns of the row of a scope."""
+    """Set these columns of the row of a scope."""
     (row,) = fetch_rows(transaction, _CHANGED, {"scope_key": scope_id, **values})
     _keep_row(transaction, row)
 
@@ -83,13 +83,13 @@ def revision_of(transaction: Session, scope: Scope) -> int:
 
 
 def version_of(transaction: Session, scope: Scope) -> tuple[int, str]:
-    """Return the state of a scope: its revision, and the stamp that distinguishes other states of that revision."""
+    """Return the revision of a scope and its stamp, which differs from the stamp of that revision in a copied store."""
     row = scope_row(transaction, scope)
     return (row.revision, row.stamp) if row else (0, "")
 
 
 def read_scopes(transaction: Session) -> list[Scope]:
-    """Return every scope of the store, but no names in other forms than NFC. For operators, never for an agent."""
+    """Return every scope whose name is in Unicode NFC. For operators, never for an agent."""
     rows = fetch_rows(transaction, _SCOPES.order_by(col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name)))
     for row in rows:
         _keep_row(transaction, row)
@@ -99,13 +99,14 @@ def read_scopes(transaction: Session) -> list[Scope]:
 def find_scopes(
     transaction: Session, *, prefix: str, tenant: str | None = None, most: int | None, after: Scope | None
 ) -> tuple[list[Scope], int]:
-    """Return the scopes, all or of one tenant, whose id or long form begins with `prefix`, and their total number.
+    """Return the scopes whose id or full name begins with `prefix`, and how many there are in all.
 
-    At most `most` scopes after the scope `after` are returned.
+    With `tenant`, only scopes of this tenant are returned and counted. At most `most` scopes are returned, beginning
+    with the one that follows `after`.
     """
     columns = (col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name))
-    long_form = columns[0] + "/" + columns[1] + "/" + columns[2]
-    begins = or_(*(func.substr(text, 1, len(prefix)) == prefix for text in (columns[2], long_form)))
+    full_name = columns[0] + "/" + columns[1] + "/" + columns[2]
+    begins = or_(*(func.substr(text, 1, len(prefix)) == prefix for text in (columns[2], full_name)))
     if tenant is not None:
         begins &= columns[0] == tenant
     total = transaction.exec(select(func.count()).select_from(ScopeRow).where(begins)).one()
@@ -116,12 +117,12 @@ def find_scopes(
 
 
 def scope_of_row(row: Any) -> Scope:
-    """Return the scope that a row stands for."""
+    """Return the scope of a row."""
     return Scope.stored(row.tenant, row.kind, row.name)
 
 
 def check_known(transaction: Session, scope: Scope) -> None:
-    """Raise `NotFound`, which names the scopes with the nearest names, if nothing was ever stored for the scope."""
+    """Raise `NotFound` if nothing was ever stored for the scope. The error names scopes with similar names."""
     if scope_key(transaction, scope):
         return
     query = select(ScopeRow).where(ScopeRow.tenant == scope.tenant)
@@ -142,8 +143,8 @@ def ensure_scope(transaction: Session, scope: Scope) -> int:
 def lock_scope(transaction: Session, scope: Scope) -> int:
     """Make every other writer of the scope wait until this transaction ends; return the key of the scope's row.
 
-    Every transaction that stores words of a scope must do this, whether or not they count yet. Otherwise it could not
-    see what another transaction forgets at the same time, and would store those words again.
+    Every transaction that stores words of a scope must do this, also for a run that is not applied yet. Otherwise it
+    could not see what another transaction forgets at the same time, and would store those words again.
     """
     scope_id = ensure_scope(transaction, scope)
     # On SQLite every transaction that writes holds the lock of the file.
@@ -153,13 +154,13 @@ def lock_scope(transaction: Session, scope: Scope) -> int:
 
 
 def _locked(transaction: Session) -> set[int]:
-    """Return the keys of the scopes whose rows the transaction has written: it holds their locks until its end."""
+    """Return the keys of the scopes whose rows the transaction has written, and so has locked until it ends."""
     keys: set[int] = transaction.info.setdefault(_locked, set())
     return keys
 
 
 def raise_revision(transaction: Session, scope_id: int, *, by: int = 1) -> int:
-    """Raise the revision of a scope and return it. Two writers of one scope queue up here, not at their commits."""
+    """Raise the revision of a scope and return it. A second writer of the scope waits here until the first commits."""
     values = {"scope_key": scope_id, "by": by}
     # A stamp distinguishes this state from one with the same revision in a copy of the store.
     stamped = (_NEW_STAMP, {**values, "new_stamp": secrets.token_hex(8)}) if by else (_RAISED_REVISION, values)
@@ -176,13 +177,13 @@ def policy_of(transaction: Session, scope: Scope) -> Policy:
 
 
 def zone_of(transaction: Session, scope: Scope, default: tzinfo) -> tzinfo:
-    """Return the time zone of a scope for sources without offsets: the default if none was set."""
+    """Return the time zone of a scope, in which times without an offset are read; `default` if none was set."""
     row = scope_row(transaction, scope)
     return read_zone(row.zone) if row and row.zone else default
 
 
 def set_zone(transaction: Session, scope: Scope, zone: str | None) -> None:
-    """Set the time zone of a scope for what is read from now on; None for that of the profile."""
+    """Set the time zone in which times without an offset are read from now on, None for the store's default."""
     change_scope(transaction, ensure_scope(transaction, scope), zone=zone)
 
 
@@ -200,11 +201,10 @@ def record_changed_facts(
     fact_ids: Collection[str],
     is_unlinked: bool,
 ) -> None:
-    """Record which facts a run wrote or removed.
+    """Record which facts a run wrote or removed, so that caches can be updated.
 
-    `version` is the scope's version after the run, `source` the run's source.
-
-    `is_unlinked` says that live statements which belong to no fact have changed as well.
+    `version` is the scope's version after the run, `source` the run's source. `is_unlinked` says that live statements
+    which belong to no fact have changed as well.
     """
     revision, stamp = version
     row = {"scope_id": scope_id, "revision": revision, "stamp": stamp, "source": source}

@@ -39,7 +39,7 @@ _RETRIES = Retries()
 
 
 class Progress(StrEnum):
-    """How far the processing of a session has come. A session that failed too often is `set aside` for a person."""
+    """How far a session is processed. One that failed too often is set aside, until a person has it tried again."""
 
     PENDING = "pending"
     DONE = "done"
@@ -47,7 +47,7 @@ class Progress(StrEnum):
     SET_ASIDE = "set aside"
 
 
-# Building a statement takes longer than executing it.
+# Statements that run often are built only once: building one takes longer than executing it.
 _IS_SESSION = (col(SessionRow.scope_id) == bindparam("scope_key")) & (col(SessionRow.session_id) == bindparam("name"))
 _SESSION = select_columns(SessionRow).where(_IS_SESSION)
 _STATE_SAVED_AT = select(StateRow.saved_at).where(col(StateRow.session_pk) == col(SessionRow.id), _IS_SESSION)
@@ -55,16 +55,16 @@ _NEW_SESSION = insert(SessionRow).returning(col(SessionRow.id))
 _CHANGED_SESSION = update(SessionRow).where(col(SessionRow.id) == bindparam("key"))
 _SESSIONS: Any = select(SessionRow, ScopeRow).where(col(SessionRow.scope_id) == col(ScopeRow.id))
 _NEW = {"humans": [], "assumed": [], "skipped": {}, "progress": Progress.PENDING, "attempts": 0}
-"""The values of a session that nothing was stored of."""
+"""The first values of a new session."""
 WAITING = (Progress.PENDING, Progress.FAILED)
 TROUBLED = (Progress.FAILED, Progress.SET_ASIDE)
 
 
 @dataclass(frozen=True, slots=True)
 class SavedSession:
-    """A stored session. `humans` are known to be people, `assumed` are only taken for people.
+    """A stored session. `humans` are the speakers who are known to be people, `assumed` those who probably are.
 
-    `attempts` counts the failures since the session was last done. `next_try_at` is when it is tried again.
+    `attempts` counts the failures since the session was last processed. `next_try_at` is when it is tried again.
     """
 
     scope: Scope
@@ -94,10 +94,10 @@ def save_state(
     at: datetime,
     humans: Sequence[str] = (),
 ) -> None:
-    """Store the state of a session in place of the one before, and queue the session for processing.
+    """Store the state of a session, replace an earlier one, and queue the session for processing.
 
-    `component` names the kind of agent or team. `humans` are added to the names already known to be people. Raises
-    `StateConflict` if the session was saved by another kind of component.
+    `component` names the kind of agent or team. `humans` are added to the speakers already known to be people. Raises
+    `StateConflict` if another kind of component saved the session before.
     """
     scope_id, row = _locked_session(transaction, scope, session_id)
     known = list(dict.fromkeys([*(row.humans if row else ()), *humans]))
@@ -117,7 +117,8 @@ def load_state(transaction: Session, scope: Scope, session_id: str, component: s
     Raises `NotFound` if this scope has no saved state of that id, and `StateConflict` if another kind of component
     saved it.
     """
-    stored = _state_row(transaction, scope, session_id)
+    row = _session_row(transaction, scope, session_id)
+    stored = transaction.get(StateRow, row.id) if row else None
     if stored is None:
         raise NotFound(f"no saved state of session {session_id!r} in {scope}; record_session saves one")
     if component is not None and stored.component != component:
@@ -126,7 +127,7 @@ def load_state(transaction: Session, scope: Scope, session_id: str, component: s
 
 
 def rewrite_state(transaction: Session, key: int, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Store what `change` returns for the saved state of the session with this key, if it has one."""
+    """Replace the saved state of the session with this key, if it has one, by the state that `change` returns."""
     stored = transaction.get(StateRow, key)
     if stored is not None and (changed := change(state := unpack_state(stored.content))) != state:
         stored.content = pack_state(changed)
@@ -139,11 +140,6 @@ def state_saved_at(transaction: Session, scope: Scope, session_id: str) -> datet
     return rows[0].saved_at if rows else None
 
 
-def _state_row(transaction: Session, scope: Scope, session_id: str) -> StateRow | None:
-    row = _session_row(transaction, scope, session_id)
-    return transaction.get(StateRow, row.id) if row else None
-
-
 def find_session(transaction: Session, scope: Scope, session_id: str) -> SavedSession | None:
     """Return a stored session, None if this scope has no such session."""
     row = _session_row(transaction, scope, session_id)
@@ -153,7 +149,7 @@ def find_session(transaction: Session, scope: Scope, session_id: str) -> SavedSe
 def read_sessions(
     transaction: Session, *, scope: Scope | None = None, session_id: str | None = None
 ) -> list[SavedSession]:
-    """Return the sessions of the store, or those of a scope or with an id. For operators, never for an agent."""
+    """Return all sessions, or only those of a scope or with an id. For operators, never for an agent."""
     return list_sessions(transaction, scope=scope, session_id=session_id, states=None, rows=RowRange())[0]
 
 
@@ -166,9 +162,10 @@ def list_sessions(
     states: Collection[Progress] | None,
     rows: RowRange,
 ) -> tuple[list[SavedSession], int]:
-    """Return a range of the sessions, by key, and how many there are in all.
+    """Return one page of the sessions, in the order of their keys, and how many there are in all. For operators.
 
-    They are those of a scope, of a tenant, with an id, and in one of the states; None is no limit. For operators.
+    Only sessions of the scope, of the tenant, with the id and in one of the states are returned and counted. Criteria
+    that are None are ignored.
     """
     of_scope = () if scope is None else (col(SessionRow.scope_id) == scope_key(transaction, scope),)
     scopes_of_tenant = select(ScopeRow.id).where(ScopeRow.tenant == tenant)
@@ -186,8 +183,8 @@ def waiting_sessions(
 ) -> list[SavedSession]:
     """Return the sessions that wait to be processed and have a saved state, oldest first.
 
-    With `at`, only those whose pause after a failure is over by then. A session that was set aside does not wait, and
-    neither does one of a scope that is paused.
+    With `at`, sessions whose pause after a failure is not over at that time are left out. A session that was set aside
+    does not wait, nor does a session of a paused scope.
     """
     query = _SESSIONS.where(
         col(SessionRow.id).in_(select(StateRow.session_pk)),
@@ -200,7 +197,10 @@ def waiting_sessions(
 
 
 def pending_session_keys(transaction: Session) -> list[tuple[int, int]]:
-    """Return the key of each pending session with a saved state, and the key of its scope, oldest first."""
+    """Return the key of each pending session with a saved state, and the key of its scope, oldest first.
+
+    Sessions of paused scopes are left out.
+    """
     query = (
         select(SessionRow.id, SessionRow.scope_id)
         .where(col(SessionRow.id).in_(select(StateRow.session_pk)), SessionRow.progress == Progress.PENDING)
@@ -211,7 +211,7 @@ def pending_session_keys(transaction: Session) -> list[tuple[int, int]]:
 
 
 def session_by_pk(transaction: Session, key: int) -> SavedSession | None:
-    """Return the session with this key, None if there is none any more."""
+    """Return the session with this key, None if it does not exist any more."""
     sessions = _saved_sessions(transaction, _SESSIONS.where(SessionRow.id == key))
     return sessions[0] if sessions else None
 
@@ -252,9 +252,9 @@ def stored_transcript(turns: Sequence[Turn], saved: SavedSession) -> Transcript:
 def save_transcript(
     transaction: Session, scope: Scope, session_id: str, transcript: Transcript, at: datetime, *, is_done: bool
 ) -> int:
-    """Store the turns of a session in place of those that were read before; return the session's key.
+    """Store the turns of a session, which replace those that were read before; return the session's key.
 
-    With `is_done` the session counts as processed, and an earlier failure as resolved.
+    With `is_done` the session is marked as processed, and an earlier failure is cleared.
     """
     scope_id, row = _locked_session(transaction, scope, session_id)
     values: dict[str, Any] = {
@@ -269,7 +269,7 @@ def save_transcript(
     }
     if is_done:
         values |= {"progress": Progress.DONE, "failure": None, "attempts": 0, "next_try_at": None}
-    # Instants that differ by their offset alone are equal.
+    # Two times with different offsets may be equal, so the offsets are compared as well.
     before = _turns(transaction, row.id) if row else []
     stored = {turn.number: (turn, offset_seconds(turn.said_at)) for turn in before}
     key = _store_session(transaction, scope_id, session_id, row, values)
@@ -294,8 +294,8 @@ def mark_failed(
 ) -> Progress:
     """Store why a session could not be processed and when it is tried again; return its progress.
 
-    It is set aside if it was tried often enough. If another process has finished the session since `begun_at`, it stays
-    done. The reason holds no words of the session.
+    The session is set aside if no try is left. If another process has finished it since `begun_at`, it stays done. The
+    reason must hold no words of the session.
     """
     scope_id, row = _locked_session(transaction, scope, session_id)
     if begun_at is not None and row and row.progress == Progress.DONE and row.updated_at > begun_at:
@@ -316,7 +316,7 @@ def mark_failed(
 
 
 def mark_pending(transaction: Session, scope: Scope, session_id: str) -> None:
-    """Let a session wait again, although its facts are stored: what agents found in it is still missing."""
+    """Queue a session again whose facts are stored, because the findings of agents in it are not."""
     row = _session_row(transaction, scope, session_id)
     if row is not None and row.progress == Progress.DONE:
         _change_session(transaction, row.id, {"progress": Progress.PENDING})
@@ -324,7 +324,7 @@ def mark_pending(transaction: Session, scope: Scope, session_id: str) -> None:
 
 @staged(Stage.RETRY)
 def requeue_failed_sessions(transaction: Session, at: datetime) -> int:
-    """Queue the recorded sessions that failed and whose pause is over by then; return how many."""
+    """Queue the recorded sessions that failed and whose pause is over at `at`; return how many there are."""
     failed = waiting_sessions(transaction, at=at, progress=(Progress.FAILED,))
     for keys in chunks([session.key for session in failed]):
         transaction.exec(update(SessionRow).where(col(SessionRow.id).in_(keys)).values(progress=Progress.PENDING))
@@ -335,7 +335,7 @@ def requeue_failed_sessions(transaction: Session, at: datetime) -> int:
 
 @staged(Stage.RETRY, "scope", "session_id")
 def retry_session(transaction: Session, scope: Scope, session_id: str) -> None:
-    """Queue a failed session at once, with as many tries as a new one. Its reason is kept until it is done.
+    """Queue a failed session at once, with as many tries as a new one. Its failure stays recorded until it is done.
 
     Raises `NotFound` if this scope has no such session, and `StateConflict` if the session did not fail.
     """
@@ -356,14 +356,14 @@ def _session_row(transaction: Session, scope: Scope, session_id: str) -> Any:
 
 
 def _locked_session(transaction: Session, scope: Scope, session_id: str) -> tuple[int, Any]:
-    """Return the key of the scope, whose other writers wait, and the row of the session, None if it is new."""
+    """Lock a scope; return its key, and the row of the session, None if the session is new."""
     if not session_id.strip() or any(unicodedata.category(sign) in ("Cc", "Cs") for sign in session_id):
         raise StateConflict(f"{session_id!a} is no session id; give each conversation a readable id of its own")
     return lock_scope(transaction, scope), _session_row(transaction, scope, session_id)
 
 
 def _store_session(transaction: Session, scope_id: int, session_id: str, row: Any, values: Values) -> int:
-    """Store these values of a session, whose row is given unless it is new; return its key."""
+    """Update the session of this row, or insert the session if `row` is None; return its key."""
     if row is not None:
         _change_session(transaction, row.id, values)
         return int(row.id)

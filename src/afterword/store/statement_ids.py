@@ -1,7 +1,7 @@
-"""Ids for statements whose own ids are taken.
+"""New ids for statements whose ids are already used by another scope.
 
-The id of a statement follows from its scope and its words. A rename or a merge gives a statement to another scope, with
-its id. Where the same words are said again under the former name, they are a statement of their own.
+The id of a statement is a hash of its scope and its words. A rename or a merge moves a statement to another scope,
+where it keeps its id. If the same words are then said again in the former scope, they would get the same id.
 """
 
 from __future__ import annotations
@@ -18,39 +18,37 @@ from afterword.store.database.statements import chunks, fetch_rows
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import AssertionRow
 
-# Building a statement takes longer than executing it.
+# Statements that run often are built only once: building one takes longer than executing it.
 _OWNERS = select(AssertionRow.id, AssertionRow.scope_id, AssertionRow.session_id).where(
     col(AssertionRow.id).in_(bindparam("ids", expanding=True))
 )
 
 
-def own_ids(transaction: Session, scope: Scope, ids: Iterable[str], *, session_id: str | None = None) -> dict[str, str]:
-    """Return other ids for those of a scope's statements that a statement of another scope has.
+def replacement_ids(
+    transaction: Session, scope: Scope, ids: Iterable[str], *, session_id: str | None = None
+) -> dict[str, str]:
+    """Return a new id for each of these `ids` that a statement of another scope already has, by the old id.
 
-    With `session_id`, all are statements of this session, and a statement of another session is another one as well.
-    The same statement gets the same id each time.
+    With `session_id`, ids that belong to another session of the scope are replaced too. An id is always replaced by the
+    same new id.
     """
     scope_id = scope_key(transaction, scope)
-    other: dict[str, str] = {}
+    new_ids: dict[str, str] = {}
     candidates = {id_: id_ for id_ in ids}
     while candidates:
-        elsewhere = _ids_elsewhere(transaction, candidates.values(), scope_id, session_id)
+        elsewhere = {
+            id_
+            for chunk in chunks(list(candidates.values()))
+            for id_, its_scope_id, its_session_id in fetch_rows(transaction, _OWNERS, {"ids": chunk})
+            if its_scope_id != scope_id or session_id not in (None, its_session_id)
+        }
         candidates = {
             id_: digest(candidate, "said again") for id_, candidate in candidates.items() if candidate in elsewhere
         }
-        other |= candidates
-    return other
+        new_ids |= candidates
+    return new_ids
 
 
-def with_ids(assertions: Iterable[Assertion], other: Mapping[str, str]) -> tuple[Assertion, ...]:
-    """Return the assertions, with other ids for those that are named."""
-    return tuple(replace(said, id=other.get(said.id, said.id)) for said in assertions)
-
-
-def _ids_elsewhere(transaction: Session, ids: Iterable[str], scope_id: int, session_id: str | None) -> set[str]:
-    return {
-        id_
-        for chunk in chunks(list(ids))
-        for id_, its_scope_id, its_session_id in fetch_rows(transaction, _OWNERS, {"ids": chunk})
-        if its_scope_id != scope_id or session_id not in (None, its_session_id)
-    }
+def with_ids(assertions: Iterable[Assertion], new_ids: Mapping[str, str]) -> tuple[Assertion, ...]:
+    """Return the assertions; each whose id is a key of `new_ids` gets the new id."""
+    return tuple(replace(said, id=new_ids.get(said.id, said.id)) for said in assertions)

@@ -26,9 +26,10 @@ _RENAMINGS = Index("ix_assertions_renaming", "scope_id", sqlite_where=_FEW, post
 
 class ScopeRow(SQLModel, table=True):
     """A scope. `revision` grows with every change of what is known, so that caches notice it. `policy` says which runs
-    wait for a person's approval. Since `paused_at` no session is stored; `sessions_not_kept` counts those. `derivation`
-    is the version of the rules that derived its facts. `zone` is the time zone of sources without offsets. `findings`
-    and `other_people` say what is kept of agents and told of other people; None leaves it to the settings."""
+    wait for a person's approval. While `paused_at` is set, sessions are not stored, only counted (`sessions_not_kept`).
+    `derivation` is the version of the rules that derived the facts. `zone` is the time zone of times without an offset.
+    `findings` says which findings of agents are stored, and `other_people` whether agents are told the words of other
+    people than the owner; if they are None, the settings decide."""
 
     __tablename__: ClassVar[str] = "scopes"
     __table_args__: ClassVar[Any] = (UniqueConstraint("tenant", "kind", "name"),)
@@ -49,7 +50,7 @@ class ScopeRow(SQLModel, table=True):
 
 
 class ScopeChangeRow(SQLModel, table=True):
-    """One revision of a scope: the facts that it wrote or removed, and the source of the run that made it."""
+    """One revision of a scope: the facts that were written or removed, and the source of the run that did it."""
 
     __tablename__: ClassVar[str] = "scope_changes"
 
@@ -97,8 +98,8 @@ class StateRow(SQLModel, table=True):
 
 class TurnRow(SQLModel, table=True):
     """One turn of a session as it was read. `utc_offset_s` is how many seconds the speaker's local time is ahead of
-    UTC, None for UTC. Of a person's turn, `search_terms` are the words that find it, and `shown` says what of it an
-    agent is shown (`recall.said_index.stored_verdict`)."""
+    UTC, None for UTC. `search_terms` and `shown` are set for a person's turn only: the words by which a search finds
+    it, and what an agent is shown of it (`recall.said_index.stored_verdict`)."""
 
     __tablename__: ClassVar[str] = "turns"
 
@@ -116,9 +117,10 @@ class TurnRow(SQLModel, table=True):
 
 
 class RunRow(SQLModel, table=True):
-    """One run. `source` names what it reads: a session, or a name of its own if the application or a person speaks.
-    `transcript` is what a dry run has read (JSON, compressed); it becomes the turns of the session when the run is
-    applied. An undone run that counts again has a `redone_at`. `caused_by` is the run whose undoing made this one."""
+    """One run. `source` is the name of the session that it read, or a unique name for what an application or a person
+    entered. `transcript` is what a dry run has read (JSON, compressed); it becomes the turns of the session when the
+    run is applied. An undone run that was applied again has a `redone_at`. `caused_by` is the id of the run whose
+    undoing made this run necessary."""
 
     __tablename__: ClassVar[str] = "runs"
     __table_args__: ClassVar[Any] = (Index(None, "scope_id", "source"),)
@@ -145,7 +147,7 @@ class RunRow(SQLModel, table=True):
 
 
 class MovedSourceRow(SQLModel, table=True):
-    """A source that a run of purpose merge or rename took over from another scope, with its name there."""
+    """A source that a run of purpose merge or rename moved from another scope, and the name that it had there."""
 
     __tablename__: ClassVar[str] = "moved_sources"
 
@@ -156,7 +158,7 @@ class MovedSourceRow(SQLModel, table=True):
 
 
 class WindowRow(SQLModel, table=True):
-    """What an extractor returned for one window of a session. A window with a known `key` needs no second call."""
+    """What an extractor returned for one window of a session. A window whose `key` is stored is not extracted again."""
 
     __tablename__: ClassVar[str] = "windows"
     __table_args__: ClassVar[Any] = (UniqueConstraint("scope_id", "source", "key"),)
@@ -180,8 +182,9 @@ class RunWindowRow(SQLModel, table=True):
 
 
 class AssertionRow(SQLModel, table=True):
-    """One grounded statement. Written once; only forgetting removes it. `tags` holds one tag a line. `utc_offset_s`
-    is how many seconds the speaker's local time is ahead of UTC, None for UTC: the days it names are local."""
+    """One grounded statement. It is written once, and only forgetting removes it. `tags` holds one tag on each line.
+    `utc_offset_s` is how many seconds the speaker's local time is ahead of UTC, None for UTC. The days that the
+    statement names are days of that local time."""
 
     __tablename__: ClassVar[str] = "assertions"
     __table_args__: ClassVar[Any] = (Index(None, "scope_id", "subject_key", "attribute_key"), _RENAMINGS)
@@ -279,7 +282,7 @@ class RunVerdictRow(SQLModel, table=True):
 
 
 class FactRow(SQLModel, table=True):
-    """A fact through all time, derived from the live assertions and verdicts. `search_terms` are the words for it."""
+    """The history of a fact, derived from the live assertions and verdicts. A search finds it by `search_terms`."""
 
     __tablename__: ClassVar[str] = "facts"
     __table_args__: ClassVar[Any] = (Index(None, "scope_id", "subject_key", "attribute_key"),)
@@ -300,7 +303,7 @@ class FactRow(SQLModel, table=True):
 
 
 class FactAssertionRow(SQLModel, table=True):
-    """The assertions of a fact in the order of saying. Each of their ids also finds the fact."""
+    """The assertions of a fact in the order of saying. The fact can be found by the id of each of them."""
 
     __tablename__: ClassVar[str] = "fact_assertions"
 
@@ -310,11 +313,11 @@ class FactAssertionRow(SQLModel, table=True):
 
 
 class SpendingRow(SQLModel, table=True):
-    """One request to a model and its cost, answered or not. While it is open, the highest possible cost.
+    """One request to a model, answered or not, and its cost. While it is open, this is the highest possible cost.
 
-    `source` is what it was sent for (as in runs), `run_id` the run that it was made for, if any. `day` is the day (UTC)
-    of the request. `micro_usd` is the cost at the price of that day, None if no price is known. `is_estimate` says that
-    the endpoint did not report the cost."""
+    `source` is what the request was sent for (as in runs), and `run_id` the run, if there is one. `day` is the day
+    (UTC) of the request. `micro_usd` is the cost at the price of that day, None if no price is known. `is_estimate`
+    says that the endpoint did not report the cost."""
 
     __tablename__: ClassVar[str] = "spendings"
     __table_args__: ClassVar[Any] = (Index(None, "day"), Index(None, "scope_id", "source"), Index(None, "run_id"))
@@ -337,8 +340,8 @@ class SpendingRow(SQLModel, table=True):
 
 
 class VectorRow(SQLModel, table=True):
-    """The vector of a text, by the model that made it. Vectors are derived, and made again if they are missing.
-    `key` is a hash of the text, so that a vector is never used for another text."""
+    """The vector of a text, made by one model. A missing vector is made again from the text. `key` is a hash of the
+    text, so that a vector is never used for another text."""
 
     __tablename__: ClassVar[str] = "vectors"
 

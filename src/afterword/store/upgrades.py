@@ -1,7 +1,7 @@
-"""What an upgrade does to stored scopes besides migrations.
+"""What an upgrade changes in stored scopes after the migrations.
 
-Facts are derived again where the rules by which they are derived have changed. Scopes whose names are equal in NFC are
-merged, since older versions kept such names apart.
+Facts are derived again if the rules for deriving facts have changed. Scopes whose names are equal in Unicode NFC are
+merged, because older versions stored them as different scopes.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ SOURCE = "derivation"
 
 
 async def derive_outdated_scopes(store: Store) -> Mapping[Scope, tuple[FactChange, ...]]:
-    """Derive the facts of all scopes that older rules derived; return the facts that changed, where any did.
+    """Derive the facts again in every scope whose facts older rules derived; return the changed facts by scope.
 
-    Each scope has a transaction of its own. What was interrupted goes on at the next upgrade.
+    Each scope has a transaction of its own. After an interruption, the next upgrade continues with the other scopes.
     """
 
     def outdated(transaction: Session) -> list[Scope]:
@@ -70,10 +70,10 @@ async def derive_outdated_scopes(store: Store) -> Mapping[Scope, tuple[FactChang
 
 
 async def merge_scope_forms(store: Store) -> tuple[Scope, ...]:
-    """Move what scopes with other names than NFC hold into the scopes of their NFC names; return those scopes.
+    """Merge every scope whose name is not in NFC into the scope with the NFC name; return the scopes that were merged.
 
-    Each scope has a transaction and a run of its own, which can be undone. Statements of the two are compared by the
-    next consolidation. What was forgotten in either stays forgotten.
+    Each merge has a transaction and a run of its own, and can be undone. The next consolidation compares the statements
+    of the two scopes. What was forgotten in either scope stays forgotten.
     """
 
     def outdated(transaction: Session) -> list[Scope]:

@@ -21,8 +21,8 @@ from afterword.facts.findings import (
     FindingStatus,
     WithTools,
 )
-from afterword.store.findings import held_findings
-from afterword.store.findings.held_findings import SavedFinding, save_finding
+from afterword.store.findings import stored_findings
+from afterword.store.findings.stored_findings import SavedFinding, save_finding
 
 
 class ScopeFindings(ScopeReading):
@@ -47,7 +47,7 @@ class ScopeFindings(ScopeReading):
         if status is not None:
             wanted = frozenset(FindingStatus) if status == EVERY_STATUS else choices(FindingStatus, status, "status")
         findings = await self._read(
-            lambda transaction: held_findings.read_findings(transaction, self.scope, believed_at)
+            lambda transaction: stored_findings.read_findings(transaction, self.scope, believed_at)
         )
         fitting = [finding for finding in findings if agent is None or finding.agent == agent]
         chosen = tuple(finding for finding in fitting if finding.status_at(at) in wanted)
@@ -57,8 +57,8 @@ class ScopeFindings(ScopeReading):
         """Return every saying of a finding, with the agent's words and the runs that have it. Raises `NotFound`."""
 
         def work(transaction: Session) -> FindingOrigin:
-            finding = held_findings.read_finding(transaction, self.scope, finding_id)
-            sayings = held_findings.read_sayings(transaction, self.scope, finding)
+            finding = stored_findings.read_finding(transaction, self.scope, finding_id)
+            sayings = stored_findings.read_sayings(transaction, self.scope, finding)
             return FindingOrigin(finding, tuple((saying, tuple(run_ids)) for saying, run_ids in sayings))
 
         return await self._read(work)
@@ -101,13 +101,13 @@ class ScopeFindings(ScopeReading):
 
     async def _decide_finding(self, finding_id: str, review: FindingReview) -> AgentFinding:
         return await self._write(
-            lambda transaction: held_findings.decide_finding(transaction, self.scope, finding_id, review)
+            lambda transaction: stored_findings.decide_finding(transaction, self.scope, finding_id, review)
         )
 
     async def finding_policy(self) -> FindingPolicy:
         """Return whose findings the scope keeps: of no agent unless it was set here or in the settings."""
         privacy = (await self._store()).privacy
-        return await self._read(lambda transaction: held_findings.finding_policy_of(transaction, self.scope, privacy))
+        return await self._read(lambda transaction: stored_findings.finding_policy_of(transaction, self.scope, privacy))
 
     async def set_finding_policy(
         self,
@@ -136,15 +136,17 @@ class ScopeFindings(ScopeReading):
         policy = FindingPolicy(
             names, mode, before.advice if advice is None else advice, before.days if days is None else days
         )
-        await self._write(partial(held_findings.set_finding_policy, scope=self.scope, policy=policy))
+        await self._write(partial(stored_findings.set_finding_policy, scope=self.scope, policy=policy))
         return policy
 
     async def tells_other_people(self) -> bool:
         """Return whether agents are told the words of people who are not the owner of the scope."""
         privacy = (await self._store()).privacy
-        return await self._read(lambda transaction: held_findings.tells_other_people(transaction, self.scope, privacy))
+        return await self._read(
+            lambda transaction: stored_findings.tells_other_people(transaction, self.scope, privacy)
+        )
 
     async def set_other_people(self, *, are_told: bool) -> bool:
         """Set whether agents are told the words of people who are not the owner of the scope, and return it."""
-        await self._write(partial(held_findings.set_other_people, scope=self.scope, are_told=are_told))
+        await self._write(partial(stored_findings.set_other_people, scope=self.scope, are_told=are_told))
         return are_told

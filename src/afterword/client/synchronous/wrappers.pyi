@@ -71,7 +71,7 @@ from afterword.store.access.keys import ApiKey
 from afterword.store.access.webhooks import Webhook, WebhookPost
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
-from afterword.store.findings.held_findings import SavedFinding
+from afterword.store.findings.stored_findings import SavedFinding
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.forgetting.pauses import Pause
 from afterword.store.jobs import JobState

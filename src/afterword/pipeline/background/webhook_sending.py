@@ -34,7 +34,7 @@ from afterword.store.access import webhooks
 from afterword.store.access.tables import WebhookPostRow, WebhookRow
 from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost
 from afterword.store.database.engine import Store
-from afterword.store.findings.held_findings import read_findings
+from afterword.store.findings.stored_findings import read_findings
 from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.ledger import RunStatus
 from afterword.store.limits import Retries

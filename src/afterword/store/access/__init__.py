@@ -1,4 +1,4 @@
-"""Who may use a store from outside, and who did what: keys, webhooks, audit entries, requests that may be repeated.
+"""Access of other programs to a store: API keys, webhooks, audit entries, and requests with an idempotency key.
 
-No row here holds a user's words.
+The rows of these tables hold no words of a user.
 """

@@ -1,6 +1,6 @@
-"""Audit entries: which key asked for what, when, in which scope, and which runs came of it. Without words.
+"""Audit entries: which API key asked for what, when, in which scope, and which runs resulted. No user's words.
 
-Work that happens inside `audited` is noted in the transaction that makes the run, so that no run lacks its entry.
+A run that is made inside `audited` is linked to its audit entry in the transaction that makes the run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sqlmodel import Session, col, select
 from afterword.errors import RequestPending, RequestReused, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.store.access.tables import AuditedRunRow, AuditEntryRow, RepeatableRequestRow
-from afterword.store.database.statements import insert_rows
+from afterword.store.database.statements import insert_numbered, insert_rows
 
 REMEMBERED_FOR = timedelta(hours=24)
 """How long the answer to a request with an idempotency key is kept."""
@@ -26,7 +26,7 @@ REMEMBERED_FOR = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One request of a key: what it asked for and when, in which scope, and the runs that came of it.
+    """One request with an API key: what was asked for and when, in which scope, and which runs resulted.
 
     `result` is the HTTP status of the answer, None if there was none.
     """
@@ -43,9 +43,10 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class Repeatable:
-    """What makes a request repeatable: a hash of its idempotency key, an HMAC of its content, and who works on it.
+    """Identifies a request with an idempotency key, so that it can be repeated and is carried out only once.
 
-    The HMAC is keyed with the idempotency key.
+    `name` is a hash of the idempotency key, and `fingerprint` an HMAC of the request's content with this key. `holder`
+    is the process that works on the request. For the time `hold` no other process takes the request over.
     """
 
     name: str
@@ -56,10 +57,10 @@ class Repeatable:
 
 @dataclass(frozen=True, slots=True)
 class AuditedRequest:
-    """A request that has begun. Of a repeated one, `answer` is what was answered before.
+    """A request that has begun. If it repeats an earlier request, `answer` is the earlier answer.
 
-    `made` are the runs that an earlier try has made, each with its first statement; the server stopped before it could
-    answer.
+    If the server stopped before it could answer, `made` are the runs that the earlier request has made, each as the id
+    of the run and of its first statement.
     """
 
     entry_id: int
@@ -73,7 +74,7 @@ _current: ContextVar[AuditedRequest | None] = ContextVar("audited_request", defa
 
 @contextmanager
 def audited(request: AuditedRequest) -> Iterator[None]:
-    """Attribute the runs that are made inside to a request."""
+    """Attribute all runs that are made in this context to a request."""
     token = _current.set(request)
     try:
         yield
@@ -82,15 +83,15 @@ def audited(request: AuditedRequest) -> Iterator[None]:
 
 
 def note_run(transaction: Session, run_id: int, assertion_id: str | None) -> None:
-    """Attribute a new run to the request that is worked on, if there is one.
+    """Attribute a new run to the current request, if there is one.
 
-    Raises `StateConflict` if another process has taken the request over: the run is rolled back.
+    Raises `StateConflict` if another process has taken the request over. The error rolls the run back.
     """
     request = _current.get()
     if request is None:
         return
     if request.repeatable is not None:
-        # The update also makes two transactions of one request collide.
+        # The update also makes sure that only one of two transactions for the same request is committed.
         held = update(RepeatableRequestRow).where(*_is_held(request)).values(holder=request.repeatable.holder)
         if not transaction.connection().execute(held).rowcount:
             raise StateConflict("another process works on this request by now; repeat it to get its answer")
@@ -108,20 +109,18 @@ def begin_request(
     repeatable: Repeatable | None,
     at: datetime,
 ) -> AuditedRequest:
-    """Record that a request begins; of one that was begun before, return what came of it.
+    """Record that a request begins, and return it. A repeated request has the answer, or the runs, of the earlier one.
 
-    Raises `RequestReused` if its idempotency key belongs to another request, and `RequestPending` if that request is
-    still worked on.
+    Raises `RequestReused` if the idempotency key was used for another request, and `RequestPending` if a process still
+    works on the earlier request.
     """
     if repeatable is not None:
         known = transaction.get(RepeatableRequestRow, (key_id, repeatable.name))
         if known is not None:
             return _repeated(transaction, known, repeatable, at)
-    long_form = None if scope is None else str(scope)
-    entry = AuditEntryRow(at=at, key_id=key_id, action=action, tenant=tenant, scope=long_form)
-    transaction.add(entry)
-    transaction.flush()
-    entry_id = entry.id or 0
+    full_name = None if scope is None else str(scope)
+    entry = {"at": at, "key_id": key_id, "action": action, "tenant": tenant, "scope": full_name}
+    (entry_id,) = insert_numbered(transaction, AuditEntryRow, [entry])
     if repeatable is not None:
         transaction.add(
             RepeatableRequestRow(
@@ -159,7 +158,7 @@ def end_request(
 ) -> None:
     """Record the end of a request. Without an answer it may be tried again with the same idempotency key.
 
-    If it has made a run all the same, the next try is told which.
+    If it has made runs although it has no answer, the next try gets their ids.
     """
     ended = update(AuditEntryRow).where(col(AuditEntryRow.id) == request.entry_id).values(result=result)
     transaction.connection().execute(ended)
@@ -189,7 +188,7 @@ def _is_held(request: AuditedRequest) -> tuple[ColumnElement[bool], ...]:
 
 
 def discard_old_answers(transaction: Session, at: datetime) -> None:
-    """Discard the answers that are kept longer than `REMEMBERED_FOR`."""
+    """Discard the stored answers that are older than `REMEMBERED_FOR`."""
     is_old = col(RepeatableRequestRow.held_until) < at - REMEMBERED_FOR
     transaction.connection().execute(delete(RepeatableRequestRow).where(is_old))
 
@@ -197,9 +196,9 @@ def discard_old_answers(transaction: Session, at: datetime) -> None:
 def read_audit(
     transaction: Session, *, tenant: str | None, scope: Scope | None, key_id: str | None, most: int | None, before: int
 ) -> list[AuditEntry]:
-    """Return at most `most` entries, newest first: all, or those of a tenant, a scope or a key.
+    """Return at most `most` audit entries, newest first: all, or only those of a tenant, a scope or a key.
 
-    With `before` above 0 only entries with a smaller id.
+    If `before` is above 0, only entries with a smaller id are returned.
     """
     named = {"tenant": tenant, "scope": None if scope is None else str(scope), "key_id": key_id}
     query = select(AuditEntryRow).filter_by(**{name: value for name, value in named.items() if value is not None})
@@ -228,7 +227,7 @@ def read_audit(
 
 
 def actors_of_runs(transaction: Session, run_ids: Sequence[int]) -> dict[int, str]:
-    """Return the ids of the keys that asked for these runs; runs that no key asked for are missing."""
+    """Return the id of the API key that asked for each of these runs, without the runs that no key asked for."""
     query = select(AuditedRunRow.run_id, AuditEntryRow.key_id).where(
         col(AuditedRunRow.entry_id) == col(AuditEntryRow.id), col(AuditedRunRow.run_id).in_(run_ids)
     )

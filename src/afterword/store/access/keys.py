@@ -1,6 +1,6 @@
-"""Keys of the service: random texts, of which only the SHA-256 is stored.
+"""API keys of the HTTP service: random texts, of which only the SHA-256 is stored.
 
-Keys follow their memory: to its new name, to the memory it is merged into, and back when that is undone.
+When a scope is renamed or merged into another, its keys open the new scope. If that is undone, they open the old one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from afterword.store.database.statements import fetch_rows, insert_missing, sele
 
 PREFIX = "afterword_"
 USE_IS_NOTED_AFTER = timedelta(minutes=10)
-"""How old the recorded last use of a key is before a new one is written: not every request writes."""
+"""How old the recorded last use of a key must be before a new one is recorded, so that few requests have to write."""
 
 
 # Every request asks for its key, and building a statement takes longer than executing it.
@@ -49,15 +49,15 @@ class ApiKey:
     revoked_at: datetime | None = None
 
     def opens(self, scope: Scope) -> bool:
-        """Whether the key may be used for this scope."""
+        """Return whether the key may be used for this scope."""
         return scope == self.scope or (self.is_admin and scope.tenant == self.tenant)
 
     def check(self, at: datetime) -> None:
         """Raise `KeyInvalid` if the key was revoked or has expired."""
         if self.revoked_at is not None:
-            raise KeyInvalid(f"the key {self.id} was revoked; `afterword keys create` makes another one")
+            raise KeyInvalid(f"the key {self.id} was revoked; create a new one with `afterword keys create`")
         if self.expires_at is not None and self.expires_at <= at:
-            raise KeyInvalid(f"the key {self.id} has expired; `afterword keys create` makes another one")
+            raise KeyInvalid(f"the key {self.id} has expired; create a new one with `afterword keys create`")
 
 
 def new_secret(prefix: str = PREFIX) -> tuple[str, str]:
@@ -66,7 +66,7 @@ def new_secret(prefix: str = PREFIX) -> tuple[str, str]:
 
 
 def key_digest(secret: str) -> str:
-    """Return what is stored of a key. A random key needs no slow hash: it cannot be guessed."""
+    """Return the hash of a key, which is stored instead. A random key cannot be guessed, so it needs no slow hash."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -94,7 +94,7 @@ def read_keys(transaction: Session) -> list[ApiKey]:
 
 
 def find_key(transaction: Session, secret: str) -> ApiKey | None:
-    """Return the key that is presented, None if there is no such key."""
+    """Return the key with this secret, None if there is no such key."""
     rows = fetch_rows(transaction, _BY_DIGEST, {"digest": key_digest(secret)})
     return _key_of(rows[0]._mapping) if rows else None
 
@@ -110,10 +110,9 @@ def note_use(transaction: Session, key_id: str, at: datetime) -> None:
 
 
 def revoke_key(transaction: Session, key_id: str, at: datetime) -> ApiKey:
-    """Revoke a key for good and return it. A revoked key stays as it is. Raises `NotFound`."""
+    """Revoke a key for good and return it. A key that was revoked before is not changed. Raises `NotFound`."""
     row = _key_row(transaction, key_id)
     row.revoked_at = row.revoked_at or at
-    transaction.flush()
     return _key_of(row.model_dump())
 
 
@@ -144,12 +143,12 @@ def move_keys_back(transaction: Session, run_id: int, scope: Scope, into: Scope)
 
 
 def opens_scope(transaction: Session, scope: Scope) -> bool:
-    """Return whether a key opens this scope alone."""
+    """Return whether there is a key, not revoked, that opens only this scope."""
     return transaction.exec(select(ApiKeyRow.id).where(*_opening(scope)).limit(1)).first() is not None
 
 
 def revoke_keys_of_scope(transaction: Session, scope: Scope, at: datetime) -> None:
-    """Revoke the keys that open this scope alone. An admin key stays: it opens the whole tenant."""
+    """Revoke the keys that open only this scope. Admin keys are not revoked, because they open the whole tenant."""
     transaction.connection().execute(update(ApiKeyRow).where(*_opening(scope)).values(revoked_at=at))
 
 

@@ -1,4 +1,4 @@
-"""The tables of keys, keys that a merge moved, audit entries, requests that may be repeated, webhooks and their posts.
+"""The tables of API keys, keys that a merge moved, audit entries, requests with an idempotency key, and webhooks.
 
 None of them holds a user's words.
 """
@@ -13,9 +13,9 @@ from sqlmodel import Field, SQLModel
 
 
 class ApiKeyRow(SQLModel, table=True):
-    """A key for the service. Of the key itself only the SHA-256 is stored.
+    """An API key of the HTTP service. Of the key itself only the SHA-256 is stored.
 
-    `scope` is the memory that it opens, in its long form; None for a key that only administers `tenant`."""
+    `scope` is the full name of the scope that it opens, None for a key that only administers `tenant`."""
 
     __tablename__: ClassVar[str] = "api_keys"
 
@@ -61,7 +61,8 @@ class AuditedRunRow(SQLModel, table=True):
 class RepeatableRequestRow(SQLModel, table=True):
     """A request with an idempotency key. `name` is a hash of that key, `fingerprint` an HMAC of the request with it.
 
-    `holder` is the process that works on it, `held_until` for how long. `answer` holds ids and counts only."""
+    `holder` is the process that works on the request, and until `held_until` no other process takes the request over.
+    `answer` holds ids and counts only."""
 
     __tablename__: ClassVar[str] = "repeatable_requests"
 
@@ -84,9 +85,9 @@ class MovedKeyRow(SQLModel, table=True):
 
 
 class WebhookRow(SQLModel, table=True):
-    """An address that is told of events in a tenant. `secret` signs the posts, so it is stored as it is.
+    """A URL to which events in a tenant are posted. `secret` signs the posts, so it is stored as it is.
 
-    `seen_run_id` is the latest run whose scope was looked at for what waits for a person."""
+    The scopes of all runs up to `seen_run_id` were already checked for reviews that wait for a person."""
 
     __tablename__: ClassVar[str] = "webhooks"
 

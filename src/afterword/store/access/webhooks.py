@@ -1,4 +1,4 @@
-"""Webhooks and the posts that wait to be sent to them. Posts hold ids and counts, no words."""
+"""Webhooks and the posts that are sent to them. A post holds ids and counts, but no words of a user."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SENT_POSTS_ARE_KEPT = timedelta(days=7)
 
 
 class WebhookEvent(StrEnum):
-    """What a webhook is told.
+    """An event that is posted to webhooks.
 
-    A session failed for good, models cost too much, a person has something to decide, or a periodic job or other work
-    in the background failed.
+    A session failed for good, the budget for models is used up, something waits for a person's decision, or a periodic
+    job or other background work failed.
     """
 
     SESSION_SET_ASIDE = "session set aside"
@@ -39,11 +39,11 @@ class WebhookEvent(StrEnum):
 
 TEST_EVENT = "test"
 QUEUED_SESSIONS = "queued sessions"
-"""How webhooks are told the name of work on sessions that no periodic job does: of workers, services and programs."""
+"""The name of a job in posts about sessions that were not processed by a periodic job, but by a worker or program."""
 
 
 class PostState(StrEnum):
-    """The state of a post. One that failed too often is set aside."""
+    """The state of a post. A post that failed too often is set aside, and is not tried again by itself."""
 
     WAITING = "waiting"
     SENT = "sent"
@@ -52,7 +52,7 @@ class PostState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """An address that is told of `events` in a tenant, without the secret that signs the posts."""
+    """A webhook: a URL to which `events` in a tenant are posted. The secret that signs the posts is not part of it."""
 
     id: str
     url: str
@@ -78,7 +78,7 @@ class WebhookPost:
 
 
 def add_webhook(transaction: Session, webhook: Webhook, secret: str) -> None:
-    """Store a webhook. It is not told of what happened before."""
+    """Store a webhook. Earlier events are not posted to it."""
     latest_run = transaction.exec(select(func.max(RunRow.id))).one()
     events = [str(event) for event in webhook.events]
     transaction.add(
@@ -103,7 +103,7 @@ def read_webhooks(transaction: Session, tenant: str | None = None) -> list[Webho
 
 
 def read_webhook(transaction: Session, webhook_id: str, tenant: str | None = None) -> tuple[Webhook, str]:
-    """Return a webhook and its secret. Raises `NotFound`, also for one of another tenant than the named one."""
+    """Return a webhook and its secret. Raises `NotFound`, also if the webhook belongs to another tenant."""
     row = transaction.get(WebhookRow, webhook_id)
     if row is None or tenant not in (None, row.tenant):
         raise NotFound(f"no webhook {webhook_id!r}; see `afterword webhooks list`")
@@ -122,17 +122,16 @@ def remove_webhook(transaction: Session, webhook_id: str, tenant: str | None = N
 def announce(
     transaction: Session, event: WebhookEvent, scope: Scope, key: str, content: Mapping[str, Any], at: datetime
 ) -> None:
-    """Queue a post about an event for every webhook of the tenant that is to be told of it.
+    """Queue a post about an event for every webhook of the scope's tenant that is registered for such events.
 
-    An event with the same `key` is posted once. `content` must hold ids and counts only.
+    Events with the same `key` are posted only once. `content` must hold ids and counts only.
     """
     rows = transaction.exec(select(WebhookRow).where(WebhookRow.tenant == scope.tenant)).all()
-    if any(event in row.events for row in rows):
-        _queue_posts(transaction, rows, event, key, scope_key(transaction, scope) or None, content, at)
+    _queue_posts(transaction, rows, event, key, scope_key(transaction, scope) or None, content, at)
 
 
 def announce_failed_sessions(transaction: Session, scope: Scope, failures: int, at: datetime) -> None:
-    """Tell the webhooks of the tenant, once a day, that sessions failed that were processed in the background."""
+    """Queue a post, at most one a day, about sessions of the scope that failed in background processing."""
     content = {"job": QUEUED_SESSIONS, "failures": failures}
     announce(transaction, WebhookEvent.JOB_FAILED, scope, f"job/{QUEUED_SESSIONS}/{at.date()}", content, at)
 
@@ -140,7 +139,7 @@ def announce_failed_sessions(transaction: Session, scope: Scope, failures: int, 
 def announce_everywhere(
     transaction: Session, event: WebhookEvent, key: str, content: Mapping[str, Any], at: datetime
 ) -> None:
-    """Queue a post about an event of the whole store for every webhook that is to be told of it, as `announce` does."""
+    """Queue a post about an event of the whole store for every webhook, of any tenant, registered for such events."""
     _queue_posts(transaction, transaction.exec(select(WebhookRow)).all(), event, key, None, content, at)
 
 
@@ -154,12 +153,11 @@ def _queue_posts(
     at: datetime,
 ) -> None:
     posts = [_post_values(row.id, event, key, scope_id, content, at) for row in rows if event in row.events]
-    if posts:
-        insert_missing(transaction, WebhookPostRow, posts)
+    insert_missing(transaction, WebhookPostRow, posts)
 
 
 def session_key_prefix(session_pk: int) -> str:
-    """Return how the keys of the events of a session begin."""
+    """Return the prefix of the keys of all events about a session."""
     return f"session/{session_pk}/"
 
 
@@ -216,7 +214,10 @@ def count_posts(transaction: Session) -> dict[str, dict[str, int]]:
 def note_try(
     transaction: Session, post_id: str, at: datetime, *, failure: str | None, next_try_at: datetime | None
 ) -> None:
-    """Record a try of a post: without a `failure` it is sent, without a `next_try_at` it is set aside."""
+    """Record that a post was tried. Without a `failure` it was sent; after a failure it waits for `next_try_at`.
+
+    A post that failed and has no `next_try_at` is set aside.
+    """
     row = transaction.get(WebhookPostRow, post_id)
     if row is None:
         return  # the webhook was removed, or the scope forgotten, meanwhile
@@ -228,7 +229,7 @@ def note_try(
 
 
 def retry_posts(transaction: Session, webhook_id: str, at: datetime) -> int:
-    """Queue the posts of a webhook again that were set aside, and return how many."""
+    """Queue again the posts of a webhook that were set aside, and return how many there are."""
     is_set_aside = col(WebhookPostRow.webhook_id) == webhook_id, col(WebhookPostRow.state) == PostState.SET_ASIDE
     waiting = {"state": str(PostState.WAITING), "tries": 0, "next_try_at": at}
     return transaction.connection().execute(update(WebhookPostRow).where(*is_set_aside).values(waiting)).rowcount

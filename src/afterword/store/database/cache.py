@@ -45,7 +45,7 @@ class Cache:
                 self._size -= len(dropped.by_id)
 
 
-class Draft:
+class TransactionCache:
     """Cache entries that one transaction has read or changed. Others see them once the transaction is committed."""
 
     def __init__(self, cache: Cache) -> None:

@@ -1,13 +1,13 @@
-"""Transactions in threads, for callers in event loops who may be cancelled."""
+"""Running transactions in threads for callers in event loops, who may be cancelled."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Fate(StrEnum):
-    """Whether the transaction of a cancelled caller was committed: the argument of the CancelledError."""
+    """Says whether the transaction of a cancelled caller was committed. It is the argument of the CancelledError."""
 
     COMMITTED = "the transaction was committed"
     NOT_COMMITTED = "the transaction was not committed"
@@ -29,11 +29,11 @@ def was_committed(error: asyncio.CancelledError) -> bool:
 
 
 class TicketCancelled(Exception):
-    """Ends the work of a caller who has been cancelled. It is never raised to a caller of the store."""
+    """Raised inside a transaction whose caller was cancelled. The caller gets a CancelledError instead."""
 
 
 class Ticket:
-    """One caller's transaction: it can be cancelled from another thread until it is committed."""
+    """The handle of one transaction, by which another thread can cancel it until it is committed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -49,46 +49,51 @@ class Ticket:
                 self._interrupt()
 
     def check(self) -> None:
-        """Raise `TicketCancelled` where the caller was cancelled."""
+        """Raise `TicketCancelled` if the caller was cancelled."""
         if self._cancelled.is_set():
             raise TicketCancelled
 
     def wait(self, pause_s: float) -> None:
-        """Wait so long. Raises `TicketCancelled` as soon as the caller is cancelled."""
+        """Wait for `pause_s` seconds. Raises `TicketCancelled` as soon as the caller is cancelled."""
         if self._cancelled.wait(pause_s):
             raise TicketCancelled
 
-    def interruptible_by(self, interrupt: Callable[[], object] | None) -> None:
-        """Set what interrupts the statement that is running, None when the connection is given back."""
+    @contextmanager
+    def interruptible_by(self, interrupt: Callable[[], object]) -> Iterator[None]:
+        """Let `cancel` call a function that interrupts the running statement, as long as the context is open."""
         with self._lock:
             self._interrupt = interrupt
-        if interrupt is not None:
+        try:
             self.check()
+            yield
+        finally:
+            with self._lock:
+                self._interrupt = None
 
 
 _current: contextvars.ContextVar[Ticket | None] = contextvars.ContextVar("ticket", default=None)
 
 
 def current_ticket() -> Ticket:
-    """Return the ticket of the transaction that the running thread does; one that nobody cancels outside of any."""
+    """Return the ticket of the transaction in this thread; without a transaction, a ticket that nobody cancels."""
     return _current.get() or Ticket()
 
 
 def interrupter(connection: Connection) -> Callable[[], object]:
-    """Return what interrupts a statement of this connection from another thread."""
+    """Return a function that interrupts the running statement of this connection from another thread."""
     raw: Any = connection.connection.driver_connection
     if connection.dialect.name == "sqlite":
         interrupt: Callable[[], object] = raw.interrupt
         return interrupt
-    # Asking a server takes a connection of its own: not in the event loop.
+    # psycopg opens another connection to cancel a statement. That would block the event loop.
     return lambda: threading.Thread(target=raw.cancel_safe, daemon=True).start()
 
 
 async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:
     """Run a transaction in one of the executor's threads and return its result.
 
-    Where the caller is cancelled the transaction is interrupted, and ends before this returns. The CancelledError that
-    is raised then says whether it was committed: see `was_committed`.
+    If the caller is cancelled, the transaction is interrupted and has ended when the CancelledError is raised.
+    `was_committed` tells from this error whether the transaction was committed.
     """
     ticket = Ticket()
     context = contextvars.copy_context()
@@ -105,14 +110,15 @@ async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:
             while not future.done():  # however often the caller is cancelled again
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait([waiting])
-        # Of no class of its own: `asyncio.timeout` makes a TimeoutError of a CancelledError alone, not of its kinds.
+        # No subclass is raised, because `asyncio.timeout` turns only CancelledError itself into a TimeoutError.
         raise asyncio.CancelledError(Fate.COMMITTED if ticket.is_committed else Fate.NOT_COMMITTED) from None
 
 
 def in_loop(future: Future[T]) -> asyncio.Future[T]:
-    """Return a future of the running loop with the result of a thread's work, which it does not cancel.
+    """Return a future of the running event loop that gets the result of a thread's future, and cannot cancel it.
 
-    `asyncio.wrap_future` would leave the result in a reference cycle: a large one stays until a garbage collection.
+    `asyncio.wrap_future` would leave the result in a reference cycle, so that a large result would stay in memory until
+    a garbage collection.
     """
     loop = asyncio.get_running_loop()
     waiting: asyncio.Future[T] = loop.create_future()

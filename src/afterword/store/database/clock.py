@@ -1,4 +1,4 @@
-"""The clock of the database. Instants that are stored for good must not be later than it shows."""
+"""Checks by the clock of the database: no instant that is stored for good may be later than this clock shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlmodel import Session, text
 from afterword.errors import ClockAhead
 
 MOST_AHEAD = timedelta(minutes=10)
-"""How far ahead of the database's clock a machine's may be."""
+"""How far a machine's clock may be ahead of the database's clock."""
 _NOW = {
     "sqlite": "SELECT unixepoch('now')",
     "postgresql": "SELECT extract(epoch FROM clock_timestamp())",
@@ -18,16 +18,16 @@ _NOW = {
 
 
 def without_future(transaction: Session, instants: Iterable[datetime]) -> list[datetime]:
-    """Return the instants, the present instead of those that are far ahead of the database's clock."""
+    """Return the instants. Each that is far ahead of the database's clock is replaced by the present instant."""
     present = _database_now(transaction)
     return [present if at > present + MOST_AHEAD else at for at in instants]
 
 
 def check_not_ahead(transaction: Session, now: datetime) -> None:
-    """Raise `ClockAhead` if an instant that stands for the present is far ahead of the database's clock.
+    """Raise `ClockAhead` if `now`, by this machine's clock, is far ahead of the database's clock.
 
-    What is said before a tombstone's instant stays forgotten, and a job that is marked as done until then is not done
-    again.
+    A tombstone with a later instant would suppress what is said until then. A job that is marked as done for a later
+    time would not run until then.
     """
     database_now = _database_now(transaction)
     if now > database_now + MOST_AHEAD:

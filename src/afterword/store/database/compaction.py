@@ -16,15 +16,15 @@ from afterword.store.database.private_files import complete_file
 
 _TIMEOUT_S = 30.0
 _LOCK_ATTEMPT_S = 0.05
-"""How long one attempt to get the file for oneself waits; between attempts the caller may have been cancelled."""
+"""How long one attempt to lock the file waits. Between attempts it is checked whether the caller was cancelled."""
 _PAGES_A_STEP = 1_000
 
 
 def compact_file(path: Path) -> bool:
-    """Rebuild a SQLite file and empty its write-ahead log; return whether no other process prevented it."""
+    """Rebuild a SQLite file and empty its write-ahead log; return False if another process prevented it."""
     ticket, deadline = current_ticket(), time.monotonic() + _TIMEOUT_S
-    with closing(sqlite3.connect(path, timeout=_LOCK_ATTEMPT_S, isolation_level=None)) as connection:
-        ticket.interruptible_by(connection.interrupt)
+    opened = closing(sqlite3.connect(path, timeout=_LOCK_ATTEMPT_S, isolation_level=None))
+    with opened as connection, ticket.interruptible_by(connection.interrupt):
         try:
             for step in (_try_rebuild, _try_empty_log):
                 while not step(connection):
@@ -34,8 +34,6 @@ def compact_file(path: Path) -> bool:
         except sqlite3.OperationalError:
             ticket.check()
             return False
-        finally:
-            ticket.interruptible_by(None)
     return True
 
 
@@ -61,29 +59,26 @@ def vacuum(connection: Connection) -> None:
     The connection must not be in a transaction.
     """
     ticket = current_ticket()
-    ticket.interruptible_by(interrupter(connection))
-    try:
+    with ticket.interruptible_by(interrupter(connection)):
         for name in SQLModel.metadata.tables:
             ticket.check()
             connection.execute(text(f'VACUUM (ANALYZE) "{name}"'))
-    finally:
-        ticket.interruptible_by(None)
 
 
 def analyze(connection: Connection) -> None:
-    """Update the statistics of PostgreSQL, as it does by itself some minutes after many rows were written.
+    """Update the statistics of PostgreSQL at once, which it does by itself only minutes after many rows were written.
 
-    Until then it may plan for an empty table, and read all of it to find the rows of one scope.
+    With old statistics it may take a table for empty, and read the whole table to find the rows of one scope.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("ANALYZE"))
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a SQLite database that may be in use, as of one moment, readable by its owner alone.
+    """Copy a SQLite database, even while it is in use. The copy is consistent, and only its owner can read it.
 
     The copy is checked before it gets its name. Raises `FileInvalid` if the target exists already, and
-    `StoreUnreachable` if it cannot be written or checked.
+    `StoreUnreachable` if the copy cannot be written or checked.
     """
     try:
         with complete_file(target) as partial:

@@ -1,4 +1,4 @@
-"""What the errors of the database drivers mean for a caller."""
+"""Translation of the errors of database drivers into those of afterword."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sqlalchemy.exc import DatabaseError, DataError, OperationalError
 from afterword.errors import ArgumentInvalid, Overtaken, StoreUnreachable
 
 OVERTAKEN_STATES = frozenset({"40001", "40P01"})
-"""What PostgreSQL answers where two transactions cannot both be had: serialisation failure, deadlock."""
+"""PostgreSQL's codes for two transactions that cannot both be committed: serialisation failure and deadlock."""
 UNIQUE_VIOLATION = "23505"
-"""What PostgreSQL answers where another transaction made the same row, unseen by this one."""
+"""PostgreSQL's code for a row with a key that exists already, for example because another transaction inserted it."""
 UNSTORABLE = "a text holds a character that the database cannot store, such as NUL; leave it out, then try again"
 _PRIMARY_CODE = 0xFF
 _SQLITE_HINTS = {
@@ -23,20 +23,20 @@ _SQLITE_HINTS = {
 
 
 def store_error_of(error: DatabaseError, shown_url: str, *, writing: bool) -> Exception:
-    """Return the error of ours that says what a driver's error means; a fault of a statement is returned as it is."""
+    """Return the afterword error for a driver's error. An error in the SQL statement itself is returned unchanged."""
     sqlstate = getattr(error.orig, "sqlstate", None)
     if sqlstate in OVERTAKEN_STATES or (sqlstate == UNIQUE_VIOLATION and writing):
         return Overtaken(f"another process changed the same rows of {shown_url} first; try again")
     if isinstance(error, DataError):
         return ArgumentInvalid(UNSTORABLE)  # the database's own message would repeat the text
-    # Its other subclasses are faults of a statement, not of the database.
+    # The other subclasses of DatabaseError mean that a statement is wrong, not that the database fails.
     if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
         return error
     return unreachable(error.orig or error, shown_url)
 
 
 def unreachable(error: BaseException, shown_url: str) -> StoreUnreachable:
-    """Return the error for a database that does not answer, with what helps against an error of SQLite."""
+    """Return the error for a database that does not answer. For an error of SQLite it says what to do."""
     if hint := _SQLITE_HINTS.get(getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE):
         return StoreUnreachable(f"{shown_url}: {hint}")
     # The type alone: the message may hold a password or a user's words.

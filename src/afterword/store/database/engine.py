@@ -1,7 +1,7 @@
-"""The store: opening it, transactions in its own threads, and tables brought up to date.
+"""The store: opening it, running transactions in its own threads, and bringing its tables up to date.
 
-`Store.read` and `Store.write` are the ways to the database. Each runs a plain function on a SQLModel `Session` in one
-transaction, in a thread of the store's own. One store may be used from several event loops and threads.
+All access to the database is by `Store.read` and `Store.write`. Each runs a plain function on a SQLModel `Session` in
+one transaction, in a thread of the store. One store may be used from several event loops and threads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
-from afterword.store.database.cache import Cache, Draft
+from afterword.store.database.cache import Cache, TransactionCache
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
 from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
 from afterword.store.database.statements import share_statements
@@ -43,30 +43,31 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _MIGRATING = threading.Lock()
 
-_REPEATED = Retrying(
-    # What a caller has read before the transaction does not become true again.
+_RETRYING = Retrying(
+    # `ScopeMoved` is not retried: what the caller has read before the transaction would still be outdated.
     retry=retry_if_exception(lambda error: isinstance(error, Overtaken) and not isinstance(error, ScopeMoved)),
     stop=stop_after_attempt(20),
-    # Who collides would collide again in step; chance parts them.
+    # Random pauses keep two transactions from colliding again.
     wait=wait_random_exponential(multiplier=0.01, max=0.32),
     sleep=lambda pause_s: current_ticket().wait(pause_s),
     reraise=True,
 )
-"""Repeats a transaction that another process overtakes. It keeps its state for each thread, so one serves them all."""
+"""Repeats a transaction that another process overtook. Its state is kept for each thread, so all threads share it."""
 READERS = 4
 """How many threads read a SQLite file at once; one more writes."""
 STRICT, USUAL, MIGRATING = "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"
-"""Levels of PostgreSQL. Writers of one scope meet at its row, which each of them writes, so one snapshot is enough;
-where sums over many rows decide, it is not. Measured on 96 sessions of 16 scopes, 8 at once: 300 refused transactions
-and a tenth of the sessions failed with all of them serializable, none with one snapshot, in a third of the time."""
+"""Isolation levels of PostgreSQL. Every writer of a scope updates the row of the scope, so REPEATABLE READ detects two
+writers of one scope. Transactions that decide by sums over many rows need SERIALIZABLE. Measured on 96 sessions of 16
+scopes, 8 at once: with SERIALIZABLE for all, 300 transactions were refused and a tenth of the sessions failed; with
+REPEATABLE READ none, in a third of the time."""
 
 
 class Store:
     """An opened store. Nothing is connected before the first transaction.
 
-    Use `open_store` to get one whose tables are there. Close it with `close()`, or use it as an async context manager.
-    `privacy` says what is kept out of it: by default every secret, and what was said off the record.
-    `zone` is the time zone of sources without offsets, unless their scope names one.
+    Use `open_store` to get a store whose tables exist. Close it with `close()`, or use it as an async context manager.
+    `privacy` says what is never stored: by default secrets, and what was said off the record. `zone` is the time zone
+    of times without an offset, unless their scope has a zone of its own.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Store:
         self._opened: Engine | None = None
         self._identity: tuple[int, int] | None = None
         self._threads: dict[str, ThreadPoolExecutor] = {}
-        # A database in memory is one connection, and a connection has one transaction at a time.
+        # A database in memory has only one connection, and a connection has one transaction at a time.
         self._turn = threading.Lock()
         self._closing: list[Callable[[], None]] = []
         self._forgetting: list[Callable[[Scope], None]] = []
@@ -103,7 +104,7 @@ class Store:
 
     @property
     def in_memory(self) -> bool:
-        """Whether it is a SQLite database in memory, which has one connection for all."""
+        """Whether the store is a SQLite database in memory, which has a single connection."""
         return self.dialect == "sqlite" and self.path is None
 
     @cached_property
@@ -116,7 +117,7 @@ class Store:
         """Return whether the store is a file that does not exist. Raises `OSError` if that cannot be known."""
         if self.path is None:
             return False
-        # `Path.exists` hides every error from Python 3.14 on: a name that is too long would pass for a new store.
+        # From Python 3.14 on, `Path.exists` returns False on any error, for example for a name that is too long.
         try:
             self.path.stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -129,28 +130,28 @@ class Store:
         return self._url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     async def read(self, work: Callable[[Session], T]) -> T:
-        """Return what `work` reads in one transaction: one consistent view.
+        """Run `work` in a transaction that only reads, on one consistent snapshot, and return its result.
 
-        `work` runs in a thread of the store and has no other side effect. Raises `StoreUnreachable` where the database
+        `work` runs in a thread of the store, and must have no side effects. Raises `StoreUnreachable` if the database
         does not answer.
         """
         return await run_in_thread(self._executor("read"), partial(self._read, work))
 
     def begin_reading(self, work: Callable[[], T]) -> Future[T]:
-        """Begin work in a thread that reads, and return the future of what it returns. Nobody can cancel it."""
+        """Begin `work` in a thread for readers, and return the future of its result. The work cannot be cancelled."""
         return self._executor("read").submit(work)
 
     async def write(self, work: Callable[[Session], T], *, strict: bool = False, lasting: bool = True) -> T:
-        """Return what `work` returns after its transaction was committed; any error rolls it back.
+        """Run `work` in a transaction that writes, and return its result after the commit. Any error rolls it back.
 
-        `work` runs in a thread of the store, again from its beginning where another process was faster: it has no other
-        side effect. Of two transactions that write the same rows one is refused and repeated. With `strict` so is one
-        of two that read what the other writes; on SQLite there is one writer at a time in any case. What is not
-        `lasting` survives the end of this process, since nobody waits for the disk. Until a lasting one follows, it may
-        be lost where the machine loses power or the PostgreSQL server crashes.
+        `work` runs in a thread of the store, and again if another process was faster, so it must have no other side
+        effects. If two transactions write the same rows, one of them is rolled back and repeated. With `strict` this
+        also happens if one reads what the other writes. (On SQLite only one transaction writes at a time.) Unless it is
+        `lasting`, a commit does not wait for the disk: it survives a crash of this process, but until the next lasting
+        commit it may be lost if the machine loses power or the PostgreSQL server crashes.
 
-        Raises `Overtaken` after 20 tries, and `StoreUnreachable` where the database does not answer. Where the caller
-        is cancelled, `cancellation.was_committed` tells of the CancelledError whether the transaction was committed.
+        Raises `Overtaken` after 20 tries, and `StoreUnreachable` if the database does not answer. If the caller is
+        cancelled, `cancellation.was_committed` tells from the CancelledError whether the transaction was committed.
         """
         return await run_in_thread(self._executor("write"), partial(self._write, work, strict, lasting))
 
@@ -159,7 +160,7 @@ class Store:
             return work(transaction)
 
     def _write(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
-        result: T = _REPEATED(self._write_once, work, strict, lasting)
+        result: T = _RETRYING(self._write_once, work, strict, lasting)
         return result
 
     def _write_once(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
@@ -168,28 +169,27 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Open a transaction that only reads, in the calling thread, which waits for the database. Not for event loops:
-        they use `read`."""
-        draft = Draft(self._cache)
-        with self.connecting(writing=False) as connection, _session(connection, draft) as transaction:
+        """Open a transaction that only reads, in the calling thread. It blocks, so code in event loops uses `read`."""
+        cache = TransactionCache(self._cache)
+        with self.connecting(writing=False) as connection, _session(connection, cache) as transaction:
             yield transaction
-        draft.commit()
+        cache.commit()
 
     @contextmanager
     def writing(self, *, strict: bool = False, lasting: bool = True) -> Iterator[Session]:
-        """Open a transaction that writes, in the calling thread: committed at the end, rolled back on any error.
+        """Open a transaction that writes, in the calling thread. It is committed at the end, and rolled back on errors.
 
-        Not for event loops: they use `write`. `strict` and `lasting` as for `write`; raises `Overtaken` at once, and
-        `StoreTooNew` or `StoreOutdated` if the tables are not those of this program.
+        It blocks, so code in event loops uses `write`, which explains `strict` and `lasting`. Raises `Overtaken` at the
+        first conflict, and `StoreTooNew` or `StoreOutdated` if the tables have another version than this program.
         """
-        draft = Draft(self._cache)
+        cache = TransactionCache(self._cache)
         opened = self.connecting(writing=True, isolation=STRICT if strict else None, lasting=lasting)
-        with opened as connection, _session(connection, draft) as transaction:
+        with opened as connection, _session(connection, cache) as transaction:
             # A newer program may have changed the tables since this process opened the store.
             migrations.check_before_writing(connection)
             yield transaction
             transaction.flush()
-        draft.commit()
+        cache.commit()
 
     @contextmanager
     def connecting(
@@ -197,9 +197,9 @@ class Store:
     ) -> Iterator[Connection]:
         """Open one transaction on a plain connection, in the calling thread.
 
-        `isolation` is PostgreSQL's level, by default one snapshot for the whole transaction. `lasting` as for `write`.
-        Unless it is `patient` it does not wait for another writer of a SQLite file. Raises `StoreUnreachable` where the
-        database does not answer, and `Overtaken` where another was faster.
+        `isolation` is the isolation level on PostgreSQL, by default REPEATABLE READ. `lasting` is explained at `write`.
+        With `patient` it waits for another writer of a SQLite file, otherwise it fails at once. Raises
+        `StoreUnreachable` if the database does not answer, and `Overtaken` if another transaction was faster.
         """
         choices = {"writing": writing, "lasting": lasting, "patient": patient}
         options: dict[str, Any] = {f"afterword_{name}": choice for name, choice in choices.items()}
@@ -209,29 +209,25 @@ class Store:
         try:
             with self._turn if self.in_memory else nullcontext(), self._engine().connect() as plain:
                 connection = plain.execution_options(**options)
-                ticket.interruptible_by(interrupter(connection))
-                try:
-                    with connection.begin():
-                        if not lasting and self.dialect == "postgresql":
-                            connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
-                        yield connection
-                        ticket.check()
-                    ticket.is_committed = True
-                finally:
-                    ticket.interruptible_by(None)
+                with ticket.interruptible_by(interrupter(connection)), connection.begin():
+                    if not lasting and self.dialect == "postgresql":
+                        connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
+                    yield connection
+                    ticket.check()
+                ticket.is_committed = True
         except PoolTimeout:
             raise StoreUnreachable(f"{self.shown_url}: no free connection; raise AFTERWORD_STORE__POOL_SIZE") from None
         except DatabaseError as error:
             raise store_error_of(error, self.shown_url, writing=writing) from None
-        except sqlite3.OperationalError as error:  # of the lock, which is taken outside of SQLAlchemy
+        except sqlite3.OperationalError as error:  # raised by `_take_write_lock`, which bypasses SQLAlchemy
             raise unreachable(error, self.shown_url) from None
         except UnicodeEncodeError:
             raise ArgumentInvalid(UNSTORABLE) from None
 
     async def compact(self) -> bool:
-        """Rewrite the database, so that nothing that was deleted is left in its files. Return whether that succeeded.
+        """Rewrite the database, so that its files hold nothing that was deleted; return whether that succeeded.
 
-        It may fail while other processes use the database; then it can be tried again.
+        It may fail while other processes use the database. Then it can be tried again.
         """
         return await run_in_thread(self._executor("write"), self._compact)
 
@@ -251,18 +247,18 @@ class Store:
     async def migrate(self) -> tuple[str | None, str]:
         """Bring the tables up to date; return the versions before and after.
 
-        Raises `StoreTooNew` where a newer afterword wrote the store.
+        Raises `StoreTooNew` if a newer afterword wrote the store.
         """
         return await run_in_thread(self._executor("write"), self._migrate)
 
     def _migrate(self) -> tuple[str | None, str]:
-        # Alembic keeps the migration that it runs in globals of the process. At a stricter level whoever waited for
-        # another deployer would still see the tables as they were before.
+        # Alembic keeps the running migration in global variables, so only one thread migrates at a time. At a stricter
+        # isolation level, a process that waited for another one to migrate would still see the old tables.
         with _MIGRATING, self.connecting(writing=True, isolation=MIGRATING) as connection:
             return migrations.upgrade(connection)
 
     async def check(self) -> None:
-        """Raise `StoreOutdated` or `StoreTooNew` where the tables are not those of this program."""
+        """Raise `StoreOutdated` or `StoreTooNew` if the tables have another version than this program."""
         await run_in_thread(self._executor("read"), self._check)
 
     def _check(self) -> None:
@@ -274,11 +270,11 @@ class Store:
         self._closing.append(work)
 
     def on_forgetting(self, work: Callable[[Scope], None]) -> None:
-        """Register a function that is called with each scope of which this process has forgotten something."""
+        """Register a function that is called with a scope whenever this process has forgotten something of it."""
         self._forgetting.append(work)
 
     def drop_forgotten(self, scope: Scope) -> None:
-        """Drop what this process caches of a scope of which something was forgotten, and its caches of texts."""
+        """Drop what this process caches of a scope, and all caches of texts, after something of it was forgotten."""
         for work in self._forgetting:
             work(scope)
         clear_text_caches()
@@ -303,11 +299,11 @@ class Store:
         await self.close()
 
     def _engine(self) -> Engine:
-        """Return the engine of the file as it is now, in this process."""
+        """Return the engine. It is made anew at its first use, in a forked process, or if the file was replaced."""
         with self._lock:
             self._forget_parent_process()
             if self._opened is not None and sqlite_files.file_identity(self.path) != self._identity:
-                # The file is another one by now.
+                # Another file has taken the place of the one that was opened.
                 self._opened.dispose()
                 self._opened, self._cache = None, Cache()
             if self._opened is None:
@@ -332,8 +328,8 @@ class Store:
             return self._threads[purpose]
 
     def _forget_parent_process(self) -> None:
-        """Use nothing of the process that this one was forked from: its threads are not here, its connections are its
-        own, and must not even be closed here."""
+        """Drop what was inherited from a parent process by forking. The parent's threads do not run here, and its
+        connections must be neither used nor closed here."""
         if self._process != os.getpid():
             if self._opened is not None:
                 self._opened.dispose(close=False)
@@ -347,8 +343,8 @@ class Store:
         return share_statements(create_engine(self._url, connect_args=limits, isolation_level=USUAL, **pool))
 
 
-def _session(connection: Connection, draft: Draft) -> Session:
-    return Session(bind=connection, info={Draft: draft, Connection: connection})
+def _session(connection: Connection, cache: TransactionCache) -> Session:
+    return Session(bind=connection, info={TransactionCache: cache, Connection: connection})
 
 
 def _shut_down(threads: dict[str, ThreadPoolExecutor], engine: Engine | None) -> None:
@@ -366,28 +362,29 @@ async def open_store(
     limits: StoreLimits | None = None,
     zone: tzinfo = UTC,
 ) -> Store:
-    """Return a store whose tables are there and up to date.
+    """Open a store and return it. Its tables exist and are up to date.
 
-    `url` defaults to `AFTERWORD_STORE__URL`, else `sqlite:///afterword.db`. SQLite stores are made (unless `create` is
-    False) and brought up to date here; a PostgreSQL store waits for `afterword migrate`. `privacy`, `limits` and
-    `zone` as for `Store`. Raises `StoreMissing`, `StoreUnreachable`, `StoreOutdated` or `StoreTooNew`.
+    `url` defaults to `AFTERWORD_STORE__URL`, else `sqlite:///afterword.db`. A SQLite store is created (unless `create`
+    is False) and brought up to date here. A PostgreSQL store must be brought up to date by `afterword migrate`.
+    `privacy`, `limits` and `zone` are explained at `Store`. Raises `StoreMissing`, `StoreUnreachable`, `StoreOutdated`
+    or `StoreTooNew`.
     """
     named = url or os.environ.get("AFTERWORD_STORE__URL") or DEFAULT_URL
     store = Store(named, privacy=privacy, limits=limits, zone=zone)
     if not create and store.is_missing():
         raise StoreMissing(
-            f"there is no store at {store.path}; `afterword run` makes one, AFTERWORD_STORE__URL names it"
+            f"there is no store at {store.path}; `afterword run` creates it, or name another in AFTERWORD_STORE__URL"
         )
     async with AsyncExitStack() as on_failure:
         on_failure.push_async_callback(store.close)
         try:
-            # Reading is enough where the tables are up to date; it waits for no writer.
+            # This check only reads, so it waits for no writer.
             await store.check()
         except StoreOutdated:
             if store.dialect != "sqlite":
                 raise
             await store.migrate()
-            # Imported only here: it stands above this module, and few programs ever need it.
+            # Imported only here, because it imports this module, and upgrades are rare.
             from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
 
             for scope in await merge_scope_forms(store):

@@ -1,6 +1,6 @@
-"""What the file system tells of a SQLite database: whether anybody has written to it, without running a statement.
+"""Marks of SQLite files, which show whether anybody has written to a database without running a statement.
 
-A commit writes to the write-ahead log, or to the database itself, and that changes the size or the times of the file.
+A commit writes to the write-ahead log or to the database file. That changes the size or the times of the file.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from sqlalchemy import Connection
 
 from afterword.errors import StoreUnreachable
 from afterword.store.database.engine import Store
+from afterword.store.database.sqlite_files import FileState, file_state
 
 TICK_NS, COARSE_TICK_NS = 500_000_000, 2_500_000_000
-"""How long two writes may have the same time at most: with a usual clock, and where files have whole seconds."""
+"""How far apart two writes must be to get different file times: usually, and where these are whole seconds."""
 _SECOND_NS = 1_000_000_000
-
-FileState = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class FileMark:
-    """What the file system says of a database and its write-ahead log. Asking it opens neither."""
+    """The inodes, sizes and times of a database file and its write-ahead log. Reading them opens neither file."""
 
     path: str
     log_path: str
@@ -36,14 +35,14 @@ class FileMark:
     def of(cls, path: str) -> FileMark:
         """Return the mark of a file as it is now."""
         log_path = f"{os.path.realpath(path)}-wal"
-        return cls(path, log_path, _file_state(path), _file_state(log_path))
+        return cls(path, log_path, file_state(path), file_state(log_path))
 
     def is_unchanged(self) -> bool:
-        """Return whether nobody has written since."""
-        return _file_state(self.path) == self.state and _file_state(self.log_path) == self.log_state
+        """Return whether nobody has written to the database since the mark was taken."""
+        return file_state(self.path) == self.state and file_state(self.log_path) == self.log_state
 
     def is_settled(self) -> bool:
-        """Return whether every later write changes the mark: the clock of the files has moved on since the last one."""
+        """Return whether the last write is so old that the file time of every later write will differ from it."""
         if os.name != "posix" or self.state is None:
             return False
         # A log of 0 bytes grows when something is written.
@@ -53,11 +52,11 @@ class FileMark:
 
 
 def settled_mark(store: Store, is_current: Callable[[Connection], bool]) -> FileMark | None:
-    """Return a mark of the store's file that changes with the next commit. Not for event loops.
+    """Return a mark of the store's file that every later commit changes. It blocks, so it is not for event loops.
 
-    None where `is_current` is false, and where that cannot be known: in memory, on PostgreSQL, soon after a write, and
-    while another writes. A writer first writes to the file and later lets others read that, so this holds the lock of
-    writers for a moment.
+    Returns None if `is_current` returns False, in memory and on PostgreSQL, soon after a write, and while another
+    process writes. A writer changes the file some time before others can read what it wrote. So this function holds the
+    write lock for a moment, to be sure that no writer is in between.
     """
     if store.path is None or not FileMark.of(str(store.path)).is_settled():
         return None
@@ -65,11 +64,3 @@ def settled_mark(store: Store, is_current: Callable[[Connection], bool]) -> File
         mark = FileMark.of(str(store.path))
         return mark if mark.is_settled() and is_current(connection) else None
     return None
-
-
-def _file_state(path: str) -> FileState | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - asked whenever something is recalled, and a third of the time
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

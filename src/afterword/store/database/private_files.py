@@ -1,7 +1,7 @@
-"""Files that hold what a user said: only their owner can read them, and they never replace another file.
+"""Writing files that hold a user's words: only their owner can read them, and they never replace another file.
 
-A file is written beside its place as `.<name>.<16 digits>.part`, and gets its name when it is complete. A process that
-is killed meanwhile leaves that file, which the next one that writes the same name removes.
+A file is written in its folder as `.<name>.<16 digits>.part`, and gets its name when it is complete. If the process is
+killed before, this file is left behind. The next process that writes a file of the same name removes it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from typing import TextIO
 from afterword.errors import FileInvalid, StoreUnreachable
 
 _BESIDE = ("", "-journal", "-wal", "-shm")
-"""What SQLite writes beside a file."""
+"""The suffixes of a database file and of the files that SQLite writes beside it."""
 
 
 @contextmanager
 def opened_private(path: Path, file: TextIO | None = None) -> Iterator[TextIO]:
     """Open a new file of mode 0600 for writing. It gets its name when it is complete.
 
-    Given an open `file`, this one is emptied and written instead.
-
-    Raises `FileInvalid` if there is a file of that name, and `StoreUnreachable` if it cannot be written.
+    If an open `file` is given, it is emptied and written instead. Raises `FileInvalid` if there is a file of that name,
+    and `StoreUnreachable` if it cannot be written.
     """
     if file is not None:
         file.seek(0)
@@ -43,10 +42,10 @@ def opened_private(path: Path, file: TextIO | None = None) -> Iterator[TextIO]:
 
 @contextmanager
 def complete_file(path: Path) -> Iterator[Path]:
-    """Yield an empty file of mode 0600 beside `path`, which gets that name at the end; on an error nothing is left.
+    """Yield the path of an empty file of mode 0600, which is renamed to `path` at the end, or removed after an error.
 
-    Raises `FileInvalid` if there is a file of that name, then or meanwhile, and `StoreUnreachable` if it cannot be
-    written.
+    Raises `FileInvalid` if there is a file at `path`, at the beginning or at the end, and `StoreUnreachable` if it
+    cannot be written.
     """
     if os.path.lexists(path):
         raise _is_there(path)
@@ -58,12 +57,12 @@ def complete_file(path: Path) -> Iterator[Path]:
         raise StoreUnreachable(f"{path} cannot be written ({error.strerror})") from None
     try:
         try:
-            # Whoever removes what others left sees that this is being written.
+            # The lock shows other processes that the file is still being written, so that they do not remove it.
             with suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield partial
         finally:
-            # Not later: closing a descriptor of a database drops the locks that its process has on it.
+            # Closed before others can open the file: closing a descriptor drops all locks of the process on its file.
             os.close(descriptor)
         _give_name(partial, path)
     except OSError as error:
@@ -93,7 +92,7 @@ def _give_name(partial: Path, path: Path) -> None:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove what processes left that were killed while they wrote a file of this name."""
+    """Remove the unfinished files of processes that were killed while they wrote a file of this name."""
     name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{16}}\.part")
     with suppress(OSError):
         for leftover in path.parent.iterdir():
@@ -102,7 +101,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _is_leftover(partial: Path) -> bool:
-    """Whether this is an unfinished file of afterword that no process is writing."""
+    """Return whether this file belongs to the current user and no process is writing it."""
     try:
         descriptor = os.open(partial, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

@@ -1,4 +1,4 @@
-"""SQLite as SQLAlchemy opens it: private files, pragmas, and a write lock whose wait can be cancelled."""
+"""Engines for SQLite: private files, pragmas, and a write lock for which a caller waits until it is cancelled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from afterword.store.database.statements import share_statements
 
 BUSY_TIMEOUT_MS = 30_000
 _LOCK_ATTEMPT_MS = 50
-"""How long one attempt to take the write lock waits; between attempts the caller may have been cancelled."""
+"""How long one attempt to take the write lock waits. Between attempts it is checked if the caller was cancelled."""
 
 _PRAGMAS = f"""
     PRAGMA journal_mode=WAL;
@@ -30,19 +30,23 @@ _PRAGMAS = f"""
     PRAGMA secure_delete=ON;
     PRAGMA busy_timeout={BUSY_TIMEOUT_MS};
 """
-"""A live agent must be able to recall while the batch job commits; only WAL lets a reader pass a writer."""
+"""With a write-ahead log (WAL) a live agent can read while a batch commits."""
+
+FileState = tuple[int, int, int, int, int]
+"""The device, inode, size, and times of the last change of content and of metadata (ns) of a file."""
 
 
 def create_private(path: Path) -> None:
-    """Create the file, readable by its owner alone, unless it exists. Raises `StoreUnreachable` where that fails.
+    """Create the file, readable by its owner alone, unless it exists. Raises `StoreUnreachable` if that fails.
 
-    An existing file is not opened: closing any descriptor of a database file drops every lock that its process has on
-    it (https://sqlite.org/howtocorrupt.html, 2.2), and others then take away the write-ahead log that is in use.
+    An existing file is not opened. Closing any descriptor of a database file drops every lock that its process has on
+    it (https://sqlite.org/howtocorrupt.html, 2.2). Another process could then delete the write-ahead log while it is in
+    use.
     """
     path = path.resolve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Another process never sees a store of 0 bytes: the file gets its name when it is a database.
+        # The file gets its name when it is a database, so that no other process sees a store of 0 bytes.
         with complete_file(path) as partial, closing(sqlite3.connect(partial)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
     except FileInvalid:
@@ -54,10 +58,10 @@ def create_private(path: Path) -> None:
 def _check_file(path: Path) -> None:
     if not path.is_file():
         raise _unreachable(path, "it is not a file")
-    # The log of SQLite lies beside the file. A reader needs it too, and makes it unless another process has.
+    # Readers need the log beside the file as well, and create it unless another process has.
     has_log = path.with_name(f"{path.name}-shm").exists()
     if not os.access(path, os.R_OK | os.W_OK) or not (has_log or os.access(path.parent, os.W_OK | os.X_OK)):
-        raise _unreachable(path, "also to be read, the file and its folder must be writable")
+        raise _unreachable(path, "the file and its folder must be writable, even for a program that only reads")
     if not path.stat().st_size:
         raise StoreInvalid(
             f"{path} is empty, so what was in this store is lost: put a backup in its place, "
@@ -66,7 +70,7 @@ def _check_file(path: Path) -> None:
 
 
 def make_engine(url: URL, path: Path | None, pool_size: int) -> Engine:
-    """Return the engine of a file, which is created where it is missing, or of a database in memory."""
+    """Return the engine of a file, which is created if it is missing, or of a database in memory if `path` is None."""
     if path is None:
         engine = create_engine(url, creator=partial(_connect, None), poolclass=StaticPool)
     else:
@@ -78,7 +82,7 @@ def make_engine(url: URL, path: Path | None, pool_size: int) -> Engine:
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
-    """Open the file, which must exist, or a database in memory; transactions are begun by `_begin` alone."""
+    """Open the file, which must exist, or a database in memory. Only `_begin` begins transactions."""
     name = ":memory:" if path is None else f"file:{quote(str(path.absolute()))}?mode=rw"
     connection = sqlite3.connect(
         name, uri=path is not None, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
@@ -88,20 +92,24 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 
 def file_identity(path: Path | None) -> tuple[int, int] | None:
-    """Return what tells the file at this path from another one that takes its place, None where there is none."""
-    if path is None:
-        return None
+    """Return the device and inode of a file, which show whether it was replaced; None if it is missing or empty."""
+    state = None if path is None else file_state(path)
+    return state[:2] if state is not None and state[2] else None
+
+
+def file_state(path: Path | str) -> FileState | None:
+    """Return the state of a file, None if it is missing or cannot be read."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - asked for each transaction, and a third of the time
+        status = os.stat(path)  # noqa: PTH116 - called for each transaction and recall, and three times as fast
     except OSError:
         return None
-    return (status.st_dev, status.st_ino) if status.st_size else None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _begin(connection: Any) -> None:
     """Begin a transaction on SQLAlchemy's connection. One that writes takes the write lock at once.
 
-    A transaction that reads first and writes later would lose updates of others.
+    If it took the lock only at its first write, another transaction could change what it has read before.
     """
     options = connection.get_execution_options()
     raw: sqlite3.Connection = connection.connection.driver_connection
@@ -116,7 +124,10 @@ def _begin(connection: Any) -> None:
 
 
 def _take_write_lock(raw: sqlite3.Connection, *, is_patient: bool) -> None:
-    """Raises sqlite3's OperationalError where another process keeps the lock for 30 seconds, or at all."""
+    """Begin a transaction with the write lock.
+
+    Raises sqlite3's OperationalError if another process holds the lock: for 30 seconds, or at all unless `is_patient`.
+    """
     ticket, deadline = current_ticket(), time.monotonic() + (BUSY_TIMEOUT_MS / 1000 if is_patient else 0)
     raw.execute(f"PRAGMA busy_timeout={_LOCK_ATTEMPT_MS if is_patient else 0}")
     try:

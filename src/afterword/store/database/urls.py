@@ -1,4 +1,4 @@
-"""The address of a store: which database, by which driver, and how it may be shown."""
+"""The URL of a store: which database and driver it means, and how it is shown without secrets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def store_url(text: str) -> URL:
     except ArgumentError:
         raise StoreInvalid("the store's URL cannot be read; write sqlite:///afterword.db or postgresql://...") from None
     if url.drivername not in DRIVERS:
-        raise StoreInvalid(f"{url.drivername!r} is no database that afterword keeps facts in; use sqlite or postgresql")
+        raise StoreInvalid(f"afterword does not support the database {url.drivername!r}; use sqlite or postgresql")
     return url.set(drivername=DRIVERS[url.drivername])
 
 

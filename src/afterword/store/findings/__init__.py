@@ -1,4 +1,4 @@
-"""What agents found: rows, settings of a scope, and changes.
+"""Findings of agents: their table, which findings a scope keeps, and changes of findings.
 
-Imported by the other packages of `store`, by `pipeline`, `agents` and `client`. Facts are never derived from it.
+Facts are never derived from findings.
 """

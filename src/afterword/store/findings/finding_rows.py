@@ -1,4 +1,4 @@
-"""The table of findings, apart from those that facts are derived from, and storing the findings of a window."""
+"""The table of findings, and storing the findings of a window. No fact is derived from this table."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from afterword.store import tables  # noqa: F401 - its naming of constraints mus
 from afterword.store.database.statements import fetch_rows, fetch_where_in, insert_missing, select_columns
 
 FINDING = "agent finding"
-"""Stands for subject and attribute of a finding where a tombstone needs them."""
+"""The subject and the attribute that a tombstone of a finding has, since a finding has neither."""
 
 
 class FindingRow(SQLModel, table=True):
     """A finding or advice of an agent in a window of a session. It is no assertion, and no fact rests on it.
 
-    `evidence` are the words of the agent, each with its turn. `review` is what a person has decided."""
+    `evidence` are quotes of the agent, each with its turn. `review` is what a person has decided about the finding."""
 
     __tablename__: ClassVar[str] = "findings"
 
@@ -47,19 +47,19 @@ class FindingRow(SQLModel, table=True):
 
 
 def is_finding_forgotten(forgotten: Forgotten, statement: str, said_at: datetime) -> bool:
-    """Return whether a finding was forgotten since it was said, or holds blanked words."""
+    """Return whether a finding was forgotten after it was said, or contains words that forgetting has blanked out."""
     if has_blanked_words(statement) or forgotten.is_scope_forgotten(said_at):
         return True
     return forgotten.is_slot_forgotten(FINDING, FINDING, statement, said_at)
 
 
 def findings_source(session_id: str) -> str:
-    """Return the source of the runs that read the findings of a session."""
+    """Return the value that `source` has in the runs that read the findings of a session."""
     return f"findings:{session_id}"
 
 
 def finding_id(scope: Scope, source: str, window_key: str, finding: AgentFinding) -> str:
-    """Return the id of a finding in a window."""
+    """Return the id of a finding: a hash of its scope, its window and its content."""
     quotes = [(cited.turn, cited.quote) for cited in finding.evidence]
     said = (finding.agent, finding.topic, finding.statement, finding.said_at.isoformat(), finding.is_advice)
     return digest(str(scope), source, window_key, *said, quotes)
@@ -102,7 +102,7 @@ def read_windows_findings(transaction: Session, scope: Scope, window_ids: Iterab
 def store_findings(
     transaction: Session, scope_id: int, window_id: int, findings: Sequence[AgentFinding], recorded_at: datetime
 ) -> None:
-    """Store the findings of a window. What a person has decided about the same statement counts for them too."""
+    """Store the findings of a window. A person's decision about an equal statement applies to them as well."""
     if not findings:
         return
     decisions = (str(FindingReview.APPROVED), str(FindingReview.DROPPED))
@@ -134,5 +134,5 @@ def store_findings(
 
 
 def rows_of_scope(transaction: Session, scope_id: int) -> Sequence[Any]:
-    """Return all rows of findings of a scope, live or not."""
+    """Return all rows of findings of a scope, including those of runs that are not live."""
     return fetch_rows(transaction, select_columns(FindingRow).where(col(FindingRow.scope_id) == scope_id))

@@ -1,1 +1,1 @@
-"""Moving what is stored of one scope into another, and where it came from. Uses the ledger; the pipeline uses it."""
+"""Merging and renaming scopes, and converting stored texts into Unicode NFC."""

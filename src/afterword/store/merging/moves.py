@@ -1,7 +1,7 @@
-"""Moving what is stored of one scope into another, and where the sessions of a scope were before.
+"""Moving everything that is stored of one scope into another, and finding where the sessions of a scope were before.
 
-Scopes are merged and renamed, each time by a run that can be undone. Nothing is copied: sessions, runs and assertions
-change their scope and keep their ids.
+Scopes are merged and renamed this way, by a run that can be undone. Nothing is copied: sessions, runs and assertions
+get another scope and keep their ids.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from afterword.store.tables import (
 
 _SESSION, _FINDINGS = ledger.session_source(""), findings_source("")
 WHOLE_SCOPE = ""
-"""Stands for the scope itself among what a run has moved, so that the scope is known where nothing else is left."""
+"""Stands for the scope itself among the sources that a run has moved. It is recorded even if there are no sources."""
 
 
 def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
-    """Return the scopes that a scope has taken over, each with when that was last done."""
+    """Return the scopes that were merged or renamed into a scope, each with the time when that was last applied."""
     query = (
         select(MovedSourceRow.former_scope_id, RunRow.applied_at, RunRow.redone_at)
         .join(RunRow, col(RunRow.id) == col(MovedSourceRow.run_id))
@@ -57,9 +57,9 @@ def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
 
 
 def names_elsewhere(transaction: Session, scope_id: int) -> dict[str, list[tuple[Scope, str]]]:
-    """Return the scopes and ids under which sessions of a scope were known elsewhere, by their ids in this scope.
+    """Return, for each session of a scope, the other scopes in which it was stored, with the id that it had there.
 
-    That was before this scope took over theirs, or while another one had taken over this one.
+    A session was in another scope before that scope was merged into this one, or while this one was merged into it.
     """
     moved = select(MovedSourceRow, ScopeRow, RunRow.scope_id).where(col(RunRow.id) == col(MovedSourceRow.run_id))
     taken_over = moved.where(
@@ -85,9 +85,10 @@ def names_elsewhere(transaction: Session, scope_id: int) -> dict[str, list[tuple
 def former_sessions(
     transaction: Session, scope_id: int, session_ids: Sequence[str]
 ) -> dict[str, list[tuple[Scope, str]]]:
-    """Return, of each of these sessions, the scopes and ids under which it was known elsewhere.
+    """Return, for each of these sessions, the other scopes in which it may have been stored, with its id there.
 
-    A session that was not stored here when a scope was taken over may have been forgotten there, under the same id.
+    If a session was stored here only after another scope was merged into this one, a session with the same id may have
+    been forgotten in that scope before.
     """
     names = names_elsewhere(transaction, scope_id)
     merged = merged_scopes(transaction, scope_id)
@@ -110,7 +111,7 @@ def former_sessions(
 
 
 def _first_stored_at(transaction: Session, scope_id: int, session_ids: Sequence[str]) -> dict[str, datetime]:
-    """Return since when these sessions of a scope are stored: since their first run, or without one their last save."""
+    """Return when each of these sessions was first stored: at its first run, or without a run at its last change."""
     first_run = select(func.min(RunRow.started_at)).where(
         RunRow.scope_id == scope_id, RunRow.source == _SESSION + col(SessionRow.session_id)
     )
@@ -125,7 +126,7 @@ def _first_stored_at(transaction: Session, scope_id: int, session_ids: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class MovedSource:
-    """A source with its names in the scope that it leaves and in the scope that it moves to."""
+    """A source that moves to another scope, with its old name and its name in the new scope."""
 
     old: str
     new: str
@@ -134,8 +135,9 @@ class MovedSource:
 def move_everything(transaction: Session, scope: Scope, into: Scope) -> list[MovedSource]:
     """Move everything that is stored of a scope into another one; return the sources that moved.
 
-    A session whose id is taken there gets the name of the scope behind its id. Raises `NotFound` if nothing was ever
-    stored for the scope, and `StateConflict` if both are one, or of different tenants.
+    If the other scope has a session with the same id, the name of the former scope is appended to the id. Raises
+    `NotFound` if nothing was ever stored for the scope, and `StateConflict` if both are the same scope or belong to
+    different tenants.
     """
     if scope == into or scope.tenant != into.tenant:
         raise StateConflict(f"{scope} cannot be moved into {into}: give two scopes of one tenant")
@@ -153,12 +155,12 @@ def move_everything(transaction: Session, scope: Scope, into: Scope) -> list[Mov
 
 
 def has_sources(transaction: Session, scope: Scope) -> bool:
-    """Return whether anything is stored of a scope that could move."""
+    """Return whether a scope has sessions, runs or windows that could be moved."""
     return bool(_sources(transaction, scope_rows.scope_key(transaction, scope)))
 
 
 def record_move(transaction: Session, run_id: int, scope: Scope, into: Scope, moved: Sequence[MovedSource]) -> None:
-    """Record which sources a run took over from a scope, and let the keys of that scope open the new one."""
+    """Record which sources a run moved into another scope, and let the API keys of the former scope open that one."""
     move_keys(transaction, run_id, scope, into)
     former_id = scope_rows.scope_key(transaction, scope)
     rows = [
@@ -169,7 +171,7 @@ def record_move(transaction: Session, run_id: int, scope: Scope, into: Scope, mo
 
 
 def take_settings(transaction: Session, scope: Scope, into: Scope, *, is_rename: bool) -> None:
-    """Give a renamed scope the settings of the former one. A pause of either holds for both."""
+    """Copy the settings of a renamed scope to its new name. A merge copies only a pause, unless the target has one."""
     former, row = scope_rows.scope_row(transaction, scope), scope_rows.scope_row(transaction, into)
     if former is None or row is None:
         return
@@ -180,15 +182,17 @@ def take_settings(transaction: Session, scope: Scope, into: Scope, *, is_rename:
 
 
 def move_sources(transaction: Session, into: Scope, run_id: int, *, is_back: bool) -> None:
-    """Move the sources that a run took over back to their former scope, or again, with what was stored for them since.
+    """Move the sources that a run moved back to their former scope (`is_back`), or move them once more.
 
-    What was forgotten since stays so. Nothing moves where nothing else is left of a run that an older version made.
-    Raises `StateConflict` if the run was made in another store.
+    What was stored for these sources since moves as well, and what was forgotten since stays forgotten. Raises
+    `StateConflict` if the run was made in another store.
     """
-    _check_made_here(transaction, run_id)
+    is_imported = select(ImportedRunRow.run_id).where(ImportedRunRow.run_id == run_id).limit(1)
+    if transaction.exec(is_imported).first() is not None:
+        raise StateConflict(f"run {run_id} was made in another store, and only there it can be undone and redone")
     rows = list(transaction.exec(select(MovedSourceRow).where(MovedSourceRow.run_id == run_id)))
     if not rows:
-        return  # made by an older version, which did not record the scope itself, and all sources were forgotten since
+        return  # an older version made the run and did not record WHOLE_SCOPE, and all its sources were forgotten since
     former = transaction.get_one(ScopeRow, rows[0].former_scope_id)
     scope = scope_rows.scope_of_row(former)
     scope_id, into_id = _lock(transaction, scope, into)
@@ -201,7 +205,7 @@ def move_sources(transaction: Session, into: Scope, run_id: int, *, is_back: boo
         for old, new in pairs
     )
     for row, source in zip(rows, moved, strict=True):
-        # A name may have been taken meanwhile.
+        # A source may get another name than before, if another source has taken its name meanwhile.
         names = {"former_source": source.new} if is_back else {"source": source.new}
         is_row = and_(col(MovedSourceRow.run_id) == run_id, col(MovedSourceRow.source) == row.source)
         _write(transaction, MovedSourceRow, is_row, names)
@@ -213,21 +217,14 @@ def move_sources(transaction: Session, into: Scope, run_id: int, *, is_back: boo
     take_settings(transaction, origin, target, is_rename=is_rename)
 
 
-def _check_made_here(transaction: Session, run_id: int) -> None:
-    """Raise `StateConflict` if a run is a copy of one that moved something in another store."""
-    is_copy = select(ImportedRunRow.run_id).where(ImportedRunRow.run_id == run_id).limit(1)
-    if transaction.exec(is_copy).first() is not None:
-        raise StateConflict(f"run {run_id} was made in another store, and only there it can be undone and redone")
-
-
 def _lock(transaction: Session, scope: Scope, into: Scope) -> tuple[int, int]:
-    """Make every other writer of both scopes wait, in an order that is the same for every two scopes."""
+    """Lock both scopes, always in the same order, so that two moves cannot block each other; return their keys."""
     keys = {each: scope_rows.lock_scope(transaction, each) for each in sorted((scope, into))}
     return keys[scope], keys[into]
 
 
 def _derive_again(transaction: Session, origin: Scope, target: Scope) -> None:
-    """Derive the facts of both scopes again, first where rows were lost, because a fact has one row at a time."""
+    """Derive the facts of both scopes again. `origin` comes first, because a fact can have a row in one scope only."""
     transaction.expunge_all()  # its objects do not reflect the changed rows
     for scope in (origin, target):
         scope_rows.raise_revision(transaction, scope_rows.scope_key(transaction, scope))
@@ -242,7 +239,7 @@ def _sources(transaction: Session, scope_id: int) -> set[str]:
 
 
 def _with_same_sessions(moved: Iterable[MovedSource]) -> list[MovedSource]:
-    """Return the sources. A source of findings gets the id that its session has in the other scope."""
+    """Return the sources. Each source of findings gets the new session id of the session in which they were found."""
     sources = list(moved)
     sessions = {source.old.removeprefix(_SESSION): source.new.removeprefix(_SESSION) for source in sources}
     return [
@@ -254,7 +251,7 @@ def _with_same_sessions(moved: Iterable[MovedSource]) -> list[MovedSource]:
 
 
 def _free_name(source: str, name: str, taken: set[str]) -> str:
-    """Return a name like this one that is not taken."""
+    """Return the source with a name in parentheses behind it, and a number if that is taken as well."""
     number, candidate = 1, f"{source} ({name})"
     while candidate in taken:
         number += 1
@@ -263,7 +260,7 @@ def _free_name(source: str, name: str, taken: set[str]) -> str:
 
 
 def _move_rows(transaction: Session, scope_id: int, into_id: int, moved: Sequence[MovedSource]) -> None:
-    """Move the rows of these sources to another scope. Derived rows are not moved; they are derived again."""
+    """Move the rows of these sources to another scope. Facts and vectors are not moved, but made again."""
     transaction.exec(delete(VectorRow).where(col(VectorRow.scope_id) == scope_id))
     for source in moved:
         _move_source(transaction, scope_id, into_id, source)
@@ -273,41 +270,35 @@ def _move_rows(transaction: Session, scope_id: int, into_id: int, moved: Sequenc
 
 
 def _move_source(transaction: Session, scope_id: int, into_id: int, source: MovedSource) -> None:
-    place, name = {"scope_id": into_id}, {"source": source.new}
+    place: dict[str, Any] = {"scope_id": into_id}
+    is_session, is_of_findings = source.old.startswith(_SESSION), source.old.startswith(_FINDINGS)
+    old_id, new_id = source.old.removeprefix(_SESSION), source.new.removeprefix(_SESSION)
     windows = select(WindowRow.id).where(WindowRow.scope_id == scope_id, WindowRow.source == source.old)
     said = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
     ids = list(dict.fromkeys(transaction.exec(said)))
-    session_ids = _session_ids(source)
-    _write(transaction, FindingRow, col(FindingRow.window_id).in_(windows), place)
-    if source.old.startswith(_FINDINGS):
-        named = {"session_id": source.new.removeprefix(_FINDINGS)}
-        _write(transaction, FindingRow, col(FindingRow.window_id).in_(windows), named)
+    session = {"session_id": source.new.removeprefix(_FINDINGS)} if is_of_findings else {}
+    _write(transaction, FindingRow, col(FindingRow.window_id).in_(windows), {**place, **session})
     for chunk in chunks(ids):
         _write(transaction, AssertionRow, col(AssertionRow.id).in_(chunk), place)
-        if session_ids:
-            of_session = and_(col(AssertionRow.id).in_(chunk), col(AssertionRow.session_id) == session_ids[0])
-            _write(transaction, AssertionRow, of_session, {"session_id": session_ids[1]})
-            cited = and_(col(EvidenceRow.assertion_id).in_(chunk), col(EvidenceRow.session_id) == session_ids[0])
-            _write(transaction, EvidenceRow, cited, {"session_id": session_ids[1]})
+        if is_session and old_id != new_id:
+            of_session = and_(col(AssertionRow.id).in_(chunk), col(AssertionRow.session_id) == old_id)
+            _write(transaction, AssertionRow, of_session, {"session_id": new_id})
+            cited = and_(col(EvidenceRow.assertion_id).in_(chunk), col(EvidenceRow.session_id) == old_id)
+            _write(transaction, EvidenceRow, cited, {"session_id": new_id})
     waiting = select(RunRow).where(RunRow.scope_id == scope_id, RunRow.source == source.old)
     for run in transaction.exec(waiting.where(col(RunRow.status).in_(ledger.UNDECIDED))):
-        run.counts = {**run.counts, "revision": -1}  # judged again when it is applied: it is in another scope by then
+        run.counts = {
+            **run.counts,
+            "revision": -1,
+        }  # so that it is judged again, in its new scope, before it is applied
         transaction.add(run)
     transaction.flush()
     for table in (WindowRow, RunRow, SpendingRow):
         of_source = and_(col(table.scope_id) == scope_id, col(table.source) == source.old)
-        _write(transaction, table, of_source, {**place, **name})
-    if source.old.startswith(_SESSION):
-        old_id, new_id = source.old.removeprefix(_SESSION), source.new.removeprefix(_SESSION)
+        _write(transaction, table, of_source, {**place, "source": source.new})
+    if is_session:
         of_session = and_(col(SessionRow.scope_id) == scope_id, col(SessionRow.session_id) == old_id)
         _write(transaction, SessionRow, of_session, {**place, "session_id": new_id})
-
-
-def _session_ids(source: MovedSource) -> tuple[str, str] | None:
-    """Return the former and the new session id, None if the source is no session or keeps its id."""
-    if source.old == source.new or not source.old.startswith(_SESSION):
-        return None
-    return source.old.removeprefix(_SESSION), source.new.removeprefix(_SESSION)
 
 
 def _write(transaction: Session, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Bringing stored texts into NFC, with the places of quotes. Written for the tables of version 0017 and later ones."""
+"""Converting stored texts into Unicode NFC, and adapting the positions of quotes. For tables since version 0017."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SCOPES = sa.table("scopes", sa.column("id"), sa.column("derivation"))
 
 
 def compose_stored_texts(connection: sa.Connection, scope_id: int | None = None) -> None:
-    """Bring the texts of a scope, by default of all, into NFC. Changed scopes are marked to be derived again."""
+    """Convert the texts of a scope (None for all scopes) into NFC, and mark changed scopes to be derived again."""
     of_assertions = sa.true() if scope_id is None else _ASSERTIONS.c.scope_id == scope_id
     of_sessions = sa.true() if scope_id is None else _SESSIONS.c.scope_id == scope_id
     _compose_evidence(connection, of_assertions)
@@ -40,7 +40,7 @@ def compose_stored_texts(connection: sa.Connection, scope_id: int | None = None)
 
 
 def _compose_evidence(connection: sa.Connection, of_assertions: Any) -> None:
-    """Compose the quotes, and find the place of each in the composed text of its turn."""
+    """Convert the quotes, and adapt the position of each to the converted text of its turn."""
     columns = (_EVIDENCE.c.assertion_id, _EVIDENCE.c.ordinal, _EVIDENCE.c.quote, _EVIDENCE.c.speaker, _EVIDENCE.c.start)
     query = (
         sa.select(*columns, _TURNS.c.text)
@@ -63,7 +63,7 @@ def _compose_turns(connection: sa.Connection, of_sessions: Any) -> None:
     columns = (_TURNS.c.session_pk, _TURNS.c.number, _TURNS.c.speaker, _TURNS.c.text)
     query = sa.select(*columns).join_from(_TURNS, _SESSIONS, _SESSIONS.c.id == _TURNS.c.session_pk).where(of_sessions)
     for row in _rows(connection, query, *columns[:2]):
-        # What an agent is shown of it is found out when it is read.
+        # Without `shown`, what an agent is shown of the turn is computed when the turn is read.
         texts = {"speaker": composed(row.speaker), "text": composed(row.text)}
         _change(connection, _TURNS, row, columns[:2], texts, {"shown": None})
 
@@ -92,7 +92,10 @@ def _change(
     texts: Mapping[str, Any],
     following: Mapping[str, Any] = MappingProxyType({}),
 ) -> bool:
-    """Store composed texts of a row, and what follows from them, if they differ; return whether they did."""
+    """Store converted texts of a row if they differ, with the columns that depend on them (`following`).
+
+    Returns whether they differed.
+    """
     is_changed = any(getattr(row, name) != text for name, text in texts.items())
     if is_changed:
         is_row = (column == getattr(row, column.name) for column in key)
@@ -101,7 +104,7 @@ def _change(
 
 
 def _rows(connection: sa.Connection, query: Any, *key: Any) -> Iterator[Any]:
-    """Yield the rows of a query in the order of their key, read in batches, so that they may be changed meanwhile."""
+    """Yield the rows of a query in the order of their key. They are read in batches, and may be changed meanwhile."""
     ordered = query.order_by(*key).limit(BATCH)
     places = [list(query.selected_columns.keys()).index(column.name) for column in key]
     rows = connection.execute(ordered).all()

@@ -1,6 +1,6 @@
-"""The store's tables through its versions: one set of migrations for SQLite and PostgreSQL. Append only.
+"""Migrations of the store's tables, one set for SQLite and PostgreSQL. A released migration is never changed.
 
-Alembic is loaded by what makes or changes tables. Most processes find the tables up to date, and do without.
+Alembic is imported only when tables must be created or changed. Most processes find the tables up to date.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _scripts() -> ScriptDirectory:
 
 @cache
 def _versions() -> tuple[str, ...]:
-    """Return all versions, the oldest first. The name of the file of a migration begins with the version it makes."""
+    """Return all versions, oldest first. The file name of a migration begins with the version that it leads to."""
     return tuple(sorted(path.name.partition("_")[0] for path in (Path(__file__).parent / "versions").glob("*_*.py")))
 
 
@@ -97,9 +97,9 @@ def _run_migrations(connection: Connection, before: str | None) -> None:
 
 @cache
 def _sqlite_tables() -> tuple[str, ...]:
-    """Return the statements that make the tables which all migrations together make in an empty SQLite database.
+    """Return the statements that create all tables in an empty SQLite database, as all migrations together do.
 
-    A process that opens many stores, as `afterword eval` does, runs the migrations once.
+    They are cached, so a process that opens many stores, like `afterword eval`, runs the migrations only once.
     """
     engine = create_engine("sqlite://")
     with engine.begin() as connection:
@@ -111,7 +111,7 @@ def _sqlite_tables() -> tuple[str, ...]:
 
 
 def check_version(connection: Connection) -> None:
-    """Raise `StoreOutdated` or `StoreTooNew` if the tables are not those of this program."""
+    """Raise `StoreOutdated` or `StoreTooNew` if the tables have another version than this program."""
     version, target = tables_version(connection), newest_version()
     if version != target:
         _refuse_unknown(version)
@@ -122,7 +122,7 @@ def check_version(connection: Connection) -> None:
 
 
 def check_before_writing(connection: Connection) -> None:
-    """Raise as `check_version` does. The tables stay at their version until the end of the connection's transaction."""
+    """Raise as `check_version` does. Until the connection's transaction ends, nobody can migrate the tables."""
     is_postgres = connection.dialect.name == "postgresql"
     lock = " FOR KEY SHARE" if is_postgres else ""
     version = connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}{lock}").scalar()

@@ -1,4 +1,4 @@
-"""What Alembic runs: the migrations, inside the connection and transaction that the store hands over."""
+"""The environment in which Alembic runs the migrations: the connection and transaction of the store."""
 
 from alembic import context
 from sqlmodel import SQLModel

@@ -31,7 +31,7 @@ from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import CompiledQuery
-from afterword.store.findings.held_findings import finding_policy_of, read_findings, tells_other_people
+from afterword.store.findings.stored_findings import finding_policy_of, read_findings, tells_other_people
 from afterword.store.forgetting.forgotten_statements import dismissed_requests
 from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.snapshots import IS_UNLINKED, Version, known_changes, plain_columns, version

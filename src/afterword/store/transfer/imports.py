@@ -44,7 +44,7 @@ from afterword.store.forgetting.tombstone_rows import (
 from afterword.store.json_lines import Line, damaged
 from afterword.store.merging.text_forms import compose_stored_texts
 from afterword.store.rows import assertion_of, derived_turn_values, pack_state, turn_of, unpack_state, verdict_key
-from afterword.store.statement_ids import own_ids
+from afterword.store.statement_ids import replacement_ids
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -219,7 +219,7 @@ class _Import:
     def _write_assertions(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id = scope_rows.lock_scope(transaction, self._scope)
         forgotten = read_forgotten(transaction, self._scope)
-        self._other_ids |= own_ids(transaction, self._scope, [line["id"] for line in lines])
+        self._other_ids |= replacement_ids(transaction, self._scope, [line["id"] for line in lines])
         here = stored_values(transaction, col(AssertionRow.id), [self._own_id(line["id"]) for line in lines])
         rows, evidence_rows = [], []
         for line in lines:

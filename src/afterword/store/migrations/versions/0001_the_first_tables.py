@@ -1,4 +1,4 @@
-"""the first tables."""
+"""Create the first tables."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""what was spent."""
+"""Create the table of requests to models and their costs."""
 
 import sqlalchemy as sa
 from alembic import op

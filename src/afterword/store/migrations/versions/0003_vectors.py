@@ -1,4 +1,4 @@
-"""vectors of facts and turns, by model and dimension."""
+"""Create the table of the vectors of facts and turns, by model and dimension."""
 
 import sqlalchemy as sa
 from alembic import op

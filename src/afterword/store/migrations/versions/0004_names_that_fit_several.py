@@ -1,4 +1,4 @@
-"""Names that fit several: verdicts part subjects, facts say whom they may be about."""
+"""Add columns for names that fit several people: verdicts may separate subjects, facts list whom they may be about."""
 
 import sqlalchemy as sa
 from alembic import op

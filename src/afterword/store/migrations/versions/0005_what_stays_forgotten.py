@@ -1,4 +1,4 @@
-"""What stays forgotten, and where imported runs came from."""
+"""Create the tables of tombstones, which keep what was forgotten from coming back, and of imported runs."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""When a failed session is tried again, and which periodic job is whose."""
+"""Add when a failed session is tried again, and the table of periodic jobs."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What each change of a scope touched, and a stamp that tells two histories of one revision apart."""
+"""Add which facts each revision of a scope changed, and a random stamp, which tells copies of a store apart."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""When an undone run came to count again, since when a scope is paused, and which sources a merge has moved."""
+"""Add when an undone run was applied again, since when a scope is paused, and which sources a merge has moved."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Which statements an agent must never miss. Older ones are recognised by their words when they are read."""
+"""Add which statements an agent must never miss. Older statements are recognised by their words when they are read."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The tags of what an application enters."""
+"""Add the tags that an application gives to the statements that it enters."""
 
 import sqlalchemy as sa
 from alembic import op

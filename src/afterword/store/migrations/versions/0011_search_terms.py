@@ -1,4 +1,4 @@
-"""The words that find a fact or a turn, so that they are not tokenised again whenever a scope is read."""
+"""Add the words by which a search finds a fact or a turn, so that texts are not tokenised at every read of a scope."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""How much of a plan a change takes, and by which rules the facts of a scope were derived."""
+"""Add how much of a plan a change concerns, and the version of the rules that derived the facts of a scope."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What the subject of a statement was called before."""
+"""Add what the subject of a statement was called before."""
 
 import sqlalchemy as sa
 from alembic import op

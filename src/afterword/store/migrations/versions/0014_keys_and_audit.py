@@ -1,4 +1,4 @@
-"""Keys of the service, who did what, and requests that may be repeated."""
+"""Create the tables of API keys, audit entries, and requests with an idempotency key."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The remainders of sentences of which a part has ended, and the exceptions of facts."""
+"""Add what is left of sentences of which a part has ended, and the exceptions of facts."""
 
 import sqlalchemy as sa
 from alembic import op

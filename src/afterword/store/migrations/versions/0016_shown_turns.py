@@ -1,4 +1,4 @@
-"""The text of each turn that an agent is shown, so that it is not computed for each block. Older turns have none."""
+"""Add the text of a turn that agents are shown, so that it is not computed for each block. Older turns have none."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The offset of the place where something was said, and the time zone of a scope."""
+"""Add the UTC offset of the place where something was said, and the time zone of a scope."""
 
 import sqlalchemy as sa
 from alembic import op

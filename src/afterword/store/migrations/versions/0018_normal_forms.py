@@ -1,4 +1,4 @@
-"""Texts in NFC: one word is stored in one form. The facts of the scopes that change are derived again."""
+"""Convert all texts into Unicode NFC, so that equal words are equal. The facts of changed scopes are derived again."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""What agents found, whose findings a scope keeps, and whether words of other people are told."""
+"""Add findings of agents, which findings a scope keeps, and whether agents are told the words of other people."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Which keys a merge or a rename of a scope moved."""
+"""Create the table of the API keys that a merge or a rename of a scope moved."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Webhooks, and the posts to them."""
+"""Create the tables of webhooks and of the posts to them."""
 
 import sqlalchemy as sa
 from alembic import op

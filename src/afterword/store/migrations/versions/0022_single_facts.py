@@ -1,4 +1,4 @@
-"""Indexes that find the facts of a session, and renamings, without reading all of a scope."""
+"""Create indexes that find the facts of a session, and renamed subjects, without reading a whole scope."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""When each periodic job ended last, what it did in counts, and how many of its parts failed."""
+"""Add when each periodic job last ended, counts of what it did, and how many of its parts failed."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,7 +1,7 @@
-"""Each scope has statements of its own, and what is said from now on is not forgotten yet.
+"""Give each scope statements of its own, and move instants of tombstones from the future to the present.
 
-The same words, said again under the former name of a scope, took the statements that had moved. People could forget up
-to a day in the future, and what came until then was lost.
+Before, words that were said again in the former scope of a merge shared the statements that had moved. And people could
+forget up to an instant at most a day ahead, so that what was said until then was lost.
 """
 
 import uuid
@@ -51,14 +51,14 @@ _TIE_WINDOW = "UPDATE window_assertions SET assertion_id = :new WHERE window_id 
 _TIE_RUN = "UPDATE run_verdicts SET verdict_key = :new WHERE run_id = :run AND verdict_key = :old"
 
 Copies = dict[tuple[int, str], str]
-"""The ids of the copies, by the key of the scope and the id of the statement."""
+"""The id of each copied statement, by the key of its scope and the id of the original."""
 
 
 def upgrade() -> None:
-    """Give each scope a copy of what it shared. The facts of both are derived again by the upgrade."""
+    """Give each scope a copy of the statements that it shared. The upgrade derives the facts of both scopes again."""
     shared = _execute(_SHARED).all()
     _copy_verdicts(_copy_statements(shared))
-    # A fact has one row: the scope that was derived last has taken those of the other.
+    # A fact has one row. The scope whose facts were derived last has taken the rows of the other scope.
     for fact in _execute(_WRONG_FACTS).all():
         _execute("DELETE FROM fact_assertions WHERE fact_id = :id", id=fact.id)
         _execute("DELETE FROM facts WHERE id = :id", id=fact.id)

@@ -1,4 +1,4 @@
-"""Whose findings a scope keeps, the findings that count, the decisions of people, and findings saved by a tool.
+"""Findings of a scope: which agents' findings it keeps, reading them, people's decisions, and findings saved by a tool.
 
 Each finding that an agent saves by a tool makes one run, which is applied at once and can be undone.
 """
@@ -30,7 +30,7 @@ from afterword.privacy.redaction import count_masks
 from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_rows, select_columns
-from afterword.store.fact_ids import several_begin_so
+from afterword.store.fact_ids import shared_prefix_hint
 from afterword.store.findings.finding_rows import FINDING, FindingRow, finding_id, finding_of, is_finding_forgotten
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
@@ -44,26 +44,25 @@ _log = telemetry.logs(__name__)
 
 
 def finding_policy_of(transaction: Session, scope: Scope, privacy: Privacy) -> FindingPolicy:
-    """Return whose findings a scope keeps: as it was set, by default as the settings of the store say."""
+    """Return which agents' findings a scope keeps: its own policy, or the one of the store if it has none."""
     row = scope_rows.scope_row(transaction, scope)
     return FindingPolicy.from_json(row.findings) if row is not None and row.findings else privacy.findings
 
 
 def tells_other_people(transaction: Session, scope: Scope, privacy: Privacy) -> bool:
-    """Return whether agents are told the words of people who are not the owner of the scope."""
+    """Return whether agents are told the words of other people than the owner of the scope."""
     row = scope_rows.scope_row(transaction, scope)
-    is_set = row is not None and row.other_people is not None
-    return bool(row.other_people) if row is not None and is_set else privacy.other_people
+    return privacy.other_people if row is None or row.other_people is None else bool(row.other_people)
 
 
 def set_finding_policy(transaction: Session, scope: Scope, policy: FindingPolicy) -> None:
-    """Set whose findings a scope keeps from now on."""
+    """Set which agents' findings a scope keeps from now on."""
     scope_rows.change_scope(transaction, scope_rows.lock_scope(transaction, scope), findings=policy.as_json())
     note_change(transaction, scope)
 
 
 def set_other_people(transaction: Session, scope: Scope, *, are_told: bool) -> None:
-    """Set whether agents are told the words of other people."""
+    """Set whether agents are told the words of other people than the owner of the scope."""
     scope_rows.change_scope(transaction, scope_rows.lock_scope(transaction, scope), other_people=are_told)
     note_change(transaction, scope)
 
@@ -77,7 +76,7 @@ def note_change(transaction: Session, scope: Scope) -> None:
 
 
 def read_findings(transaction: Session, scope: Scope, known_at: datetime | None = None) -> list[AgentFinding]:
-    """Return the findings of the runs that count (at `known_at`), one for each statement, the newest first."""
+    """Return the findings of the live runs (now or at `known_at`), newest first. Equal statements are one finding."""
     scope_id = scope_rows.scope_key(transaction, scope)
     windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(live_runs(scope_id, known_at)))
     query = select_columns(FindingRow).where(
@@ -87,24 +86,24 @@ def read_findings(transaction: Session, scope: Scope, known_at: datetime | None 
 
 
 def read_finding(transaction: Session, scope: Scope, finding_id: str) -> AgentFinding:
-    """Return a finding by the id of one of its sayings, or by the beginning of one.
+    """Return a finding by the id of any of its repetitions, or by the beginning of such an id.
 
     Raises `NotFound` if the scope has no such finding, or several.
     """
     matching = [
         finding
         for finding in read_findings(transaction, scope)
-        if any(name == finding_id for name in finding.sayings)
-        or (finding_id and any(name.startswith(finding_id) for name in finding.sayings))
+        if finding_id and any(name.startswith(finding_id) for name in finding.sayings)
     ]
     if len(matching) != 1:
-        hint = several_begin_so([finding.id for finding in matching]) if matching else "see `afterword findings --all`"
+        ids = [finding.id for finding in matching]
+        hint = shared_prefix_hint(ids) if matching else "see `afterword findings --all`"
         raise NotFound(f"no single finding {finding_id!r} in {scope}: {hint}")
     return matching[0]
 
 
 def read_sayings(transaction: Session, scope: Scope, finding: AgentFinding) -> list[tuple[AgentFinding, list[int]]]:
-    """Return every saying of a finding, the oldest first, each with the runs that have it."""
+    """Return every repetition of a finding, oldest first, each with the ids of the runs that contain it."""
     scope_id = scope_rows.scope_key(transaction, scope)
     query = select_columns(FindingRow).where(col(FindingRow.scope_id) == scope_id)
     rows = [row for row in fetch_rows(transaction, query) if finding_of(row, scope).key == finding.key]
@@ -119,7 +118,7 @@ def read_sayings(transaction: Session, scope: Scope, finding: AgentFinding) -> l
 
 
 def decide_finding(transaction: Session, scope: Scope, finding_id: str, review: FindingReview) -> AgentFinding:
-    """Approve or drop a finding on behalf of a person, for all of its sayings, and return it. Raises `NotFound`."""
+    """Approve or drop a finding with all of its repetitions, as a person decided; return it. Raises `NotFound`."""
     scope_rows.lock_scope(transaction, scope)
     finding = read_finding(transaction, scope, finding_id)
     is_said = col(FindingRow.id).in_([saying.id for saying, _ in read_sayings(transaction, scope, finding)])
@@ -141,7 +140,7 @@ class SavingOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SavedFinding:
-    """What became of a finding, and the run that has it; None if nothing was stored."""
+    """What became of a finding, and the id of the run that stored it, None if nothing was stored."""
 
     outcome: SavingOutcome
     run_id: int | None = None
@@ -160,10 +159,10 @@ async def save_finding(
 ) -> SavedFinding:
     """Store what an agent found, if the scope keeps findings of this agent.
 
-    The text is masked as all text. What holds a secret is not stored. What reads like an instruction to an assistant
-    waits for a person as a held run; after tools were used, the finding waits unless the scope keeps such findings.
-    A finding that is there already is stored again as a repetition, but not if the agent only had it from its own notes
-    (`is_from_notes`).
+    A finding with a secret is not stored. One that reads like an instruction to an assistant is held until a person
+    approves its run. A finding from a turn in which tools were used (`after_tools`) waits for a person too, unless the
+    scope keeps such findings. A finding that is already known is stored as a repetition, but not if the agent only has
+    it from its own notes (`is_from_notes`).
     """
     statement, topic = store.privacy.mask_fields(FINDING, statement, topic)
 
