@@ -123,7 +123,7 @@ class _ScopeIndex:
         if successor is not None and _only_adds_detail(changed, successor):
             return
         by_group = {
-            fact_id: f"“{word}” often hangs on the {group.name}"
+            fact_id: f"“{word}” often depends on the {group.name}"
             for number, group in enumerate(ATTRIBUTE_GROUPS)
             if _belongs_to(changed, group)
             for fact_id, word in self.words_by_group[number].items()
