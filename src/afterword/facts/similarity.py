@@ -230,12 +230,11 @@ class StatementIndex:
         # Statements of the same slot are chosen separately, since they share words and would be too many.
         ids.difference_update(self._ids.get(statement.slot, ()))
         ids.update(self._nearest_of_slot(statement))
-        for key, reach in (((_VAGUE_RETRACTION, subject), WORD_REACH), ((_CLEARING, subject), CLEARING_REACH)):
+        vague, clearing = (_VAGUE_RETRACTION, subject), (_CLEARING, subject)
+        for key, reach in ((vague, WORD_REACH), (clearing, CLEARING_REACH)):
             ids.update(self._nearest(key, order, reach))
-        if statement.is_vague:
-            ids.update(self._said_since((_VAGUE_RETRACTION, subject), statement, WORD_REACH))
-        if statement.is_clearing:
-            ids.update(self._said_since((_CLEARING, subject), statement, CLEARING_REACH))
+            if key in statement.retraction_keys:
+                ids.update(self._said_since(key, statement, reach))
         return [self.by_id[id_] for id_ in ids - {statement.said.id}]
 
     def _nearest_of_slot(self, statement: IndexedStatement) -> Iterable[str]:

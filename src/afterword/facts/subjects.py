@@ -13,7 +13,7 @@ from afterword.facts.fact import SERVED, Fact, Status
 from afterword.facts.scopes import ScopeKind
 from afterword.facts.similarity import is_compared
 from afterword.facts.validity.retirement_guard import refusal_reason
-from afterword.facts.words import folded, plain_words, terms
+from afterword.facts.words import folded, folded_words, plain_words, terms
 
 LabelPair = tuple[str, str]
 """The folded names of two subjects."""
@@ -63,14 +63,6 @@ def undoes_renaming(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
     return verdict.judge == PERSON or refusal_reason(earlier, later, is_same_subject=True) is None
 
 
-def names_subject(later: Assertion, earlier: Assertion) -> bool:
-    """Whether the sentence of a later statement contains the name of an earlier statement's subject.
-
-    False if that is the owner.
-    """
-    return _has_name(later, folded(earlier.subject))
-
-
 def share_topic(earlier: Assertion, later: Assertion) -> bool:
     """Whether two sentences have at least two words in common, and at least a fifth of the words of the shorter one."""
     first, second = ({stem for stem in terms(said.statement) if is_compared(stem)} for said in (earlier, later))
@@ -102,29 +94,22 @@ def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
     if all(is_owner) or not any(is_owner) or verdict.judge == PERSON:
         return True
     owner, other = (earlier, later) if is_owner[0] else (later, earlier)
-    said = {*_words(owner.statement), *(word for cited in owner.evidence for word in _words(cited.quote))}
+    said = {*folded_words(owner.statement), *(word for cited in owner.evidence for word in folded_words(cited.quote))}
     names = {folded(word) for word in plain_words(other.value) if word[0].isupper()}
-    is_named = said.issuperset(_words(other.subject)) or (owner is later and not said.isdisjoint(names))
-    fulfils = verdict.relation is Relation.CHANGES and owner is earlier and _stands_in(other.value, owner.statement)
+    is_named = said.issuperset(folded_words(other.subject)) or (owner is later and not said.isdisjoint(names))
+    stems = set(terms(other.value))
+    is_wished = bool(stems) and stems.issubset(terms(owner.statement))
+    fulfils = verdict.relation is Relation.CHANGES and owner is earlier and is_wished
     return is_named or fulfils or share_topic(earlier, later)
 
 
 def _has_name(said: Assertion, label: str) -> bool:
-    return label != OWNER and f" {' '.join(_words(label))} " in f" {' '.join(_words(said.statement))} "
-
-
-def _stands_in(value: str, sentence: str) -> bool:
-    stems = {*terms(value)}
-    return bool(stems) and stems.issubset(terms(sentence))
+    return label != OWNER and _padded(label) in _padded(said.statement)
 
 
 def _is_scope_itself(said: Assertion) -> bool:
     """Whether the subject of a statement is the team, project or agent that the scope belongs to, which is unique."""
     return said.scope.kind is not ScopeKind.USER and folded(said.subject) == folded(said.scope.id)
-
-
-def _words(text: str) -> list[str]:
-    return plain_words(folded(text))
 
 
 class SubjectNames:
@@ -232,7 +217,7 @@ class Subjects:
         if self.are_parted(old, new):
             return False
         is_named = share_topic(old, new) and self._has_full_name(old, new)
-        return is_named or is_handed_over(old, new) or any(names_subject(said, old) for said in later)
+        return is_named or is_handed_over(old, new) or any(_has_name(said, folded(old.subject)) for said in later)
 
     def _has_full_name(self, said: Assertion, of: Assertion) -> bool:
         """Whether a sentence contains a present or former name, of several words, of another statement's subject."""
@@ -353,10 +338,10 @@ def _renamed(text: str, former: str, spelling: str, name: str) -> str:
 
 def _has_new_words(text: str, former: str, name: str) -> bool:
     """Whether a text contains all words that the new name has in addition to the former one."""
-    new_words = {*_words(name)}.difference(_words(former))
-    return bool(new_words) and new_words.issubset(_words(text))
+    new_words = {*folded_words(name)}.difference(folded_words(former))
+    return bool(new_words) and new_words.issubset(folded_words(text))
 
 
 def _padded(text: str) -> str:
     """Return the words of a text, each with a space before and after it, so that only whole words match."""
-    return f" {' '.join(plain_words(folded(text)))} "
+    return f" {' '.join(folded_words(text))} "

@@ -38,6 +38,11 @@ def plain_words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def folded_words(text: str) -> list[str]:
+    """Return the words of a text in folded form."""
+    return plain_words(folded(text))
+
+
 def terms(text: str) -> list[str]:
     """Return the stems of the words of a text (English stems, without case, accents and stop words)."""
     plain = without_accents(text)

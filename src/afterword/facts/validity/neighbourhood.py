@@ -43,12 +43,10 @@ class JudgedStatements(Protocol):
     @property
     def by_id(self) -> Mapping[str, Assertion]:
         """The live statements."""
-        ...
 
     @property
     def verdicts_by_id(self) -> Mapping[str, tuple[Verdict, ...]]:
         """The verdicts on each statement. A verdict may name a statement that is not live."""
-        ...
 
 
 def affected_ids(

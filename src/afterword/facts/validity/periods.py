@@ -62,7 +62,7 @@ def merged(spans: Sequence[ValidityPeriod]) -> list[ValidityPeriod]:
 Interval = tuple[datetime, datetime | None]
 """A start and an end. The end is None if it is open."""
 
-_ONE_DAY = timedelta(days=1)
+ONE_DAY = timedelta(days=1)
 
 
 def extent_by_dates(
@@ -125,4 +125,4 @@ def _moves_event(later: Assertion, later_interval: Interval) -> bool:
     """Return whether a statement gives a new date to a future event of at most a day, such as a deadline."""
     start, end = later_interval
     is_ahead = later.valid_from is not None and start > later.said_at
-    return is_ahead and end is not None and end - start <= _ONE_DAY
+    return is_ahead and end is not None and end - start <= ONE_DAY

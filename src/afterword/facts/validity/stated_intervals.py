@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from afterword.facts.assertions import Assertion, Extent, Relation, SpeechAct
 from afterword.facts.validity.alternations import IdPair
 from afterword.facts.validity.judged_pairs import JudgedPairs
-from afterword.facts.validity.periods import Interval, extent_by_dates, has_not_begun, is_announced
+from afterword.facts.validity.periods import ONE_DAY, Interval, extent_by_dates, has_not_begun, is_announced
 from afterword.facts.validity.wording import leaves_day_out, numbers_of_day
-
-_ONE_DAY = timedelta(days=1)
 
 
 def stated_intervals(pairs: JudgedPairs, corrected_by: Mapping[str, str]) -> dict[str, Interval]:
@@ -126,7 +124,7 @@ class _StatedIntervals:
     def _without_gap(self, start: datetime, continuing: Assertion) -> datetime:
         """Return the start of an assertion that continues others: their end, if it begins at most a day after it."""
         ends = (self.intervals[each.id][1] for each in self._said_before(continuing))
-        return min((end for end in ends if end is not None and end < start <= end + _ONE_DAY), default=start)
+        return min((end for end in ends if end is not None and end < start <= end + ONE_DAY), default=start)
 
 
 def change_extents(pairs: JudgedPairs, intervals: Mapping[str, Interval]) -> dict[IdPair, Extent]:

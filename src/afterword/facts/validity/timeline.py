@@ -299,8 +299,10 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
     if status is None:
         return None
     rivals = tuple([rival for rival in history.contested_by if rival not in not_holding])
-    if status is Status.CURRENT:
-        status = _open_status(history, rivals)
+    if status is Status.CURRENT and history.may_be:
+        status = Status.PENDING
+    elif status is Status.CURRENT and rivals:
+        status = Status.CONTESTED
     lead, members = history.lead, history.members
     rewording = history.rewording_at(at)
     return Fact(
@@ -319,7 +321,7 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         evidence=tuple(dict.fromkeys([evidence for assertion in members for evidence in assertion.evidence])),
         assertion_ids=tuple([assertion.id for assertion in members]),
         recorded_at=history.recorded_at,
-        retired_by=_ending_id(history, span) if status in ENDED_STATUSES else None,
+        retired_by=(span.by if span else history.undone_by) if status in ENDED_STATUSES else None,
         contested_by=rivals if status is Status.CONTESTED else (),
         may_be=history.may_be if status is Status.PENDING else (),
         limited_to=lead.limited_to,
@@ -338,17 +340,6 @@ def _later_periods(history: FactHistory, span: ValidityPeriod | None) -> tuple[I
     if span is None or span.end is None:
         return ()
     return tuple((later.start, later.end) for later in history.spans if later.start >= span.end)
-
-
-def _open_status(history: FactHistory, rivals: tuple[str, ...]) -> Status:
-    """Return the status of a fact that holds: pending or contested (a person must decide), else current."""
-    if history.may_be:
-        return Status.PENDING
-    return Status.CONTESTED if rivals else Status.CURRENT
-
-
-def _ending_id(history: FactHistory, span: ValidityPeriod | None) -> str | None:
-    return span.by if span else history.undone_by
 
 
 def _is_dated(lead: Assertion, span: ValidityPeriod | None) -> bool:

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from afterword.facts.assertions import Assertion
 from afterword.facts.validity.periods import Interval
-from afterword.facts.words import folded, plain_words, terms, word_set
+from afterword.facts.words import folded, folded_words, terms, word_set
 
 _CONNECTIVES = word_set("and or und oder et ou y o e en of i a")
 """Words that may move: "A, B and C" without C is "A and B"."""
@@ -70,7 +70,7 @@ class OmittedPart:
 
 def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str | None:
     """Return why a remainder of the earlier sentence may not be used, None if it may."""
-    said, words = _words(earlier.statement), _words(remainder)
+    said, words = folded_words(earlier.statement), folded_words(remainder)
     if len(words) >= len(said):
         return "it is not shorter"
     places = _places(words, said)
@@ -113,10 +113,10 @@ def combined_remainder(earlier: Assertion, omissions: Iterable[OmittedPart]) -> 
     """
     in_order = sorted(set(omissions), key=lambda omission: (omission.order, omission.remainder))
     last = in_order[-1].remainder
-    gone = {*_words(earlier.statement)}.difference(
-        frozenset.intersection(*(frozenset(_words(omission.remainder)) for omission in in_order))
+    gone = {*folded_words(earlier.statement)}.difference(
+        frozenset.intersection(*(frozenset(folded_words(omission.remainder)) for omission in in_order))
     )
-    words = [word for word in last.split() if gone.isdisjoint(_words(word))]
+    words = [word for word in last.split() if gone.isdisjoint(folded_words(word))]
     if len(words) == len(last.split()):
         return last
     text = " ".join(words).rstrip(" .,;:")
@@ -197,10 +197,6 @@ def with_continuations(
 def reworded_value(value: str, statement: str) -> str:
     """Return the value of a fact that is told as `statement`: its own value if the statement contains it, else that."""
     return value if {*terms(value)} <= {*terms(statement)} else statement.rstrip(".")
-
-
-def _words(text: str) -> list[str]:
-    return plain_words(folded(text))
 
 
 def _places(words: Sequence[str], said: Sequence[str]) -> set[int] | None:
