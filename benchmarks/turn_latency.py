@@ -118,7 +118,7 @@ async def main() -> None:
         "",
         f"{options.rounds} rounds of {options.turns} turns, {options.facts:,} facts; in ms.",
         "",
-        "| beside it | p50 | p95 | p99 | p99 beyond nothing |",
+        "| what runs at the same time | p50 | p95 | p99 | p99 compared with nothing |",
         "|---|---|---|---|---|",
     ]
     for condition in CONDITIONS:

@@ -41,17 +41,17 @@ from afterword import ProcessingOptions
 from afterword.agents.agent_framework import FactMemoryProvider
 
 User = Annotated[str, Header(alias="X-User", min_length=1)]
-"""Who asks. A real service takes it from its sign-in, never from what a caller may write."""
+"""The name of the user who sends the request. A real service takes it from its sign-in, never from a header."""
 
 
 class Question(BaseModel):
-    """What a person says."""
+    """The message of a person."""
 
     text: str
 
 
 class ScriptedModel(FunctionInvocationLayer[Any], BaseChatClient[Any]):
-    """Answers with what the notes in its prompt say. A real service has the client of a model here."""
+    """A model that answers with the notes in its prompt. A real service uses the client of a language model."""
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Any, **_: Any
@@ -71,7 +71,7 @@ async def _whole(text: str) -> ChatResponse[Any]:
 
 
 def create_app(url: str, *, idle_s: float = 30.0) -> FastAPI:
-    """Return the service of a store. A conversation is processed when nothing was said in it for `idle_s` seconds."""
+    """Return the service for a store. A conversation is processed after `idle_s` seconds without a new message."""
 
     @asynccontextmanager
     async def lifespan(service: FastAPI) -> AsyncIterator[None]:
@@ -106,7 +106,7 @@ def create_app(url: str, *, idle_s: float = 30.0) -> FastAPI:
 
     @service.get("/notes")
     async def notes(user: User) -> list[str]:
-        """Return what is known about the person who asks."""
+        """Return the facts about the user who sends the request."""
         return [fact.statement for fact in (await service.state.memory.user(user).facts()).facts]
 
     return service

@@ -28,7 +28,7 @@ INFO = ModelInfo(
 
 
 def scripted_model(question: str) -> ReplayChatCompletionClient:
-    """Return a model that looks the question up, and then answers."""
+    """Return a scripted model that calls `recall` with the question, and then answers."""
     lookup = FunctionCall(id="1", name="recall", arguments=json.dumps({"query": question}))
     usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
     asks = CreateResult(finish_reason="function_calls", content=[lookup], usage=usage, cached=False)

@@ -42,7 +42,7 @@ _TELLS_OF_THE_PAST = re.compile(r"- \d{4}-\d\d-\d\d")
 
 
 class ScriptedModel(ReplayChatCompletionClient):
-    """Answers as the notes and the latest message in its prompt ask. The later of two statements wins."""
+    """A model that follows the notes and the latest message in its prompt. The later of two statements wins."""
 
     def __init__(self) -> None:
         super().__init__([], model_info=INFO)

@@ -238,7 +238,7 @@ def test_what_may_no_longer_fit_is_listed_until_a_person_stands_for_it(afterword
     assert one["changed_at"] == "2026-02-05T10:00:00Z"
     told = afterword("review", "--user", "mira")
     assert "may no longer fit: " in told
-    assert "changed on 2026-02-05 (“dentist” often hangs on the home)" in told
+    assert "changed on 2026-02-05 (“dentist” often depends on the home)" in told
     assert "Moser" in afterword("facts", "--user", "mira")  # pointed at, not retired
     afterword("confirm", one["fact"]["id"], "--user", "mira")
     assert json.loads(afterword("review", "--user", "mira", "--json"))["dependents"] == []

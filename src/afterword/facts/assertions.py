@@ -1,4 +1,4 @@
-"""Assertions (what was said, by whom, when, in which words) and the verdicts between them. Frozen values, no I/O."""
+"""Assertions (statements with speaker, time and quotes) and the verdicts on pairs of them. Frozen values, no I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 
 OWNER = "user"
-"""The canonical subject: the owner of the scope."""
+"""The subject of facts about the owner of the scope."""
 
 
 EVERYTHING = "everything"
@@ -48,7 +48,7 @@ class Cue(StrEnum):
 
 
 class Authority(IntEnum):
-    """Who says it, in order of authority: a lower authority never retires a higher one."""
+    """The source of an assertion, from the lowest authority to the highest. A lower one never retires a higher one."""
 
     AGENT = 1
     IMPORTED = 2
@@ -90,12 +90,12 @@ class Evidence:
 class Assertion:
     """One grounded statement from one session (or from the application, a person, an import).
 
-    `said_at` is when it was said. `valid_from` and `valid_to` say when it holds, if that was said (`valid_to` is the
-    last instant). All are aware, with the offset of the speaker, whose
-    days they are. `time_is_guess` marks a session whose only known time is its file's. `limited_to`
-    names the project or occasion it is limited to, `outcome` how a decision turned out. `is_flagged` marks what an
-    agent must never miss, None where nobody has said. `tags` are those that the application gave it. `former_name` is
-    what the subject was called before, where the words say so.
+    `said_at` is when it was said. `valid_from` and `valid_to` (the last instant) say when it holds, if the words say
+    so. These times have the speaker's UTC offset, since days are the speaker's own. `time_is_guess` says that the only
+    known time is that of the session's file. `limited_to` names a project or occasion for which alone the statement
+    holds, `outcome` how a decision turned out. `is_flagged` says whether agents must always be told it; None if neither
+    a person nor a model has decided. `tags` come from the application. `former_name` is an earlier name of the subject,
+    if the words give one.
     """
 
     id: str
@@ -123,18 +123,18 @@ class Assertion:
 
     @property
     def slot(self) -> tuple[str, str]:
-        """Subject and attribute, folded so that letter case and spacing make no difference."""
+        """The subject and the attribute, in folded form. Assertions of one slot can replace each other."""
         return folded(self.subject), folded(self.attribute)
 
     @property
     def order(self) -> Order:
-        """The order of saying: by time, session, turn, and position in the turn. It is total."""
+        """The sort key for the order of saying. Two assertions never have the same key."""
         turn, start = max(((evidence.turn or 0, evidence.start or 0) for evidence in self.evidence), default=(0, 0))
         return self.said_at, self.session_id or "", turn, start, self.id
 
 
 PERSON = "person"
-"""The judge's name in the verdicts that a person decides."""
+"""The name of the judge in verdicts that a person gave."""
 
 
 class Relation(StrEnum):
@@ -162,12 +162,13 @@ RETIRING = frozenset({Relation.NARROWS, Relation.CHANGES, Relation.CORRECTS, Rel
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The relation of one pair of assertions, the earlier-said first, with the reason.
+    """A judge's decision on how the later of two assertions relates to the earlier one, with the reason.
 
-    `judge` names who decided. A person's decision outranks every other judge's. `joins_subjects` says that the two
-    subjects are one under two names, `parts_subjects` that they are two under one name. `extent` says how much a change
-    takes of the earlier assertion; None leaves it to the dates. `remainder` is the sentence of the earlier assertion
-    without the part that a change or a correction ends; None if nothing of it stays.
+    `judge` names who decided. A person's verdict outranks all others. `joins_subjects` says that the two assertions use
+    two names for one subject, `parts_subjects` that they use one name for two subjects. `extent` says whether a change
+    replaces all of the earlier assertion or only some days; if it is None, the dates decide. `remainder` is the
+    sentence of the earlier assertion without the part that a change or a correction ends, None if nothing of the
+    sentence still holds.
     """
 
     earlier_id: str
@@ -187,7 +188,7 @@ class Verdict:
 
     @property
     def rank(self) -> tuple[int, str]:
-        """The rank among several verdicts on one pair: first a person's, then a model's, then that of the rules."""
+        """The sort key among verdicts on one pair: a person outranks a model, and a model outranks the rules."""
         return (2 if self.judge == PERSON else 0 if self.judge.startswith("rules") else 1), self.judge
 
 

@@ -1,6 +1,6 @@
-"""Groups of attributes, and the words of facts that may no longer fit where one of them has changed. Pure.
+"""Groups of attributes, each with words of facts that may be outdated when such an attribute changes. Pure.
 
-The table is short on purpose. A missing dependency only means that the fact is not listed.
+The table is short on purpose. If a dependency is missing, the fact is only not listed for review.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which facts may no longer fit because another one has changed: "commute" after "moved". Pure.
+"""List facts that may be outdated because another fact has changed, such as the commute after a move. Pure.
 
-The list is derived whenever it is asked for. It retires nothing and is not stored. It only shows a person what to
-check. A fact depends on a changed one if it names the old value, or if the table of attribute groups says so. A fact
-that was repeated, confirmed or edited since the change is not listed.
+The list is computed on request, is not stored, and retires nothing. It only shows a person what to check. A fact
+depends on a changed one if it contains the old value, or if the table of attribute groups says so. A fact that was
+repeated, confirmed or edited since the change is not listed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from afterword.facts.words import folded, phrase_pattern, plain_words, terms, wo
 
 @dataclass(frozen=True, slots=True)
 class Dependent:
-    """A fact that may no longer fit, the superseded fact that it depends on, and why."""
+    """A fact that may be outdated, the superseded fact that it depends on, and the reason."""
 
     fact: Fact
     changed: Fact
@@ -46,7 +46,7 @@ _RELATIVE = (
 _HOUSEHOLD = re.compile(rf"(?:the )?user['’]s (?:\w+ )?(?:{_RELATIVE})\b", re.IGNORECASE)
 _NEGATION = phrase_pattern("not", "no", "never", "without", "former", "ex")
 _NUMBER = re.compile(r"\d+(?:st|nd|rd|th|am|pm)?")
-# Stems that name nothing by themselves: common verbs, times, amounts.
+# Stems that identify nothing by themselves: common verbs, times, amounts.
 _GENERIC_STEMS = frozenset(
     terms(
         """user want prefer like need take use get go make say keep live work move change switch plan start begin end
@@ -63,10 +63,11 @@ _OCCASION_STEMS = frozenset(
 
 
 def dependents(facts: Sequence[Fact]) -> list[Dependent]:
-    """Return the served facts that may no longer fit, in the given order, each with the changed fact and the reason.
+    """Return the facts that may be outdated, in the order of `facts`, each with the changed fact and the reason.
 
-    `facts` are all facts of one scope with their status at one instant, the superseded ones included. A fact counts if
-    it was last said before the changed fact ended. Of several changes of one slot the latest is named.
+    `facts` are all facts of one scope with their status at one instant, including the superseded ones. Only facts that
+    agents are told are listed, if they were last said before the changed fact ended. If a value has changed several
+    times, only the latest change is named.
     """
     superseded = [fact for fact in facts if fact.status is Status.SUPERSEDED and fact.valid_to is not None]
     if not superseded:
@@ -84,7 +85,7 @@ def dependents(facts: Sequence[Fact]) -> list[Dependent]:
 
 
 class DependenceWording(NamedTuple):
-    """What says on which attribute groups a fact depends."""
+    """The fields of a fact from which the attribute groups that it depends on are found."""
 
     kind: Kind
     attribute: str
@@ -92,7 +93,7 @@ class DependenceWording(NamedTuple):
 
 
 def naming_stems(superseded: Iterable[Fact]) -> set[str]:
-    """Return stems of which every fact has at least one that names the value of a superseded fact."""
+    """Return the longest stem of the value of each superseded fact. A fact that contains the value has this stem."""
     return {max(stems, key=len) for fact in superseded if (stems := _value_stems(fact))}
 
 
@@ -122,7 +123,7 @@ class _ScopeIndex:
         if successor is not None and _only_adds_detail(changed, successor):
             return
         by_group = {
-            fact_id: f"“{word}” often hangs on the {group.name}"
+            fact_id: f"“{word}” often depends on the {group.name}"
             for number, group in enumerate(ATTRIBUTE_GROUPS)
             if _belongs_to(changed, group)
             for fact_id, word in self.words_by_group[number].items()
@@ -156,7 +157,7 @@ def _slot(fact: Fact) -> tuple[str, str]:
 
 
 def _name(text: str) -> str:
-    """Return a subject or an attribute for comparison. An underscore parts words as a blank does."""
+    """Return a subject or an attribute in folded form, with underscores as spaces."""
     return folded(_spaced(text))
 
 
@@ -165,7 +166,7 @@ def _spaced(text: str) -> str:
 
 
 def _is_older(fact: Fact, changed: Fact, successor: Fact | None) -> bool:
-    """Whether the fact was last said without knowledge of the change."""
+    """Whether the fact was last said before the change, so that it may not reflect it."""
     last_said_at = fact.last_said_at or fact.said_at
     if last_said_at >= _ended_at(changed):
         return False
@@ -179,7 +180,7 @@ def _is_older(fact: Fact, changed: Fact, successor: Fact | None) -> bool:
 
 
 def _only_adds_detail(changed: Fact, successor: Fact) -> bool:
-    """Whether the new value contains all of the old one: a more exact value is not a change."""
+    """Whether the new value contains all words of the old one. A more exact value is not a change."""
     stems = frozenset(terms(changed.value))
     is_negated = bool(_NEGATION.search(_spaced(successor.value))) and not _NEGATION.search(_spaced(changed.value))
     return bool(stems) and stems <= frozenset(terms(successor.value)) and not is_negated
@@ -196,7 +197,7 @@ def _belongs_to(changed: Fact, group: AttributeGroup) -> bool:
 
 
 def groups_of(fact: DependenceWording | Fact) -> Iterable[tuple[int, str]]:
-    """Yield the number of each group that the fact depends on, with the word that says so."""
+    """Yield the number of each group that the fact depends on, with the word of the fact that shows it."""
     if _attribute_words(fact) & (_PERMANENT | _OCCUPATION):
         return
     for number, group in enumerate(ATTRIBUTE_GROUPS):
@@ -207,9 +208,9 @@ def groups_of(fact: DependenceWording | Fact) -> Iterable[tuple[int, str]]:
 
 
 def _text_for(fact: DependenceWording | Fact, group: AttributeGroup) -> str:
-    """Return the attribute and the statement without excluded phrases.
+    """Return the attribute and the statement without the phrases that the group excludes.
 
-    If the statement had any, the attribute is left out too, since it may stand for the excluded phrase.
+    If the statement contains such a phrase, the attribute is left out too, since it may mean the phrase.
     """
     attribute, whole = _spaced(fact.attribute), _spaced(fact.statement)
     if group.excluded is None:
@@ -253,7 +254,7 @@ def _is_same_occasion(fact: Fact, changed: Fact) -> bool:
 
 
 def _value_stems(fact: Fact) -> frozenset[str]:
-    """Return the stems of the value, or none where they name nothing by themselves."""
+    """Return the stems of the value, or none if they are too common to identify it."""
     stems = frozenset(terms(fact.value))
     is_name = any(len(stem) >= 4 and not _NUMBER.fullmatch(stem) for stem in stems - _GENERIC_STEMS)
     return stems if is_name else frozenset()
@@ -262,7 +263,8 @@ def _value_stems(fact: Fact) -> frozenset[str]:
 def _means_value(fact: Fact, changed: Fact, stems: frozenset[str]) -> bool:
     """Whether the fact uses the words of the old value in the same sense.
 
-    That is so for several words, for a proper name, and for a word in the same context.
+    It does if these are several words, if they are a proper name in both facts, or if the facts have other words in
+    common.
     """
     if len(stems) > 1:
         return True
@@ -274,16 +276,16 @@ def _means_value(fact: Fact, changed: Fact, stems: frozenset[str]) -> bool:
 
 
 def _writes_as_name(fact: Fact, stems: frozenset[str]) -> bool:
-    """Whether the statement, or the value if the statement lacks the word, writes it like a name.
+    """Whether the words with these stems are written like a name: with a capital letter or an underscore.
 
-    A name has a capital letter or an underscore.
+    They are looked up in the statement. If it does not contain them, the value is checked instead.
     """
     written = [word for word in re.findall(r"\w+", fact.statement) if stems & frozenset(terms(word))]
     return any(not word.islower() or "_" in word for word in written or [fact.value])
 
 
 def _may_depend_on_value(fact: Fact, changed: Fact) -> bool:
-    """Whether a fact that names the old value may depend on it: not if it is about the past or about someone else."""
+    """Whether a fact that contains the old value may depend on it: not if it is about the past or somebody else."""
     if _attribute_words(fact) & _PERMANENT or _PAST.search(_spaced(fact.statement)):
         return False
     if _has_same_subject(fact, changed):

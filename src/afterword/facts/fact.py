@@ -1,4 +1,4 @@
-"""Facts with their status at an instant: how they differ between two instants, filters and orders. No I/O."""
+"""Facts with their status at an instant, and how facts are compared, filtered and sorted. No I/O."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ ENDED_STATUSES = frozenset({Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED}
 
 
 SERVED = frozenset({Status.CURRENT, Status.CONTESTED})
-"""The statuses of the facts that hold, and of which it is known whom they are about."""
+"""The statuses of facts that hold and whose subject is clear. Agents are told these facts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact: what the assertions about one slot say together, with its status at a given instant.
+    """What assertions about one slot (a subject and an attribute) state together, with its status at an instant.
 
-    `id` is the id of its first-said assertion; every id in `assertion_ids` resolves to it. `valid_from` and `valid_to`
-    bound the period that decides the status (`valid_to` None: open), `dated` says whether one of them was said.
-    `said_at` is when it was first said, `last_said_at` when it was last said, repeated or confirmed, `recorded_at` when
-    it was learned. `support` counts the sessions, and the entries by applications or people, that say it. `retired_by`
-    is the assertion that ended it, `contested_by` the facts that contradict it. `may_be` names the people it may be
-    about where its subject is a name that fits several: it is pending then, and agents are told it, with the doubt,
-    only if it is flagged. `former` is the value that it replaced, where a block has room to show it. `is_flagged` marks
-    what an agent must never miss: health, allergies, safety and standing instructions. `tags` are those that the
-    application gave any of its assertions. `exceptions` are the facts that set a case of it apart: it is told together
-    with them. `former_name` is what it says that its subject was called before. `later_periods` are those in which it
-    holds again after other days interrupt it.
+    `id` is the id of its first assertion in the order of saying; every id in `assertion_ids` also leads to the fact.
+    `valid_from` and `valid_to` bound the period that decides the status (`valid_to` None: no end is known). `dated`
+    says whether the words name one of these days. `said_at` is when the fact was first said, `last_said_at` when it was
+    last said, repeated or confirmed, and `recorded_at` when it was stored. `support` counts the sessions and entries
+    that state it. `retired_by` is the assertion that ended it, `contested_by` the facts that contradict it. `may_be`
+    names the people whom the fact may be about, if its subject is a name that fits several people. Then the fact is
+    pending, and agents are told it only if it is flagged, marked as unclear. `former` is the value that it replaced, if
+    a block has room to show it. `is_flagged` marks facts that agents must always be told: health, allergies, safety and
+    standing instructions. `tags` are all tags that the application gave to its assertions. `exceptions` are facts that
+    limit it; agents are told them together with it. `former_name` is the earlier name of its subject, if the fact is
+    about a renaming. `later_periods` are the periods in which it holds again after an interruption.
     """
 
     id: str
@@ -82,12 +82,12 @@ class Fact:
 
     @property
     def ends_at(self) -> datetime | None:
-        """When it ends at last, also where other days interrupt it; None if no end is known."""
+        """The end of the last period, None if no end is known."""
         return self.later_periods[-1][1] if self.later_periods else self.valid_to
 
     @property
     def interruptions(self) -> tuple[tuple[datetime, datetime], ...]:
-        """The times between its periods, in which something else holds, from its end on."""
+        """The gaps between its periods, from `valid_to` on. Something else holds in them."""
         periods = ((self.valid_from, self.valid_to), *self.later_periods)
         return tuple(
             (end, start) for (_, end), (start, _) in pairwise(periods) if end is not None and start is not None
@@ -95,12 +95,12 @@ class Fact:
 
     @property
     def is_served(self) -> bool:
-        """Whether agents are told it: it holds, contested or not; where it is unclear whose it is, only if flagged."""
+        """Whether agents are told the fact: it is current or contested, or it is pending and flagged."""
         return self.status in SERVED or (self.status is Status.PENDING and self.is_flagged)
 
     @property
     def told_statement(self) -> str:
-        """Its sentence as agents are told it: with the doubt where it is unclear whom it is about."""
+        """The sentence as agents are told it. If the subject is unclear, the sentence says so."""
         return f"It is not clear whose: {self.statement}" if self.status is Status.PENDING else self.statement
 
 
@@ -113,9 +113,10 @@ class FactChange:
 
 
 def fact_changes(before: Sequence[Fact], after: Sequence[Fact]) -> tuple[FactChange, ...]:
-    """Return the facts that differ, each as it was and as it is. Two facts are the same one if they share an assertion.
+    """Return the facts that were added, changed or removed, each with its old and its new state.
 
-    The facts that are left stand first, in their order, then those that are gone.
+    An old and a new fact are the same fact if they have an assertion in common. Facts of `after` come first, in their
+    order, then the removed ones.
     """
     former = {id_: fact for fact in before for id_ in fact.assertion_ids}
     pairs = [(next((former[id_] for id_ in fact.assertion_ids if id_ in former), None), fact) for fact in after]
@@ -127,10 +128,10 @@ def fact_changes(before: Sequence[Fact], after: Sequence[Fact]) -> tuple[FactCha
 class FactOrder(StrEnum):
     """The orders of a list of facts.
 
-    By `SAID` the fact that was said first comes first. By `SUBJECT` facts are sorted by kind and by whom they are
-    about, first those about the owner, the newest first. By `LEARNED` the fact that was learned last comes first; those
-    that were learned at once are in order of time. What is still equal is in the order of the ids, so that a page can
-    be found without reading the facts.
+    By `SAID` the fact that was said first comes first. By `SUBJECT` facts are sorted by kind, then by subject (the
+    owner first), then by time (the newest first). By `LEARNED` the fact that was stored last comes first; facts that
+    were stored together are sorted by the time of saying. Remaining ties are sorted by id, so that a page of the list
+    can be found without reading the facts.
     """
 
     SAID = "said"
@@ -138,7 +139,7 @@ class FactOrder(StrEnum):
     LEARNED = "learned"
 
     def sorted(self, facts: Iterable[Fact]) -> list[Fact]:
-        """Return facts, which come in the order of saying, in this order."""
+        """Return the facts in this order. They must be given in the order of saying."""
         if self is FactOrder.SUBJECT:
             return sorted(facts, key=lambda fact: (*subject_key(fact.kind, fact.subject, fact.said_at), fact.id))
         if self is FactOrder.LEARNED:
@@ -152,7 +153,7 @@ def subject_key(kind: Kind, subject: str, said_at: datetime) -> tuple[Any, ...]:
 
 
 def subject_group(kind: Kind, subject: str) -> tuple[Any, ...]:
-    """Return the first part of the sort key. It is the same for all facts of one kind about one subject."""
+    """Return the first part of the sort key by subject. It is equal for all facts of one kind about one subject."""
     return _KINDS[kind], subject != OWNER, subject.lower()
 
 
@@ -163,9 +164,9 @@ def learned_key(learned_at: datetime, said_at: datetime, fact_id: str) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class FactFilter:
-    """A filter of facts; None means any.
+    """A filter of facts. A field that is None accepts every fact.
 
-    `about` holds the folded words of a subject. A fact must have all of `tags`.
+    `about` holds words in folded form, all of which must occur in the subject. A fact must have all of `tags`.
     """
 
     statuses: frozenset[Status] | None
@@ -187,5 +188,5 @@ class FactFilter:
         return self.about <= {word for name in names for word in folded(name).split()}
 
     def has_status(self, fact: Fact) -> bool:
-        """Whether the filter lets the status of a fact through."""
+        """Whether the status of a fact is among those of the filter."""
         return self.statuses is None or fact.status in self.statuses

@@ -1,4 +1,4 @@
-"""What agents found or advised. It is never part of what people said, and changes nothing of it. Pure."""
+"""Findings: results and advice that agents stated. They are kept apart from facts and never change them. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.words import folded, terms
 
 EVERY_AGENT = "*"
-"""Stands for all agents among the agents whose findings are kept."""
+"""Among the agents of a policy: findings of all agents are kept."""
 DAYS, MOST_DAYS = 90, 36_500
 LONGEST_STATEMENT, LONGEST_TOPIC, LONGEST_SOURCE = 400, 60, 300
 MOST_PER_SESSION = 40
@@ -23,11 +23,11 @@ MOST_PER_SESSION = 40
 
 _NO_WORD = re.compile(r"\W+")
 _ECHO = 0.8
-"""Which share of a finding's words stands in one line of the agent's notes where the agent repeats the note."""
+"""A finding repeats a note if one line of the agent's notes contains at least this share of the finding's words."""
 
 
 class WithTools(StrEnum):
-    """What happens to a finding of an agent that used tools before: it waits for a person, or is kept at once."""
+    """What happens to a finding if the agent used tools before: it waits for a person, or is kept at once."""
 
     REVIEW = "review"
     KEEP = "keep"
@@ -53,10 +53,11 @@ class FindingStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindingPolicy:
-    """Whose findings a scope keeps: those of these `agents`, by default of none, with `EVERY_AGENT` of all.
+    """The agents whose findings a scope keeps.
 
-    With `advice` also what these agents advised. `agents_with_tools` says what happens to findings after tools were
-    used. A finding expires after so many `days` unless it is found again.
+    By default there are none; `EVERY_AGENT` stands for all. With `advice` their advice is kept too. `agents_with_tools`
+    says what happens to findings after an agent has used tools. A finding expires after `days` days unless it is found
+    again.
     """
 
     agents: tuple[str, ...] = ()
@@ -74,7 +75,7 @@ class FindingPolicy:
         return EVERY_AGENT in self.agents or folded(agent) in map(folded, self.agents)
 
     def expiry(self, said_at: datetime, last_at: datetime | None = None) -> datetime:
-        """Return when a finding expires; never later than `last_at`, the end that the agent named."""
+        """Return when a finding expires. If the agent named an end, `last_at`, it expires then at the latest."""
         # Earlier versions stored days without an upper bound, and also "not a number".
         usual = said_at + timedelta(days=self.days if 0 < self.days <= MOST_DAYS else MOST_DAYS)
         return usual if last_at is None else min(usual, last_at)
@@ -94,10 +95,10 @@ class FindingPolicy:
 class AgentFinding:
     """A statement that an agent made: a finding, or advice with `is_advice`.
 
-    `evidence` are the agent's words, none where a tool saved it. `source` is where the agent had it from, if it said
-    so. `after_tools` says that the agent had used tools before. `sayings` are the ids of all sayings of the same
-    statement, the newest last, and `first_said_at` is when the first was said. The other fields are those of the newest
-    saying.
+    `evidence` holds the quoted words of the agent. It is empty if the agent saved the finding with a tool. `source` is
+    the source that the agent named, if any. `after_tools` says that the agent had used tools before. If the statement
+    was made several times, `sayings` holds the ids of all of these findings, the newest last, and `first_said_at` is
+    the time of the first. The other fields are those of the newest.
     """
 
     id: str
@@ -131,15 +132,15 @@ class AgentFinding:
 
 
 def statement_key(statement: str) -> str:
-    """Return a statement without letter case, punctuation and white space."""
+    """Return a statement in lower case, with single spaces in place of punctuation and white space."""
     return _NO_WORD.sub(" ", folded(statement)).strip()
 
 
 def united_findings(sayings: Iterable[AgentFinding]) -> list[AgentFinding]:
     """Return one finding for each statement that was said once or several times, the newest first.
 
-    What a person decided about one saying counts for all of them. Without a decision, a statement waits only if all
-    of its sayings wait.
+    A person's decision about one of several equal statements counts for all of them. Without a decision, a statement
+    waits only if all of them wait.
     """
     groups: dict[str, list[AgentFinding]] = defaultdict(list)
     for saying in sorted(sayings, key=lambda saying: (saying.said_at, saying.id)):

@@ -1,8 +1,7 @@
-"""The assertions and verdicts of one scope, indexed so that the cost of an update depends only on what it changes.
-Pure.
+"""The assertions and verdicts of one scope, with indexes, as an immutable value. Pure.
 
-Immutable: `revised` returns a new version that shares all that stays the same. A session that is being judged keeps
-the version it started with.
+`revised` returns a new version that shares all unchanged parts, so the cost of an update depends only on what it
+changes. A session that is being judged keeps the version with which it started.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ class Knowledge:
     """All live assertions and verdicts of one scope at one revision.
 
     `ids_by_subject` holds the ids of the assertions about each folded subject, `ids_by_session` those of each session.
-    `verdicts_by_id` holds the verdicts on each assertion, `replacement_starts` when each replaced one was replaced.
-    `last_said_at` is the time of the latest assertion.
+    `verdicts_by_id` holds the verdicts on each assertion. `replacement_starts` holds the times at which each replaced
+    assertion was replaced. `last_said_at` is the time of the latest assertion.
     """
 
     def __init__(
@@ -96,11 +95,11 @@ class Knowledge:
         last_said_at: datetime | None,
         make_index: Callable[[], StatementIndex],
     ) -> Knowledge:
-        """Return the knowledge that a store holds, of which each assertion and verdict is made when it is needed.
+        """Return the knowledge in a store. Each assertion and verdict is made when it is first needed.
 
-        `all_spellings` holds those of each subject with several words. `replaced_ids` are the assertions that may have
-        been replaced, `joined` the pairs whose verdicts join their subjects, `renaming_ids` the assertions that say
-        what their subject was called before.
+        `all_spellings` holds the spellings of each subject whose name has several words. `replaced_ids` are the
+        assertions that may have been replaced, `joined` the pairs whose verdicts join their subjects, `renaming_ids`
+        the assertions that give a former name of their subject.
         """
         groups = ids_by_subject, ids_by_session
         knowledge = cls(revision, PersistentMap(assertions), PersistentMap(verdicts), *groups, last_said_at)
@@ -134,7 +133,7 @@ class Knowledge:
 
     @property
     def renaming_ids(self) -> Collection[str]:
-        """The ids of the assertions that say what their subject was called before, and count."""
+        """The ids of the assertions whose renaming of their subject is in effect."""
         return self._renames.keys()
 
     def said_in(self, session_id: str) -> list[Assertion]:
@@ -185,13 +184,13 @@ class Knowledge:
         return after
 
     def affected_ids(self, before: Knowledge, ids: Iterable[str]) -> set[str]:
-        """Return all assertions whose facts may differ from before, where `ids` were added, removed or judged anew."""
+        """Return all assertions whose facts may differ from `before`, where `ids` were added, removed or judged."""
         labels = self.names.changed_labels(before.names)
         renamed = {id_ for label in labels for side in (self, before) for id_ in side.ids_by_subject.get(label, ())}
         return affected_ids(before, self, ids, renamed)
 
     def judged_pairs(self, ids: Iterable[str]) -> JudgedPairs:
-        """Return the judged pairs that the facts of these assertions depend on. Other facts in it may be incomplete."""
+        """Return the judged pairs on which the facts of these assertions depend. Others may be incomplete."""
         live = {id_: self.by_id[id_] for id_ in context_ids(self, ids) if id_ in self.by_id}
         verdicts = [
             verdict
@@ -199,7 +198,7 @@ class Knowledge:
             for verdict in self.verdicts_by_id.get(id_, ())
             if verdict.earlier_id == id_ and verdict.later_id in live
         ]
-        last = self._last_judged  # the facts that a session changed are those that the next one changes back
+        last = self._last_judged  # a session often changes the same facts as the session before
         if last is not None and _are_of(last, live, verdicts, self.names):
             return last
         judged = JudgedPairs(live.values(), verdicts, self.names)
@@ -243,7 +242,7 @@ class Knowledge:
         return any(undoes_renaming(verdict, self.by_id) for verdict in deciding_verdicts(verdicts).values())
 
     def _update_names(self, changed: list[Assertion], changed_verdicts: list[Verdict]) -> None:
-        """Derive the names again where changed assertions or verdicts may have changed them."""
+        """Derive the names of subjects again if changed assertions or verdicts may have changed them."""
         verdicts_on_changed = [verdict for said in changed for verdict in self.verdicts_by_id.get(said.id, ())]
         pairs = {verdict.pair for verdict in (*changed_verdicts, *verdicts_on_changed)}
         joins = {pair: labels for pair, labels in self._joins.items() if pair not in pairs} | self._joins_of(pairs)
@@ -259,7 +258,7 @@ class Knowledge:
             self._joins, self._renames = joins, renames
 
     def _spelling(self, label: str) -> str:
-        """Return the latest spelling of a label. A single word stays folded, since it is nobody's full name."""
+        """Return the latest spelling of a folded name. A single word stays folded, since it is no full name."""
         if " " not in label:
             return label
         said = [self.by_id[id_] for id_ in self.ids_by_subject[label]]
@@ -270,7 +269,7 @@ class Knowledge:
 def _are_of(
     judged: JudgedPairs, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], names: SubjectNames
 ) -> bool:
-    """Return whether these assertions, the verdicts between them, and these names give the same judged pairs."""
+    """Whether judged pairs were made of exactly these assertions, verdicts and names."""
     is_equal = judged.by_id == by_id and judged.decided == deciding_verdicts(verdicts)
     return is_equal and judged.names is not None and not names.changed_labels(judged.names)
 

@@ -1,4 +1,4 @@
-"""Instants with the offset of the place where something was said: relative days count from its local day. Pure."""
+"""Instants with the UTC offset of the speaker, from whose local day "tomorrow" and the like are counted. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _fixed_zone = lru_cache(maxsize=256)(timezone)
 
 
 def read_zone(name: str) -> tzinfo:
-    """Return a time zone by its IANA name. Raises `ValueError` for a name that is none."""
+    """Return a time zone by its IANA name. Raises `ValueError` for an unknown name."""
     if name == "UTC":
         return UTC  # also on a system without time zone data
     try:
@@ -21,10 +21,10 @@ def read_zone(name: str) -> tzinfo:
 
 
 def in_zone(at: datetime, zone: tzinfo) -> datetime:
-    """Return an instant with the offset of the place where it was written down.
+    """Return an instant with the UTC offset of the speaker.
 
-    An offset other than zero is kept. A time without an offset is a local time of `zone`. A time in UTC says nothing of
-    its place, because programs write every time so: it is given the offset of `zone`.
+    An offset other than zero is kept. A time without an offset is a local time of `zone`. A time in UTC gets the offset
+    of `zone`, because programs write times in UTC wherever the speaker is.
     """
     if at.tzinfo is None:
         at = at.replace(tzinfo=zone)
@@ -41,7 +41,7 @@ def offset_seconds(at: datetime | None) -> int | None:
 
 
 def at_offset(at: datetime, offset_s: int | None) -> datetime:
-    """Return an instant with this offset; in UTC if there is none, or if no calendar has its local time."""
+    """Return an instant with this offset, or in UTC if `offset_s` is None or the local time is outside the calendar."""
     if offset_s is None or not -LARGEST_OFFSET_S <= offset_s <= LARGEST_OFFSET_S:
         return at if at.tzinfo is UTC else at.astimezone(UTC)
     try:

@@ -1,4 +1,4 @@
-"""Mappings for large scopes: one is updated without copying all of its entries, one makes its values on demand."""
+"""Two mappings for large scopes: one is updated without copying all entries, the other makes its values on demand."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 MAX_CHANGES = 4_000
-"""With more changes than this, the base and the changes are merged into a new base."""
+"""If a version has more changes than this, they are merged with the base into a new base."""
 
 
 SHARED_IDS = 500
-"""A group of more ids than this shares them with its next version, until as many were added."""
+"""A group of at least this many ids is shared with its next version, until as many new ids were added."""
 
 
 class LazyMap(Mapping[K, V]):
-    """Values that are made from their keys when they are first asked for. A key whose value is None has no value."""
+    """A mapping whose values are made from their keys on first access.
+
+    A key for which `make` returns None has no value.
+    """
 
     def __init__(self, keys: Mapping[K, Any], make: Callable[[K], V | None], values: dict[K, V] | None = None) -> None:
         self._keys, self._make, self._values = keys, make, values or {}
@@ -55,7 +58,7 @@ class LazyMap(Mapping[K, V]):
 
 
 class PersistentMap(Mapping[K, V]):
-    """A base that several versions share, and the changes of this version.
+    """An immutable mapping that consists of a base, which several versions share, and the changes of this version.
 
     A value of None in the changes means that the key was removed.
     """
@@ -103,7 +106,7 @@ class PersistentMap(Mapping[K, V]):
     def get(self, key: K, default: V | T, /) -> V | T: ...
 
     def get(self, key: K, default: T | None = None, /) -> V | T | None:
-        """Return the value of a key, `default` if it has none. Most look-ups of a session are made here."""
+        """Return the value of a key, or `default` if it has none. Overridden for speed: most look-ups call it."""
         value = self._changes[key] if key in self._changes else self._base.get(key)
         return default if value is None else value
 
@@ -118,7 +121,7 @@ class PersistentMap(Mapping[K, V]):
 
 
 class ExtendedIds(Sequence[str]):
-    """Ids with some added at the end. The first ones are shared, since there may be as many as a scope has facts."""
+    """A sequence of ids with further ids at the end. The first ids are shared, not copied, since they may be many."""
 
     __slots__ = ("_added", "_first")
 
@@ -136,7 +139,7 @@ class ExtendedIds(Sequence[str]):
 
     @classmethod
     def of(cls, ids: Sequence[str], added: Sequence[str]) -> Sequence[str]:
-        """Return ids with further ones at the end. Few ids are copied."""
+        """Return ids with further ones at the end. A short sequence is copied, a long one is shared."""
         if isinstance(ids, ExtendedIds) and len(ids._added) < SHARED_IDS:
             return cls(ids._first, (*ids._added, *added))
         together = len(ids) < SHARED_IDS or isinstance(ids, ExtendedIds)
@@ -165,7 +168,7 @@ def group_ids(pairs: Iterable[tuple[K, str]]) -> PersistentMap[K, Sequence[str]]
 def regroup_ids(
     before: PersistentMap[K, Sequence[str]], removed: Iterable[tuple[K, str]], added: Iterable[tuple[K, str]]
 ) -> PersistentMap[K, Sequence[str]]:
-    """Return the ids of each key after some (key, id) pairs were removed and others added."""
+    """Return the ids of each key after removing some (key, id) pairs and adding others."""
     removed_ids = {key: set(ids) for key, ids in group_ids(removed).as_dict().items()}
     added_ids = group_ids(added).as_dict()
     changes: dict[K, Sequence[str] | None] = {}

@@ -1,8 +1,8 @@
-"""Which removals of facts wait for a person's approval: removals of facts that the person did not name. Pure.
+"""Decide which removals of facts wait for a person's approval. Pure.
 
-A removal ends a fact or hides it. What one session says may end facts that other sessions established, so a pasted
-page, a misread sentence or a misled model could empty a memory. So each removal is compared with the words that caused
-it. More than `MOST_UNNAMED` unnamed removals wait, and so does one unnamed removal of a fact about health or safety.
+A removal ends a fact or hides it. A session may end facts from other sessions, so a pasted page, a misread sentence or
+a misled model could empty a memory. So the words that cause each removal must name the fact. More than `MOST_UNNAMED`
+unnamed removals wait for approval, and so does a single unnamed removal of a fact about health or safety.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ _GENERIC = frozenset(terms("note said story thing part user name value current n
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A fact that held, and the statement that ends or hides it. `is_replaced`: another value takes its place."""
+    """A fact that held, and the statement `by` that ends or hides it.
+
+    `is_replaced` says whether another value takes its place.
+    """
 
     fact: Fact
     by: Assertion
@@ -55,18 +58,18 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class UnnamedRemovals:
-    """How many facts of other sessions would be removed without being named, and how many of them are about health."""
+    """How many facts of other sessions one session would remove without naming them, and how many are about health."""
 
     facts: int = 0
     health: int = 0
 
     @property
     def must_wait(self) -> bool:
-        """Whether a person must approve them first."""
+        """Whether a person must approve the removals first."""
         return self.facts > MOST_UNNAMED or self.health > 0
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers for the record of a run, none if nothing must wait."""
+        """Return the numbers as counts of a run, without zeros. Empty if nothing must wait."""
         counts = {UNNAMED: self.facts, UNNAMED_HEALTH: self.health} if self.must_wait else {}
         return {name: count for name, count in counts.items() if count}
 
@@ -78,7 +81,11 @@ UNNAMED, UNNAMED_HEALTH = "unnamed_removals", "unnamed_health_removals"
 def removals_between(
     facts: Iterable[Fact], retired: Iterable[tuple[Fact, Fact | None]], hidden_ids: frozenset[str], after: Knowledge
 ) -> list[Removal]:
-    """Return the removals among these changes: each ended or hidden fact, with the statement that ends or hides it."""
+    """Return the removals among these changes.
+
+    `retired` holds ended facts with their successors. A fact of `facts` is removed if all its assertions are in
+    `hidden_ids`; the request to erase that hides it must be in `after`.
+    """
     removals = [
         Removal(fact, after.by_id[fact.retired_by], successor is not None)
         for fact, successor in retired
@@ -96,26 +103,26 @@ def removals_between(
 
 
 def asks_for_everything(said: Assertion) -> bool:
-    """Return whether a request asks to erase all that is known of somebody, and names nothing of it."""
+    """Return whether a request asks to erase everything about somebody, without naming any single fact."""
     words = set(plain_words(said.value.casefold()))
     return said.act is SpeechAct.ERASE and not words.isdisjoint(_ALL) and words <= _ALL | _OF_ALL
 
 
 def has_found(request: Assertion, after: Knowledge) -> bool:
-    """Return whether a request to erase takes back anything, or did before a person decided otherwise."""
+    """Return whether a request to erase matched any statement, even if a person has overruled it since."""
     verdicts = after.verdicts_by_id.get(request.id, ())
     return any(verdict.later_id == request.id and verdict.relation is Relation.RETRACTS for verdict in verdicts)
 
 
 def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:
-    """Return the removals that a person has not named, for the session in which there are most."""
+    """Count the removals that the person did not name: the most of any session, and all that are about health."""
     facts: Counter[str] = Counter()
     health = 0
     for removal in removals:
         session_id = removal.by.session_id
         is_foreign = any(cited.session_id != session_id for cited in removal.fact.evidence)
         if not is_foreign or session_id is None:
-            continue  # a session may put right what it said itself, and what was entered without one is no session's
+            continue  # a session may correct itself, and an entry without a session belongs to none
         is_unnamed_health = is_about_health(removal.fact) and not _is_named_to_end(removal)
         health += is_unnamed_health
         facts[session_id] += is_unnamed_health or not _is_named(removal)
@@ -123,7 +130,7 @@ def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:
 
 
 def unnamed_withdrawal(fact: Fact, said: str) -> UnnamedRemovals:
-    """Return whether these words of a person withdraw a fact about health or safety that they do not say is over."""
+    """Count a withdrawal as unnamed if the fact is about health and a person's words do not say that it is over."""
     is_unnamed = is_about_health(fact) and not _says_that_it_ends(fact, said)
     return UnnamedRemovals(int(is_unnamed), int(is_unnamed))
 
@@ -134,9 +141,10 @@ def says_that_something_ends(said: str) -> bool:
 
 
 def is_about_health(fact: Fact) -> bool:
-    """Return whether a fact is about health or safety: by its words, or because it is flagged.
+    """Return whether a fact is about health or safety, by its words or its flag.
 
-    A model flags standing requests too, which are preferences or decisions: of those only a person's flag counts.
+    A model also flags standing requests, which are preferences or decisions. So for these two kinds only a flag that a
+    person set counts.
     """
     words = f"{fact.statement} {fact.attribute.replace('_', ' ')} {fact.value}"
     is_flagged = fact.is_flagged and not is_standing_instruction(fact.kind, fact.statement)
@@ -145,7 +153,7 @@ def is_about_health(fact: Fact) -> bool:
 
 
 def held_reason(counts: Mapping[str, int]) -> str | None:
-    """Return why code holds a run with these counts for a person, None if it is held for another reason."""
+    """Return why a run with these counts waits for a person, None if the counts give no reason."""
     if counts.get("quarantined"):
         return "it reads like an instruction to an assistant"
     unnamed, health = counts.get(UNNAMED, 0), counts.get(UNNAMED_HEALTH, 0)
@@ -164,7 +172,10 @@ def _is_named(removal: Removal) -> bool:
 
 
 def _is_named_to_end(removal: Removal) -> bool:
-    """Whether the person's words name the value or the subject, and say that it is over or is to be forgotten."""
+    """Whether the person's words name the fact's value or subject, and say that it is over or should be forgotten.
+
+    If a statement of another value replaces the fact, the words need not say that it is over.
+    """
     said = _said(removal.by)
     if removal.is_replaced and removal.by.act is SpeechAct.STATE:
         return _names_value_or_subject(removal.fact, said)
@@ -182,6 +193,6 @@ def _names_value_or_subject(fact: Fact, said: str) -> bool:
 
 
 def _said(assertion: Assertion) -> str:
-    """Return the quoted words of the person; what an agent said before does not name anything for the person."""
+    """Return the quoted words of the person who spoke last, without quotes of other speakers such as an agent."""
     speaker = assertion.evidence[-1].speaker
     return " ".join(cited.quote for cited in assertion.evidence if cited.speaker == speaker)

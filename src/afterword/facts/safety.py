@@ -1,7 +1,7 @@
-"""Recognise facts that an agent must never miss: health, allergies, safety, and standing instructions. Pure.
+"""Recognise facts that agents must always be told: health, allergies, safety, and standing instructions. Pure.
 
-Word lists in English, German, Spanish, French, Italian, Portuguese and Dutch. In doubt a fact is flagged: a flag only
-decides which facts come first if not all fit. A person can set and remove it.
+There are word lists in English, German, Spanish, French, Italian, Portuguese and Dutch. In doubt a fact is flagged,
+since a flag mainly decides which facts come first if not all fit. A person can set and remove the flag.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ def is_standing_instruction(kind: Kind, text: str) -> bool:
 
 
 def must_never_be_missed(kind: Kind, statement: str, attribute: str = "", value: str = "") -> bool:
-    """Return whether a fact is flagged where nobody decides it: health, allergies, safety, standing instructions."""
+    """Return whether a fact is flagged by its words: health, allergies, safety, or a standing instruction."""
     words = f"{statement} {attribute.replace('_', ' ')} {value}"
     return concerns_health_or_safety(words) or is_standing_instruction(kind, statement)
 
 
 def assertion_flag(assertion: Assertion) -> bool:
-    """Return whether an assertion is flagged: as somebody has said, else by its words."""
+    """Return whether an assertion is flagged: as a person or a model decided, or else by its words."""
     if assertion.is_flagged is not None:
         return assertion.is_flagged
     return must_never_be_missed(assertion.kind, assertion.statement, assertion.attribute, assertion.value)
@@ -91,7 +91,8 @@ def assertion_flag(assertion: Assertion) -> bool:
 def is_flagged(flags: Sequence[tuple[bool, bool]]) -> bool:
     """Return whether a fact is flagged.
 
-    `flags` holds of each of its assertions, in the order of saying, whether a person entered it, and its flag.
+    `flags` has an entry for each assertion of the fact, in the order of saying: whether a person entered it, and its
+    flag.
     """
     by_people = [flag for is_entered_by_person, flag in flags if is_entered_by_person]
     return by_people[-1] if by_people else any(flag for _, flag in flags)

@@ -1,4 +1,4 @@
-"""Scopes: whose memory is read or written. Every query requires a scope."""
+"""Scopes. A scope identifies whose memory is read or written, and every query requires one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _check(part: str, name: str, *, slash_allowed: bool) -> None:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
-    """Whose memory it is: tenant, kind and id, in NFC. They are compared as written (no case folding, no trimming).
+    """Identifies a memory by tenant, kind and id, in Unicode's form NFC. Letter case and spaces are significant.
 
     Raises `ScopeInvalid` for empty names, control characters, lone surrogates, and names over 255 characters.
     """
@@ -68,7 +68,7 @@ class Scope:
 
     @property
     def user_id(self) -> str | None:
-        """The id if it is a user's memory, else None."""
+        """The id if the scope is that of a user, else None."""
         return self.id if self.kind is ScopeKind.USER else None
 
     @property

@@ -1,7 +1,7 @@
-"""How similar two assertions are, by their words alone, and an index that finds those that may affect another. Pure.
+"""The similarity of two assertions by their words, and an index that finds assertions that may affect another. Pure.
 
-The similarity depends on the two assertions only, not on how rare a word is elsewhere. So it stays the same whatever
-arrives later.
+The similarity depends only on the two assertions, not on how rare a word is elsewhere. So it stays the same when other
+assertions are added.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ATTRIBUTE_WEIGHT, VALUE_WEIGHT, ALL_WORDS_WEIGHT, CROSS_WEIGHT = 1.0, 0.6, 2.0, 
 attribute of one assertion and all words of the other."""
 
 MENTION_BONUS = 0.5
-"""What is added where one assertion mentions the subject of the other."""
+"""Added to the similarity if one assertion mentions the subject of the other."""
 
 # Verbs and adverbs that do not tell what a statement is about. Years occur in statements about anything.
 _GENERIC_STEMS = frozenset(terms("want prefer like need take use get go make say keep always never longer"))
@@ -32,10 +32,11 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 _SUBJECT, _VAGUE_RETRACTION, _CLEARING, _SAME_WEIGHT, _SAME_SPEAKER, _VALUE_WORD = range(1, 7)
 SLOT_REACH, WORD_REACH, CLEARING_REACH = 32, 64, 8
-"""How many places apart two statements of one index key may be, in the order of saying, to be compared.
+"""How far apart, in the order of saying, two statements under one key of the index may be to be compared.
 
-The first is for a slot. The second is for a word, a subject, and the vague retractions of a subject. The third is for
-statements that take everything back. Without a limit the number of pairs would grow with the square of the statements.
+The first limit is for the statements of a slot. The second is for those that share a word or a subject, and for vague
+retractions of a subject. The third is for retractions of everything about a subject. Without limits the number of pairs
+would grow with the square of the number of statements.
 """
 Ordered = list[tuple[Order, str]]
 """The statements of an index key in the order of saying."""
@@ -43,7 +44,7 @@ Ordered = list[tuple[Order, str]]
 
 @dataclass(frozen=True, slots=True)
 class StatementStems:
-    """The stems of an assertion: of its subject, its attribute, its value, and of all its words."""
+    """The stems of an assertion's subject, attribute and value, and (in `said`) of all its words."""
 
     subject: frozenset[str]
     attribute: frozenset[str]
@@ -52,12 +53,12 @@ class StatementStems:
 
     @property
     def names_little(self) -> bool:
-        """Whether the statement has no value, or hardly a word that says what it is about."""
+        """Whether the statement has no value, or at most one word besides the subject."""
         return not self.value or len(self.said - self.subject) <= 1
 
 
 def statement_stems(assertion: Assertion) -> StatementStems:
-    """Return the stems of an assertion. The owner as subject has none, since any statement may be about the owner."""
+    """Return the stems of an assertion. The owner as subject has none, since most statements are about the owner."""
     subject = _stems("" if folded(assertion.subject) == OWNER else assertion.subject)
     attribute, value = _stems(assertion.attribute.replace("_", " ")), _stems(assertion.value)
     sentence = _stems(assertion.statement) | _stems(assertion.limited_to or "")
@@ -65,12 +66,12 @@ def statement_stems(assertion: Assertion) -> StatementStems:
 
 
 def is_compared(stem: str) -> bool:
-    """Return whether a stem tells what a statement is about."""
+    """Return whether a stem tells what a statement is about. Generic verbs and years do not."""
     return stem not in _GENERIC_STEMS and (len(stem) != len("2000") or not _YEAR.fullmatch(stem))
 
 
 def similarity(first: StatementStems, second: StatementStems) -> float:
-    """Return how similar the two are: 0 for no common word, around 5 for the same words.
+    """Return how similar two assertions are: 0 if they have no word in common, about 5 if they have the same words.
 
     The names of the subjects do not count as common words. Different subjects lower the result.
     """
@@ -105,7 +106,7 @@ def _stems(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class IndexedStatement:
-    """A statement with what it is compared by: its stems, its slot, and its place in the order of saying."""
+    """A statement with the values by which it is compared: stems, slot, and place in the order of saying."""
 
     said: Assertion
     words: StatementStems
@@ -129,33 +130,33 @@ class IndexedStatement:
 
     @property
     def weight(self) -> tuple[Authority, bool, bool, bool]:
-        """The properties that decide whether it can replace a statement of its slot for good."""
+        """The properties that decide whether the statement can replace another one of its slot for good."""
         said = self.said
         return said.authority, said.time_is_guess, said.valid_to is None, said.limited_to is None
 
     @property
     def keys(self) -> list[Hashable]:
-        """The index keys that lead to it."""
+        """The index keys under which the statement is found."""
         return [self.slot, *self.words.said, (_SUBJECT, self.slot[0]), *self.retraction_keys]
 
     @property
     def retraction_keys(self) -> list[Hashable]:
-        """The index keys under which it is found if it may withdraw many statements."""
+        """Further index keys of a statement that may withdraw many others."""
         subject = self.slot[0]
         keys: list[Hashable] = [(_VAGUE_RETRACTION, subject)] if self.is_vague else []
         return [*keys, (_CLEARING, subject)] if self.is_clearing else keys
 
     @property
     def slot_keys(self) -> list[Hashable]:
-        """The keys that lead to it among the statements of its slot."""
+        """The keys under which the statement is found among the statements of its slot."""
         words = ((_VALUE_WORD, word) for word in self.words.value)
         return [(_SAME_WEIGHT, self.weight), (_SAME_SPEAKER, self.said.speaker), *words]
 
 
 class StatementIndex:
-    """Finds statements by their keys. Immutable.
+    """An immutable index that finds statements by their keys.
 
-    The statements of a key, and those of a slot with many statements, are sorted when that is first needed.
+    The statements of a key are sorted when that is first needed, and so are those of a slot with many statements.
     """
 
     def __init__(
@@ -186,7 +187,7 @@ class StatementIndex:
         ids_by_subject: PersistentMap[str, Sequence[str]],
         retraction_ids: Iterable[str],
     ) -> StatementIndex:
-        """Return the index of statements that are grouped already: by slot and by stem (`groups`), and by subject.
+        """Return the index of statements that are already grouped: by slot and by stem (`groups`), and by subject.
 
         `retraction_ids` are the withdrawals and the requests to erase.
         """
@@ -221,27 +222,26 @@ class StatementIndex:
         return after
 
     def near(self, statement: IndexedStatement) -> list[IndexedStatement]:
-        """Return the other statements that may affect this one. For each key only the nearest ones are returned."""
+        """Return other statements that may affect this one: for each key, the nearest in the order of saying."""
         subject, order = statement.slot[0], statement.order
         ids = {id_ for word in statement.words.said for id_ in self._nearest(word, order, WORD_REACH)}
         if subject != OWNER:
             ids.update(self._nearest((_SUBJECT, subject), order, WORD_REACH))
-        # Through their words alone, statements of one slot would still be too many.
+        # Statements of the same slot are chosen separately, since they share words and would be too many.
         ids.difference_update(self._ids.get(statement.slot, ()))
         ids.update(self._nearest_of_slot(statement))
-        for key, reach in (((_VAGUE_RETRACTION, subject), WORD_REACH), ((_CLEARING, subject), CLEARING_REACH)):
+        vague, clearing = (_VAGUE_RETRACTION, subject), (_CLEARING, subject)
+        for key, reach in ((vague, WORD_REACH), (clearing, CLEARING_REACH)):
             ids.update(self._nearest(key, order, reach))
-        if statement.is_vague:
-            ids.update(self._said_since((_VAGUE_RETRACTION, subject), statement, WORD_REACH))
-        if statement.is_clearing:
-            ids.update(self._said_since((_CLEARING, subject), statement, CLEARING_REACH))
+            if key in statement.retraction_keys:
+                ids.update(self._said_since(key, statement, reach))
         return [self.by_id[id_] for id_ in ids - {statement.said.id}]
 
     def _nearest_of_slot(self, statement: IndexedStatement) -> Iterable[str]:
-        """Return the nearest statements of its slot of every weight, of its own speaker, and with a word of its value.
+        """Return statements of the same slot: the nearest of each weight, of its speaker, and with a word of its value.
 
-        Many statements may be unable to replace it, and must not crowd out one that can. The value that it repeats or
-        withdraws may have been said long ago.
+        Each weight has its own limit, so that statements which cannot replace this one do not displace one that can. A
+        value that the statement repeats or withdraws may have been said long ago, so it is found by its words.
         """
         if len(ids := self._ids.get(statement.slot, ())) <= SLOT_REACH:
             return ids
@@ -252,7 +252,7 @@ class StatementIndex:
         return (id_ for key in keys for id_ in _nearest_in(groups.get(key, []), statement.order, SLOT_REACH))
 
     def _groups_of_slot(self, slot: tuple[str, str]) -> dict[Hashable, Ordered]:
-        """Return the statements of a slot under the keys that they have within it."""
+        """Return the statements of a slot, grouped by their `slot_keys` and sorted."""
         if slot not in self._slots:
             statements = {id_: self.by_id[id_] for id_ in self._ids.get(slot, ())}
             groups = _entries_by_key(statements, "slot_keys")
@@ -265,8 +265,7 @@ class StatementIndex:
         return ids if len(ids) <= reach else _nearest_in(self._in_order(key), order, reach)
 
     def _said_since(self, key: Hashable, retraction: IndexedStatement, reach: int) -> Sequence[str]:
-        """Return what was said about the subject of a retraction after the `reach`-th retraction of this kind before
-        it."""
+        """Return what precedes a retraction on its subject, back to the `reach`-th earlier retraction of this kind."""
         retractions = self._in_order(key)
         place = bisect_left(retractions, (retraction.order, ""))
         ordered = self._in_order((_SUBJECT, retraction.slot[0]))
@@ -291,7 +290,7 @@ def _nearest_in(ordered: Ordered, order: Order, reach: int) -> Sequence[str]:
 def _entries_by_key(
     by_id: Mapping[str, IndexedStatement], keys: Literal["keys", "slot_keys"]
 ) -> dict[Hashable, Ordered]:
-    """Return the statements under each of their keys, or of those that they have within their slot."""
+    """Return the statements grouped by their keys: `keys` of the whole index, or `slot_keys` within a slot."""
     entries: dict[Hashable, Ordered] = defaultdict(list)
     for id_, statement in by_id.items():
         for key in getattr(statement, keys):
@@ -302,7 +301,7 @@ def _entries_by_key(
 def _update_sorted(
     groups: dict[Hashable, Ordered], removed: Mapping[Hashable, Ordered], added: Mapping[Hashable, Ordered]
 ) -> None:
-    """Replace the lists that change. Other versions of the index share the old ones."""
+    """Replace the lists that change by new ones, since other versions of the index share the old lists."""
     for key in (removed.keys() | added.keys()) & groups.keys():
         gone = set(removed.get(key, ()))
         groups[key] = [entry for entry in groups[key] if entry not in gone] if gone else list(groups[key])

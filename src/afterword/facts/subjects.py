@@ -1,4 +1,4 @@
-"""Which subject a name means: joined, parted and former names, and bare names that fit several people. Pure."""
+"""Which subject a name means: several names of one subject, one name of two subjects, and former names. Pure."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from afterword.facts.fact import SERVED, Fact, Status
 from afterword.facts.scopes import ScopeKind
 from afterword.facts.similarity import is_compared
 from afterword.facts.validity.retirement_guard import refusal_reason
-from afterword.facts.words import folded, plain_words, terms
+from afterword.facts.words import folded, folded_words, plain_words, terms
 
 LabelPair = tuple[str, str]
 """The folded names of two subjects."""
 
 LEAST_COMMON_WORDS, LEAST_COMMON_SHARE = 2, 0.2
-"""How many words two sentences need in common to be about one thing, and what share of the shorter one."""
+"""How many words two sentences must have in common to be about the same thing, and which share of the shorter one."""
 
 
 _NAMING_STATUSES = SERVED | {Status.SUPERSEDED, Status.EXPIRED}
 _QUALIFIERS = (
     "Old New Upper Lower Great Little North South East West Saint St San Santa Mount Alt Alte Neu Neue".split()
 )
-"""Words that make another name of the name after them."""
+"""Words that make a different name together with the name after them: "Old Harrow" is not "Harrow"."""
 _FORMERLY = "former formerly previously früher ehemals vormals antes ancien anciennement già voorheen".split()
-"""Words that say of the name after them that it holds no more."""
+"""Words before a name that mark it as a former name."""
 _NO_LONGER_BEFORE = r"(?<![\w@/.-])" + "".join(
     rf"(?<!\b{word} )" for word in (*(f"(?-i:{qualifier})" for qualifier in _QUALIFIERS), *_FORMERLY)
 )
 _NO_LONGER_AFTER = r"(?!\w|[-./@_]\w| & | (?-i:[A-ZÀ-ÖØ-Þ]))"
-"""What may not follow a name. A name is not replaced in a longer one: "Max" is not "Max Weber"."""
+"""A pattern of what may not follow a name, so that it is not replaced inside a longer one: "Max" is not "Max Weber"."""
 
 
 def joined_labels(verdict: Verdict, by_id: Mapping[str, Assertion]) -> LabelPair | None:
-    """Return the two labels that a verdict makes one subject in the whole scope, or None where it does not."""
+    """Return the folded names of two subjects that a verdict joins in the whole scope, None if it joins none."""
     if not verdict.joins_subjects or verdict.relation is Relation.BESIDE:
         return None
     labels = folded(by_id[verdict.earlier_id].subject), folded(by_id[verdict.later_id].subject)
@@ -45,9 +45,9 @@ def joined_labels(verdict: Verdict, by_id: Mapping[str, Assertion]) -> LabelPair
 
 
 def renamed_labels(said: Assertion) -> LabelPair | None:
-    """Return the folded former name and the folded new name that a statement gives its subject, None if it has none.
+    """Return the folded former and new name of the subject if a statement renames it, else None.
 
-    The owner is never renamed, and an agent's word renames nothing.
+    The owner is never renamed, and a statement of an agent renames nothing.
     """
     if said.former_name is None or said.act is not SpeechAct.STATE or said.authority is Authority.AGENT:
         return None
@@ -56,32 +56,24 @@ def renamed_labels(said: Assertion) -> LabelPair | None:
 
 
 def undoes_renaming(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
-    """Whether the deciding verdict on a pair takes the whole earlier statement back, and with it the new name."""
+    """Whether a verdict takes back the whole earlier statement, and with it the new name that this gave its subject."""
     if verdict.relation not in (Relation.RETRACTS, Relation.CORRECTS) or verdict.remainder is not None:
         return False
     earlier, later = by_id[verdict.earlier_id], by_id[verdict.later_id]
     return verdict.judge == PERSON or refusal_reason(earlier, later, is_same_subject=True) is None
 
 
-def names_subject(later: Assertion, earlier: Assertion) -> bool:
-    """Whether the sentence of a later statement contains the name of the subject of an earlier one.
-
-    The owner has no name.
-    """
-    return _has_name(later, folded(earlier.subject))
-
-
 def share_topic(earlier: Assertion, later: Assertion) -> bool:
-    """Whether two sentences have at least two words in common, and at least a fifth of those of the shorter one."""
+    """Whether two sentences have at least two words in common, and at least a fifth of the words of the shorter one."""
     first, second = ({stem for stem in terms(said.statement) if is_compared(stem)} for said in (earlier, later))
     common = len(first & second)
     return common >= LEAST_COMMON_WORDS and common >= LEAST_COMMON_SHARE * min(len(first), len(second))
 
 
 def is_handed_over(earlier: Assertion, later: Assertion) -> bool:
-    """Whether a statement that was said as a change gives a new holder to what an earlier one names.
+    """Whether the later statement names a new holder of the same office or thing ("Ben is the chair now").
 
-    It has the same attribute, and its value has the words of the earlier value, or some of them.
+    It must be said as a change and have the same attribute, and the words of one value must contain those of the other.
     """
     first, second = set(terms(earlier.value)), set(terms(later.value))
     is_one_thing = bool(first and second) and (first <= second or second <= first)
@@ -90,48 +82,42 @@ def is_handed_over(earlier: Assertion, later: Assertion) -> bool:
 
 
 def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
-    """Whether a verdict may join its two subjects for the judged pair.
+    """Whether a verdict may treat the two subjects of its pair as one.
 
-    The owner gets no other name by a verdict alone: the statement about the owner, or its quotes, must contain it, or
-    the two statements must speak of the same thing in the same words. If the owner spoke later, a name in the value of
-    the other statement will do. What fulfils a search or a wish of the owner may have its words as the whole value. A
-    person's verdict may join them without such words.
+    A verdict alone does not give the owner another name. The statement about the owner, or its quotes, must contain
+    this name, or both statements must have enough words in common. If the statement about the owner is the later one, a
+    name in the value of the other statement is enough. If a change fulfils a search or wish of the owner, it is enough
+    that the wish contains all words of the new value. A verdict by a person needs none of this.
     """
     earlier, later = by_id[verdict.earlier_id], by_id[verdict.later_id]
     is_owner = folded(earlier.subject) == OWNER, folded(later.subject) == OWNER
     if all(is_owner) or not any(is_owner) or verdict.judge == PERSON:
         return True
     owner, other = (earlier, later) if is_owner[0] else (later, earlier)
-    said = {*_words(owner.statement), *(word for cited in owner.evidence for word in _words(cited.quote))}
+    said = {*folded_words(owner.statement), *(word for cited in owner.evidence for word in folded_words(cited.quote))}
     names = {folded(word) for word in plain_words(other.value) if word[0].isupper()}
-    is_named = said.issuperset(_words(other.subject)) or (owner is later and not said.isdisjoint(names))
-    fulfils = verdict.relation is Relation.CHANGES and owner is earlier and _stands_in(other.value, owner.statement)
+    is_named = said.issuperset(folded_words(other.subject)) or (owner is later and not said.isdisjoint(names))
+    stems = set(terms(other.value))
+    is_wished = bool(stems) and stems.issubset(terms(owner.statement))
+    fulfils = verdict.relation is Relation.CHANGES and owner is earlier and is_wished
     return is_named or fulfils or share_topic(earlier, later)
 
 
 def _has_name(said: Assertion, label: str) -> bool:
-    return label != OWNER and f" {' '.join(_words(label))} " in f" {' '.join(_words(said.statement))} "
-
-
-def _stands_in(value: str, sentence: str) -> bool:
-    stems = {*terms(value)}
-    return bool(stems) and stems.issubset(terms(sentence))
+    return label != OWNER and _padded(label) in _padded(said.statement)
 
 
 def _is_scope_itself(said: Assertion) -> bool:
-    """Whether a statement is about the team, project or agent whose memory it is in: of that there is only one."""
+    """Whether the subject of a statement is the team, project or agent that the scope belongs to, which is unique."""
     return said.scope.kind is not ScopeKind.USER and folded(said.subject) == folded(said.scope.id)
 
 
-def _words(text: str) -> list[str]:
-    return plain_words(folded(text))
-
-
 class SubjectNames:
-    """Which labels of a scope mean one subject, and which bare names fit several people.
+    """Which labels (folded names) of a scope mean the same subject, and which single-word names fit several people.
 
-    `spellings` maps every label (the folded name) to its latest spelling. `joins` are the pairs of labels that verdicts
-    have made one. A join of a bare name that fits two people is left out, because it is unclear which of them is meant.
+    `spellings` maps each label to the latest spelling of the name. `joins` are pairs of labels that mean one subject,
+    by a verdict or a renaming. A join of a single-word name that fits two people is ignored, because it is unclear who
+    is meant.
     """
 
     def __init__(self, spellings: Mapping[str, str], joins: Iterable[LabelPair]) -> None:
@@ -172,7 +158,7 @@ class SubjectNames:
                 self._parents[child] = parent
 
     def _ambiguous(self) -> dict[str, set[str]]:
-        """Return the bare names that are part of the full names of two people, each with those names."""
+        """Return the single-word names that occur in the full names of several people, each with these full names."""
         full_names: dict[str, set[str]] = defaultdict(set)
         for label, spelling in self.spellings.items():
             if _is_full_name(spelling):
@@ -182,9 +168,10 @@ class SubjectNames:
 
 
 class Subjects:
-    """Which of some statements are about one subject, and which statements may be about several people.
+    """Tells which of these statements are about the same subject, and whose subject fits several people.
 
-    A join by a judge holds for the judged pair. Where `names` has the join, it holds for all statements of both labels.
+    A verdict that joins two subjects applies to the judged pair. If `names` has the join, it applies to all statements
+    about either name.
     """
 
     def __init__(self, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], names: SubjectNames | None) -> None:
@@ -205,7 +192,7 @@ class Subjects:
         self._names = names or SubjectNames(spellings, filter(None, (*joins, *renames)))
 
     def are_same(self, earlier: Assertion, later: Assertion) -> bool:
-        """Whether both statements are known to be about one subject."""
+        """Whether both statements are known to be about the same subject."""
         if self.are_parted(earlier, later):
             return False
         label, other_label = folded(earlier.subject), folded(later.subject)
@@ -213,11 +200,11 @@ class Subjects:
         return is_judged or self._names.canonical(label) == self._names.canonical(other_label)
 
     def are_parted(self, earlier: Assertion, later: Assertion) -> bool:
-        """Whether a verdict says that the two are about two subjects of one name."""
+        """Whether a verdict says that the two statements are about different subjects of the same name."""
         return later.id in self._parted.get(earlier.id, ())
 
     def concern_one(self, earlier: Sequence[Assertion], later: Sequence[Assertion]) -> bool:
-        """Whether two facts concern one subject, or a later one names the subject of the other, or what it had.
+        """Whether two facts are about one subject, or the later one is known to concern the subject of the earlier one.
 
         Each fact is given by its statement and the repetitions of it. "Ada sold the bakery to Ben" is about Ada, and
         yet it ends what was said of the bakery. An earlier statement that names the later one's subject must name it in
@@ -230,15 +217,15 @@ class Subjects:
         if self.are_parted(old, new):
             return False
         is_named = share_topic(old, new) and self._has_full_name(old, new)
-        return is_named or is_handed_over(old, new) or any(names_subject(said, old) for said in later)
+        return is_named or is_handed_over(old, new) or any(_has_name(said, folded(old.subject)) for said in later)
 
     def _has_full_name(self, said: Assertion, of: Assertion) -> bool:
-        """Whether a sentence contains a name of several words of another statement's subject, perhaps a former one."""
+        """Whether a sentence contains a present or former name, of several words, of another statement's subject."""
         label = folded(of.subject)
         return any(" " in name and _has_name(said, name) for name in (label, *self._names.other_labels(label)))
 
     def possible_people(self, assertion: Assertion) -> tuple[str, ...]:
-        """Return the names of all whom a statement may be about, or nothing where that is known."""
+        """Return the names of all people whom a statement may be about, or nothing if its subject is clear."""
         names = self._names.ambiguous.get(folded(assertion.subject), set())
         joined = self._joined.get(assertion.id, set())
         if len(set(map(self._names.canonical, joined & names))) == 1:
@@ -262,22 +249,23 @@ def _is_full_name(spelling: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CurrentNames:
-    """The name that holds now for each former name, which is folded, and how the former name was written."""
+    """The current name for each former name. Former names are keys in folded form; `spellings` has their spelling."""
 
     by_former: Mapping[str, str]
     spellings: Mapping[str, str]
 
     def told(self, fact: Fact) -> Fact:
-        """Return the fact under the names that hold now.
+        """Return the fact with former names replaced by current ones.
 
-        The fact that tells of a renaming keeps the former name, and so does one whose sentence has the new name too.
+        A fact about a renaming keeps the former name in its sentence, and so does a fact whose sentence also contains
+        the new name.
         """
         names = self.by_former
         own = folded(fact.former_name) if fact.former_name else None
         texts = [fact.statement, fact.value, fact.limited_to or "", fact.outcome or ""]
         for former in sorted(names, key=len, reverse=True):
             if former != own and not _has_new_words(fact.statement, former, names[former]):
-                # A text about the subject itself may write its name as it likes.
+                # In a text about the subject itself the name may be written in lower case.
                 spelling = former if folded(fact.subject) == former else self.spellings[former]
                 texts = [_renamed(text, former, spelling, names[former]) for text in texts]
         statement, value, limited_to, outcome = texts
@@ -290,11 +278,11 @@ class CurrentNames:
         return replace(renamed, limited_to=limited_to or None, outcome=outcome or None)
 
     def subject(self, name: str) -> str:
-        """Return the name that holds now for a subject."""
+        """Return the current name of a subject."""
         return self.by_former.get(folded(name), name) if self.by_former else name
 
     def with_other_names(self, query: str) -> str:
-        """Return the query with the other names of what it names."""
+        """Return the query, followed by the other names (former or current) of subjects that it names."""
         named = {folded(name) for pair in self.by_former.items() for name in pair if _padded(name) in _padded(query)}
         others = [
             other
@@ -306,9 +294,9 @@ class CurrentNames:
 
 
 def current_names(facts: Iterable[Fact], at: datetime) -> CurrentNames:
-    """Return the names that hold at `at`, as the facts that tell of renamings say. Later ones win.
+    """Return the names that are current at `at`, from the facts about renamings. Later renamings win.
 
-    A new name that is only announced does not hold yet.
+    A name that is only announced for later is not current yet.
     """
     names: dict[str, str] = {}
     spellings: dict[str, str] = {}
@@ -328,15 +316,16 @@ def current_names(facts: Iterable[Fact], at: datetime) -> CurrentNames:
 
 
 def told_under_current_names(facts: Sequence[Fact], at: datetime) -> list[Fact]:
-    """Return all facts of a scope, as they are at `at`, under the names that hold then."""
+    """Return all facts of a scope, given with their status at `at`, with the names that are current then."""
     names = current_names(facts, at)
     return list(map(names.told, facts)) if names.by_former else list(facts)
 
 
 def _renamed(text: str, former: str, spelling: str, name: str) -> str:
-    """Return a text with a name in place of the former one.
+    """Return a text with a former name replaced by the current one.
 
-    A former name that was written with a capital letter is not looked for in small letters: "Mercury" is not "mercury".
+    If the former name was spelt with a capital letter, the same word in lower case is not replaced: "Mercury" is not
+    "mercury".
     """
     spaced = r"\s+".join(map(re.escape, former.split()))
 
@@ -348,11 +337,11 @@ def _renamed(text: str, former: str, spelling: str, name: str) -> str:
 
 
 def _has_new_words(text: str, former: str, name: str) -> bool:
-    """Whether a text has the words that a new name has and the former one lacks."""
-    new_words = {*_words(name)}.difference(_words(former))
-    return bool(new_words) and new_words.issubset(_words(text))
+    """Whether a text contains all words that the new name has in addition to the former one."""
+    new_words = {*folded_words(name)}.difference(folded_words(former))
+    return bool(new_words) and new_words.issubset(folded_words(text))
 
 
 def _padded(text: str) -> str:
-    """Return the words of a text between single spaces, so that whole words are found in it."""
-    return f" {' '.join(plain_words(folded(text)))} "
+    """Return the words of a text, each with a space before and after it, so that only whole words match."""
+    return f" {' '.join(folded_words(text))} "

@@ -16,20 +16,20 @@ LARGEST_STATE_BYTES = 64 * 1024 * 1024
 TurnPlace = tuple[str, int]
 """Session id and number of a turn."""
 HUMAN_NAMES = frozenset({"user", "human", "user_proxy", "userproxy"})
-"""Speaker names that say "a person" but not who. All of them in one session are the same person."""
+"""Speaker names that stand for a person without naming one. Within a session all of them are the same person."""
 _SHORTEST_PART = 2
 PERSONAL_WORDS = frozenset(
     "i i'm i've i'll i'd me my mine myself we we're our ours us user user's he he's him his she she's her hers they "
     "they're their them ich mir mich mein meine meinen meiner meinem wir uns unser unsere er sie sein seine ihr ihre "
     "nutzer nutzerin".split()
 )
-"""Words by which a text speaks of somebody."""
+"""Words by which a text refers to its writer or to another person."""
 
 
 class Role(StrEnum):
-    """Who speaks in a turn, or in a stretch of one. Only a human's words are evidence by themselves.
+    """Who speaks in a turn, or in a part of a turn. Only the words of a human are evidence by themselves.
 
-    `PASTED` is the role of a stretch of a human's turn that somebody else wrote. No whole turn has it.
+    `PASTED` is the role of text within a human's turn that somebody else wrote. No whole turn has it.
     """
 
     HUMAN = "human"
@@ -52,9 +52,10 @@ class TimeBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance. `number` counts from 1. `said_at` has the speaker's offset, None while no time is known.
+    """One utterance. `number` counts from 1.
 
-    `time_is_guess` says that the time is only that of a file.
+    `said_at` has the speaker's UTC offset, and is None while no time is known. `time_is_guess` says that the time is
+    only that of a file.
     """
 
     number: int
@@ -66,7 +67,7 @@ class Turn:
     time_is_guess: bool = False
 
     def dated(self, said_at: datetime, *, is_guess: bool | None = None) -> Turn:
-        """Return the turn with this time, which is a guess as before unless that is given."""
+        """Return the turn with this time. `is_guess` None keeps the turn's `time_is_guess`."""
         if said_at is self.said_at and is_guess is None:
             return self
         guess = self.time_is_guess if is_guess is None else is_guess
@@ -78,10 +79,10 @@ class Turn:
 class Transcript:
     """The turns of one saved state.
 
-    `layout` names the recognised format. `humans` are the speakers taken for people, in order of their first turn.
-    `assumed` are those of them who are taken for people only because they spoke from outside a team: they are the owner
-    only if the scope's id names them. `skipped` counts what could not be read, by reason. `time_basis` is None until
-    the turns have times.
+    `layout` names the recognised format. `humans` are the speakers who count as people, in order of their first turn.
+    `assumed` are those of them who count as people only because they spoke from outside a team. They are the owner of
+    the scope only if its id names them. `skipped` counts the messages that could not be read, by reason. `time_basis`
+    is None until the turns have times.
     """
 
     turns: tuple[Turn, ...]
@@ -104,9 +105,10 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class SourceTurn:
-    """A person's turn that is evidence of a fact. `in_company` says that several people speak in its session.
+    """A person's turn that a fact cites as evidence. `in_company` says that several people speak in its session.
 
-    `shown` is what is stored about what an agent is shown of it (see `recall.said_index`), None if nothing is.
+    `shown` is the stored form of the text that an agent may be shown of the turn (see `recall.said_index`), None if
+    nothing was stored.
     """
 
     session_id: str
@@ -124,20 +126,20 @@ class SourceTurn:
 
 
 def is_generic(name: str) -> bool:
-    """Return whether a speaker's name says only that it is a person."""
+    """Return whether a speaker's name stands for a person without naming one, such as "user"."""
     return folded(name) in HUMAN_NAMES
 
 
 def find_owners(humans: Sequence[str], assumed_names: Sequence[str], scope: Scope) -> tuple[str, ...]:
     """Return the speakers who are the owner of the scope, in the order of `humans`.
 
-    In a user's scope the only person of a session is the owner under every name used there. Among several people the
-    owner is the person whom the scope's id names, and every generic name; if the id fits two people, it names nobody.
-    A team, a project or an agent does not speak: its scope has no owner among the speakers, and people's statements
-    about themselves are stored under their own names.
+    In a user's scope the only person of a session is the owner, whatever names this person has in the session. Among
+    several people the owner is the person whom the scope's id names, and every speaker with a generic name. If the id
+    fits two people, it names neither. The scope of a team, a project or an agent has no owner among the speakers, and
+    people's statements about themselves are stored under their own names.
 
-    A speaker who is only assumed to be a person (`assumed_names`) is the owner only if the scope's id names them,
-    and never prevents somebody else from being the owner.
+    A speaker who is only assumed to be a person (`assumed_names`) is the owner only if the scope's id names them, and
+    never prevents somebody else from being the owner.
     """
     if scope.kind is not ScopeKind.USER:
         return ()
@@ -150,19 +152,19 @@ def find_owners(humans: Sequence[str], assumed_names: Sequence[str], scope: Scop
 
 
 def _named_by(scope_id: str, people: set[str]) -> set[str]:
-    """Return the person whom the whole id or one of its parts names; nobody if two people fit."""
+    """Return the person whom the whole id or a part of it names, as a set; the empty set if two people fit."""
     whole = folded(scope_id)
     if whole in people:
         return {whole}
     parts = {part for part in re.split(r"[\W_]+", whole) if len(part) >= _SHORTEST_PART}
-    # The name itself stands for one without words, because an empty set would fit every id.
+    # A name without letters and digits counts as one word, because an empty set would fit every id.
     words = {person: set(filter(None, re.split(r"[\W_]+", person))) or {person} for person in people}
     fitting = {person for person in people if person in parts or words[person] <= parts}
     return fitting if len(fitting) == 1 else set()
 
 
 def is_about_somebody(text: str, owner: str) -> bool:
-    """Whether a text speaks of its writer, of the owner, or of a person that it calls he, she or they."""
+    """Whether a text refers to its writer, to the owner, or to a person by a pronoun such as "she"."""
     words = {word.strip('.,;:!?"()[]').replace("\u2019", "'") for word in folded(text).split()}
     names = set(folded(owner).split())
     return bool(words & PERSONAL_WORDS) or names <= words | {word.removesuffix("'s") for word in words}

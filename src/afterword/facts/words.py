@@ -1,4 +1,4 @@
-"""Words and texts in a form for comparison: letter case, accents, stop words, English stems. Pure."""
+"""Normalise words and texts so that they can be compared: letter case, accents, stop words, English stems. Pure."""
 
 from __future__ import annotations
 
@@ -38,8 +38,13 @@ def plain_words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def folded_words(text: str) -> list[str]:
+    """Return the words of a text in folded form."""
+    return plain_words(folded(text))
+
+
 def terms(text: str) -> list[str]:
-    """Return the words of a text for comparison: English stems without case and accents, stop words left out."""
+    """Return the stems of the words of a text (English stems, without case, accents and stop words)."""
     plain = without_accents(text)
     words = plain_words(plain)
     parts = words if plain.isascii() else [part for word in words for part in _split_unspaced(word)]
@@ -53,7 +58,7 @@ def content_words(text: str) -> str:
 
 @text_cache(10_000)
 def folded(text: str) -> str:
-    """Return the text for comparison: letter case, runs of white space and the normal form do not count."""
+    """Return the folded form of a text, in which texts are compared: case-folded, with single spaces, in NFC."""
     return " ".join(composed(text).casefold().split())
 
 
@@ -63,7 +68,7 @@ def snake_case(text: str) -> str:
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the words of a list that is written as one text."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
@@ -82,7 +87,7 @@ def without_accents(text: str) -> str:
 
 
 def _split_unspaced(word: str) -> Iterator[str]:
-    """Yield the parts of a word. In scripts without spaces each two neighbouring characters stand in for a word."""
+    """Yield the parts of a word. In scripts without spaces each pair of neighbouring characters is a part."""
     for index, part in enumerate(_UNSPACED.split(word)):
         if index % 2:
             yield from [part[start : start + 2] for start in range(len(part) - 1)] or [part]
@@ -91,7 +96,7 @@ def _split_unspaced(word: str) -> Iterator[str]:
 
 
 class _Stemmer(threading.local):
-    """An English stemmer for each thread, since a stemmer holds the word that it works on."""
+    """An English stemmer for each thread, since a stemmer keeps the current word in its state."""
 
     def __init__(self) -> None:
         self.stem: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
@@ -137,9 +142,9 @@ _BEFORE_DAY = re.compile(
 
 
 def named_days(text: str) -> frozenset[str]:
-    """Return the days, weekdays, months and years that a text names, as it names them.
+    """Return the days, weekdays, months and years in a text, in the words of the text.
 
-    "may" and the like are days only behind a word such as "in" or "until".
+    Ambiguous words such as "may" count only after a word such as "in" or "until".
     """
     return frozenset(
         match.group().casefold()

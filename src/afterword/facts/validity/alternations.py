@@ -1,8 +1,8 @@
-"""Facts that replace each other again and again, such as two homes between which somebody moves. Pure.
+"""Pairs of facts that replace each other again and again, such as two homes between which somebody moves. Pure.
 
-Every statement of either fact replaces all earlier ones of the other. If all of these changes take everything from then
-on, only the next one decides when a statement ends: the later ones find nothing left. There are as many next changes as
-statements; all changes would be as many as the square of them.
+Every statement of either fact replaces all earlier statements of the other. If each change ends the other fact for
+good, only the next change decides when a statement ends, and later changes have no effect on it. So only next changes
+are used. Their number grows with the number of statements, while that of all changes grows with its square.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _OPEN_EXTENTS: tuple[set[Extent | None], ...] = ({None}, {Extent.DAYS})
 
 
 class Alternations:
-    """Tells which facts, given by their roots, only replace each other: without days, guesses or corrections.
+    """Tells for which pairs of facts only the next changes count. Facts are given by their roots.
 
-    Nothing may decide later that a statement of these facts changed nothing. The guard must allow all of the changes.
+    The statements of such facts name no days and no guessed times, and are not corrected. No later statement may decide
+    that one of them changed nothing, and the retirement guard must allow all of the changes.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Alternations:
                 self._entangled.update(sides)
 
     def are_between(self, root: str, other_root: str) -> bool:
-        """Return whether the two facts only replace each other."""
+        """Return whether the two facts only replace each other, so that only the next changes count."""
         if root == other_root or not self._entangled.isdisjoint((root, other_root)):
             return False
         directions = (root, other_root), (other_root, root)
@@ -58,13 +59,13 @@ class Alternations:
         if verdict.judge == PERSON or verdict.parts_subjects:
             return False
         if verdict.relation is Relation.RETRACTS:
-            # A statement that is withdrawn before it holds has changed nothing.
+            # A statement that is withdrawn before it holds has not changed the other fact.
             is_plain = later.act is not SpeechAct.STATE and later.valid_from is None and later.valid_to is None
             return is_plain and all(member.said_at != later.said_at for member in self._members.get(root, ()))
         return verdict.relation in _HARMLESS or (verdict.relation is Relation.CHANGES and not verdict.remainder)
 
     def _source(self, root: str) -> tuple[object, ...] | None:
-        """Return what all statements of a fact have in common, None if they differ in it or name days."""
+        """Return the source that all statements of a fact have in common, None if they differ or name days."""
         if root not in self._sources:
             sources = set(map(_source, self._members.get(root, ())))
             self._sources[root] = sources.pop() if len(sources) == 1 else None
@@ -83,9 +84,9 @@ def next_changes(
     position: Mapping[str, int],
     relations: Mapping[IdPair, Relation],
 ) -> Iterator[IdPair]:
-    """For each statement of one fact, yield it with the next statement of the other fact.
+    """Yield for each statement of either fact the pair with the next statement of the other fact.
 
-    A pair that was judged and is no change is skipped; then the statement after it is the next.
+    If that pair was judged and is not a change, the statement after the next is tried, and so on.
     """
     for fact, other in (facts, facts[::-1]):
         places = [position[said.id] for said in other]

@@ -1,4 +1,4 @@
-"""Which assertion retires or repeats which: the judged pairs, and what follows from them for restatements. Pure."""
+"""Which assertions retire or repeat others, by the verdicts on judged pairs and their consequences. Pure."""
 
 from __future__ import annotations
 
@@ -40,18 +40,19 @@ def deciding_verdicts(verdicts: Iterable[Verdict]) -> dict[IdPair, Verdict]:
 
 
 class JudgedPairs:
-    """Which assertion retires or repeats which. Verdicts on other assertions are left out.
+    """Which assertions retire, repeat, continue or limit others, by the verdicts on pairs of them.
 
-    `ordered` holds the assertions in order of saying, `position` the place of each in it. `roots` maps each assertion
-    to the first-said one that it repeats, `members` each root to all assertions that repeat it. `retirements` maps each
-    assertion to the later ones that retire it, with their relation. Changes that find nothing left to take are left out
-    where there may be many (see `facts.validity.alternations`). `contests` holds the pairs of roots between which a
-    retirement was refused, `broader` the pairs (restatement, narrower statement) where the restatement says again what
-    was narrowed before, or from which days were set apart, with the relation between the two. `extents` holds how much
-    of the earlier assertion a change takes, where a judge has said so, `remainders` what the earlier sentence says
-    without the part that ends.
-    `continued_by` maps an assertion to the later ones that continue it, which have the same root. `exceptions` maps a
-    root to the roots of its exceptions.
+    Verdicts on assertions that are not given are ignored.
+
+    `ordered` holds the assertions in order of saying, `position` the place of each in this order. `roots` maps each
+    assertion to the first assertion that it repeats (its root), and `members` maps each root to itself and all
+    assertions that repeat it. `retirements` maps each assertion to the later ones that retire it, with their relation.
+    Changes without an effect are left out if there may be many (see `facts.validity.alternations`). `contests` holds
+    the pairs of roots between which a retirement was refused. `broader` holds pairs (restatement, narrower statement):
+    the restatement repeats a statement that the other one had narrowed, or limited for some days; the value is this
+    relation. `extents` and `remainders` hold the extent and the remainder of a pair, if a judge gave them and code
+    accepts them. `continued_by` maps an assertion to the later ones that continue it, which have the same root.
+    `exceptions` maps a root to the roots of its exceptions.
 
     Raises ValueError if a verdict's pair is not in order of saying.
     """
@@ -99,7 +100,7 @@ class JudgedPairs:
         return Alternations(self.roots, self.members, self.by_id, self.decided)
 
     def erased(self) -> frozenset[str]:
-        """Return the statements that an effective request to erase names."""
+        """Return the ids of the statements that a request to erase hides."""
         return frozenset(
             earlier
             for earlier, retirements in self.retirements.items()
@@ -111,7 +112,7 @@ class JudgedPairs:
         return frozenset({self.roots[earlier], self.roots[later]})
 
     def _roots(self) -> dict[str, str]:
-        """Return the root of each assertion. One that repeats or continues several joins the latest-said of them."""
+        """Return the root of each assertion. One that repeats or continues several gets the root of the latest."""
         repeated: dict[str, str] = {}
         for (earlier, later), relation in self.relations.items():
             if not self._are_statements(earlier, later):
@@ -129,7 +130,7 @@ class JudgedPairs:
         return self.by_id[earlier].act is SpeechAct.STATE is self.by_id[later].act
 
     def _may_continue(self, earlier: str, later: str) -> bool:
-        """Whether code lets `later` set the end of `earlier`. If not, the two stay beside each other."""
+        """Whether code allows `later` to set the end of `earlier`. If not, the verdict has no effect."""
         old, new = self.by_id[earlier], self.by_id[later]
         if self.decided[earlier, later].judge == PERSON:
             return True
@@ -146,10 +147,11 @@ class JudgedPairs:
         return exceptions
 
     def _repeats_general(self, exception: str, repetition: str) -> bool:
-        """Whether `repetition` says a general statement again from which `exception` was set apart.
+        """Whether `repetition` only repeats a general statement that `exception` limits.
 
-        It denies nothing then, even if a judge takes it for a change: who denies the exception names other days or says
-        that something has changed. This may not depend on the session, since only the nearest restatement is judged.
+        Then it does not end the exception, even if a judge takes it for a change. A statement that ends the exception
+        names other days, or says that something has changed. The answer must not depend on the session, since only the
+        nearest restatement is judged.
         """
         said, verdict = self.by_id[exception], self.decided[exception, repetition]
         is_case = self.roots[exception] in self.exceptions.get(self.roots[repetition], ())
@@ -163,15 +165,15 @@ class JudgedPairs:
         )
 
     def _sets_days_apart(self, general: Assertion, exception: Assertion) -> bool:
-        """Whether a change that was judged takes some days of a general statement."""
+        """Whether `exception` was judged to change a general statement for some days only."""
         is_change = self.relations.get((general.id, exception.id)) is Relation.CHANGES
         return is_change and takes_some_days(general, exception, self.decided[general.id, exception.id].extent)
 
     def _outer_restatements(self) -> list[IdPair]:
-        """Return the pairs of restatements between which both sides are said again and judged.
+        """Return the pairs of repeated statements that do not count, since a pair closer together was judged too.
 
-        Which of several restatements were judged depends on the order of arrival. The innermost pair always is, and its
-        verdict holds for the others.
+        If two statements are repeated, it depends on the order of arrival which pairs of them are judged. The pair that
+        lies closest together always is, and its verdict holds for all of them.
         """
         pairs_by_content: dict[tuple[object, ...], list[tuple[int, int, IdPair]]] = defaultdict(list)
         content_of = cache(lambda id_: _content(self.by_id[id_]))
@@ -200,7 +202,7 @@ class JudgedPairs:
             if relation in RETIRING and (
                 self.decided[earlier, later].judge == PERSON or self._contest(earlier, later) not in self._settled
             ):
-                # Another such verdict between the same restatements means nothing more for them.
+                # A second verdict with the same meaning between the same facts adds nothing.
                 verdict, is_slip = self.decided[earlier, later], self._is_slip(earlier, later)
                 words = verdict.extent, verdict.remainder
                 meaning = self.roots[earlier], self.roots[later], relation, words, is_slip
@@ -217,7 +219,7 @@ class JudgedPairs:
         return allowed | self._retired_by_corrections(allowed)
 
     def _retired_by_corrections(self, allowed: dict[IdPair, Relation]) -> dict[IdPair, Relation]:
-        """Return what a correction retires because the statement that it corrects had retired it."""
+        """Return the pairs in which a correction retires what the corrected statement had retired before."""
         retired_by: dict[str, set[str]] = defaultdict(set)
         corrections = []
         for (earlier, later), relation in allowed.items():
@@ -238,7 +240,7 @@ class JudgedPairs:
         return inherited
 
     def _pass_exceptions_on(self) -> None:
-        """Let a statement that a person edited keep its exceptions, and be one if it was one."""
+        """Let a fact that a person has edited keep its exceptions, and stay an exception if it was one."""
         for general in self.ordered:
             for later, _ in self.retirements.get(general.id, ()):
                 if self._is_edit(general.id, later):
@@ -247,7 +249,7 @@ class JudgedPairs:
                     for root, exceptions in self.exceptions.items():
                         if old in exceptions and root != new:
                             exceptions.add(new)
-                    # What a change set apart for some days before that stays apart.
+                    # A change for some days only that was said before the edit still limits the edited statement.
                     self.broader |= {
                         (later, exception): relation
                         for exception, relation in self.retirements[general.id]
@@ -257,20 +259,20 @@ class JudgedPairs:
                     }
 
     def _is_edit(self, earlier: str, later: str) -> bool:
-        """Whether a person has entered the later statement in place of the earlier one."""
+        """Whether the later statement is a person's edit of the earlier one."""
         said, verdict = self.by_id[later], self.decided.get((earlier, later))
         is_entered = any(cited.kind is EvidenceKind.PERSON for cited in said.evidence)
         return is_entered and said.act is SpeechAct.STATE and verdict is not None and verdict.judge == PERSON
 
     def _note_extent(self, pair: IdPair, judged_pair: IdPair) -> None:
-        """Note how much the pair's change takes, as the judge has said of the judged pair or of restatements of it."""
+        """Note the extent that a judge gave the judged pair for this pair, which may repeat it."""
         extent = self.decided[judged_pair].extent
         is_forward = self.roots[pair[0]] == self.roots[judged_pair[0]]
         if extent is not None and is_forward and (pair == judged_pair or pair not in self.relations):
             self.extents[pair] = min(extent, self.extents.get(pair, extent))
 
     def _note_remainder(self, pair: IdPair, judged_pair: IdPair) -> None:
-        """Note what still holds of the earlier sentence (the remainder that the judge named), if code accepts it."""
+        """Note the remainder of a pair, the part of the earlier sentence that still holds, if code accepts it."""
         earlier, later = judged_pair
         verdict, is_forward = self.decided[judged_pair], self.roots[pair[0]] == self.roots[earlier]
         if not is_forward or (pair != judged_pair and pair in self.relations):
@@ -278,7 +280,7 @@ class JudgedPairs:
         remainder = self._accepted_remainder(verdict)
         place, of_fact = self._first_remainders.get((earlier, self.roots[later], verdict.relation), (0, None))
         if remainder is None and verdict.judge != PERSON and place < self.position[later]:
-            remainder = of_fact  # who says a change again takes no more than the change did
+            remainder = of_fact  # a repeated change takes away no more than the change did
         if remainder is not None:
             self.remainders[pair] = min(remainder, self.remainders.get(pair, remainder))
 
@@ -289,7 +291,7 @@ class JudgedPairs:
         return verdict.remainder if remainder_fault(verdict.remainder, earlier, later) is None else None
 
     def _remainders_by_fact(self) -> dict[tuple[str, str, Relation], tuple[int, str]]:
-        """Return what the first statement of a later fact leaves of an earlier one, with its place."""
+        """Return the remainder that the first statement of a later fact leaves of an earlier one, with its position."""
         first: dict[tuple[str, str, Relation], tuple[int, str]] = {}
         for (earlier, later), relation in self.relations.items():
             verdict = self.decided[earlier, later]
@@ -299,7 +301,7 @@ class JudgedPairs:
         return first
 
     def _inherited(self, earlier: str, later: str, relation: Relation) -> Iterable[tuple[IdPair, Relation]]:
-        """Yield what one verdict means for all restatements of its two sides."""
+        """Yield the pairs, with relations, that a verdict implies for the repetitions of its two statements."""
         old = self.members.get(self.roots[earlier]) or [self.by_id[earlier]]
         new = self.members.get(self.roots[later]) or [self.by_id[later]]
         if old is new or len(old) == len(new) == 1:
@@ -321,10 +323,10 @@ class JudgedPairs:
     def _inherited_backwards(
         self, former: Assertion, latter: Assertion, judged_pair: IdPair
     ) -> Iterable[tuple[IdPair, Relation]]:
-        """Yield what a verdict means where its earlier side is said again after its later side.
+        """Yield what a verdict implies if its earlier statement is repeated (`former`) after its later one (`latter`).
 
-        Who repeats only the remainder of a sentence takes nothing back, nor does who repeats a general statement take
-        back the days that were set apart from it.
+        The repetition usually changes the fact back. It does not if it repeats only the remainder of the sentence, or
+        if it repeats a general statement that the later one limited for some days.
         """
         relation = self.relations[judged_pair]
         general, extent = self.by_id[judged_pair[0]], self.decided[judged_pair].extent
@@ -347,21 +349,22 @@ class JudgedPairs:
         return lacks_ended_part(restatement.statement, earlier.statement, remainder)
 
     def _is_slip(self, earlier: str, later: str) -> bool:
-        """Whether a correction corrects one statement alone, since it follows in the same session.
+        """Whether a correction corrects a slip of the tongue, since both statements are from the same session.
 
-        What is corrected in a later session was wrong whenever it was said.
+        It then corrects only the one statement. A correction in a later session means that the value was wrong whenever
+        it was said.
         """
         is_correction = self.relations[earlier, later] is Relation.CORRECTS
         return is_correction and self.by_id[earlier].session_id == self.by_id[later].session_id
 
     def _repetitions(self, said: Assertion) -> list[Assertion]:
-        """Return the statement and those that repeat it, the statement first."""
+        """Return the statement, followed by the other statements of the same fact."""
         return [said, *(each for each in self.members.get(self.roots[said.id], ()) if each is not said)]
 
     def _is_allowed(self, earlier: str, later: str, relation: Relation = Relation.CHANGES) -> bool:
-        """Whether code lets `later` retire `earlier`. A refusal is noted.
+        """Whether code allows `later` to retire `earlier`. A refusal is noted.
 
-        What is about one occasion changes nothing general, but it may say that the general was wrong from the start.
+        A statement about one occasion does not change a general statement, but it may correct it.
         """
         old, new = self.by_id[earlier], self.by_id[later]
         contest = self._contest(earlier, later)
@@ -369,7 +372,7 @@ class JudgedPairs:
             return True
         if relation is not Relation.CORRECTS and is_about_less(old, new):
             return False
-        # Most pairs have one subject, and a fact may have many repetitions.
+        # Most pairs have the same subject. The repetitions of a fact, which may be many, are only looked at otherwise.
         is_one = self.subjects.are_same(old, new) or self.subjects.concern_one(*map(self._repetitions, (old, new)))
         reason = refusal_reason(old, new, is_same_subject=is_one)
         if reason is None:
@@ -381,7 +384,7 @@ class JudgedPairs:
 
 
 def _content(said: Assertion) -> tuple[object, ...]:
-    """Return what a statement has in common with its exact restatements."""
+    """Return a key that is equal for statements that repeat each other exactly."""
     source = said.authority, said.speaker, said.time_is_guess
     return said.act, said.slot, folded(said.value), said.limited_to, said.valid_from, said.valid_to, *source
 

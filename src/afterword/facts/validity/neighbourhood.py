@@ -1,11 +1,11 @@
-"""Which facts a change may alter, on which statements a fact depends, and how long a replaced one is compared. Pure.
+"""Find the facts that a change may affect, and the statements that a fact depends on, from nearby verdicts only. Pure.
 
-A fact depends on its own statements, on the statements that were judged with them, and on whatever decides whether
-those took effect. It does not depend on what happened further away in a chain of changes. So the cost of a change does
-not grow with the number of changes that a slot has seen.
+A fact depends on its own statements, on the statements that were judged with them, and on statements that decide
+whether those took effect. It does not depend on statements further away in a chain of changes. So the cost of a change
+does not grow with the number of earlier changes of a slot (an attribute of a subject).
 
-A change without an end, "I live in Oslo now", leaves nothing of the former value. Once several such changes have
-replaced a value, later changes need not be compared with it, and a slot may change as often as it likes.
+A change without an end ("I live in Oslo now") leaves no part of the former value. After several such changes, later
+statements are no longer compared with this value.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from afterword.facts.words import folded
 
 _BINDING = frozenset({Relation.SAME, Relation.CONTINUES, Relation.NARROWS, Relation.CORRECTS})
 _ACTING = RETIRING | {Relation.EXCEPTS}
-"""The relations by which a statement changes another fact: when that holds, or what is told with it."""
+"""The relations by which a statement affects another fact: when it holds, or which exceptions are told with it."""
 _UNDOING = frozenset({Relation.RETRACTS, Relation.CORRECTS})
 
 
 REPLACEMENTS = 8
 """After this many replacements a retired statement is no longer compared with new statements.
 
-One replacement would suffice. The others allow for some of them being undone or corrected.
+One replacement would suffice. More are required because some of them may be undone or corrected.
 """
 LAST_REPLACEMENTS = 5
 """After an undo, and in a consolidation, a statement is compared with further ones only if fewer replacements than this
@@ -43,20 +43,18 @@ class JudgedStatements(Protocol):
     @property
     def by_id(self) -> Mapping[str, Assertion]:
         """The live statements."""
-        ...
 
     @property
     def verdicts_by_id(self) -> Mapping[str, tuple[Verdict, ...]]:
         """The verdicts on each statement. A verdict may name a statement that is not live."""
-        ...
 
 
 def affected_ids(
     before: JudgedStatements, after: JudgedStatements, changed_ids: Iterable[str], renamed_ids: Iterable[str]
 ) -> set[str]:
-    """Return the statements whose facts may differ between two states: whole facts, never a part of one.
+    """Return the statements of all facts that may differ between two states.
 
-    `changed_ids` were added, removed or judged anew. The subjects of `renamed_ids` mean someone else than before.
+    `changed_ids` were added, removed or judged again. The subject names of `renamed_ids` now mean somebody else.
     """
     sides = (before, after)
     changed, moved = {*changed_ids}, {*renamed_ids}
@@ -75,7 +73,7 @@ def affected_ids(
     changed |= beyond
     unmoved, number_moved = changed - moved, len(moved)
     while unmoved:
-        fact = _closure(sides, (next(iter(unmoved)),))  # the same of each of its statements
+        fact = _closure(sides, (next(iter(unmoved)),))  # equal for each statement of the fact
         if any(_may_lose_effect(sides, id_) for id_ in fact):
             moved |= unmoved & fact
         unmoved -= fact
@@ -86,7 +84,7 @@ def affected_ids(
 
 
 def context_ids(known: JudgedStatements, ids: Iterable[str]) -> set[str]:
-    """Return these statements and all on which the histories of their facts depend."""
+    """Return these statements and all statements on which the histories of their facts depend."""
     sides = (known,)
     own = _closure(sides, ids)
     judged = _closure(sides, own | _neighbours(sides, own, _acts))
@@ -105,8 +103,8 @@ def _effective(known: JudgedStatements, id_: str) -> list[Verdict]:
 def _others(
     known: JudgedStatements, id_: str, is_edge: Callable[[Verdict], bool], but: Container[str] = ()
 ) -> list[str]:
-    """Return the live statements, `but` these, that such a verdict relates to a live one."""
-    # Whether a statement is live takes more time to see than of which kind a verdict is, and most are of another kind.
+    """Return the live statements, except `but`, that a verdict for which `is_edge` holds connects with a live one."""
+    # The kind of a verdict is checked first, since that is fast and rules out most verdicts.
     edges = [_other_id(verdict, id_) for verdict in known.verdicts_by_id.get(id_, ()) if is_edge(verdict)]
     others = [other for other in edges if other not in but]
     return [other for other in others if other in known.by_id] if others and id_ in known.by_id else []
@@ -117,7 +115,7 @@ def _other_id(verdict: Verdict, id_: str) -> str:
 
 
 def _neighbours(sides: Iterable[JudgedStatements], ids: Iterable[str], is_edge: Callable[[Verdict], bool]) -> set[str]:
-    """Return the statements that such a verdict relates to any of these."""
+    """Return those of the statements that have such a verdict, and the statements that it connects with them."""
     ends: set[str] = set()
     for known in sides:
         for id_ in ids:
@@ -128,7 +126,7 @@ def _neighbours(sides: Iterable[JudgedStatements], ids: Iterable[str], is_edge: 
 
 
 def _closure(sides: Sequence[JudgedStatements], ids: Iterable[str]) -> set[str]:
-    """Return these statements with all that they repeat, narrow or correct, and all that does so to them."""
+    """Return these statements with all that are connected by repeating, continuing, narrowing or correcting."""
     closure = set(ids)
     pending = list(closure)
     while pending:
@@ -141,7 +139,7 @@ def _closure(sides: Sequence[JudgedStatements], ids: Iterable[str]) -> set[str]:
 
 
 def _may_lose_effect(sides: Iterable[JudgedStatements], id_: str) -> bool:
-    """Whether a later statement may decide that this one ended nothing: by retracting, correcting or replacing it."""
+    """Whether a later statement may decide that this one had no effect, by retracting, correcting or replacing it."""
     return any(
         _has_own_days(known.by_id[verdict.earlier_id]) or verdict.relation in _UNDOING
         for known in sides
@@ -151,7 +149,7 @@ def _may_lose_effect(sides: Iterable[JudgedStatements], id_: str) -> bool:
 
 
 def _has_own_days(assertion: Assertion) -> bool:
-    """Whether it is a plan, which was to begin on the day it was said or later, or an exception, which has an end."""
+    """Whether an assertion is a plan (it begins on the day it was said, or later), or has an end like an exception."""
     is_plan = assertion.valid_from is not None and assertion.valid_from.date() >= assertion.said_at.date()
     return is_plan or assertion.valid_to is not None
 
@@ -161,7 +159,7 @@ def _acts(verdict: Verdict) -> bool:
 
 
 def _binds(verdict: Verdict) -> bool:
-    # A person's edit keeps the exceptions of what it replaces.
+    # A person's edit keeps the exceptions of the statement that it replaces.
     is_edit = verdict.relation is Relation.CHANGES and verdict.judge == PERSON
     return verdict.relation in _BINDING or is_edit
 
@@ -169,10 +167,10 @@ def _binds(verdict: Verdict) -> bool:
 def replacement_starts(
     id_: str, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], undone_ids: Container[str] = ()
 ) -> tuple[datetime, ...] | None:
-    """Return when the first replacements of a statement were said; None if nothing has replaced it.
+    """Return the times at which the first replacements of a statement were said, None if it was not replaced.
 
-    `verdicts` are all verdicts on the statement. A replacement is a change that has
-    begun, has no end, and that the guard allows. Those of `undone_ids` do not count.
+    `verdicts` are all verdicts on the statement. A replacement is a change that has begun, has no end, and that the
+    guard allows. Those of `undone_ids` do not count.
     """
     judged: dict[str, list[Verdict]] = defaultdict(list)
     is_exception = by_id[id_].valid_to is not None
@@ -186,17 +184,17 @@ def replacement_starts(
         if (deciding := deciding_verdict(on_pair)).relation is Relation.CHANGES
         and deciding.remainder is None
         and _replaces(by_id[id_], by_id[later_id])
-        # Who repeats a general statement leaves what was set apart from it.
+        # A repeated general statement does not replace an exception to it.
         and not (is_exception and is_plain(by_id[later_id]))
     ]
     return tuple(sorted(starts)[: REPLACEMENTS + 1]) or None
 
 
 def is_replaced_before(earlier: Assertion, later: Assertion, starts: tuple[datetime, ...], count: int) -> bool:
-    """Whether `count` replacements were said before the later statement, which has another value.
+    """Whether the pair need not be judged, since `count` replacements of the earlier statement precede the later one.
 
-    Then it changes nothing of the earlier statement, unless it corrects or retracts that. A statement with an end may
-    also set days apart, and these stay apart when the earlier value is said again.
+    The later statement must have another value. It must not correct or retract, and must have no end. A statement with
+    an end may limit the earlier value for some days, which matters if that value is said again.
     """
     is_denial = later.act is not SpeechAct.STATE or later.cue is Cue.CORRECTION
     if len(starts) < count or is_denial or later.valid_to is not None:
@@ -206,7 +204,7 @@ def is_replaced_before(earlier: Assertion, later: Assertion, starts: tuple[datet
 
 
 def may_withdraw_in_advance(said: Assertion, retraction: Assertion) -> bool:
-    """Whether a later retraction, if it concerns a statement, says that this never held. Then it replaced nothing."""
+    """Whether a retraction may mean that the statement never held. Then the statement has replaced nothing."""
     is_after = said.act is SpeechAct.STATE is not retraction.act and said.order < retraction.order
     return is_after and (retraction.valid_from or retraction.said_at) <= (said.valid_from or said.said_at)
 

@@ -1,4 +1,4 @@
-"""Periods in which something holds, how they are cut and joined, and how much of one a change takes. Pure."""
+"""Periods in which a fact holds: cutting and joining them, and how much of a period a change replaces. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from afterword.facts.fact import Status
 class ValidityPeriod:
     """A period in which a fact holds.
 
-    `end` is None while it is open. `ending` is the status after the end, `by` the assertion that ended it (None where
-    its own validity ended it).
+    `end` is None if no end is known. `ending` is the status after the end. `by` is the assertion that ended the period,
+    None if it ended on the last day that its own words name.
     """
 
     start: datetime
@@ -24,7 +24,7 @@ class ValidityPeriod:
     by: str | None = None
 
     def holds_at(self, at: datetime) -> bool:
-        """Whether the fact holds at `at`: at the last instant too, unless another assertion ended the period."""
+        """Whether the fact holds at `at`. It also holds at `end` itself, unless another assertion ended the period."""
         if self.end is None or at < self.end:
             return at >= self.start
         return at == self.end and self.by is None and at >= self.start
@@ -33,7 +33,7 @@ class ValidityPeriod:
 def subtracted(
     spans: Sequence[ValidityPeriod], interval: tuple[datetime, datetime | None], ending: Status, by: str
 ) -> list[ValidityPeriod]:
-    """Return what is left of the periods outside the interval."""
+    """Return the parts of the periods that lie outside an interval."""
     start, end = interval
     remaining: list[ValidityPeriod] = []
     for span in spans:
@@ -48,7 +48,7 @@ def subtracted(
 
 
 def merged(spans: Sequence[ValidityPeriod]) -> list[ValidityPeriod]:
-    """Return the union of the periods in order."""
+    """Return the union of the periods, sorted by start."""
     periods: list[ValidityPeriod] = []
     for span in sorted(spans, key=lambda span: (span.start, span.end is None, span.end or span.start)):
         last = periods[-1] if periods else None
@@ -60,15 +60,15 @@ def merged(spans: Sequence[ValidityPeriod]) -> list[ValidityPeriod]:
 
 
 Interval = tuple[datetime, datetime | None]
-"""A start and an end, None where the end is open."""
+"""A start and an end. The end is None if it is open."""
 
-_ONE_DAY = timedelta(days=1)
+ONE_DAY = timedelta(days=1)
 
 
 def extent_by_dates(
     earlier: Assertion, later: Assertion, earlier_interval: Interval, later_interval: Interval
 ) -> Extent:
-    """Return how much a change takes of the earlier statement if no judge has said it."""
+    """Return, from the dates alone, whether a change replaces all of an earlier statement or only some of its days."""
     if earlier_interval[1] is None and not is_announced(earlier, earlier_interval):
         return Extent.WHOLE if _moves_event(later, later_interval) else Extent.DAYS
     if _leaves_other_days(later, earlier_interval, later_interval):
@@ -78,7 +78,7 @@ def extent_by_dates(
 
 
 def repeats_days(again: Assertion, general: Assertion) -> bool:
-    """Whether a repetition names no days but those of the general statement, and is not marked as a change."""
+    """Whether a repetition names no other days than the general statement, and is not marked as a change."""
     own_days, days = (again.valid_from, again.valid_to), (general.valid_from, general.valid_to)
     return again.cue is None and all(day is None or day == former for day, former in zip(own_days, days, strict=True))
 
@@ -89,9 +89,9 @@ def is_plain(said: Assertion) -> bool:
 
 
 def takes_some_days(general: Assertion, exception: Assertion, extent: Extent | None) -> bool:
-    """Return whether a change takes some days of a statement that goes on to hold on the days after them.
+    """Return whether a change replaces only some days of a general statement, which holds again afterwards.
 
-    `extent` is what a judge has said, None if nothing.
+    `extent` is the extent that a judge gave, None if it gave none.
     """
     if exception.valid_to is None or (general.valid_to is not None and general.valid_to <= exception.valid_to):
         return False
@@ -100,12 +100,12 @@ def takes_some_days(general: Assertion, exception: Assertion, extent: Extent | N
 
 
 def is_announced(assertion: Assertion, interval: Interval) -> bool:
-    """Return whether the words name the first day, or the statement holds only from a later day than it was said."""
+    """Return whether a statement's words name its first day, or it begins after it was said."""
     return assertion.valid_from is not None or interval[0] > assertion.said_at
 
 
 def has_not_begun(earlier_interval: Interval, later: Assertion) -> bool:
-    """Return whether the earlier statement's first day is not over when the later one is said."""
+    """Return whether the later statement is said on the first day of the earlier one, or before it."""
     return earlier_interval[0].date() >= later.said_at.date()
 
 
@@ -114,7 +114,7 @@ def _own_interval(assertion: Assertion) -> Interval:
 
 
 def _leaves_other_days(later: Assertion, earlier_interval: Interval, later_interval: Interval) -> bool:
-    """Return whether the later statement ends before the earlier one, which holds on its other days."""
+    """Return whether the later statement covers only a part of the earlier one, which still holds on its other days."""
     (earlier_start, earlier_end), (later_start, later_end) = earlier_interval, later_interval
     if later_end is None or earlier_end is None:
         return later_end is not None
@@ -122,7 +122,7 @@ def _leaves_other_days(later: Assertion, earlier_interval: Interval, later_inter
 
 
 def _moves_event(later: Assertion, later_interval: Interval) -> bool:
-    """Return whether it gives a new date to an event of at most a day that is still ahead, such as a deadline."""
+    """Return whether a statement gives a new date to a future event of at most a day, such as a deadline."""
     start, end = later_interval
     is_ahead = later.valid_from is not None and start > later.said_at
-    return is_ahead and end is not None and end - start <= _ONE_DAY
+    return is_ahead and end is not None and end - start <= ONE_DAY

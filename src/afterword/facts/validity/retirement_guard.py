@@ -1,4 +1,4 @@
-"""The rules by which code refuses that one assertion retires another, whatever a judge says. Pure."""
+"""The rules by which code refuses to let one assertion retire another, whatever a judge says. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from afterword.facts.words import folded, terms
 
 @dataclass(frozen=True, slots=True)
 class RefusedRetirement:
-    """A retirement that the guard refused, and why. Both assertions stay until a person decides."""
+    """A verdict whose later assertion may not retire the earlier one, and why. Both stay until a person decides."""
 
     verdict: Verdict
     reason: str
 
 
 def refusal_reason(earlier: Assertion, later: Assertion, *, is_same_subject: bool) -> str | None:
-    """Return why `later` may not retire `earlier`, or None where it may.
+    """Return why `later` may not retire `earlier`, None if it may.
 
     After a refusal both stay, marked as contested, until a person decides.
     """
@@ -36,9 +36,9 @@ def refusal_reason(earlier: Assertion, later: Assertion, *, is_same_subject: boo
 
 
 def is_about_less(old: Assertion, new: Assertion) -> bool:
-    """Whether `new` is about one occasion and `old` is general: it does not change the general one.
+    """Whether `new` is about one occasion and `old` is general, so that `new` does not change `old`.
 
-    A statement that names the occasion in its own words is not general.
+    If the sentence of `old` names the occasion, it is not general.
     """
     if not new.limited_to or folded(old.limited_to or "") == folded(new.limited_to):
         return False

@@ -1,36 +1,34 @@
-"""The interval that each statement is about, and which days a later statement takes from an earlier one. Pure.
+"""The interval for which each statement holds, and the days that a later statement takes from an earlier one. Pure.
 
-Corrections and restatements take over bounds. A change replaces the whole of a plan, or only some of its days: a judge
-may say which. Where it does not, the dates decide.
+Corrections and repetitions take over bounds of the statements that they correct or repeat. A change replaces the whole
+of a plan, or only some of its days. If the judge does not say which, the dates decide.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from afterword.facts.assertions import Assertion, Extent, Relation, SpeechAct
 from afterword.facts.validity.alternations import IdPair
 from afterword.facts.validity.judged_pairs import JudgedPairs
-from afterword.facts.validity.periods import Interval, extent_by_dates, has_not_begun, is_announced
+from afterword.facts.validity.periods import ONE_DAY, Interval, extent_by_dates, has_not_begun, is_announced
 from afterword.facts.validity.wording import leaves_day_out, numbers_of_day
-
-_ONE_DAY = timedelta(days=1)
 
 
 def stated_intervals(pairs: JudgedPairs, corrected_by: Mapping[str, str]) -> dict[str, Interval]:
-    """Return the interval that each assertion is about.
+    """Return the interval for which each assertion holds, before other assertions end it.
 
-    It is the interval that was said. A correction without a start begins where the corrected assertion began, and a
-    restatement takes over the bounds of what it repeats. A continuation sets a new end. Where only the days of an
-    earlier sentence change, what is left of it holds on the new days.
+    It is the interval that its words name. A correction without a start begins when the corrected assertion began, and
+    a repetition takes over the bounds of the statement that it repeats. A continuation sets a new end. If only the days
+    of an earlier sentence change, the rest of the sentence holds on the new days.
     """
     return _StatedIntervals(pairs, corrected_by).intervals
 
 
 class _StatedIntervals:
-    """The intervals of the assertions. Each is added after those that were said before it."""
+    """Computes the intervals of the assertions, in the order of saying."""
 
     def __init__(self, pairs: JudgedPairs, corrected_by: Mapping[str, str]) -> None:
         self.intervals: dict[str, Interval] = {}
@@ -42,7 +40,7 @@ class _StatedIntervals:
         self._dated: dict[str, list[Assertion]] = {
             root: dated
             for root, members in pairs.members.items()
-            # What is said again may take its first or last day from one of these.
+            # A repetition may take its first or last day from one of these.
             if (
                 dated := [
                     said
@@ -78,10 +76,10 @@ class _StatedIntervals:
             self.intervals[earlier] = self._moved(self._pairs.by_id[earlier], assertion, relation)
 
     def _moved(self, earlier: Assertion, later: Assertion, relation: Relation) -> Interval:
-        """Return the interval of an earlier statement, with the days that a later one names in place of its own.
+        """Return the interval of an earlier statement with its days replaced by those that a later statement names.
 
-        A day is moved if the remainder of the earlier sentence does not name it any more. What has begun keeps its
-        first day, and its last one too if its sentence did not name it.
+        A day is replaced if the remainder of the earlier sentence does not name it any more. A statement that has begun
+        keeps its first day, and also its last day if its sentence did not name that.
         """
         pair, interval, later_interval = (earlier.id, later.id), self.intervals[earlier.id], self.intervals[later.id]
         extent = self._pairs.extents.get(pair) or extent_by_dates(earlier, later, interval, later_interval)
@@ -101,13 +99,13 @@ class _StatedIntervals:
         return interval if start is None or (end is not None and end < start) else (start, end)
 
     def _restated(self, assertion: Assertion) -> Interval:
-        """Return the interval that an assertion names, with the bounds that it takes over."""
+        """Return the interval that an assertion names, with bounds taken over from earlier assertions of the fact."""
         start, end = assertion.valid_from or assertion.said_at, assertion.valid_to
         if assertion.valid_from is None and assertion.act is SpeechAct.STATE:
             start = min([start, *self._corrected_starts[assertion.id]])
         for repeated in self._said_before(assertion, self._dated):
             if repeated.id not in self._corrected_by:
-                # A start or an end that was announced before still applies.
+                # A start or an end that an earlier assertion announced still applies.
                 is_ahead = repeated.valid_from is not None and repeated.valid_from > assertion.said_at
                 if assertion.valid_from is None and repeated.valid_from is not None and is_ahead:
                     start = max(start, repeated.valid_from)
@@ -119,18 +117,18 @@ class _StatedIntervals:
     def _said_before(
         self, assertion: Assertion, by_root: Mapping[str, list[Assertion]] | None = None
     ) -> list[Assertion]:
-        """Return the assertions of the same fact that were said before, of those in `by_root` if that is given."""
+        """Return the earlier assertions of the same fact. `by_root`, if given, restricts them."""
         members = (self._pairs.members if by_root is None else by_root).get(self._pairs.roots[assertion.id], [])
         return [member for member in members if member.id in self.intervals and member.id != assertion.id]
 
     def _without_gap(self, start: datetime, continuing: Assertion) -> datetime:
-        """Return the start of an assertion that continues others. No gap is left if it begins a day after their end."""
+        """Return the start of an assertion that continues others: their end, if it begins at most a day after it."""
         ends = (self.intervals[each.id][1] for each in self._said_before(continuing))
-        return min((end for end in ends if end is not None and end < start <= end + _ONE_DAY), default=start)
+        return min((end for end in ends if end is not None and end < start <= end + ONE_DAY), default=start)
 
 
 def change_extents(pairs: JudgedPairs, intervals: Mapping[str, Interval]) -> dict[IdPair, Extent]:
-    """Return for every change how much it takes of the earlier statement."""
+    """Return for every change whether it replaces all of the earlier statement or only some of its days."""
     return {
         (earlier, later): pairs.extents.get((earlier, later))
         or extent_by_dates(pairs.by_id[earlier], pairs.by_id[later], intervals[earlier], intervals[later])
@@ -146,7 +144,7 @@ def replaced_plans(
     extents: Mapping[IdPair, Extent],
     corrected_ids: Container[str],
 ) -> set[str]:
-    """Return the plans that another one replaced as a whole before they began. They ended nothing themselves."""
+    """Return the plans that were replaced as a whole before they began. Such a plan did not end other facts."""
     return {
         earlier
         for (earlier, later), extent in extents.items()
@@ -161,10 +159,11 @@ def replaced_plans(
 def taken_interval(
     later: Assertion, later_interval: Interval, earlier_interval: Interval, extent: Extent | None, relation: Relation
 ) -> Interval:
-    """Return the interval that a later statement takes from an earlier one: usually its own interval.
+    """Return the interval that a later statement takes from an earlier one: usually the interval of the later one.
 
-    A statement that is replaced as a whole ends when the later one is said, and does not come back. One that is told
-    more exactly ends when the exact one begins, and does not come back either. If it has not begun, all of it ends.
+    A statement that is replaced as a whole ends when the later one is said, and does not hold again. A statement that
+    is narrowed ends when the narrower one begins, and does not hold again either. If it has not begun by then, it never
+    holds.
     """
     if extent is not Extent.WHOLE and relation is not Relation.NARROWS:
         return later_interval

@@ -1,7 +1,7 @@
-"""The timeline: which facts hold, held or will hold, derived from assertions and the verdicts between them.
+"""The timeline: which facts hold, held or will hold, derived from assertions and the verdicts on pairs of them.
 
-Pure: no clock, no database, no model. The order of saying decides which assertion prevails. The validity that was said
-decides over which interval. The order of arrival decides nothing.
+Pure: no clock, no database, no model. The order of saying decides which assertion prevails, and the days that it names
+decide for which time. The order in which assertions arrive has no influence.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from afterword.facts.validity.wording import (
 class FactHistory:
     """One fact through all time: the assertions that state it, in order of saying, and the periods in which it holds.
 
-    `lead` is the assertion that gives the fact its words. Where no period is left, `undone_by` names the assertion that
-    took the last of it and `undone_as` the status since. `may_be` names the people it may be about, where that is open.
-    `exceptions` are the ids of the facts that set a case of it apart. `rewordings` are the periods in which a part of
-    its sentence is out. `recorded_at` is when it was learned, where a store knows that.
+    `lead` is the assertion whose words the fact has, `spans` the periods in which it holds. If there are none,
+    `undone_by` is the assertion that ended the last of them, and `undone_as` the resulting status. `may_be` names the
+    people whom the fact may be about, if that is unclear. `exceptions` are the ids of the facts that limit it.
+    `rewordings` are the periods in which it is told in other words, because a part of its sentence has ended.
+    `recorded_at` is when it was stored, if that is known.
     """
 
     lead: Assertion
@@ -54,9 +55,9 @@ class FactHistory:
         return self.members[0].id
 
     def rewording_at(self, at: datetime) -> Rewording | None:
-        """Return the rewording that applies at an instant, None for the words of the leading assertion.
+        """Return the rewording that applies at an instant, None if the words of `lead` apply.
 
-        Before the fact holds, the first words apply. After it held, the last ones do.
+        Before the fact begins, its first words apply. After its end, its last words apply.
         """
         if not self.rewordings:
             return None
@@ -73,7 +74,7 @@ class FactHistory:
 
     @property
     def is_flagged(self) -> bool:
-        """Whether an agent must never miss it: as a person decided last, else if any assertion is flagged."""
+        """Whether agents must always be told it: as a person decided last, else if any assertion is flagged."""
         entered = [EvidenceKind.PERSON in [cited.kind for cited in member.evidence] for member in self.members]
         return is_flagged(list(zip(entered, map(assertion_flag, self.members), strict=True)))
 
@@ -82,7 +83,7 @@ class FactHistory:
 class _Validity:
     """The periods in which each assertion holds, and its rewordings.
 
-    `undone` has the status of each assertion that never holds, and the assertion that undid it.
+    `undone` has the status of each assertion that never holds, and the assertion that ended it.
     """
 
     spans: dict[str, list[ValidityPeriod]]
@@ -90,13 +91,13 @@ class _Validity:
     rewordings: dict[str, list[Rewording]]
 
     def end(self, id_: str, taken: Interval, ending: Status, by: str) -> None:
-        """Take an interval from an assertion."""
+        """Remove an interval from the periods of an assertion."""
         self.spans[id_] = subtracted(self.spans[id_], taken, ending, by)
         if not self.spans[id_]:
             self.undone.setdefault(id_, (ending, by))
 
     def omit(self, assertion: Assertion, omissions: list[OmittedPart]) -> None:
-        """Leave parts of an assertion's sentence out. The assertion ends in periods in which no word is left."""
+        """Leave out parts of an assertion's sentence. It does not hold in periods in which no words are left."""
         periods = split_at_omissions(assertion, omissions)
         for period in periods:
             if not period.statement:
@@ -108,8 +109,8 @@ class _Validity:
 def timeline(assertions: Iterable[Assertion], verdicts: Iterable[Verdict], at: datetime) -> list[Fact]:
     """Return the facts that the assertions and verdicts imply, with their status at `at` (aware).
 
-    The result does not depend on the order of `assertions`: the time of saying decides, not the time of arrival. Facts
-    that were first said after `at` are left out, unless they hold at `at` already.
+    The result does not depend on the order of `assertions`. Facts that were first said after `at` are left out, unless
+    they hold at `at` already.
 
     Raises ValueError if a verdict's pair is not in order of saying.
     """
@@ -162,12 +163,12 @@ def derived_histories(pairs: JudgedPairs, ids: Collection[str] | None = None) ->
 
 
 def erased_ids(assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> frozenset[str]:
-    """Return the ids of the assertions that someone asked to erase. No read, prompt, block or export contains them."""
+    """Return the ids of assertions that a request to erase hides. No read, prompt, block or export contains them."""
     return JudgedPairs(assertions, verdicts).erased()
 
 
 def _corrected_by(pairs: JudgedPairs) -> dict[str, str]:
-    """Return the assertions that were wrong from the start, each with its latest correction.
+    """Return the assertions that were corrected, and so were wrong from the start, each with its latest correction.
 
     A correction that was itself corrected does not count.
     """
@@ -186,7 +187,7 @@ def _corrected_by(pairs: JudgedPairs) -> dict[str, str]:
 
 
 def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Mapping[str, Interval]) -> _Validity:
-    """Return when each assertion holds, and in which words."""
+    """Return the periods in which each assertion holds, and its rewordings."""
     validity = _Validity({}, {}, {})
     extents = change_extents(pairs, intervals)
     never_ended_anything = _withdrawn_in_advance(pairs, corrected_by, intervals)
@@ -202,7 +203,7 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
         retirements = sorted(pairs.retirements[assertion.id], key=lambda retirement: pairs.position[retirement[0]])
         for later, relation in retirements:
             extent = extents.get((assertion.id, later))
-            # What was replaced as a whole does not come back when its replacement is withdrawn or replaced itself.
+            # What was replaced as a whole does not hold again when its replacement is withdrawn or replaced itself.
             if later in corrected_by or (later in never_ended_anything and extent is not Extent.WHOLE):
                 continue
             ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
@@ -234,9 +235,10 @@ def _withdrawn_in_advance(
 
 
 def _remove_broader_restatements(pairs: JudgedPairs, validity: _Validity) -> None:
-    """Remove a restatement of something broader from the periods in which the narrower statement still holds.
+    """Remove from a broader restatement the periods in which a narrower statement holds.
 
-    What was told more exactly is over at the end that the exact statement names. An exception leaves the other days.
+    If the narrower statement says the same more exactly, the broader one does not hold after it either. If it is an
+    exception, the broader one holds on the other days.
     """
     before = dict(validity.spans)
     for broad, narrow in sorted(pairs.broader, key=lambda pair: (pairs.position[pair[0]], pairs.position[pair[1]])):
@@ -258,7 +260,7 @@ def _history(
     undone_as, undone_by = endings[-1] if endings else (Status.SUPERSEDED, None)
     root = pairs.roots[members[0].id]
     rival_roots = (rival for contest in pairs.contests if root in contest for rival in contest - {root})
-    # A fact has the id of its first remaining assertion. A retraction is no fact and keeps its own id.
+    # A fact has the id of its first remaining assertion. A retraction is not a fact and keeps its own id.
     rivals = sorted(
         remaining[rival][0].id if remaining.get(rival) else rival for rival in rival_roots if remaining.get(rival, True)
     )
@@ -275,7 +277,7 @@ def _history(
         undone_as=undone_as,
         undone_by=undone_by,
         contested_by=tuple(rivals),
-        # One assertion that tells who is meant tells it for all that repeat it.
+        # If one assertion makes clear who is meant, this is clear for all that repeat it.
         may_be=people[0] if all(people) else (),
         exceptions=tuple(said.id for said in sorted(exceptions, key=lambda said: said.order)),
         rewordings=with_continuations(
@@ -292,13 +294,15 @@ def _history(
 
 
 def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | None:
-    """Return the fact with its status at `at`, or None where it is not known yet."""
+    """Return the fact with its status at `at`, None if it was not said by then and does not hold yet."""
     span, status = deciding_span(history.spans, history.members[0].said_at, history.undone_as, at)
     if status is None:
         return None
     rivals = tuple([rival for rival in history.contested_by if rival not in not_holding])
-    if status is Status.CURRENT:
-        status = _open_status(history, rivals)
+    if status is Status.CURRENT and history.may_be:
+        status = Status.PENDING
+    elif status is Status.CURRENT and rivals:
+        status = Status.CONTESTED
     lead, members = history.lead, history.members
     rewording = history.rewording_at(at)
     return Fact(
@@ -317,7 +321,7 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         evidence=tuple(dict.fromkeys([evidence for assertion in members for evidence in assertion.evidence])),
         assertion_ids=tuple([assertion.id for assertion in members]),
         recorded_at=history.recorded_at,
-        retired_by=_ending_id(history, span) if status in ENDED_STATUSES else None,
+        retired_by=(span.by if span else history.undone_by) if status in ENDED_STATUSES else None,
         contested_by=rivals if status is Status.CONTESTED else (),
         may_be=history.may_be if status is Status.PENDING else (),
         limited_to=lead.limited_to,
@@ -332,26 +336,15 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
 
 
 def _later_periods(history: FactHistory, span: ValidityPeriod | None) -> tuple[Interval, ...]:
-    """Return the periods after the one that decides the status, if that has an end."""
+    """Return the periods after the one that decides the status. There are none if that period has no end."""
     if span is None or span.end is None:
         return ()
     later_spans = history.spans[history.spans.index(span) + 1 :]
     return tuple((later.start, later.end) for later in later_spans)
 
 
-def _open_status(history: FactHistory, rivals: tuple[str, ...]) -> Status:
-    """Return the status of a fact that holds. Where it is pending or contested, a person must say which."""
-    if history.may_be:
-        return Status.PENDING
-    return Status.CONTESTED if rivals else Status.CURRENT
-
-
-def _ending_id(history: FactHistory, span: ValidityPeriod | None) -> str | None:
-    return span.by if span else history.undone_by
-
-
 def _is_dated(lead: Assertion, span: ValidityPeriod | None) -> bool:
-    """Return whether the words name a day on which the fact begins, or a day on which it ends by itself."""
+    """Return whether the words name the day on which the fact begins or ends."""
     has_own_end = span is not None and span.end is not None and span.by is None
     return lead.valid_from is not None or lead.valid_to is not None or has_own_end
 
@@ -359,9 +352,10 @@ def _is_dated(lead: Assertion, span: ValidityPeriod | None) -> bool:
 def deciding_span(
     spans: Sequence[ValidityPeriod], said_at: datetime, undone_as: Status, at: datetime
 ) -> tuple[ValidityPeriod | None, Status | None]:
-    """Return the period that decides the status of a fact at `at`, and the status: None where it is not known yet.
+    """Return the period that decides a fact's status at `at`, and the status, None if the fact is not known yet.
 
-    The fact has these periods and was first said at `said_at`; `undone_as` is its status where no period is left.
+    `spans` are the periods of the fact, which was first said at `said_at`. `undone_as` is its status if it has no
+    periods.
     """
     for span in spans:
         if span.holds_at(at):

@@ -1,8 +1,8 @@
 """The words of a fact after a part of its sentence has ended, and the periods in which they apply. Pure.
 
-When a change ends only a part of a sentence, a judge names the remainder: the sentence without that part. A judge may
-leave words out, bend those that stay, and link them ("is", "has", articles). A remainder that says anything else is
-ignored.
+When a change ends only a part of a sentence, a judge writes the remainder: the sentence without that part. A judge may
+leave words out, change the endings of the others, and link them ("is", "has", articles). A remainder that says anything
+else is ignored.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from datetime import datetime
 
 from afterword.facts.assertions import Assertion
 from afterword.facts.validity.periods import Interval
-from afterword.facts.words import folded, plain_words, terms, word_set
+from afterword.facts.words import folded, folded_words, terms, word_set
 
 _CONNECTIVES = word_set("and or und oder et ou y o e en of i a")
 """Words that may move: "A, B and C" without C is "A and B"."""
 _LINKS = word_set(
     "is are am has have the a an of ist sind hat haben der das dem ein eine sont une le la les es tiene el los las"
 )
-"""Words without a content of their own, which link what is left: "Ada, a potter, lives" without the end is "Ada is a
-potter"."""
+"""Words that a remainder may add to link the others: "Ada is a potter" is a remainder of "Ada, a potter, lives"."""
 _AFTER_NEGATION = _CONNECTIVES | _LINKS | word_set("longer more mehr plus más mais meer")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _NEGATIONS = word_set(
@@ -34,10 +33,10 @@ _NEGATIONS = word_set(
 
 @dataclass(frozen=True, slots=True)
 class Rewording:
-    """A period in which a fact is told in other words than those of its leading assertion. `end` None: it is open.
+    """A period in which a fact is told in words other than those of its leading assertion. `end` None: it is open.
 
-    `ended_by` is the assertion that ended the part which is left out. It is None where the part was wrong, so that
-    nobody is told it, and where no part is left out.
+    `ended_by` is the assertion that ended the omitted part of the sentence. It is None if no part is omitted, or if the
+    part was wrong, so that agents are not told that it held before.
     """
 
     start: datetime
@@ -52,10 +51,10 @@ class Rewording:
 
 @dataclass(frozen=True, slots=True)
 class OmittedPart:
-    """An interval in which a part of an earlier sentence does not apply, and the `remainder` that does.
+    """An interval in which a part of an earlier sentence does not hold, and the `remainder`, which does.
 
     `later_id` is the statement that ended the part, `order` its place in the order of saying. `held_before` says
-    whether the part was so until then.
+    whether the part held until then.
     """
 
     interval: Interval
@@ -65,13 +64,13 @@ class OmittedPart:
     held_before: bool = True
 
     def covers(self, at: datetime) -> bool:
-        """Whether the part does not apply at an instant."""
+        """Whether the interval contains an instant."""
         return _spans(self.interval, at)
 
 
 def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str | None:
     """Return why a remainder of the earlier sentence may not be used, None if it may."""
-    said, words = _words(earlier.statement), _words(remainder)
+    said, words = folded_words(earlier.statement), folded_words(remainder)
     if len(words) >= len(said):
         return "it is not shorter"
     places = _places(words, said)
@@ -85,7 +84,7 @@ def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str
         return "it leaves out nothing, or everything"
     values = [later.value]
     if folded(earlier.attribute) == folded(later.attribute):
-        # Where both have one value, something else changed: "all but Ada pay cash" ends when Ada pays cash too.
+        # If both have the same value, something else changed: "all but Ada pay cash" ends when Ada pays cash too.
         values = [] if folded(earlier.value) == folded(later.value) else [later.value, earlier.value]
     if any(value_stems and value_stems <= stems for value_stems in map(set, map(terms, values))):
         return "it has the value that changed"
@@ -93,31 +92,31 @@ def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str
 
 
 def lacks_ended_part(statement: str, earlier: str, remainder: str) -> bool:
-    """Return whether a statement has no word of the part that an earlier sentence has and its remainder lacks."""
+    """Return whether a statement contains no word of the part of an earlier sentence that its remainder leaves out."""
     return {*terms(earlier)}.difference(terms(remainder)).isdisjoint(terms(statement))
 
 
 def leaves_day_out(remainder: str, earlier: str, day: datetime) -> bool:
-    """Return whether an earlier sentence names a day, by its number or year, that its remainder does not name."""
+    """Return whether an earlier sentence contains the number or year of a day, and its remainder does not."""
     return bool(numbers_of_day(earlier, day) - numbers_of_day(remainder, day))
 
 
 def numbers_of_day(text: str, day: datetime) -> set[int]:
-    """Return which of the numbers of a day, that in its month and its year, stand in a text."""
+    """Return which of two numbers occur in a text: the day of the month, and the year, of `day`."""
     return {day.day, day.year}.intersection(map(int, _NUMBER.findall(text)))
 
 
 def combined_remainder(earlier: Assertion, omissions: Iterable[OmittedPart]) -> str | None:
-    """Return the sentence without all parts that these omissions leave out, None if no word is left.
+    """Return the sentence without the parts that these omissions leave out, None if no words are left.
 
-    The result is the remainder of the latest omission, without the words that the other remainders lack.
+    The result is the remainder of the latest omission, without the words that are missing in any other remainder.
     """
     in_order = sorted(set(omissions), key=lambda omission: (omission.order, omission.remainder))
     last = in_order[-1].remainder
-    gone = {*_words(earlier.statement)}.difference(
-        frozenset.intersection(*(frozenset(_words(omission.remainder)) for omission in in_order))
+    gone = {*folded_words(earlier.statement)}.difference(
+        frozenset.intersection(*(frozenset(folded_words(omission.remainder)) for omission in in_order))
     )
-    words = [word for word in last.split() if gone.isdisjoint(_words(word))]
+    words = [word for word in last.split() if gone.isdisjoint(folded_words(word))]
     if len(words) == len(last.split()):
         return last
     text = " ".join(words).rstrip(" .,;:")
@@ -125,9 +124,9 @@ def combined_remainder(earlier: Assertion, omissions: Iterable[OmittedPart]) -> 
 
 
 def split_at_omissions(earlier: Assertion, omissions: Sequence[OmittedPart]) -> list[Rewording]:
-    """Return the periods in which parts of a statement do not apply, each with the words that are left.
+    """Return the periods in which parts of a statement do not hold, each with the words that are left.
 
-    The words are empty if nothing is left.
+    The words are empty if none are left.
     """
     if not omissions:
         return []
@@ -148,11 +147,11 @@ def fact_rewordings(
     spans: Mapping[str, Sequence[Interval]],
     own: Mapping[str, Sequence[Rewording]],
 ) -> tuple[Rewording, ...]:
-    """Return the periods in which a fact is told in other words, with these words.
+    """Return the periods in which a fact is told in other words than those of its leading assertion.
 
-    A part of the sentence is left out while all statements of the fact that hold lack it: it has ended there, or they
-    never had it. `spans` are the periods in which each statement of the fact holds, in the order of saying. `own` are
-    the rewordings of each statement.
+    A part of the sentence is left out while none of the fact's statements that hold contains it: it has ended in them,
+    or they never had it. `spans` are the periods in which each statement of the fact holds, in the order of saying.
+    `own` are the rewordings of each statement.
     """
     if not any(own.get(id_) for id_ in spans):
         return ()
@@ -169,7 +168,7 @@ def fact_rewordings(
             told = reworded.get(lead_id) or next(reversed(reworded.values()))
             ended_by = told.ended_by if all(each.ended_by for each in reworded.values()) else None
             if rewordings and (rewordings[-1].end, rewordings[-1].statement) == (start, told.statement):
-                former = rewordings.pop()  # the same words go on
+                former = rewordings.pop()  # the same words still apply
                 start, ended_by = former.start, former.ended_by and ended_by
             rewordings.append(Rewording(start, end, told.statement, ended_by))
     return tuple(rewordings)
@@ -180,8 +179,8 @@ def with_continuations(
 ) -> tuple[Rewording, ...]:
     """Return the rewordings of a fact that later statements continue ("the trial runs until June").
 
-    From then on the later sentence is told. The former sentence follows in parentheses, unless the later one repeats
-    its terms.
+    Once a continuation is said, its sentence is told. The former sentence follows in parentheses, unless the later one
+    repeats its words.
     """
     reworded = rewordings
     for said in continuing:
@@ -196,18 +195,14 @@ def with_continuations(
 
 
 def reworded_value(value: str, statement: str) -> str:
-    """Return the value of a fact that is told in these words: its own value if they contain it, else the words."""
+    """Return the value of a fact that is told as `statement`: its own value if the statement contains it, else that."""
     return value if {*terms(value)} <= {*terms(statement)} else statement.rstrip(".")
 
 
-def _words(text: str) -> list[str]:
-    return plain_words(folded(text))
-
-
 def _places(words: Sequence[str], said: Sequence[str]) -> set[int] | None:
-    """Return the places of these words in a sentence, None if it does not contain all of them in this order.
+    """Return the positions of these words in a sentence, None if it does not contain all of them in this order.
 
-    Words that only link others have no place, and a word may have another ending than in the sentence.
+    Linking words are skipped, and a word may have another ending than in the sentence.
     """
     places: set[int] = set()
     start = 0
@@ -227,7 +222,7 @@ def _are_one_word(word: str, other: str) -> bool:
 
 
 def _denied_place(said: Sequence[str], negation: int) -> int | None:
-    """Return the place of the word that a negation denies: the next one that is no function word. None without one."""
+    """Return the position of the word that a negation denies: the next word that is not a function word, if any."""
     return next((place for place in range(negation + 1, len(said)) if said[place] not in _AFTER_NEGATION), None)
 
 
