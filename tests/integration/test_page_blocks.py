@@ -25,6 +25,7 @@ from afterword.setting_names import unknown_name
 from afterword.settings import Settings
 from commands import Commands
 from framework_agents import ScriptedClient
+from observing import listening
 from page_blocks import Block, PageRunner, read_blocks
 from pages import all_pages
 
@@ -112,13 +113,19 @@ def a_saved_session_and_a_model(runner: PageRunner) -> Mapping[str, Any]:
     return {}
 
 
+def own_telemetry(_: PageRunner) -> Mapping[str, Any]:
+    # A process keeps the providers that are set first. Those of the page would deafen the tests that listen later.
+    with listening():
+        return {}
+
+
 PAGES = {
     "docs/agent-framework.md": Fragments({"pip": "the index"}, {}, framework_client, start_and_stop_the_service),
     "docs/explanations/recall.md": Fragments(),
     "docs/explanations/time.md": Fragments(),
     "docs/explanations/undo.md": Fragments(),
     "docs/findings.md": Fragments(prepare=a_finding),
-    "docs/observability.md": Fragments(),
+    "docs/observability.md": Fragments(prepare=own_telemetry),
     "docs/quality.md": Fragments(
         {
             "make": "test_eval.py scores the same recording",
