@@ -1,4 +1,4 @@
-"""Masking secrets before anything is stored or sent to a model. Pure.
+"""Mask secrets before anything is stored or sent to a model. Pure.
 
 `mask_secrets` masks a text, `Masking.mask_state` a saved state, which AutoGen can still load.
 """
@@ -114,8 +114,9 @@ class Masking:
         return mask_for(kind)
 
     def mask_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a copy of a saved state without its secrets, also where they stand before their first recognition.
+        """Return a copy of a saved state without its secrets.
 
+        A secret is also masked where it occurs before the place at which it is first recognised.
         This covers strings of messages and arguments, JSON inside of strings, fields that are named like a secret
         ("password", "api_key"), and repetitions of a secret. Keys, ids, names of speakers, types and images stay, and a
         number stays a number, so that AutoGen can load the result.
@@ -139,9 +140,9 @@ class Masking:
         return self._mask_known(text)
 
     def _mask_from(self, text: str, first: int) -> tuple[str, int | None]:
-        """Return the text as the next pattern that matches masks it, and the number of the pattern after that.
+        """Mask what the next matching pattern finds, starting with the pattern number `first`.
 
-        The number is None if none of the patterns from the first on matches.
+        Return the text and the number of the pattern to go on with, which is None if no pattern matches.
         """
         forms = [(form, HintedText(form.text, _HINTS)) for form in plain_forms(text)]
         for number in _possible_patterns(forms[0][1].hints):
@@ -150,7 +151,7 @@ class Masking:
                 continue
             spans = _merged(
                 form.original_span(*span)
-                # Only of a password it matters whether it is quoted.
+                # Quotation marks matter only for passwords.
                 for form, hinted in (forms if pattern.kind is Secret.PASSWORD else forms[:1])
                 for span in pattern.spans(hinted.text, hinted.regions(pattern.hints))
             )

@@ -1,4 +1,4 @@
-"""The patterns of secrets in commands, configuration, queries and addresses. Pure."""
+"""Patterns of secrets in shell commands, configuration, SQL and URLs. Pure."""
 
 from __future__ import annotations
 

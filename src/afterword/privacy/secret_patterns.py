@@ -1,6 +1,6 @@
 """All patterns of secrets, in the order in which they are tried. Pure.
 
-Each recognises a value by something that only stands near secrets: a provider's prefix, a check digit, or a word such as
+Each recognises a value by something that is typical of secrets: a provider's prefix, a check digit, or a word such as
 "password" beside it. Every quantifier is bounded or possessive, so that the time is linear in the text.
 """
 

@@ -1,4 +1,4 @@
-"""The patterns of keys that name their provider, of private keys and of signed tokens. Pure."""
+"""Patterns of keys whose form reveals the provider, of private keys and of signed tokens. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PREFIXED = (
         *("hvr.", "glsa_", "sbp_", "dckr_pat_", "figd_", "nrak-", "r8_", "age-secret-key-1", "atatt3"),
     ),
 )
-"""The prefixes of providers' keys, each with its hints. A digit must follow, so that no plain word matches."""
+"""Keys with a provider's prefix: name, expression, hints. A key must contain a digit, so that no plain word matches."""
 
 _FORMS = (
     ("mailgun", r"key-[0-9a-f]{32}", "key-"),

@@ -41,7 +41,7 @@ HashText = Callable[["Key", Scope, str, str], str]
 
 
 class TombstoneKind(StrEnum):
-    """What was forgotten: words in a text of a session, a session, a whole scope, or a value of a slot."""
+    """What was forgotten: words in a text of a session, a session, a whole scope, or one value of an attribute."""
 
     TEXT = "text"
     SESSION = "session"
@@ -70,25 +70,26 @@ class Key:
         return self.hash_of(TombstoneKind.TEXT, str(scope), session_id, letters_and_digits(text))
 
     def decomposed_text(self, scope: Scope, session_id: str, text: str) -> str:
-        """Return the hash that a text in NFD had before texts were compared in NFC."""
+        """Return the hash that older versions made of a text, of which they compared the NFD form."""
         return self.hash_of(TombstoneKind.TEXT, str(scope), session_id, decomposed_letters(text))
 
     def slot(self, scope: Scope, subject: str, attribute: str, value: str) -> str:
-        """Return the hash of a value of a slot."""
+        """Return the hash of one value of a subject's attribute."""
         return self.hash_of(TombstoneKind.SLOT, str(scope), folded(subject), folded(attribute), folded(value))
 
     def slot_forms(self, scope: Scope, subject: str, attribute: str, value: str) -> list[str]:
-        """Return the hashes of a value of a slot: of its NFC form, and those that older versions made of NFD forms."""
+        """Return the hash of one value of an attribute, and the hashes that older versions made of its NFD forms."""
         forms = product(*(dict.fromkeys(map(_folded, text_forms(part))) for part in (subject, attribute, value)))
         return [self.hash_of(TombstoneKind.SLOT, str(scope), *parts) for parts in forms]
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """A record of something forgotten: `mark` is its hash, `place` that of its session (empty for slots and scopes).
+    """A record of something forgotten.
 
-    `spans` are the forgotten words of a text. `times` is the number of turns that it covers: turns without a time are
-    told apart from later ones with the same words by counting.
+    `mark` is its hash, and `place` the hash of its session, which is empty for slots and scopes. `spans` are the
+    positions of the forgotten words in a text. `times` is the number of turns that the tombstone covers. It serves to
+    distinguish turns without a time from later turns with the same words.
     """
 
     kind: TombstoneKind
@@ -101,9 +102,9 @@ class Tombstone:
 
 
 class Forgotten:
-    """The tombstones of one scope and of one of its sessions. Checks new content against them.
+    """Checks new content against the tombstones of one scope and of one of its sessions.
 
-    `former` are the scopes and ids that the session had before it came here by a merge.
+    `former` are the scopes and ids that the session had before a merge moved it to this scope.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class Forgotten:
         former: Sequence[tuple[Scope, str]] = (),
     ) -> None:
         self._session_id = session_id
-        # A session that came from another scope is also known under its name there.
+        # The tombstones of a session from another scope bear the names that it had there.
         self._scopes = (scope, *(former_scope for former_scope, _ in former))
         self._sessions = ((scope, session_id or ""), *former)
         self._keys = tuple(keys)
@@ -190,8 +191,7 @@ class Forgotten:
         )
 
     def is_slot_forgotten(self, subject: str, attribute: str, value: str, said_at: datetime | None) -> bool:
-        """Return whether this value of this slot was forgotten at or after `said_at`, or at any time if `said_at` is
-        None."""
+        """Return whether this value of an attribute was forgotten at or after `said_at`, or ever if that is None."""
         if not self._by_mark:
             return False
         marks = (
@@ -204,7 +204,7 @@ class Forgotten:
         return any(said_at is None or said_at <= tombstone.until for tombstone in tombstones)
 
     def text(self, text: str) -> str:
-        """Return a text of the session without its forgotten words, at whatever time they were said."""
+        """Return a text of the session without its forgotten words, no matter when they were said."""
         while forms := self._tombstones_of(text):
             tombstone, blank = forms[0]
             text = blank(text, tombstone.spans)
@@ -287,7 +287,7 @@ class _StateBlanking:
         self._forgotten = forgotten
         self._forgotten_texts = frozenset(filter(None, forgotten_texts))
         self._lengths = {len(turn) for turn in self._forgotten_texts}
-        # No letter or digit is a line break, so what stands in this text stands in one of the turns.
+        # A searched text has no line break, so a match lies within one turn.
         self._joined_texts = "\n".join(self._forgotten_texts)
         self._replacements: dict[str, list[str | None]] = defaultdict(list)
         self._seen: Counter[str] = Counter()
@@ -298,7 +298,7 @@ class _StateBlanking:
         """Return a string of the state without forgotten words."""
         plain = letters_and_digits(text)
         if plain in self._replacements:
-            # Of turns with equal words only the earlier ones were forgotten. A state lists them in their order.
+            # Of several turns with the same words, only the earlier ones were forgotten. A state lists turns in order.
             replacements = self._replacements[plain]
             replacement = replacements[self._seen[plain] % len(replacements)]
             self._seen[plain] += 1
@@ -308,7 +308,7 @@ class _StateBlanking:
         return keep_json_valid(text, self._forgotten.text(text))
 
     def _holds_whole_turn(self, plain: str) -> bool:
-        """Return whether a turn of which nothing remains stands in these letters and digits."""
+        """Return whether these letters and digits contain a turn that was forgotten completely."""
         if len(plain) * len(self._lengths) > len(self._forgotten_texts):
             return any(turn in plain for turn in self._forgotten_texts)
         return any(
@@ -334,12 +334,12 @@ def keep_json_valid(text: str, shown: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Return a text folded as older versions did: without bringing it into NFC."""
+    """Return a text as older versions compared it: case-folded with single spaces, but not in NFC."""
     return " ".join(text.casefold().split())
 
 
 def _covers_turn(tombstone: Tombstone, fresh: Turn, timed: Turn, index: int) -> bool:
-    """Return whether the turn at this index was said before the tombstone was made."""
+    """Return whether a tombstone of a session or scope covers the turn at this index."""
     if timed.said_at is not None and timed.said_at <= tombstone.until:
         return True
     return fresh.said_at is None and tombstone.kind is not TombstoneKind.SCOPE and index < tombstone.times
