@@ -93,6 +93,6 @@ _DATES = re.compile(
 
 
 def is_about_the_past(question: str) -> bool:
-    """Return whether a question names a time or asks for a change."""
+    """Return whether a question names a time, uses a past tense, or asks about a change."""
     asked = without_accents(question)
     return bool(_DATES.search(asked)) or any(_PAST[language].search(asked) for language in languages_of(question))

@@ -1,4 +1,4 @@
-"""The language of a question, by its most common words, and the words of a question that say what it is about. Pure."""
+"""Recognise the language of a question by common words, and find the words that say what it is about. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from afterword.text_caches import text_cache
 
 
 class Language(StrEnum):
-    """A language whose questions are understood better than by the words alone."""
+    """A language whose common words are known."""
 
     ENGLISH = "english"
     GERMAN = "german"
@@ -62,7 +62,7 @@ _LANGUAGES_OF_WORD = {
 
 @text_cache(1_000)
 def languages_of(question: str) -> tuple[Language, ...]:
-    """Return the language of which most common words stand in a question; several where as many do."""
+    """Return the language with the most common words in a question, or several languages in case of a tie."""
     words = plain_words(without_accents(question))
     counts = Counter(language for word in words for language in _LANGUAGES_OF_WORD.get(word, ()))
     most = max(counts.values(), default=0)
@@ -71,9 +71,9 @@ def languages_of(question: str) -> tuple[Language, ...]:
 
 @text_cache(1_000)
 def question_terms(question: str) -> frozenset[str]:
-    """Return the terms of a question without the common words of its language: "ich" says nothing of what is asked.
+    """Return the search terms of a question without the common words of its language, such as "ich".
 
-    Where the question may be of several languages, only what is common in all of them is left out.
+    If the question may be in several languages, only words that are common in all of them are left out.
     """
     common = frozenset.intersection(*(_COMMON_WORDS[language] for language in languages_of(question)))
     return frozenset(terms(" ".join(word for word in plain_words(without_accents(question)) if word not in common)))

@@ -1,4 +1,4 @@
-"""The search index: facts and turns ranked by how well they match a query. Pure, so that every database ranks alike.
+"""Rank facts and turns by how well they match a query. Pure, so that the ranking is the same with every database.
 
 A unit is a fact, or a turn that supports a fact. It scores by its words (BM25) and, where there are vectors, by its
 meaning. Both scores are relative to the best unit of the query and are added. The context of a unit counts too: a turn
@@ -24,7 +24,7 @@ MOST_CANDIDATES = 400
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each part adds to a score, where the best unit by words has 1.
+    """How much each criterion adds to a score. The score by words of the best unit is 1.
 
     `neighbours` holds (distance, share) pairs: the share of its score that a turn adds to the turn at this distance,
     which is negative for earlier turns.
@@ -65,7 +65,7 @@ class SearchIndex:
 
     @property
     def weighed(self) -> int:
-        """For how many words weights are stored, of units and of conversations. The cache counts its bytes by it."""
+        """The number of words with cached weights. The cache of views estimates the memory of an index by it."""
         made: list[WordScores] = [self.__dict__[name] for name in ("_words", "_conversations") if name in self.__dict__]
         return sum(scores.weighed for scores in made)
 
@@ -95,7 +95,7 @@ class SearchIndex:
         most: int | None = None,
         among: Array | None = None,
     ) -> dict[int, float]:
-        """Return the scores of the units that match the query by their places, best first, as `ranked` does."""
+        """Return the score of each unit that `ranked` returns, by its place in the table, best first."""
         wanted = question_terms(query)
         places, scores, _ = self._base_scores(wanted, meaning, weights)
         places, scores = self._with_context(places, scores, wanted, weights)
@@ -108,7 +108,7 @@ class SearchIndex:
     def parts(
         self, query: str, unit_ids: Iterable[Hashable], *, meaning: Nearness | None = None
     ) -> dict[Hashable, dict[str, float]]:
-        """Return what adds up to the score of each of these units: by words, by meaning, and by each other weight."""
+        """Return the summands of the score of each of these units: words, meaning, and each other criterion."""
         wanted = question_terms(query)
         places, base, by_words = self._base_scores(wanted, meaning, WEIGHTS)
         zero = Weights(0, 0, tuple((distance, 0.0) for distance, _ in WEIGHTS.neighbours), 0, 0, 0, 0, 0)
@@ -153,7 +153,7 @@ class SearchIndex:
     def _with_context(
         self, places: Array, scores: Array, wanted: frozenset[str], weights: Weights
     ) -> tuple[Array, Array]:
-        """Return the units and those that they add to, with their final scores."""
+        """Return the places and final scores of these units, and of the units in their context."""
         table, support = self._table, dict[int, float]()
         is_turn = table.conversation[places] >= 0
         if is_turn.any():
@@ -180,10 +180,10 @@ class SearchIndex:
         return places, scores
 
     def _neighbours(self, turns: Array, scores: Array, weights: Weights) -> tuple[Array, Array]:
-        """Return the turns beside these turns, and the share that each of these adds to one of those."""
+        """Return the places of the turns near these turns, and what is added to the score of each."""
         table = self._table
         reach = max((abs(distance) for distance, _ in weights.neighbours), default=0)
-        # The share of each distance, one of none at either end.
+        # The share for each distance; the NaN at either end is for greater distances.
         shares = numpy.full(2 * reach + 3, numpy.nan)
         for distance, share in weights.neighbours:
             shares[distance + reach + 1] = share

@@ -1,4 +1,4 @@
-"""Records, tables, logs and CVs. Pure."""
+"""Find pasted records, tables, logs and CVs. Pure."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _resumes(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     ):
         return
     first = min((*headings, *titles, *dated))
-    # The name and the address stand above the first heading.
+    # The name and the address stand above the first heading of a CV.
     while first > 0 and not lines[first - 1].head.endswith((":", "?")) and len(lines[first - 1].head) < 80:
         first -= 1
     yield ForeignStretch(lines[first].start, lines[-1].end, ForeignKind.RESUME)

@@ -1,4 +1,4 @@
-"""Posts, reviews, tickets, chats with headers above each message, subtitles and scripts. Pure."""
+"""Find pasted posts, reviews, tickets, chats with a header above each message, subtitles and scripts. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIELD_OF_RECORD = re.compile(
 _FEWEST_FIELDS = 2
 _SUBTITLE = re.compile(r"(?:\d{1,2}:)?\d{1,2}:\d{2}[,.]\d{1,3}\s?-->")
 _SCENE = re.compile(r"(?:INT|EXT)\b\.?[ /]")
-# "WITNESS. I was there.", or the name of a part alone on a line.
+# The speaker in a script: "WITNESS. I was there.", or a name alone on a line.
 _CUE = re.compile(r"(?:THE )?[A-ZÀ-Þ][A-ZÀ-Þ'’-]{1,20}(?: [A-ZÀ-Þ'’-]{1,20}){0,2}(?:\s?\([^()\n]{1,30}\))?(?:\.\s|$)")
 _LOWER_CASE = re.compile(r"[a-zß-öø-ÿ]")
 _ASKED = r"(?:question|frage|pregunta|domanda|pergunta|vraag|q)\s?\d{0,3}"
@@ -49,7 +49,7 @@ def find_posts(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
 
 
 def _paragraphs_with_marks(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    """Yield the part of each paragraph that a header, a question of a form or a mark of a post makes foreign."""
+    """Yield each paragraph with a mark of a post, and others from a message header or form question on."""
     start = 0
     while start < len(lines):
         end = paragraph_end(lines, start)
@@ -72,7 +72,7 @@ def _is_message_header(head: str) -> bool:
 
 
 def _cues(lines: Sequence[Line]) -> list[int]:
-    """Return the lines with the name of a part in capitals, before the words of that part."""
+    """Return the indices of the lines where a script names a speaker in capitals, before words of that speaker."""
     cues = []
     for index in _indices(lines, _CUE):
         match = _CUE.match(lines[index].head)

@@ -1,4 +1,4 @@
-"""Labels that name a speaker, and those that name a topic. Pure."""
+"""Tell labels that name a speaker ("Tom:") from labels that name a topic ("Budget:"). Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DETERMINERS = frozenset(
 ABOUT_SOMEBODY = re.compile(r"\b(?:he|she|him|her|his|hers|they|them|their)\b", re.IGNORECASE)
 _AFTER_NAMES = frozenset("from in at of and aus von de van".split())
 OWN_LABELS = frozenset("me i myself ich yo moi io eu ik".split())
-# Of other scripts no topics are known, so each label is taken for a name.
+# No topic words are known in other scripts, so every such label counts as a name.
 NOT_LATIN = re.compile(r"(?=[^\n]{0,30}(?![A-Za-zÀ-ɏ])[^\W\d_])[^\W\d_]{2,30}")
 GENERIC_NAMES = frozenset("user human customer client you person owner me participant".split())
 
@@ -56,7 +56,7 @@ def name_words(name: str) -> list[str]:
 
 
 def is_personal_name(name: str) -> bool:
-    """Return whether a name is that of a person."""
+    """Return whether a label is the name of a person."""
     words = name_words(name)
     if words[0] in TOPICS:
         return False

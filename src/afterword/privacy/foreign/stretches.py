@@ -31,7 +31,7 @@ def foreign_stretches(
 ) -> tuple[ForeignStretch, ...]:
     """Return the foreign stretches of a person's turn, in order and without overlap.
 
-    `own_names` are the names of the person. `habit` is how they write in their earlier turns.
+    `own_names` are the names of the person. `habit` describes how they write in their earlier turns.
     """
     if len(text) < _SHORTEST_FOREIGN:
         return ()
@@ -68,8 +68,7 @@ def _of_original(plain: PlainText, stretches: Iterable[ForeignStretch]) -> Itera
 def foreign_turns(turns: Sequence[Turn], only: Collection[int] | None = None) -> list[tuple[ForeignStretch, ...]]:
     """Return the foreign stretches of each turn, or of the turns with these numbers. Only people's turns have any.
 
-    A turn is compared with the first turns of its speaker, so later turns
-    never change what is foreign.
+    The style of a turn is compared with the first twelve turns of its speaker, so later turns do not change the result.
     """
     earlier: dict[str, list[str]] = {}
     by_turn: list[tuple[ForeignStretch, ...]] = []
@@ -88,7 +87,7 @@ def foreign_turns(turns: Sequence[Turn], only: Collection[int] | None = None) ->
 
 
 def without_foreign(text: str, stretches: Iterable[ForeignStretch]) -> str:
-    """Return a text with every character of its foreign stretches replaced. Positions in the text stay."""
+    """Return a text with each character of its foreign stretches replaced by `FILLER`. Positions in the text stay."""
     parts, last = [], 0
     for stretch in stretches:
         parts += [text[last : stretch.start], FILLER * (stretch.end - max(last, stretch.start))]
