@@ -40,8 +40,14 @@ def hide_off_record(turns: Sequence[Turn], markers: Markers, named: Collection[i
 
     Numbers, speakers and times stay. `named` are the numbers of more turns to hide, as if the person had marked them.
     """
-    record = _Record(markers)
-    return tuple(_hidden_turn(turn, record, is_named=turn.number in named) for turn in turns)
+    record, shown = _Record(markers), list(turns)
+    for index, turn in enumerate(turns):
+        if turn.role not in (Role.SYSTEM, Role.MEMORY):
+            is_named = turn.number in named
+            placeholder = record.placeholder(turn.text, by_person=turn.role is Role.HUMAN, is_named=is_named)
+            if placeholder is not None and placeholder != turn.text:
+                shown[index] = replace(turn, text=placeholder)
+    return tuple(shown)
 
 
 def hide_off_record_in_state(
@@ -55,11 +61,6 @@ def hide_off_record_in_state(
     hiding = _StateHiding(markers, frozenset(composed(name).casefold() for name in humans), frozenset(named))
     hiding.collect(state)
     return {key: hiding.without(value) for key, value in state.items()}
-
-
-def count_hidden_turns(turns: Iterable[Turn]) -> int:
-    """Return the number of turns that are hidden."""
-    return sum(map(is_off_record, turns))
 
 
 def is_off_record(turn: Turn) -> bool:
@@ -105,15 +106,12 @@ class _Record:
     def _put_on_record(self, text: str) -> None:
         """Remove the words of an on-the-record turn from the hidden words, because the person has said them openly."""
         words = {word.casefold() for word in _WORD.findall(text)}
-        if self._hidden_words or self._hidden_names:
-            self._hidden_words -= words
-            self._hidden_names -= words
+        self._hidden_words -= words
+        self._hidden_names -= words
         self._open_words |= words
 
     def _repeats_hidden(self, text: str) -> bool:
         """Return whether an agent's later turn repeats what was said off the record: a name, or two other words."""
-        if not self._hidden_words and not self._hidden_names:
-            return False
         words = {word.casefold() for word in _WORD.findall(text)}
         return bool(words & self._hidden_names) or len(words & self._hidden_words) >= _FEWEST_REPEATED
 
@@ -171,13 +169,6 @@ class _StateHiding:
         if isinstance(message.get("id"), str):
             self._ids.add(message["id"])
         self._texts |= {text for text in _strings(message) if len(text) >= _LONG}
-
-
-def _hidden_turn(turn: Turn, record: _Record, *, is_named: bool) -> Turn:
-    if turn.role in (Role.SYSTEM, Role.MEMORY):
-        return turn
-    placeholder = record.placeholder(turn.text, by_person=turn.role is Role.HUMAN, is_named=is_named)
-    return turn if placeholder is None or placeholder == turn.text else replace(turn, text=placeholder)
 
 
 def _content_words(text: str, fewest_letters: int = _CONTENT_LETTERS) -> set[str]:

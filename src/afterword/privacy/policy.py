@@ -9,7 +9,7 @@ from typing import Any
 
 from afterword.facts.findings import FindingPolicy
 from afterword.facts.transcripts import Transcript, Turn
-from afterword.privacy.off_record import count_hidden_turns, hide_off_record, hide_off_record_in_state
+from afterword.privacy.off_record import hide_off_record, hide_off_record_in_state, is_off_record
 from afterword.privacy.record_requests import Markers, RecordChange
 from afterword.privacy.redaction import ALL, MASK, Masking, count_masks, is_masked
 
@@ -96,7 +96,7 @@ def with_privacy_counts(transcript: Transcript) -> Transcript:
     """Return the transcript with the numbers of its masked secrets and of its hidden turns in `skipped`."""
     counts = {
         SECRETS_MASKED: count_masks(turn.text for turn in transcript.turns),
-        OFF_THE_RECORD: count_hidden_turns(transcript.turns),
+        OFF_THE_RECORD: sum(map(is_off_record, transcript.turns)),
     }
     others = {reason: count for reason, count in transcript.skipped.items() if reason not in counts}
     return replace(transcript, skipped={**others, **{reason: count for reason, count in counts.items() if count}})

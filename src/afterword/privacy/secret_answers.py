@@ -86,10 +86,8 @@ def announcement_in(text: str, speaker: str) -> Announcement | None:
     if compiled(_ENDS_OPEN, re.IGNORECASE).search(last):
         return Announcement(kind, speaker, is_question=False, is_certain=True)
     asks = bool(compiled(rf"{_ASKS_FOR_VALUE}|{MAIDEN_NAME}", re.IGNORECASE).search(last))
-    is_short = last.rstrip().endswith("?") and len(last.split()) <= 5
-    if asks or is_short or last.rstrip().endswith("?"):
-        return Announcement(kind, speaker, is_question=True, is_certain=asks or is_short)
-    return Announcement(kind, speaker, is_question=True, is_certain=False)
+    is_short_question = last.rstrip().endswith("?") and len(last.split()) <= 5
+    return Announcement(kind, speaker, is_question=True, is_certain=asks or is_short_question)
 
 
 def announced_secrets(text: str, announcement: Announcement, *, is_expected: bool) -> list[Span]:

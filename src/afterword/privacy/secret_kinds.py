@@ -139,12 +139,8 @@ class HintedText:
 
     def _places_of(self, hint: str) -> list[int]:
         if hint not in self._places:
-            lowered = self._lowered or ""
-            places, place = [], lowered.find(hint)
-            while place >= 0:
-                places.append(place)
-                place = lowered.find(hint, place + 1)
-            self._places[hint] = places
+            overlapping = compiled(f"(?={re.escape(hint)})", 0)
+            self._places[hint] = [match.start() for match in overlapping.finditer(self._lowered or "")]
         return self._places[hint]
 
 

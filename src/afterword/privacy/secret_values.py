@@ -161,7 +161,8 @@ def check_password(match: re.Match[str]) -> Span | None:
     is_code = not is_quoted and _CODE.match(value) and ("link" in match.groupdict() or not _DOTTED.fullmatch(value))
     if _names_no_password(value) or _OWNER_BEFORE.search(gap) or is_code:
         return None
-    is_assigned = _is_assigned(match)
+    before = match.string[match.start() : match.start("value")]
+    is_assigned = "link" in match.groupdict() or _ASSIGNED.search(before) is not None
     # Words stand between the word for a password and its link with the value.
     is_far = bool(gap) and not (is_assigned and len(gap.split()) <= _FEW_WORDS)
     if not value.isdigit() and _is_striking(value):
@@ -171,11 +172,6 @@ def check_password(match: re.Match[str]) -> Span | None:
         is_near = not is_far or (value.isdigit() and len(gap.split()) <= _FEW_WORDS)
         is_password = is_near and _can_only_be_password(value, is_quoted, is_last=is_last, is_assigned=is_assigned)
     return (start, end) if is_password else None
-
-
-def _is_assigned(match: re.Match[str]) -> bool:
-    before = match.string[match.start() : match.start("value")]
-    return "link" in match.groupdict() or _ASSIGNED.search(before) is not None
 
 
 def _can_only_be_password(value: str, is_quoted: bool, *, is_last: bool, is_assigned: bool) -> bool:
@@ -319,19 +315,15 @@ def check_token(match: re.Match[str]) -> Span | None:
 
 def bare_value(match: re.Match[str]) -> tuple[int, int, str]:
     """Return the start, the end and the text of the value, without quotation marks and punctuation around it."""
-    start, end = _bare_span(match.string, *match.span("value"))
-    return start, end, match.string[start:end]
-
-
-def _bare_span(text: str, start: int, end: int) -> Span:
+    text, (start, end) = match.string, match.span("value")
     while start < end - 1 and (text[start] in "\\¿¡" or (text[start] == "(" and text[end - 1] in ").,;:!?")):
         start += 1
     if text[start] in _QUOTES and end - start >= 2 and text[end - 1] in _QUOTES:
-        end -= 1
-        return start + 1, end - (text[end - 1] == "\\")
-    while end > start and text[end - 1] in _TRAILING:
-        end -= 1
-    return start, end
+        start, end = start + 1, end - 1 - (text[end - 2] == "\\")
+    else:
+        while end > start and text[end - 1] in _TRAILING:
+            end -= 1
+    return start, end, text[start:end]
 
 
 def _are_no_sentence(value: str) -> bool:

@@ -94,6 +94,16 @@ def paragraph_end(lines: Sequence[Line], index: int) -> int:
     return index
 
 
+def next_head(lines: Sequence[Line], index: int) -> str:
+    """Return the head of the line after the line at `index`, which is empty after the last line."""
+    return lines[index + 1].head if index + 1 < len(lines) else ""
+
+
+def stretch_of_lines(lines: Sequence[Line], first: int, last: int, kind: ForeignKind) -> ForeignStretch:
+    """Return the stretch from the line `first` to the line `last`."""
+    return ForeignStretch(lines[first].start, lines[last].end, kind)
+
+
 def runs(
     indices: Iterable[int], lines: Sequence[Line], *, shortest: int, blank_lines: int = 0
 ) -> list[tuple[int, int]]:
@@ -103,9 +113,8 @@ def runs(
     """
     groups: list[list[int]] = []
     for index in indices:
-        previous = groups[-1][-1] if groups else None
-        is_next = previous is not None and index - previous - 1 <= blank_lines
-        if is_next and all(line.is_blank for line in lines[(previous or 0) + 1 : index]):
+        between = lines[groups[-1][-1] + 1 : index] if groups else lines
+        if groups and len(between) <= blank_lines and all(line.is_blank for line in between):
             groups[-1].append(index)
         else:
             groups.append([index])

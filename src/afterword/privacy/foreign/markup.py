@@ -68,7 +68,8 @@ def find_markup(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     """Yield the stretches of a text that are marked off by code fences, tags, quotation marks or delimiters."""
     yield from _fenced_code(lines)
     yield from (ForeignStretch(*match.span(), ForeignKind.CODE) for match in _INLINE_CODE.finditer(text))
-    yield from _block_quotes(lines)
+    quoted = (line for line in lines if _BLOCK_QUOTE.match(line.head))
+    yield from (ForeignStretch(line.start, line.end, ForeignKind.BLOCK_QUOTE) for line in quoted)
     yield from _tagged(text)
     yield from _delimited(text, lines)
     yield from _quotations(text, lines)
@@ -87,12 +88,6 @@ def _fenced_code(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
             opened = None
     if opened is not None:
         yield ForeignStretch(opened[1], lines[-1].end, ForeignKind.CODE)
-
-
-def _block_quotes(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    for line in lines:
-        if _BLOCK_QUOTE.match(line.head):
-            yield ForeignStretch(line.start, line.end, ForeignKind.BLOCK_QUOTE)
 
 
 def _tagged(text: str) -> Iterator[ForeignStretch]:

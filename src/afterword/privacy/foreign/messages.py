@@ -14,7 +14,9 @@ from afterword.privacy.foreign.lines import (
     ForeignKind,
     ForeignStretch,
     Line,
+    next_head,
     paragraph_end,
+    stretch_of_lines,
 )
 from afterword.privacy.foreign.speakers import (
     ABOUT_SOMEBODY,
@@ -130,7 +132,7 @@ def _speaker_labels(lines: Sequence[Line]) -> list[_SpeakerLabel]:
     for index, line in enumerate(lines):
         match = _speaker_label(line.head)
         if match is not None:
-            words = line.head[match.end() :] or _following_head(lines, index)
+            words = line.head[match.end() :] or next_head(lines, index)
             speaks = (
                 SPEAKS_TO_SOMEBODY.search(words) or ASKS_TO_FORGET.search(words) or NOT_LATIN.fullmatch(match["name"])
             )
@@ -151,11 +153,7 @@ def _speaker_label(head: str) -> re.Match[str] | None:
 
 def _paragraphs(lines: Sequence[Line], first: int, last: int) -> ForeignStretch:
     """Return the stretch from line `first` to the end of the paragraph that contains line `last`."""
-    return ForeignStretch(lines[first].start, lines[paragraph_end(lines, last)].end, ForeignKind.SPEAKER)
-
-
-def _following_head(lines: Sequence[Line], index: int) -> str:
-    return lines[index + 1].head if index + 1 < len(lines) else ""
+    return stretch_of_lines(lines, first, paragraph_end(lines, last), ForeignKind.SPEAKER)
 
 
 def _names_speaker(match: re.Match[str]) -> bool:
@@ -189,7 +187,7 @@ def _mails(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     if headers and is_mail:
         yield ForeignStretch(lines[headers[0]].start, len(text), ForeignKind.MAIL)
     for index, line in enumerate(lines):
-        following = _following_head(lines, index)
+        following = next_head(lines, index)
         if _FORWARDED.match(line.head) or (following.endswith(":") and _FORWARDED.match(f"{line.head} {following}")):
             yield ForeignStretch(line.start, len(text), ForeignKind.MAIL)
             return
@@ -211,7 +209,7 @@ def _letters(text: str, lines: Sequence[Line], own_names: Collection[str]) -> It
         return
     greetings = [index for index in (dear, hello) if index is not None and index < last]
     first = min(greetings) if greetings else _first_of_letter(lines, last)
-    yield ForeignStretch(lines[first].start, lines[paragraph_end(lines, last)].end, ForeignKind.LETTER)
+    yield stretch_of_lines(lines, first, paragraph_end(lines, last), ForeignKind.LETTER)
 
 
 def _last_signature(lines: Sequence[Line], own_names: Collection[str], *, is_letter: bool) -> int | None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from afterword.facts.transcripts import Role, Turn
-from afterword.privacy.foreign.documents import find_documents
+from afterword.privacy.foreign.documents import find_documents, find_posts
 from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, split_lines
 from afterword.privacy.foreign.markup import find_markup
 from afterword.privacy.foreign.messages import find_messages
-from afterword.privacy.foreign.posts import find_posts
 from afterword.privacy.foreign.register import Habit, find_register, habit_of
 from afterword.privacy.normalisation import PlainText, plain_characters, plain_form
 from afterword.text_caches import text_cache

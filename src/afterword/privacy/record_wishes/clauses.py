@@ -99,10 +99,6 @@ class WishWords:
         """Return whether one of the words belongs to this part of a wish."""
         return any(map(self.by_part[part].fullmatch, words))
 
-    def is_complete(self, words: list[str]) -> bool:
-        """Return whether these words ask to keep something, so that a negation in the next clause is not about them."""
-        return self.has("keeping", words) and not self.has("negation", words)
-
 
 @lru_cache(maxsize=1)
 def wish_languages() -> tuple[WishWords, ...]:
@@ -161,8 +157,10 @@ def _wishes(segment: str, offset: int, language: WishWords, *, is_closed: bool) 
             last = first + count - 1
             start, end = clauses[first][0], clauses[last][1]
             first_clause = segment[slice(*clauses[first])]
-            is_complete = language.is_complete(first_clause.split()) and not _TO_YOURSELF.search(first_clause)
-            if count > 1 and is_complete:
+            words = first_clause.split()
+            asks_to_keep = language.has("keeping", words) and not language.has("negation", words)
+            # A negation in the next clause is not about a request to keep something.
+            if count > 1 and asks_to_keep and not _TO_YOURSELF.search(first_clause):
                 continue
             is_last = last == len(clauses) - 1
             points = is_closed if is_last else language.has("negation", segment[start:end].split()[:2])
