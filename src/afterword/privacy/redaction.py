@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -27,9 +28,12 @@ MASK = re.compile(r"\[redacted: [a-z ]{1,40}\]")
 _HINTS = tuple(dict.fromkeys(hint for pattern in PATTERNS for hint in pattern.hints))
 _MOST_PASSES = 4
 _CONTENT_KEYS = frozenset({"content", "contents"})
-_LONGEST_REMEMBERED, _MOST_REMEMBERED = 1_000, 4_096
-_without_secrets: dict[tuple[str, frozenset[str]], None] = {}
-"""Texts in which no pattern finds anything: a live session is stored after each turn, with all turns before it."""
+_MOST_REMEMBERED = 4_096
+_without_secrets: set[tuple[bytes, frozenset[str]]] = set()
+"""Texts without secrets of these kinds: a live session is stored after each turn, with all turns before it.
+
+A text is remembered by its digest, so that words that are forgotten later do not stay in the process.
+"""
 _MOST_KNOWN = 100
 _LONGEST_INTERJECTION = 80
 _DEEPEST_JSON = 3
@@ -129,15 +133,15 @@ class Masking:
         return {str(key): value for key, value in masked.items()}
 
     def _mask_once(self, text: str) -> str:
-        searched = (text, self.kinds)
-        number: int | None = None if searched in _without_secrets else 0
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass")).digest(), self.kinds
+        masked, number = text, None if key in _without_secrets else 0
         while number is not None:
-            text, number = self._mask_from(text, number)
-        if text == searched[0] and len(text) <= _LONGEST_REMEMBERED:
+            masked, number = self._mask_from(masked, number)
+        if masked == text:
             if len(_without_secrets) >= _MOST_REMEMBERED:
                 _without_secrets.clear()
-            _without_secrets[searched] = None
-        return self._mask_known(text)
+            _without_secrets.add(key)
+        return self._mask_known(masked)
 
     def _mask_from(self, text: str, first: int) -> tuple[str, int | None]:
         """Mask what the next matching pattern finds, starting with the pattern number `first`.
