@@ -120,8 +120,7 @@ def find_posts(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     yield from _paragraphs_with_marks(lines)
     yield from _between(lines, _indices(lines, _FIELD_OF_RECORD), _FEWEST_FIELDS, ForeignKind.RECORDS)
     yield from _between(lines, _indices(lines, _SUBTITLE), 1, ForeignKind.SCRIPT)
-    scenes = _indices(lines, _SCENE)
-    yield from _between(lines, [*scenes, *_cues(lines)], 2, ForeignKind.SCRIPT)
+    yield from _between(lines, [*_indices(lines, _SCENE), *_cues(lines)], 2, ForeignKind.SCRIPT)
 
 
 def _paragraphs_with_marks(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
@@ -149,13 +148,9 @@ def _is_message_header(head: str) -> bool:
 
 def _cues(lines: Sequence[Line]) -> list[int]:
     """Return the indices of the lines where a script names a speaker in capitals, before words of that speaker."""
-    cues = []
-    for index in _indices(lines, _CUE):
-        match = _CUE.match(lines[index].head)
-        words = lines[index].head[match.end() :] if match else ""
-        if _LOWER_CASE.search(words or next_head(lines, index)):
-            cues.append(index)
-    return cues
+    named = [(index, match) for index, line in enumerate(lines) if (match := _CUE.match(line.head))]
+    spoken = ((index, match.string[match.end() :] or next_head(lines, index)) for index, match in named)
+    return [index for index, words in spoken if _LOWER_CASE.search(words)]
 
 
 def _indices(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[int]:

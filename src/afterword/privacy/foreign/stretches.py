@@ -12,7 +12,7 @@ from afterword.privacy.foreign.documents import find_documents, find_posts
 from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, split_lines
 from afterword.privacy.foreign.markup import find_markup
 from afterword.privacy.foreign.messages import find_messages
-from afterword.privacy.foreign.register import Habit, find_register, habit_of
+from afterword.privacy.foreign.writing_style import Habit, find_style_changes, habit_of
 from afterword.privacy.normalisation import PlainText, plain_characters, plain_form
 from afterword.text_caches import text_cache
 
@@ -46,7 +46,7 @@ def _stretches(text: str, own_names: tuple[str, ...], habit: Habit | None) -> tu
         *_of_original(plain, find_messages(plain.text, lines, own_names)),
         *_of_original(plain, find_documents(plain.text, lines)),
         *_of_original(plain, find_posts(lines)),
-        *_of_original(plain, find_register(plain.text, lines, habit)),
+        *_of_original(plain, find_style_changes(plain.text, lines, habit)),
     ]
     merged: list[ForeignStretch] = []
     for stretch in sorted(stretches, key=lambda stretch: (stretch.start, -stretch.end)):

@@ -49,7 +49,7 @@ def habit_of(texts: tuple[str, ...]) -> Habit | None:
     return Habit(style, lengths[len(lengths) // 2]) if style.words >= _FEWEST_OWN_WORDS else None
 
 
-def find_register(text: str, lines: Sequence[Line], habit: Habit | None) -> Iterator[ForeignStretch]:
+def find_style_changes(text: str, lines: Sequence[Line], habit: Habit | None) -> Iterator[ForeignStretch]:
     """Yield the long paragraphs of a text whose style differs from `habit`.
 
     Without a habit they are compared with the short paragraphs of the same text.
