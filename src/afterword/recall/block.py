@@ -221,9 +221,19 @@ def with_exceptions(fact: Fact, words: Callable[[Fact], str] = lambda fact: safe
 
 def _with_notes(fact: Fact) -> str:
     statement = safe_line(fact.statement)
-    notes = "; ".join(filter(None, _notes(fact, statement)))
-    told = safe_line(fact.told_statement)
-    return f"{told} ({notes})" if notes else told
+    notes = (
+        _validity(fact),
+        *_limit_and_outcome(fact, statement),
+        "contested" if fact.status is Status.CONTESTED else "",
+        "no longer so" if fact.status in ENDED_STATUSES else "",
+        _candidates(fact),
+    )
+    return f"{safe_line(fact.told_statement)}{_in_parentheses(notes)}"
+
+
+def _in_parentheses(notes: Iterable[str]) -> str:
+    joined = "; ".join(filter(None, notes))
+    return f" ({joined})" if joined else ""
 
 
 def _former_line(former: FormerFact) -> str:
@@ -231,18 +241,16 @@ def _former_line(former: FormerFact) -> str:
     start, end = (_day(moment) if moment else "" for moment in (fact.valid_from or fact.said_at, fact.valid_to))
     days = start if start == end else f"{start} to {end}" if end else f"said {start}"
     statement = safe_line(fact.statement)
-    notes = [note for note in _limit_and_outcome(fact, statement) if note]
-    noted = f" ({'; '.join(notes)})" if notes else ""
-    return f"- {days}: {statement.rstrip('.')}{noted}{_successor(former.successor, statement)}"
+    notes = _in_parentheses(_limit_and_outcome(fact, statement))
+    return f"- {days}: {statement.rstrip('.')}{notes}{_successor(former.successor, statement)}"
 
 
 def _finding_line(finding: AgentFinding) -> str:
     verb = " advised" if finding.is_advice else ""
     is_unchecked = finding.after_tools and finding.review is not FindingReview.APPROVED
     source = f"from {safe_line(finding.source)}" if finding.source else ""
-    notes = "; ".join(filter(None, (source, "after tool output" if is_unchecked else "")))
-    line = f"- {_day(finding.said_at)} {safe_line(finding.agent)}{verb}: {safe_line(finding.statement)}"
-    return f"{line} ({notes})" if notes else line
+    notes = _in_parentheses((source, "after tool output" if is_unchecked else ""))
+    return f"- {_day(finding.said_at)} {safe_line(finding.agent)}{verb}: {safe_line(finding.statement)}{notes}"
 
 
 def _successor(successor: Fact | None, statement: str) -> str:
@@ -273,16 +281,6 @@ def safe_line(text: str) -> str:
     if _HARMLESS.fullmatch(text):
         return " ".join(text.split())
     return defuse_tags(" ".join(visible_text(_CONTROL.sub(" ", text)).split()))
-
-
-def _notes(fact: Fact, statement: str) -> Sequence[str]:
-    return (
-        _validity(fact),
-        *_limit_and_outcome(fact, statement),
-        "contested" if fact.status is Status.CONTESTED else "",
-        "no longer so" if fact.status in ENDED_STATUSES else "",
-        _candidates(fact),
-    )
 
 
 def _candidates(fact: Fact) -> str:

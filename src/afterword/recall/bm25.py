@@ -162,16 +162,13 @@ class WordScores:
                 weighed = frequency, slice(None), everywhere
             else:
                 weighed = frequency, places, weights
-            self._keep(word, weighed)
+            size = 1 + len(weighed[2])
+            if self._kept + size > self._most_kept:
+                # A new dict, because another thread may still read the old one.
+                self._weights, self._kept = {}, 0
+            self._weights[word] = weighed
+            self._kept += size
         return weighed
-
-    def _keep(self, word: str, weighed: tuple[int, Any, Array]) -> None:
-        size = 1 + len(weighed[2])
-        if self._kept + size > self._most_kept:
-            # A new dict, because another thread may still read the old one.
-            self._weights, self._kept = {}, 0
-        self._weights[word] = weighed
-        self._kept += size
 
 
 def best_places(scores: Array, most: int) -> Array:
@@ -179,17 +176,14 @@ def best_places(scores: Array, most: int) -> Array:
 
     Scores that equal the best one left out are left out too, so there may be fewer.
     """
-    places = (scores >= _lower_bound(scores[::SAMPLE], most)).nonzero()[0]
+    sample, lower_bound = scores[::SAMPLE], sys.float_info.min
+    if len(sample) > most:
+        lower_bound = max(_greatest_after(sample, most), lower_bound)
+    places = (scores >= lower_bound).nonzero()[0]
     if len(places) > most:
         best: Array = scores[places]
         places = places[best > _greatest_after(best, most)]
     return places
-
-
-def _lower_bound(sample: Array, most: int) -> float:
-    """Return a score above 0 that the best `most` documents exceed, as far as the sample shows."""
-    least = sys.float_info.min
-    return least if len(sample) <= most else max(_greatest_after(sample, most), least)
 
 
 def _greatest_after(scores: Array, number: int) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
@@ -80,24 +79,6 @@ def _has_same_line(rendered: Entry, entry: Entry) -> bool:
     return rendered is entry
 
 
-@lru_cache(maxsize=64)
-def heading_tokens(heading: str) -> int:
-    """Return the number of tokens of a heading."""
-    return token_count(heading)
-
-
-@lru_cache(maxsize=1_000)
-def frame_tokens(label: str, *, is_for_question: bool, has_preface: bool) -> int:
-    """Return the number of tokens of the lines around the entries of a part."""
-    return token_count("\n".join(frame(label, is_for_question=is_for_question, has_preface=has_preface)))
-
-
-@lru_cache(maxsize=1_000)
-def missing_tokens(count: int) -> int:
-    """Return the number of tokens of the line that says how many flagged facts had no room."""
-    return token_count(missing_line(count))
-
-
 @dataclass(frozen=True, slots=True)
 class LayerSources:
     """The candidates for each layer, in the order in which they are chosen.
@@ -121,11 +102,6 @@ class LayerSources:
     turn_count: int = 0
     fact_count: int = 0
     is_about_the_past: bool = False
-
-    @property
-    def has_turns(self) -> bool:
-        """Whether there are turns that a question could match."""
-        return self.turn_count > 0
 
     @property
     def share_of_facts(self) -> float:
@@ -206,12 +182,12 @@ class _Selection:
         """Return the tokens that an entry would add, with its heading and the frame of its part if they are new."""
         heading = entry_heading(entry)
         opening = 0 if is_asked in self._opened else self._frame_cost(is_asked=is_asked)
-        of_heading = 0 if (is_asked, heading) in self._headings else heading_tokens(heading)
+        of_heading = 0 if (is_asked, heading) in self._headings else token_count(heading)
         return self._lines.tokens(entry) + opening + of_heading
 
     def _frame_cost(self, *, is_asked: bool) -> int:
         has_preface = not is_asked or False not in self._opened
-        return frame_tokens(self.layers.label, is_for_question=is_asked, has_preface=has_preface)
+        return token_count("\n".join(frame(self.layers.label, is_for_question=is_asked, has_preface=has_preface)))
 
     def opening_cost(self) -> int:
         """Return the tokens of the frame of the part for the question, or 0 if that part has entries already."""
@@ -253,7 +229,7 @@ class _Selection:
         """Add all entries to the stable part if that leaves `reserve` tokens. Return whether they were added."""
         headings = {(False, entry_heading(entry)) for entry in entries} - self._headings
         total = 0 if False in self._opened or not entries else self._frame_cost(is_asked=False)
-        total += sum(heading_tokens(heading) for _, heading in headings)
+        total += sum(token_count(heading) for _, heading in headings)
         for entry in entries:
             total += self._lines.tokens(entry)
             if total > self.left - reserve:
@@ -267,7 +243,7 @@ class _Selection:
         """
         if self.take_all(flagged):
             return
-        reserve = missing_tokens(len(flagged))
+        reserve = token_count(missing_line(len(flagged)))
         taken = 0
         while taken < len(flagged) and self.take(flagged[taken], is_asked=False, reserve=reserve):
             taken += 1
@@ -299,7 +275,7 @@ def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, line
     """
     selection = _Selection(label, budget_tokens, LineCache() if lines is None else lines)
     if sources.all_facts is not None and selection.take_all(in_block_order(sources.all_facts)):
-        reserve = budget_tokens - room_for_facts(budget_tokens, has_turns=sources.has_turns)
+        reserve = budget_tokens - room_for_facts(budget_tokens, has_turns=sources.turn_count > 0)
         if not selection.take_all(sources.former, reserve=reserve):
             _take_some_former(selection, sources, 0 if sources.is_about_the_past else reserve)
         _take_findings(selection, sources, budget_tokens)
@@ -322,8 +298,7 @@ def _take_some_former(selection: _Selection, sources: LayerSources, reserve: int
 
 
 def _take_findings(selection: _Selection, sources: LayerSources, budget_tokens: int) -> None:
-    if sources.findings:
-        selection.take_many(sources.findings, share_tokens=int(SHARE_OF_FINDINGS * budget_tokens))
+    selection.take_many(sources.findings, share_tokens=int(SHARE_OF_FINDINGS * budget_tokens))
 
 
 def _take_by_question(selection: _Selection, sources: LayerSources, budget_tokens: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 
 from afterword.recall.bm25 import Array, WordScores, best_places
-from afterword.recall.question_language import question_terms
+from afterword.recall.questions import question_terms
 from afterword.recall.unit_table import UnitTable
 from afterword.recall.vectors import Nearness
 

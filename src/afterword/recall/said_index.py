@@ -20,7 +20,7 @@ from afterword.privacy.normalisation import visible_text
 from afterword.privacy.prompt_injection import commands_assistant
 from afterword.recall.block import SaidTurn
 from afterword.recall.bm25 import NO_RELATED, Related
-from afterword.recall.question_language import question_terms
+from afterword.recall.questions import question_terms
 from afterword.recall.ranking import WEIGHTS, SearchIndex
 from afterword.recall.unit_table import UnitTable
 from afterword.recall.vectors import Nearness
@@ -212,8 +212,8 @@ class SaidIndex:
 
 def _weight(weights: Mapping[str, float], words: frozenset[str], related: Related) -> float:
     """Return the weight of the words of a question that a text contains, or of which it contains a related word."""
-    return sum(weight * (word in words or _likeness(related.get(word, {}), words)) for word, weight in weights.items())
-
-
-def _likeness(likeness: Mapping[str, float], words: frozenset[str]) -> float:
-    return WEIGHTS.related * max((like for other, like in likeness.items() if other in words), default=0.0)
+    total = 0.0
+    for word, weight in weights.items():
+        likeness = max((like for other, like in related.get(word, {}).items() if other in words), default=0.0)
+        total += weight * (1.0 if word in words else WEIGHTS.related * likeness)
+    return total

@@ -98,7 +98,7 @@ class UnitTable:
 
         If most places would be unused, the units get new places, and the table another lineage.
         """
-        units, gone = sorted(added, key=_order), list(removed)
+        units, gone = sorted(added, key=lambda unit: unit.order), list(removed)
         size = self.size + len(units)
         if size > 2 * (len(self.by_order) - len(gone) + len(units)):
             remaining = set(self.by_order.tolist()).difference(gone)
@@ -223,7 +223,3 @@ def _numbered(known: dict[str | None, int], names: Iterable[str | None]) -> dict
 
 def _grown(array: Array, values: list[Any]) -> Array:
     return numpy.concatenate((array, numpy.array(values, dtype=array.dtype)))
-
-
-def _order(unit: Unit) -> tuple[Any, ...]:
-    return unit.order

@@ -25,7 +25,7 @@ from afterword.privacy.policy import Privacy
 from afterword.recall.block import FormerFact
 from afterword.recall.bm25 import Array
 from afterword.recall.named_values import NamedValues, Words
-from afterword.recall.question_language import question_terms
+from afterword.recall.questions import question_terms
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable

@@ -18,7 +18,7 @@ from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_label
 from afterword.recall.bm25 import Array, Related
 from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole, room_for_facts
-from afterword.recall.past_questions import is_about_the_past
+from afterword.recall.questions import is_about_the_past
 from afterword.recall.vectors import Embedder, Nearness
 from afterword.store.database.engine import Store
 from afterword.store.reading.fact_rows import KINDS, StoredFact
