@@ -124,7 +124,16 @@ class Markers:
             return RecordChange.OFF
         if text.strip() == HIDDEN:
             return RecordChange.THIS
-        return _change_in(text, _expressions(self.off, self.on))
+        # A request stands at the beginning or the end of what a person writes, not in the middle of a long paste.
+        expressions, head = _expressions(self.off, self.on), comparable(text[:_HEAD]).casefold().strip()
+        if expressions.off_commands.match(head):
+            return RecordChange.OFF
+        if (match := expressions.on.search(head[:120])) and _are_leads(head[: match.start()]):
+            return RecordChange.ON
+        if (change := _off_change(head, expressions)) is not None or len(text) <= _HEAD:
+            return change
+        tail = comparable(text[-_TAIL:]).casefold().strip()
+        return RecordChange.THIS if _off_change(tail, expressions) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,19 +167,6 @@ def _any_phrase(phrases: tuple[str, ...]) -> str:
         expression = expression.replace(r"off[\s_–—-]{0,3}record", r"off[\s_–—-]{0,3}(?:the[\s_–—-]{0,3})?record")
         expressions.append(f"[/!#]{expression[1:]}" if expression.startswith("/") else expression)
     return f"(?:{'|'.join(filter(None, expressions)) or '(?!)'})"
-
-
-def _change_in(text: str, expressions: _Expressions) -> RecordChange | None:
-    # A request stands at the beginning or the end of what a person writes, not in the middle of a long paste.
-    head = comparable(text[:_HEAD]).casefold().strip()
-    if expressions.off_commands.match(head):
-        return RecordChange.OFF
-    if (match := expressions.on.search(head[:120])) and _are_leads(head[: match.start()]):
-        return RecordChange.ON
-    if (change := _off_change(head, expressions)) is not None or len(text) <= _HEAD:
-        return change
-    tail = comparable(text[-_TAIL:]).casefold().strip()
-    return RecordChange.THIS if _off_change(tail, expressions) else None
 
 
 # Cached, because a live session is stored after each turn, with all turns before it.

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -219,12 +219,8 @@ class Forgotten:
             return dict(state)
         remaining = shown.turns or tuple(replace(turn, text=FORGOTTEN) for turn in fresh.turns)
         pairs = list(zip(fresh.turns, remaining, strict=True))
-        forgotten_texts = (
-            [letters_and_digits(old.text) for old, new in pairs if new.text == FORGOTTEN]
-            if self._of_session_or_scope
-            else []
-        )
-        blanking = _StateBlanking(self, [(old.text, new.text) for old, new in pairs], forgotten_texts)
+        emptied = [old.text for old, new in pairs if new.text == FORGOTTEN] if self._of_session_or_scope else []
+        blanking = _StateBlanking(self, [(old.text, new.text) for old, new in pairs], map(letters_and_digits, emptied))
         blanked: dict[str, Any] = blank_strings(state, blanking.blank)
         return blanked
 
@@ -281,9 +277,7 @@ class _TurnTally:
 class _StateBlanking:
     """Blanks the strings of a saved state as the turns that were read from it were blanked."""
 
-    def __init__(
-        self, forgotten: Forgotten, pairs: Iterable[tuple[str, str]], forgotten_texts: Collection[str]
-    ) -> None:
+    def __init__(self, forgotten: Forgotten, pairs: Iterable[tuple[str, str]], forgotten_texts: Iterable[str]) -> None:
         self._forgotten = forgotten
         self._forgotten_texts = frozenset(filter(None, forgotten_texts))
         self._lengths = {len(turn) for turn in self._forgotten_texts}
