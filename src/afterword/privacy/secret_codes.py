@@ -134,7 +134,7 @@ def check_code(match: re.Match[str]) -> Span | None:
     if is_year and not is_linked(before):
         return None
     is_of_place = not is_year and _is_of_place(before, value, sentence[end : end + _WINDOW])
-    return (start, end) if is_of_place or _is_told(sentence, before, value, opens=opens) else None
+    return (start, end) if is_of_place or _is_called_code(sentence, before, value, opens=opens) else None
 
 
 def _is_of_place(before: str, value: str, after: str) -> bool:
@@ -146,7 +146,7 @@ def _is_of_place(before: str, value: str, after: str) -> bool:
     return _AFTER_IS.search(before) is not None and _FOR_PLACE.match(after) is not None
 
 
-def _is_told(sentence: str, before: str, value: str, *, opens: bool) -> bool:
+def _is_called_code(sentence: str, before: str, value: str, *, opens: bool) -> bool:
     """Return whether a sentence shows that its number is a code: by its topics, or by the words beside the number."""
     digits = sum(map(str.isdigit, value))
     names_code, names_opened, acts, verifies, names_lock = _subjects(sentence)

@@ -53,20 +53,14 @@ class _Segment:
     @cached_property
     def superseded(self) -> dict[Hashable, list[int]]:
         """The places of the facts that a statement superseded, by the id of the statement."""
-        places: defaultdict[Hashable, list[int]] = defaultdict(list)
-        for place, unit in enumerate(self.units, self.first):
-            if unit.successor is not None:
-                places[unit.successor].append(place)
-        return places
+        units = enumerate(self.units, self.first)
+        return _grouped((unit.successor, place) for place, unit in units if unit.successor is not None)
 
     @cached_property
     def supported(self) -> dict[Hashable, list[int]]:
         """The places of the facts that a turn supports, by the id of the turn."""
-        places: defaultdict[Hashable, list[int]] = defaultdict(list)
-        for place, unit in enumerate(self.units, self.first):
-            for source in unit.sources:
-                places[source].append(place)
-        return places
+        units = enumerate(self.units, self.first)
+        return _grouped((source, place) for place, unit in units for source in unit.sources)
 
 
 class UnitTable:
@@ -201,11 +195,7 @@ class UnitTable:
 
     @cached_property
     def _names_by_word(self) -> dict[str, list[int]]:
-        numbers: defaultdict[str, list[int]] = defaultdict(list)
-        for name, number in self._names.items():
-            for word in (name or "").split():
-                numbers[word].append(number)
-        return dict(numbers)
+        return _grouped((word, number) for name, number in self._names.items() for word in (name or "").split())
 
     @cached_property
     def rank(self) -> Array:
@@ -213,6 +203,14 @@ class UnitTable:
         rank = numpy.zeros(self.size, dtype=numpy.int32)
         rank[self.by_order] = numpy.arange(len(self.by_order))
         return rank
+
+
+def _grouped(pairs: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:
+    """Return the numbers that are paired with each key."""
+    numbers: defaultdict[Any, list[int]] = defaultdict(list)
+    for key, number in pairs:
+        numbers[key].append(number)
+    return dict(numbers)
 
 
 def _numbered(known: dict[str | None, int], names: Iterable[str | None]) -> dict[str | None, int]:
