@@ -65,7 +65,7 @@ def is_masked(text: str) -> bool:
 
 
 class Masking:
-    """Masks texts that belong together: a secret recognised in one text is also masked in the texts after it.
+    """Masks texts that belong together: a secret recognised in one text is also masked in later texts.
 
     `counts` holds the number of masks of each kind. With `thorough`, plain words and short numbers that were a secret
     once are masked everywhere, which suits the fields of one statement but not a conversation.
@@ -102,7 +102,7 @@ class Masking:
             secrets = announced_secrets(masked, pending, is_expected=is_expected) if pending.kind in self.kinds else []
             spans = _unmasked(masked, secrets)
             masked = self._mask_spans(masked, spans, pending.kind)
-            # "Go ahead." between an announcement and the secret leaves it pending.
+            # After a short remark such as "Go ahead." the announced secret is still expected.
             if not is_expected and not spans and len(masked) <= _LONGEST_INTERJECTION:
                 self._announced = pending
         self._announced = announcement_in(masked, speaker) or self._announced
@@ -197,7 +197,7 @@ class Masking:
         return text
 
     def _mask_value(self, value: Any, key: str = "", depth: int = 0) -> Any:
-        """Return a value of a state masked. `key` is its key, `depth` the number of JSON strings around it."""
+        """Return the masked value of a key of a state. `depth` is the number of JSON strings that contain it."""
         if isinstance(value, str):
             is_image = key == "data" and _IMAGE_DATA.fullmatch(value)
             return value if is_image or key in NEVER_MASKED else self._mask_string(value, key, depth)
@@ -229,7 +229,7 @@ class Masking:
         return 0
 
     def _mask_string(self, text: str, key: str, depth: int) -> str:
-        """Return a string of a state masked. JSON stays valid JSON."""
+        """Return a string of a state without its secrets. JSON stays valid JSON."""
         if text[:1] in ("{", "[") and depth < _DEEPEST_JSON:
             try:
                 parsed = json.loads(text)
@@ -249,7 +249,7 @@ def _possible_patterns(hints: frozenset[str]) -> tuple[int, ...]:
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Return the spans in order, overlapping ones joined."""
+    """Return the spans in order, with overlapping ones joined."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start < merged[-1][1]:
@@ -260,7 +260,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _unmasked(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans that overlap no mask."""
+    """Return the spans that do not overlap a mask that the text already contains."""
     candidates = list(spans)
     if not candidates or "[redacted: " not in text:
         return candidates

@@ -76,7 +76,7 @@ class Announcement:
 def announcement_in(text: str, speaker: str) -> Announcement | None:
     """Return the announcement of a secret at the end of a turn, or None."""
     tail = plain_form(text[-_TAIL:]).text.rstrip()
-    # A match holds no end of a sentence but its last character.
+    # A match ends at most one sentence, so the search begins after the last sentence end inside the text.
     begin = max(tail.rfind(stop, 0, -1) for stop in ".!?\n") + 1
     match = _QUESTION.search(tail, begin)
     last = match.group() if match else tail

@@ -1,6 +1,6 @@
 """The words that announce a secret, by language, as alternatives of regular expressions. Pure.
 
-Every table has one entry per documented language: English, German, Spanish, French, Italian, Portuguese, Dutch.
+The tables by language cover all documented languages: English, German, Spanish, French, Italian, Portuguese, Dutch.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def check_sentence_pin(match: re.Match[str]) -> Span | None:
 
 
 def check_sentence_one_time_code(match: re.Match[str]) -> Span | None:
-    """Return the span of a number in a sentence that names a one-time code, unless it is a year or counts something."""
+    """Return the span of a number in a sentence that names a one-time code, unless it is a year or a quantity."""
     start, end = match.span("value")
     is_year = re.fullmatch(r"(?:19|20)\d\d", match.string[start:end]) is not None
     is_counted = _COUNTED.match(match.string, end) is not None

@@ -163,7 +163,7 @@ def check_password(match: re.Match[str]) -> Span | None:
         return None
     before = match.string[match.start() : match.start("value")]
     is_assigned = "link" in match.groupdict() or _ASSIGNED.search(before) is not None
-    # Words stand between the word for a password and its link with the value.
+    # Whether other words stand between the word for a password and the value.
     is_far = bool(gap) and not (is_assigned and len(gap.split()) <= _FEW_WORDS)
     if not value.isdigit() and _is_striking(value):
         is_password = not _MEASURE.match(value) and (not is_far or is_quoted or _is_mixed(value))

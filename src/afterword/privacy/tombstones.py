@@ -158,7 +158,8 @@ class Forgotten:
     def transcript(self, fresh: Transcript, timed: Transcript, before: Sequence[Turn] = ()) -> Transcript:
         """Return a transcript without its forgotten words. The turns keep their numbers.
 
-        `fresh` is the transcript as it was read, `timed` the same with dates, `before` the stored turns of the session.
+        `fresh` is the transcript as it was read, `timed` the same transcript with dates. `before` are the stored turns of
+        the session.
         The result has no turns if all of them were forgotten.
         """
         if self.is_empty:
@@ -178,7 +179,7 @@ class Forgotten:
         return tuple(assertion for assertion in assertions if not self.covers(assertion))
 
     def covers(self, assertion: Assertion) -> bool:
-        """Return whether an assertion was forgotten, or its value holds blanked words."""
+        """Return whether an assertion was forgotten, or its value contains `[forgotten]`."""
         if has_blanked_words(assertion.value) or self.is_scope_forgotten(assertion.said_at):
             return True
         return self.is_slot_forgotten(assertion.subject, assertion.attribute, assertion.value, assertion.said_at)
@@ -257,7 +258,7 @@ class Forgotten:
 
 
 class _TurnTally:
-    """Tells blanked turns without a time apart from new turns with the same words, by counting them."""
+    """Distinguishes blanked turns without a time from new turns with the same words, by counting them."""
 
     def __init__(self, before: Sequence[Turn]) -> None:
         texts = (turn.text for turn in before if has_blanked_words(turn.text))
@@ -275,7 +276,7 @@ class _TurnTally:
 
 
 class _StateBlanking:
-    """Blanks the strings of a saved state as the turns that were read from it were blanked."""
+    """Blanks the strings of a saved state in the same way as the turns that were read from it."""
 
     def __init__(self, forgotten: Forgotten, pairs: Iterable[tuple[str, str]], forgotten_texts: Iterable[str]) -> None:
         self._forgotten = forgotten

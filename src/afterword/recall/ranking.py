@@ -46,7 +46,7 @@ WEIGHTS = Weights()
 class SearchIndex:
     """Ranks the selected units of a table for queries.
 
-    `is_selected` tells for each place whether its unit is selected.
+    `is_selected` says for each place of the table whether its unit (a fact or turn) is selected.
     """
 
     def __init__(self, table: UnitTable, is_selected: Array) -> None:
@@ -81,7 +81,7 @@ class SearchIndex:
         """Return the units that match the query, each with its score, best first. Ties keep the order of the units.
 
         A unit matches if it shares a word with the query, is near it in meaning, or is in the context of such a unit.
-        With `most`, return at most so many; with `among`, only units at places of which it is true.
+        `most` limits their number. `among` says for each place whether its unit may be returned.
         """
         places = self.ranked_places(query, meaning=meaning, weights=weights, most=most, among=among)
         return [(self._table.unit(place), score) for place, score in places.items()]
@@ -134,7 +134,7 @@ class SearchIndex:
     def _base_scores(
         self, wanted: frozenset[str], meaning: Nearness | None, weights: Weights
     ) -> tuple[Array, Array, Array]:
-        """Return the places of the best units, their scores by words and meaning, and those by words alone."""
+        """Return the places of the best units, their scores by words and meaning, and their scores by words alone."""
         sums = by_words = self._words.sums(wanted)
         if meaning is not None and meaning.related:
             sums = by_words + weights.related * self._words.related_sums(meaning.related)

@@ -127,7 +127,7 @@ class SaidIndex:
     ) -> Iterator[SourceTurn]:
         """Yield the turns of a session as an agent is shown them, in order.
 
-        Left out is what `bearing_on` leaves out.
+        Turns that `bearing_on` leaves out are left out here too.
         """
         places = self.table.turns_of(session_id)
         for place in sorted(places, key=lambda place: self.table.unit(place).number):
@@ -171,7 +171,7 @@ class SaidIndex:
     ) -> list[tuple[int, float]]:
         """Return the places of the turns that match, best first, each with its score.
 
-        Where a turn asks something that matches, the answer matches too, whatever its words.
+        If a turn that matches asks something, the answer in the next turn matches too, whatever its words.
         """
         meaning = Nearness(numpy.zeros(self.table.size), _NO_PLACES, related) if related else None
         scores = self._search.ranked_places(question, meaning=meaning, most=MOST_CANDIDATES)

@@ -64,10 +64,10 @@ class _Segment:
 
 
 class UnitTable:
-    """Units by place. `is_alive` tells which places are in use, `by_order` holds the places in order.
+    """Facts and turns, called units, by their place. `is_alive` says which places are in use.
 
-    The other arrays hold a value for each place: the numbers of its conversation and its name (-1: none), the number
-    of a turn, whether it asks, and how many words it has. `lineage` is the same object in all tables
+    `by_order` lists the places in the order of their units. The other arrays hold a value for each place: the numbers
+    of its conversation and its name (-1: none), the number of a turn, whether it asks, and how many words it has. `lineage` is the same object in all tables
     where a place means the same unit.
     """
 
@@ -132,7 +132,7 @@ class UnitTable:
         return tuple(segments)
 
     def unit(self, place: int) -> Any:
-        """Return the unit at a place."""
+        """Return the fact or turn at a place."""
         segment = self._segments[bisect_right(self._firsts, place) - 1]
         return segment.units[place - segment.first]
 
@@ -146,7 +146,7 @@ class UnitTable:
 
     @property
     def has_turns(self) -> bool:
-        """Whether there are turns."""
+        """Whether the table has had any turns."""
         return bool(self._conversations)
 
     def place(self, unit_id: Hashable) -> int | None:
@@ -190,7 +190,7 @@ class UnitTable:
         )
 
     def names_with(self, words: Iterable[str]) -> list[int]:
-        """Return the numbers of the names that have any of these words."""
+        """Return the numbers of the names (of speakers or subjects) that contain any of these words."""
         return list({number for word in words for number in self._names_by_word.get(word, ())})
 
     @cached_property
@@ -199,7 +199,7 @@ class UnitTable:
 
     @cached_property
     def rank(self) -> Array:
-        """The position of each unit in their order, by place."""
+        """For each place, the position of its unit in the order of the units."""
         rank = numpy.zeros(self.size, dtype=numpy.int32)
         rank[self.by_order] = numpy.arange(len(self.by_order))
         return rank
@@ -214,7 +214,7 @@ def _grouped(pairs: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:
 
 
 def _numbered(known: dict[str | None, int], names: Iterable[str | None]) -> dict[str | None, int]:
-    """Return the known numbers of names, with new numbers for the other ones of these names."""
+    """Return the numbers of the `known` names, and new numbers for those of `names` that are not known."""
     new = [name for name in dict.fromkeys(names) if name and name not in known]
     return known | {name: number for number, name in enumerate(new, len(known))} if new else known
 

@@ -75,7 +75,7 @@ _ENCLOSED = re.compile(r'\s{0,8}(?:["“„«`<>\']|```|~~~|\[)')
 
 
 def find_announced(text: str) -> Iterator[ForeignStretch]:
-    """Yield the text after words that announce it, to the end, unless quotation marks or markup enclose it."""
+    """Yield the stretch after an announcement, to the end of the text, unless it begins with quotation marks or markup."""
     # Every announcement contains one of these signs.
     if ":" not in text and "\n" not in text and not _POINTING.search(text):
         return

@@ -124,7 +124,7 @@ def find_posts(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
 
 
 def _paragraphs_with_marks(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    """Yield each paragraph with a mark of a post, and others from a message header or form question on."""
+    """Yield paragraphs with a mark of a post, and the part of others that begins with a message header or question."""
     start = 0
     while start < len(lines):
         end = paragraph_end(lines, start)

@@ -80,7 +80,7 @@ def _fenced_code(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     for line in lines:
         fence = _FENCE.match(line.head)
         if opened is None:
-            # "```code``` and more" on one line opens nothing.
+            # A line such as "```code``` and more" does not open a block of code.
             if fence and fence.group(1)[0] not in line.head[fence.end() :]:
                 opened = fence.group(1), line.start
         elif fence and fence.group(1).startswith(opened[0]) and not line.head[fence.end() :]:
