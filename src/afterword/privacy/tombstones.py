@@ -158,9 +158,8 @@ class Forgotten:
     def transcript(self, fresh: Transcript, timed: Transcript, before: Sequence[Turn] = ()) -> Transcript:
         """Return a transcript without its forgotten words. The turns keep their numbers.
 
-        `fresh` is the transcript as it was read, `timed` the same transcript with dates. `before` are the stored turns of
-        the session.
-        The result has no turns if all of them were forgotten.
+        `fresh` is the transcript as it was read, `timed` the same transcript with dates. `before` are the stored turns
+        of the session. The result has no turns if all of them were forgotten.
         """
         if self.is_empty:
             return timed

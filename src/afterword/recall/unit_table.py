@@ -67,8 +67,8 @@ class UnitTable:
     """Facts and turns, called units, by their place. `is_alive` says which places are in use.
 
     `by_order` lists the places in the order of their units. The other arrays hold a value for each place: the numbers
-    of its conversation and its name (-1: none), the number of a turn, whether it asks, and how many words it has. `lineage` is the same object in all tables
-    where a place means the same unit.
+    of its conversation and its name (-1: none), the number of a turn, whether it asks, and how many words it has.
+    `lineage` is the same object in all tables where a place means the same unit.
     """
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ class UnitTable:
 
     @property
     def has_turns(self) -> bool:
-        """Whether the table has had any turns."""
+        """Whether the table contains, or once contained, turns."""
         return bool(self._conversations)
 
     def place(self, unit_id: Hashable) -> int | None:
