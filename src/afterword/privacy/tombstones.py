@@ -61,23 +61,23 @@ class Key:
         text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
         return hmac.new(self.secret, text.encode(), hashlib.sha256).hexdigest()[:_DIGITS]
 
-    def place(self, scope: Scope, session_id: str) -> str:
+    def session_hash(self, scope: Scope, session_id: str) -> str:
         """Return the hash of a session."""
         return self.hash_of(TombstoneKind.SESSION, str(scope), session_id)
 
-    def text(self, scope: Scope, session_id: str, text: str) -> str:
+    def text_hash(self, scope: Scope, session_id: str, text: str) -> str:
         """Return the hash of a text of a session. Spacing and punctuation do not change it."""
         return self.hash_of(TombstoneKind.TEXT, str(scope), session_id, letters_and_digits(text))
 
-    def decomposed_text(self, scope: Scope, session_id: str, text: str) -> str:
+    def decomposed_text_hash(self, scope: Scope, session_id: str, text: str) -> str:
         """Return the hash that older versions made of a text, of which they compared the NFD form."""
         return self.hash_of(TombstoneKind.TEXT, str(scope), session_id, decomposed_letters(text))
 
-    def slot(self, scope: Scope, subject: str, attribute: str, value: str) -> str:
+    def slot_hash(self, scope: Scope, subject: str, attribute: str, value: str) -> str:
         """Return the hash of one value of a subject's attribute."""
         return self.hash_of(TombstoneKind.SLOT, str(scope), folded(subject), folded(attribute), folded(value))
 
-    def slot_forms(self, scope: Scope, subject: str, attribute: str, value: str) -> list[str]:
+    def slot_hashes(self, scope: Scope, subject: str, attribute: str, value: str) -> list[str]:
         """Return the hash of one value of an attribute, and the hashes that older versions made of its NFD forms."""
         forms = product(*(dict.fromkeys(map(_folded, text_forms(part))) for part in (subject, attribute, value)))
         return [self.hash_of(TombstoneKind.SLOT, str(scope), *parts) for parts in forms]
@@ -198,7 +198,7 @@ class Forgotten:
             (key.id, mark)
             for key in self._keys
             for scope in self._scopes
-            for mark in key.slot_forms(scope, subject, attribute, value)
+            for mark in key.slot_hashes(scope, subject, attribute, value)
         )
         tombstones = (tombstone for mark in marks for tombstone in self._by_mark.get(mark, ()))
         return any(said_at is None or said_at <= tombstone.until for tombstone in tombstones)
@@ -243,9 +243,9 @@ class Forgotten:
         """Return the tombstones for words of this text, each with the function that blanks its spans."""
         if self._session_id is None or not self.touches_session:
             return []
-        forms: list[tuple[HashText, BlankSpans]] = [(Key.text, blank_spans)]
+        forms: list[tuple[HashText, BlankSpans]] = [(Key.text_hash, blank_spans)]
         if len(text_forms(text)) > 1:
-            forms.append((Key.decomposed_text, blank_decomposed))
+            forms.append((Key.decomposed_text_hash, blank_decomposed))
         return [
             (tombstone, blank)
             for hash_text, blank in forms

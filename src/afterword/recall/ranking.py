@@ -64,10 +64,10 @@ class SearchIndex:
         return WordScores(table.counts, table.lengths, is_turn, table.conversation)
 
     @property
-    def weighed(self) -> int:
+    def cached_words(self) -> int:
         """The number of words with cached weights. The cache of views estimates the memory of an index by it."""
         made: list[WordScores] = [self.__dict__[name] for name in ("_words", "_conversations") if name in self.__dict__]
-        return sum(scores.weighed for scores in made)
+        return sum(scores.cached_words for scores in made)
 
     def ranked(
         self,

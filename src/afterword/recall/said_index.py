@@ -49,7 +49,7 @@ _POINTS_BACK = re.compile(
 )
 
 
-def stored_verdict(speaker: str, text: str) -> str:
+def shown_form(speaker: str, text: str) -> str:
     """Return the stored result of the checks of a turn: whether an agent is shown it, and its text if that differs."""
     own = _FILLED.sub(_LEFT_OUT, without_foreign(text, foreign_stretches(text, (speaker,))))
     if commands_assistant(own) or not any(sign.isalnum() for sign in own):
@@ -65,7 +65,7 @@ def served_turn(turn: SourceTurn) -> SourceTurn | None:
     """
     stored = turn.shown
     if stored is None or not stored.startswith(CHECKS):
-        stored = stored_verdict(turn.speaker, turn.text)
+        stored = shown_form(turn.speaker, turn.text)
     verdict = stored[len(CHECKS) :]
     if verdict == _WHOLE:
         return turn
@@ -85,7 +85,7 @@ class SaidIndex:
         self._words: dict[int, frozenset[str]] = {}
         self._served: dict[TurnPlace, SourceTurn | None] = {}
 
-    def bearing_on(
+    def matching_turns(
         self,
         question: str,
         *,
@@ -127,7 +127,7 @@ class SaidIndex:
     ) -> Iterator[SourceTurn]:
         """Yield the turns of a session as an agent is shown them, in order.
 
-        Turns that `bearing_on` leaves out are left out here too.
+        Turns that `matching_turns` leaves out are left out here too.
         """
         places = self.table.turns_of(session_id)
         for place in sorted(places, key=lambda place: self.table.unit(place).number):
@@ -141,9 +141,9 @@ class SaidIndex:
         return len(self.table.by_order)
 
     @property
-    def weighed(self) -> int:
+    def cached_words(self) -> int:
         """The number of words whose weights are cached."""
-        return self._search.weighed
+        return self._search.cached_words
 
     def _words_of(self, place: int) -> frozenset[str]:
         words = self._words.get(place)

@@ -98,7 +98,7 @@ class StateRow(SQLModel, table=True):
 class TurnRow(SQLModel, table=True):
     """One turn of a session as it was read. `utc_offset_s` is how many seconds the speaker's local time is ahead of
     UTC, None for UTC. Of a person's turn, `search_terms` are the words that find it, and `shown` says what of it an
-    agent is shown (`recall.said_index.stored_verdict`)."""
+    agent is shown (`recall.said_index.shown_form`)."""
 
     __tablename__: ClassVar[str] = "turns"
 

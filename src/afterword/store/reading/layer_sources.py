@@ -160,7 +160,7 @@ class _Reading:
     @property
     def size(self) -> int:
         """The number of turns in it and of words weighed for questions. It takes memory without these too."""
-        return self.turns.index.count + self.turns.index.weighed + 1
+        return self.turns.index.count + self.turns.index.cached_words + 1
 
     def is_of(self, revision: int, stamp: str) -> bool:
         """Return whether it is of this state of the scope."""

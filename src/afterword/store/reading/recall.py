@@ -141,7 +141,7 @@ def _said(
 ) -> Iterator[SaidTurn]:
     """Yield the turns that bear on the query, best first."""
     hidden = partial(source.hidden.covers, is_about_the_past=is_about_the_past)
-    return source.said.bearing_on(query, at=at, is_hidden=hidden, related=related)
+    return source.said.matching_turns(query, at=at, is_hidden=hidden, related=related)
 
 
 @staged(Stage.SEARCH, "scope")
