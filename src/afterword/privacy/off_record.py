@@ -128,8 +128,10 @@ class _StateHiding:
         """Collect the ids and longer texts of hidden messages, to find copies of them elsewhere in the state."""
         if isinstance(value, list):
             for message, placeholder in self._messages(value):
-                if placeholder is not None and isinstance(message, Mapping):
-                    self._remember(message)
+                if placeholder is not None:
+                    if isinstance(message.get("id"), str):
+                        self._ids.add(message["id"])
+                    self._texts |= {text for text in _strings(message) if len(text) >= _LONG}
         for inner in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
             self.collect(inner)
 
@@ -164,11 +166,6 @@ class _StateHiding:
         names = (message.get(key) for key in ("source", "author_name", "name", "role"))
         speaker = next((name for name in names if isinstance(name, str) and name), "")
         return composed(speaker).casefold() in self._humans
-
-    def _remember(self, message: Mapping[str, Any]) -> None:
-        if isinstance(message.get("id"), str):
-            self._ids.add(message["id"])
-        self._texts |= {text for text in _strings(message) if len(text) >= _LONG}
 
 
 def _content_words(text: str, fewest_letters: int = _CONTENT_LETTERS) -> set[str]:

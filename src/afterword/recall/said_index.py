@@ -66,10 +66,10 @@ def served_turn(turn: SourceTurn) -> SourceTurn | None:
     stored = turn.shown
     if stored is None or not stored.startswith(CHECKS):
         stored = shown_form(turn.speaker, turn.text)
-    verdict = stored[len(CHECKS) :]
-    if verdict == _WHOLE:
+    form = stored[len(CHECKS) :]
+    if form == _WHOLE:
         return turn
-    return replace(turn, text=verdict[len(_CHANGED) :], shown=None) if verdict else None
+    return replace(turn, text=form[len(_CHANGED) :], shown=None) if form else None
 
 
 class SaidIndex:

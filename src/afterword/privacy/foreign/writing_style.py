@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, Line
 from afterword.text_caches import text_cache
@@ -70,14 +71,10 @@ def find_style_changes(text: str, lines: Sequence[Line], habit: Habit | None) ->
 
 
 def _paragraphs(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
-    start: int | None = None
-    for index, line in enumerate(lines):
-        if line.is_blank:
-            start = None
-            continue
-        start = line.start if start is None else start
-        if index + 1 == len(lines) or lines[index + 1].is_blank:
-            yield start, line.end
+    for is_blank, group in groupby(lines, key=lambda line: line.is_blank):
+        if not is_blank:
+            paragraph = list(group)
+            yield paragraph[0].start, paragraph[-1].end
 
 
 def _style(text: str) -> Style:
