@@ -69,7 +69,7 @@ def is_off_record(turn: Turn) -> bool:
 
 
 class _Record:
-    """Follows a conversation turn by turn and knows whether it is off the record."""
+    """Follows a conversation turn by turn and decides which turns are off the record."""
 
     def __init__(self, markers: Markers) -> None:
         self._markers = markers

@@ -18,7 +18,7 @@ FACTS_PER_SESSION = 500
 
 SECRETS_MASKED = "secrets masked"
 OFF_THE_RECORD = "off the record"
-"""The keys of these counts in `Transcript.skipped`."""
+"""The keys under which `Transcript.skipped` counts masked secrets and hidden turns."""
 
 _CLAUSE = r"(?:(?!\band\b)[^.,;!?])*"
 # One clause that begins or ends with a secret says nothing but the secret: "My password is [redacted: password]."

@@ -126,7 +126,7 @@ def question_tag(label: str) -> str:
 
 
 def frame(label: str, *, is_for_question: bool = False, has_preface: bool = True) -> list[str]:
-    """Return the lines around the entries of a part."""
+    """Return the lines before and after the entries of one part of the block: its tags and the preface."""
     tag = question_tag(label) if is_for_question else opening_tag(label)
     return [tag, *([PREFACE] if has_preface else ()), CLOSING]
 

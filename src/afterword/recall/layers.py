@@ -32,15 +32,15 @@ MOST_LINES = 20_000
 SHARE_OF_FACTS = 0.3
 """The least share of the budget for the facts that match the question."""
 MOST_SHARE_OF_FACTS = 0.5
-"""Their share if there are at least half as many facts as turns. Then facts contain most of what was said."""
+"""The share of these facts if there are half as many as turns, or more. Then facts contain most of what was said."""
 SHARE_OF_FORMER = 0.1
-"""The share of former facts."""
+"""The share of the budget for facts that held before."""
 SHARE_OF_FORMER_ASKED = 0.35
-"""The share of former facts if the question is about the past."""
+"""The share for facts that held before, if the question is about the past."""
 SHARE_OF_FINDINGS = 0.1
-"""The share of what agents found."""
+"""The share of the budget for what agents found."""
 SHARE_OF_TURNS = 0.4
-"""The share that is reserved for turns if all facts are told, because many answers are in no fact."""
+"""The share of the budget that is reserved for turns if all facts are told, because many answers are in no fact."""
 MOST_TURNS_BESIDE_ALL = 12
 """The largest number of turns that are told if all facts are told."""
 
@@ -125,22 +125,22 @@ class Layers:
 
     @property
     def facts(self) -> list[Fact]:
-        """The facts that hold."""
+        """The chosen facts that hold now."""
         return [entry for entry in (*self.stable, *self.asked) if isinstance(entry, Fact)]
 
     @property
     def former(self) -> list[FormerFact]:
-        """The facts that held before."""
+        """The chosen facts that held before."""
         return [entry for entry in (*self.stable, *self.asked) if isinstance(entry, FormerFact)]
 
     @property
     def said(self) -> list[SaidTurn]:
-        """The turns."""
+        """The chosen turns."""
         return [entry for entry in self.asked if isinstance(entry, SaidTurn)]
 
     @property
     def findings(self) -> list[AgentFinding]:
-        """What agents found."""
+        """The chosen findings of agents."""
         return [entry for entry in self.asked if isinstance(entry, AgentFinding)]
 
     def without_turns(self, texts: Collection[str]) -> Layers:
@@ -163,7 +163,7 @@ class Layers:
 
     @property
     def text(self) -> str:
-        """Both parts."""
+        """Both parts as one text."""
         return "\n".join(filter(None, (self.stable_text, self.question_text)))
 
 

@@ -96,7 +96,7 @@ class WishWords:
     splits: frozenset[str]
 
     def has(self, part: str, words: list[str]) -> bool:
-        """Return whether one of the words belongs to this part of a wish."""
+        """Return whether one of the words is in the word list of this name (a key of `PARTS`)."""
         return any(map(self.by_part[part].fullmatch, words))
 
 
@@ -256,7 +256,7 @@ def _is_about_assistant(words: list[str], language: WishWords, *, announces: boo
         return has_duty or language.has("purpose", words)
     if has_duty:
         return True
-    # Without a duty it is a request only if it begins like one: "not in your notes", "keep none of this".
+    # Without a word of duty, it is a request only if it begins like one: "not in your notes", "keep none of this".
     begins = words[0] in _REQUESTING or any(
         language.has(part, words[:1]) for part in ("negation", "keeping", "weak", "outside")
     )
