@@ -32,7 +32,7 @@ GUARDS = [
     ("facts.removals:says_that_something_ends:true", "adversarial/test_lying_model.py"),
     ("extractors.plain_statements:rests_on_plain_statement:true", "adversarial/test_lying_model.py"),
     ("privacy.foreign.announcements:find_announced:empty", "adversarial/test_lying_model.py"),
-    ("privacy.foreign.posts:find_posts:empty", "adversarial/test_lying_model.py"),
+    ("privacy.foreign.documents:find_posts:empty", "adversarial/test_lying_model.py"),
     ("cli.terminal:terminal_text:argument", "adversarial/test_terminal.py"),
     ("facts.subjects:_may_join:true", "unit/test_subjects.py"),
     ("facts.safety:must_never_be_missed:false", "adversarial/test_repeated_words.py"),

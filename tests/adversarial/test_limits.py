@@ -95,7 +95,7 @@ async def _forget_a_session(size: int) -> None:
     turns = tuple(Turn(number, "user", Role.HUMAN, text, AT) for number, text in enumerate(texts, 1))
     transcript = Transcript(turns, layout="made here", humans=("user",))
     key = Key("key", b"x" * 32)
-    tombstone = Tombstone(TombstoneKind.SESSION, key.id, key.place(MIRA, "monday"), "", AT)
+    tombstone = Tombstone(TombstoneKind.SESSION, key.id, key.session_hash(MIRA, "monday"), "", AT)
     forgotten = Forgotten(MIRA, "monday", [key], [tombstone])
     shown = forgotten.transcript(transcript, transcript)
     others = [f"Hey {number}." for number in range(number_of_turns)]

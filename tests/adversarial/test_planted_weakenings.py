@@ -51,7 +51,7 @@ def test_no_pasted_case_passes() -> None:
     assert passed_pasted_cases() == []
 
 
-@pytest.mark.parametrize("recogniser", ["find_markup", "find_messages", "find_documents", "find_register"])
+@pytest.mark.parametrize("recogniser", ["find_markup", "find_messages", "find_documents", "find_style_changes"])
 def test_without_a_recogniser_pasted_texts_pass(recogniser: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stretches, recogniser, lambda *_: iter(()))
     assert passed_pasted_cases()

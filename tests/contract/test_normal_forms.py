@@ -86,7 +86,7 @@ async def test_what_was_forgotten_before_the_upgrade_stays_forgotten(store: Stor
         scope = str(MIRA)
         slot = key.hash_of(TombstoneKind.SLOT, scope, "user", "home", decomposed("malmö"))
         text = key.hash_of(TombstoneKind.TEXT, scope, "a", "iliveinmalmo")
-        place = key.place(MIRA, "a")
+        place = key.session_hash(MIRA, "a")
         tombstones = [
             Tombstone(TombstoneKind.SLOT, key.id, "", slot, LATER),
             Tombstone(TombstoneKind.TEXT, key.id, place, text, LATER, ((7, 12),), 1),

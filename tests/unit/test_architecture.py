@@ -61,7 +61,6 @@ def test_what_is_computed_from_words_is_cached_where_forgetting_clears_it(module
         *("load_prompt", "catalogue", "compiled", "zone_by_name"),  # names of files, of zones, and expressions
         *("_expressions", "_possible_patterns"),  # phrases of the settings, and hints of patterns
         "_plain_character",  # single characters
-        *("heading_tokens", "frame_tokens"),  # headings of blocks, with the names of scopes
         *("_alias", "insert_if_missing", "_select_where_in"),  # names of tables and columns
     }
 

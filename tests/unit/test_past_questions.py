@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afterword.recall.past_questions import is_about_the_past
+from afterword.recall.questions import is_about_the_past
 
 PAST = """
 Where did I live before Oslo? | Is there still a sponsor? | Have we ever used Redis? | What happened last Tuesday?

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afterword.recall.question_language import question_terms
+from afterword.recall.questions import question_terms
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def told(question: str, *, hidden: int = 0, related: Related = NO_RELATED) -> li
     ]
     index = SaidIndex(UnitTable().revised((), units), {})
     return list(
-        index.bearing_on(question, at=NOON, is_hidden=lambda turn, words: turn.number == hidden, related=related)
+        index.matching_turns(question, at=NOON, is_hidden=lambda turn, words: turn.number == hidden, related=related)
     )
 
 

@@ -31,7 +31,7 @@ from afterword.evaluation.scenarios.scenario import Question, Scenario, Session
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.facts.words import content_words
-from afterword.recall.past_questions import is_about_the_past
+from afterword.recall.questions import is_about_the_past
 from afterword.recall.tokens import token_count
 from afterword.store.database.engine import Store
 

@@ -1,4 +1,5 @@
-"""What must not be stored or served: secrets, turns off the record, injected instructions, forgotten words.
+"""Recognise what must not be stored or shown to an agent, and take it out of texts.
 
-Everything here is pure. It imports no other package than `afterword.facts`, and every package above may import it.
+This covers secrets, off-the-record turns, injected instructions and forgotten words. The functions are pure: they use
+no database, network or clock. Of the other packages of afterword, only `afterword.facts` is imported.
 """

@@ -1,6 +1,6 @@
-"""Finding phrases in a text, replacing words with `[forgotten]`, and recording their positions without repeating them.
+"""Find phrases in a text, replace them with `[forgotten]`, and record their positions without the words. Pure.
 
-Pure. Positions count only the case-folded letters and digits of a text, so they stay valid when its spacing changes.
+A recorded span is a range of the case-folded letters and digits of a text, so it stays valid when the spacing changes.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ FORGOTTEN = "[forgotten]"
 Span = tuple[int, int]
 
 SHORTEST_VALUE = 3
-"""The fewest letters of a value that is blanked: shorter values occur in too many other words."""
+"""The fewest letters and digits of a value that is blanked. Shorter values occur in too many other words."""
 
 _FIRST_UNSPACED = "\u0e00"
 _WORD = re.compile(r"\w+")
 _KEY_WORDS = 3
-"""Phrases are looked up by so many words at their start."""
+"""The number of words at the start of a phrase by which it is looked up."""
 
 Words = tuple[str, ...]
 
 
 def letters_and_digits(text: str) -> str:
-    """Return the case-folded letters and digits of a text, whatever its normal form."""
+    """Return the case-folded letters and digits of a text in NFC."""
     return _letters_with_positions(composed(text))[0]
 
 
 def decomposed_letters(text: str) -> str:
-    """Return the letters and digits of a text in NFD, as older versions counted them: accents are left out."""
+    """Return the case-folded letters and digits of a text in NFD, without accents, as older versions did."""
     return _letters_with_positions(decomposed(text))[0]
 
 
 def blank_decomposed(text: str, spans: Iterable[Span]) -> str:
-    """Return the text with `[forgotten]` in place of spans that count the letters of `decomposed_letters`."""
+    """Return the text with `[forgotten]` in place of each span. The spans are ranges of `decomposed_letters(text)`."""
     return composed(_with_spans_blanked(decomposed(text), spans))
 
 
@@ -59,7 +59,7 @@ def _letters_with_positions(text: str) -> tuple[str, list[int]]:
 def blank_spans(text: str, spans: Iterable[Span]) -> str:
     """Return the text with `[forgotten]` in place of each span, or only `[forgotten]` if no other word remains.
 
-    A text of which something is blanked becomes NFC.
+    The spans are ranges of `letters_and_digits(text)`. A text in which something is replaced is returned in NFC.
     """
     normal = composed(text)
     blanked = _with_spans_blanked(normal, spans)
@@ -95,10 +95,10 @@ def spans_to_blank(
     quotes_to_keep: Iterable[str] = (),
     values_to_keep: Iterable[str] = (),
 ) -> list[Span]:
-    """Return the spans of a text, in order, that hold words of `quotes` and `values`.
+    """Return the spans of a text where one of `quotes` or `values` occurs, in order.
 
-    Words that `quotes_to_keep` also match are excluded unless `values` match them. Words that `values_to_keep` match
-    are always excluded.
+    Words that also match `quotes_to_keep` are left out, unless one of `values` matches them. Words that match
+    `values_to_keep` are always left out.
     """
     text = composed(text)
     flags = bytearray(len(text))
@@ -110,9 +110,10 @@ def spans_to_blank(
 
 
 def spans_of_flags(text: str, flags: Sequence[int]) -> list[Span]:
-    """Return the spans of letters for which a flag is set, counted in letters and digits of the text in NFC.
+    """Return the spans of a text whose characters are flagged. `flags` has one flag for each character.
 
-    Spaces and punctuation between flagged letters do not split a span.
+    The text is in NFC, and the spans are ranges of its letters and digits. Spaces and punctuation between flagged
+    letters do not split a span.
     """
     spans: list[Span] = []
     start: int | None = None
@@ -138,15 +139,15 @@ def _pattern(phrase: str) -> re.Pattern[str] | None:
 
 
 def mentions_phrase(text: str, phrase: str) -> bool:
-    """Return whether a text holds the words of a phrase in order."""
+    """Return whether a text contains the words of a phrase in order, with only spaces or punctuation between them."""
     pattern = _pattern(phrase)
     return pattern is not None and pattern.search(composed(text)) is not None
 
 
 class PhraseSearch:
-    """Finds whole words of phrases in their order, whatever stands between the words.
+    """Finds phrases in a text by their words, whatever spaces or punctuation stand between the words.
 
-    In languages that are written without spaces a phrase is found inside of a longer run of letters too.
+    In languages that are written without spaces, a phrase is also found inside a longer run of letters.
     """
 
     def __init__(self, phrases: Iterable[str]) -> None:
@@ -165,7 +166,7 @@ class PhraseSearch:
         return not self._by_key and not self._unspaced
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the start and the end of each phrase in a text."""
+        """Yield the start and end position of each phrase in a text."""
         found_words = [(match.start(), match.end(), match.group().casefold()) for match in _WORD.finditer(text)]
         words = tuple(word for _, _, word in found_words)
         for first in range(len(words)):
@@ -177,7 +178,10 @@ class PhraseSearch:
             yield from ((match.start(), match.end()) for match in re.finditer(re.escape(phrase), text))
 
     def spans(self, text: str, places: Iterable[tuple[int, int]] = ()) -> list[Span]:
-        """Return the spans of the text that hold phrases, and those of other `places`, in the form of tombstones."""
+        """Return the spans of the phrases in a text, and of other `places`, which are start and end positions.
+
+        The spans are ranges of `letters_and_digits(text)`, as tombstones store them.
+        """
         normal = composed(text)
         if normal != text:
             places = [(len(composed(text[:start])), len(composed(text[:end]))) for start, end in places]

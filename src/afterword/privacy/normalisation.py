@@ -1,8 +1,8 @@
 """Plain forms of a text for comparison, and the removal of invisible characters. Pure.
 
 The same word can be written in many ways: with invisible characters inside, look-alike letters of other alphabets,
-full-width letters, non-breaking blanks or Markdown emphasis. Every check of this package reads the plain form, and
-masks the matching part of the original.
+full-width letters, non-breaking blanks or Markdown emphasis. The checks of this package search
+the plain form, and mask the matching part of the original text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _LATIN = re.compile("[A-Za-z]")
 
 _VISIBLE_FORMAT = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
-"""Format characters that are drawn: number signs of Arabic and other scripts."""
+"""Unicode format characters that are visible: number signs of Arabic and other scripts."""
 
 _JOINERS = frozenset("\u200c\u200d")
 _IGNORED = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
@@ -63,14 +63,14 @@ class PlainText:
     ends: Sequence[int]
 
     def original_span(self, start: int, end: int) -> Span:
-        """Return the span of the original that a span of the plain form, which is not empty, stands for."""
+        """Return the span of the original text that matches a span of the plain form, which must not be empty."""
         return self.starts[start], self.ends[end - 1]
 
 
 def plain_forms(text: str) -> Iterator[PlainText]:
-    """Yield the plain forms of a text: without emphasis and, if there is any, with quotation marks in its place.
+    """Yield the plain form of a text without Markdown emphasis and, if it has any, one with quotation marks instead.
 
-    Emphasis may stand around a word that a pattern looks for, or mark a value as literally meant.
+    Emphasis may surround a word that a pattern looks for, or it may mark a value as literal.
     """
     plain = plain_characters(text)
     pairs = list(_emphasis(plain.text))
@@ -84,19 +84,19 @@ def plain_forms(text: str) -> Iterator[PlainText]:
 
 
 def plain_form(text: str) -> PlainText:
-    """Return the plain form of a text, with emphasis left out."""
+    """Return the plain form of a text without Markdown emphasis."""
     return next(plain_forms(text))
 
 
 def comparable(text: str) -> str:
-    """Return the text with look-alike letters folded, without invisible characters and emphasis, on single blanks."""
+    """Return the text with look-alike letters replaced, no invisible characters or emphasis, and single spaces."""
     return re.sub(r"[^\S\n]+", " ", plain_form(text).text)
 
 
 def visible_text(text: str) -> str:
-    """Return the text in NFC, without invisible characters, and without look-alikes inside of Latin words.
+    """Return the text in NFC, without invisible characters and without look-alike letters inside Latin words.
 
-    Words of other alphabets stay as they are.
+    Words in other alphabets are not changed.
     """
     if text.isascii():
         return remove_invisible(text)
@@ -110,10 +110,10 @@ def _as_latin(match: re.Match[str]) -> str:
 
 
 def remove_invisible(text: str) -> str:
-    """Return the text without characters that are not drawn.
+    """Return the text without invisible characters.
 
     These are zero-width and control characters, variation selectors, bidirectional marks, soft hyphens and tags.
-    Joiners stay between letters of scripts that are written with them, and inside of emoji.
+    Joiners stay between letters of scripts that are written with them, and inside emoji.
     """
     if _PLAIN.fullmatch(text):
         return text
@@ -130,7 +130,7 @@ def storable_text(text: str) -> str:
 
 
 def is_invisible(character: str) -> bool:
-    """Return whether a character is not drawn: zero-width, control, variation selector, bidirectional mark, tag."""
+    """Return whether a character is invisible: zero-width, control, variation selector, bidirectional mark, tag."""
     if character in "\n\r\t":
         return False
     category = unicodedata.category(character)
@@ -169,7 +169,7 @@ def _folded(character: str) -> str:
 
 
 def plain_characters(text: str) -> PlainText:
-    """Return the plain form of a text with its emphasis."""
+    """Return the plain form of a text, with its Markdown emphasis left in."""
     if _PLAIN.fullmatch(text):
         return PlainText(text, range(len(text)), range(1, len(text) + 1))
     characters: list[str] = []
@@ -207,7 +207,7 @@ def _emphasis(text: str) -> Iterator[tuple[Span, Span]]:
 
 
 def _without(plain: PlainText, dropped: set[int], replaced: dict[int, str]) -> PlainText:
-    """Return the plain text without the characters at `dropped`, and with others in place of those at `replaced`."""
+    """Return the plain text without the characters at the positions `dropped`, and with those in `replaced` changed."""
     places = [place for place in range(len(plain.text)) if place not in dropped]
     text = "".join([replaced[place] if place in replaced else plain.text[place] for place in places])
     return PlainText(text, [plain.starts[place] for place in places], [plain.ends[place] for place in places])

@@ -1,4 +1,4 @@
-"""Hiding turns that a person said off the record, so that they are neither stored nor extracted. Pure.
+"""Hide turns that a person said off the record, so that they are neither stored nor searched for facts. Pure.
 
 The request stands at the beginning of a turn. "off the record: ..." hides that turn and the answers to it. "off the
 record from now on" and "/off-record" hide everything until "back on the record" or "/on-record". A placeholder replaces
@@ -36,12 +36,18 @@ _COMMON = frozenset(
 
 
 def hide_off_record(turns: Sequence[Turn], markers: Markers, named: Collection[int] = ()) -> tuple[Turn, ...]:
-    """Return the turns with placeholders for those said off the record. Numbers, speakers and times stay.
+    """Return the turns, with a placeholder as the text of each that was said off the record.
 
-    `named` are the numbers of turns that count as if the person had marked them.
+    Numbers, speakers and times stay. `named` are the numbers of more turns to hide, as if the person had marked them.
     """
-    record = _Record(markers)
-    return tuple(_hidden_turn(turn, record, is_named=turn.number in named) for turn in turns)
+    record, shown = _Record(markers), list(turns)
+    for index, turn in enumerate(turns):
+        if turn.role not in (Role.SYSTEM, Role.MEMORY):
+            is_named = turn.number in named
+            placeholder = record.placeholder(turn.text, by_person=turn.role is Role.HUMAN, is_named=is_named)
+            if placeholder is not None and placeholder != turn.text:
+                shown[index] = replace(turn, text=placeholder)
+    return tuple(shown)
 
 
 def hide_off_record_in_state(
@@ -49,26 +55,21 @@ def hide_off_record_in_state(
 ) -> dict[str, Any]:
     """Return a copy of a saved state without what was said off the record, in every list of messages.
 
-    `humans` are the names of people, and `named` the texts of their messages that count as marked. Every message keeps
-    its position and type, so that AutoGen can load the state.
+    `humans` are the names of people. `named` are the texts of more messages to hide, as if the person had marked them.
+    Every message keeps its position and type, so that AutoGen can load the state.
     """
     hiding = _StateHiding(markers, frozenset(composed(name).casefold() for name in humans), frozenset(named))
     hiding.collect(state)
     return {key: hiding.without(value) for key, value in state.items()}
 
 
-def count_hidden_turns(turns: Iterable[Turn]) -> int:
-    """Return the number of turns that are hidden."""
-    return sum(map(is_off_record, turns))
-
-
 def is_off_record(turn: Turn) -> bool:
-    """Return whether a placeholder stands in place of the turn's words."""
+    """Return whether the text of a turn is a placeholder for hidden words."""
     return turn.text in (HIDDEN, HIDDEN_FROM_HERE)
 
 
 class _Record:
-    """Follows a conversation turn by turn and knows whether it is off the record."""
+    """Follows a conversation turn by turn and decides which turns are off the record."""
 
     def __init__(self, markers: Markers) -> None:
         self._markers = markers
@@ -92,28 +93,25 @@ class _Record:
         return HIDDEN_FROM_HERE if change is RecordChange.OFF else HIDDEN
 
     def _hide(self, text: str) -> None:
-        # Where all letters are capitals, they mark no name.
+        # In a text that is all in capitals, a capital letter does not mark a name.
         names = {name.casefold() for name in _NAME.findall(text) if any(map(str.islower, text)) or not name.isalpha()}
         names -= STOP_WORDS | _COMMON
         self._hidden_names |= {name for name in names - self._open_words if not is_wish_word(name)}
         self._hidden_words |= _content_words(text) - self._open_words
-        # Of a short remark each word tells what was said: "I'm infertile".
+        # In a short remark each word may reveal what was said: "I'm infertile".
         telling = {word for word in _content_words(text, _TELLING_LETTERS) if not is_wish_word(word)} - _COMMON
         if len(telling) <= _FEW_WORDS:
             self._hidden_names |= telling - self._open_words
 
     def _put_on_record(self, text: str) -> None:
-        """Take the words of a turn on the record from those that are hidden: what a person says again is no secret."""
+        """Remove the words of an on-the-record turn from the hidden words, because the person has said them openly."""
         words = {word.casefold() for word in _WORD.findall(text)}
-        if self._hidden_words or self._hidden_names:
-            self._hidden_words -= words
-            self._hidden_names -= words
+        self._hidden_words -= words
+        self._hidden_names -= words
         self._open_words |= words
 
     def _repeats_hidden(self, text: str) -> bool:
         """Return whether an agent's later turn repeats what was said off the record: a name, or two other words."""
-        if not self._hidden_words and not self._hidden_names:
-            return False
         words = {word.casefold() for word in _WORD.findall(text)}
         return bool(words & self._hidden_names) or len(words & self._hidden_words) >= _FEWEST_REPEATED
 
@@ -127,11 +125,13 @@ class _StateHiding:
         self._texts: set[str] = set()
 
     def collect(self, value: Any) -> None:
-        """Collect the ids and longer texts of hidden messages: their copies may stand where no marker does."""
+        """Collect the ids and longer texts of hidden messages, to find copies of them elsewhere in the state."""
         if isinstance(value, list):
             for message, placeholder in self._messages(value):
-                if placeholder is not None and isinstance(message, Mapping):
-                    self._remember(message)
+                if placeholder is not None:
+                    if isinstance(message.get("id"), str):
+                        self._ids.add(message["id"])
+                    self._texts |= {text for text in _strings(message) if len(text) >= _LONG}
         for inner in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
             self.collect(inner)
 
@@ -149,7 +149,7 @@ class _StateHiding:
         return value
 
     def _messages(self, messages: list[Any]) -> Iterable[tuple[Any, str | None]]:
-        """Yield each element of a list, and the placeholder if it is a message off the record."""
+        """Yield each element of a list with its placeholder, which is None unless it is a message off the record."""
         record = _Record(self._markers)
         for message in messages:
             if not _is_message(message):
@@ -166,18 +166,6 @@ class _StateHiding:
         names = (message.get(key) for key in ("source", "author_name", "name", "role"))
         speaker = next((name for name in names if isinstance(name, str) and name), "")
         return composed(speaker).casefold() in self._humans
-
-    def _remember(self, message: Mapping[str, Any]) -> None:
-        if isinstance(message.get("id"), str):
-            self._ids.add(message["id"])
-        self._texts |= {text for text in _strings(message) if len(text) >= _LONG}
-
-
-def _hidden_turn(turn: Turn, record: _Record, *, is_named: bool) -> Turn:
-    if turn.role in (Role.SYSTEM, Role.MEMORY):
-        return turn
-    placeholder = record.placeholder(turn.text, by_person=turn.role is Role.HUMAN, is_named=is_named)
-    return turn if placeholder is None or placeholder == turn.text else replace(turn, text=placeholder)
 
 
 def _content_words(text: str, fewest_letters: int = _CONTENT_LETTERS) -> set[str]:

@@ -9,16 +9,16 @@ from typing import Any
 
 from afterword.facts.findings import FindingPolicy
 from afterword.facts.transcripts import Transcript, Turn
-from afterword.privacy.off_record import count_hidden_turns, hide_off_record, hide_off_record_in_state
+from afterword.privacy.off_record import hide_off_record, hide_off_record_in_state, is_off_record
 from afterword.privacy.record_requests import Markers, RecordChange
 from afterword.privacy.redaction import ALL, MASK, Masking, count_masks, is_masked
 
 FACTS_PER_SESSION = 500
-"""How many facts are kept of one session. A conversation of a day says a few dozen; thousands are a mistake."""
+"""The most facts that are kept from one session. A day of conversation yields a few dozen; thousands are a mistake."""
 
 SECRETS_MASKED = "secrets masked"
 OFF_THE_RECORD = "off the record"
-"""The keys of these counts in `Transcript.skipped`."""
+"""The keys under which `Transcript.skipped` counts masked secrets and hidden turns."""
 
 _CLAUSE = r"(?:(?!\band\b)[^.,;!?])*"
 # One clause that begins or ends with a secret says nothing but the secret: "My password is [redacted: password]."
@@ -27,10 +27,11 @@ _SAYS_A_SECRET = re.compile(rf"{_CLAUSE}{MASK.pattern}\W*|\W*{MASK.pattern}{_CLA
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """The kinds of secret that are masked (`redaction.ALL` or some of them), and the markers for off the record.
+    """The privacy settings of a store.
 
-    At most `facts_per_session` facts are kept of one session. `findings` says whose findings are kept in scopes that do
-    not say so themselves, and `other_people` whether agents are told the words of people who are not the owner there.
+    `kinds` are the kinds of secret that are masked. `markers` are the phrases for off the record. At most
+    `facts_per_session` facts are kept from one session. `findings` and `other_people` apply to scopes without a setting
+    of their own: which agents' findings are kept, and whether agents are told what people other than the owner said.
     """
 
     kinds: frozenset[str] = ALL
@@ -60,13 +61,13 @@ class Privacy:
         return tuple(masking.mask_text(text) for text in fields) if masking.counts else fields
 
     def asks_off_record(self, text: str) -> bool:
-        """Return whether a text asks not to be kept, as a person's turn does that is off the record."""
+        """Return whether a text asks not to be stored, as a turn that is off the record does."""
         return self.markers.read(text) in (RecordChange.THIS, RecordChange.OFF)
 
     def objection(self, statement: str, value: str | None = None) -> str | None:
-        """Return why a statement that somebody enters is not kept at all; None if it may be kept.
+        """Return the reason why an entered statement must not be stored, or None if it may be stored.
 
-        It asks not to be kept, as a turn off the record does, or nothing of it would be left but a masked secret.
+        A statement is refused if it asks to be off the record, or if it says nothing but a secret.
         """
         if self.asks_off_record(statement):
             return "it asks to be off the record"
@@ -85,7 +86,7 @@ class Privacy:
     def mask_state(self, state: Mapping[str, Any], humans: Collection[str] | None = None) -> dict[str, Any]:
         """Return a saved state that AutoGen can load, without secrets.
 
-        With the names of `humans` also without what they said off the record, and the answers to it.
+        If the names of `humans` are given, what they said off the record is removed too, with the answers to it.
         """
         masked = self.new_masking().mask_state(state)
         return masked if humans is None else hide_off_record_in_state(masked, self.markers, humans)
@@ -95,7 +96,7 @@ def with_privacy_counts(transcript: Transcript) -> Transcript:
     """Return the transcript with the numbers of its masked secrets and of its hidden turns in `skipped`."""
     counts = {
         SECRETS_MASKED: count_masks(turn.text for turn in transcript.turns),
-        OFF_THE_RECORD: count_hidden_turns(transcript.turns),
+        OFF_THE_RECORD: sum(map(is_off_record, transcript.turns)),
     }
     others = {reason: count for reason, count in transcript.skipped.items() if reason not in counts}
     return replace(transcript, skipped={**others, **{reason: count for reason, count in counts.items() if count}})

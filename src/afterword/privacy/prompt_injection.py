@@ -1,4 +1,4 @@
-"""Recognising texts that read like an instruction to an assistant and must not be served as facts. Pure.
+"""Recognise texts that read like an instruction to an assistant and must not be served as facts. Pure.
 
 Agents read the memory, so a stored command would reach them in every later session. Requests about style ("always
 answer in Spanish", "never use emojis") are preferences and pass. The patterns match the forms that commands take in web
@@ -68,10 +68,10 @@ _PASTED = _any(
     r"\bignor\w* (?:\w+ ){0,3}(?:istruzioni|regole) precedenti|\bignor\w* (?:\w+ ){0,3}instruções anteriores",
     r"\bnegeer (?:\w+ ){0,2}(?:vorige|eerdere|voorgaande) (?:instructies|regels)",
 )
-"""Forms that no person uses about themselves. The text around a match is suspicious too."""
+"""Forms of commands that no person uses about themselves. The text around a match is suspicious too."""
 
 _OBLIGING = _any(r"\byou (?:must|shall)\b")
-"""Forms that people use to each other, and that a fact never has."""
+"""Forms that people use to each other, but that never occur in a fact."""
 
 _COMMANDING = _any(
     r"^ ?(?:system|developer)(?: (?:prompt|message|note|override|instruction))?s? ?:",
@@ -89,7 +89,7 @@ _COMMANDING = _any(
     r"instructions)\b",
     r"\b(?:enter|enable|activate|switch to) (?:DAN|god|jailbreak|unrestricted) mode\b",
 )
-"""Forms that a fact, which is written in the third person, never has."""
+"""Forms that never occur in a fact, because facts are written in the third person."""
 
 
 def is_instruction(*texts: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Recognising a person's request to go off the record or back on it, in seven languages. Pure."""
+"""Recognise a person's request to go off the record or back on it, in seven languages. Pure."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _ALONE = re.compile(
 )
 _THIRD_PERSON = re.compile(r"\s*(?:he|she|they|\w+ (?:told|said|says|mentioned|admitted))\b(?! is\b)")
 
-# "Between us" and "confidential" are no such wish: people tell an assistant in confidence what it should use.
+# "Between us" and "confidential" do not count: people tell an assistant in confidence what it should use.
 _MEMORY = r"(?:(?:your|the|any|my) )?(?:long-term )?(?:memory|notes|records?|logs?|files?)"
 _ASIDES = "|".join(
     (
@@ -82,7 +82,7 @@ _FORGET = re.compile(
 )
 
 
-# The masking, and the model, see to a secret that is named as one. So the rest of the turn need not be hidden.
+# Words that name a secret. The secret is masked in any case, so the rest of the turn need not be hidden.
 _SECRET_NAMED = re.compile(r"\bcode d(?:e|u)\b|mot de passe|\bmdp\b|\bclave\b|contraseña|\bsenha\b|palavra-passe")
 _NOT_TO_FORGET = re.compile(
     r"\b(?:(?:do ?n[o']?t|never) forget|vergiss nicht|nicht vergessen|no (?:te )?olvides|n'oublie[sz]? pas|non (?:ti )?dimenticare|não (?:te |se )?esque[cç]as?|vergeet (?:het )?niet)\b"
@@ -108,8 +108,8 @@ class RecordChange(Enum):
 class Markers:
     """The phrases, in any letter case, that take a conversation off the record and back.
 
-    Other wordings of the same request ("not for the record", "don't save this") count in the same places as "off the
-    record".
+    Other wordings of the same request ("not for the record", "don't save this") count too, as long as "off the record"
+    is one of the phrases.
     """
 
     off: tuple[str, ...] = OFF
@@ -118,18 +118,27 @@ class Markers:
     def read(self, text: str) -> RecordChange | None:
         """Return what a person's turn requests, or None: "he told me off the record" requests nothing.
 
-        Where it is in doubt whether a turn is off the record, it is.
+        In case of doubt the turn is off the record.
         """
         if text.startswith(HIDDEN_FROM_HERE):
             return RecordChange.OFF
         if text.strip() == HIDDEN:
             return RecordChange.THIS
-        return _change_in(text, _expressions(self.off, self.on))
+        # A request stands at the beginning or the end of what a person writes, not in the middle of a long paste.
+        expressions, head = _expressions(self.off, self.on), comparable(text[:_HEAD]).casefold().strip()
+        if expressions.off_commands.match(head):
+            return RecordChange.OFF
+        if (match := expressions.on.search(head[:120])) and _are_leads(head[: match.start()]):
+            return RecordChange.ON
+        if (change := _off_change(head, expressions)) is not None or len(text) <= _HEAD:
+            return change
+        tail = comparable(text[-_TAIL:]).casefold().strip()
+        return RecordChange.THIS if _off_change(tail, expressions) else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Expressions:
-    """The compiled expressions of a set of phrases. None stands for no phrase of this form."""
+    """The compiled expressions of a set of phrases. `asides` is None if other wordings do not count."""
 
     off: re.Pattern[str]
     off_commands: re.Pattern[str]
@@ -160,20 +169,7 @@ def _any_phrase(phrases: tuple[str, ...]) -> str:
     return f"(?:{'|'.join(filter(None, expressions)) or '(?!)'})"
 
 
-def _change_in(text: str, expressions: _Expressions) -> RecordChange | None:
-    # A request stands at the beginning or the end of what a person writes, not in the middle of a long paste.
-    head = comparable(text[:_HEAD]).casefold().strip()
-    if expressions.off_commands.match(head):
-        return RecordChange.OFF
-    if (match := expressions.on.search(head[:120])) and _are_leads(head[: match.start()]):
-        return RecordChange.ON
-    if (change := _off_change(head, expressions)) is not None or len(text) <= _HEAD:
-        return change
-    tail = comparable(text[-_TAIL:]).casefold().strip()
-    return RecordChange.THIS if _off_change(tail, expressions) else None
-
-
-# A live session is stored after each turn, with all turns before it.
+# Cached, because a live session is stored after each turn, with all turns before it.
 @text_cache(4096)
 def _off_change(text: str, expressions: _Expressions) -> RecordChange | None:
     for match in expressions.off.finditer(text):
@@ -186,7 +182,7 @@ def _off_change(text: str, expressions: _Expressions) -> RecordChange | None:
 
 
 def _wish_change(text: str) -> RecordChange | None:
-    """Return the change that other words ask for: a command, a wish in a clause, or to forget after answering."""
+    """Return the change that other wordings request: a command such as "/private", or "don't save this"."""
     if command := COMMAND.match(text):
         return RecordChange.OFF if _ALONE.match(text, command.end()) else RecordChange.THIS
     phrase = PHRASES.search(text)
@@ -196,7 +192,7 @@ def _wish_change(text: str) -> RecordChange | None:
     if wish is None:
         plain = (match.span() for match in PLAIN_WISHES.finditer(text) if not _is_about_ability(text, match.start()))
         wish = next(plain, None)
-    # Who asks for something to be forgotten must be heard. A wish about a secret is fulfilled by masking it.
+    # A turn that asks to forget something is not hidden, or nobody would act on it. A secret is masked in any case.
     if wish is None:
         return None
     is_to_forget = _FORGET.search(_NOT_TO_FORGET.sub("", text)) and not _NOTHING.search(text)
@@ -207,7 +203,7 @@ def _wish_change(text: str) -> RecordChange | None:
 
 
 def _is_about_ability(text: str, start: int) -> bool:
-    """Return whether the words before a wish in its clause say that somebody is not able to keep it, or may not do so."""
+    """Return whether the words before a request make it a condition, or a statement of what somebody is able to do."""
     before = text[max(0, start - 300) : start]
     if _IS_CONDITION.search(before):
         return True
@@ -215,7 +211,7 @@ def _is_about_ability(text: str, start: int) -> bool:
 
 
 def _is_only_mentioned(before: str, after: str, *, is_initial: bool) -> bool:
-    """Whether the words around a phrase speak about it, and do not ask for it."""
+    """Return whether the words around a phrase only talk about it and request nothing."""
     if _MENTIONED.search(before) or _MENTIONED.search(after) or _REPORTED.search(before):
         return True
     if _ADJECTIVE.search(before) and re.match(r"[\s-]\w", after):
@@ -226,7 +222,7 @@ def _is_only_mentioned(before: str, after: str, *, is_initial: bool) -> bool:
 
 
 def _phrase_change(text: str, match: re.Match[str]) -> RecordChange | None:
-    """Return the change that a phrase such as "off the record" asks for, None if it is only mentioned."""
+    """Return the change that a phrase such as "off the record" requests, or None if it is only mentioned."""
     before, after = _sentence_around(text, match.span())
     words = re.findall(r"[^\W_]+", before)
     is_initial = _are_leads(before)
@@ -252,20 +248,20 @@ def _aside_change(text: str, span: Span) -> RecordChange:
     before, after = _sentence_around(text, span)
     wish = text[slice(*span)]
     lasts = _FROM_NOW.search(before + wish + after) or (_CONVERSATION.search(wish) and not _PART.search(wish))
-    # A wish about what follows, with nothing after it, is about the next turns.
+    # A request about what follows, with nothing after it, is about the next turns.
     is_announced = _FOLLOWING.search(wish) and _ALONE.match(text, span[1])
     return RecordChange.OFF if lasts or is_announced else RecordChange.THIS
 
 
 def _sentence_around(text: str, span: Span) -> tuple[str, str]:
-    """Return what stands before and after a stretch in its sentence."""
+    """Return the text before and after a span in its sentence, at most 300 characters of each."""
     start = max((text.rfind(stop, 0, span[0]) for stop in (".", "!", "?", "\n", ";")), default=-1) + 1
     ends = [place for stop in (".", "!", "?", "\n", ";") if (place := text.find(stop, span[1])) >= 0]
     return text[max(start, span[0] - 300) : span[0]], text[span[1] : min(ends, default=len(text))][:300]
 
 
 def _are_leads(before: str) -> bool:
-    """Return whether the words before a request only lead to it: none, lead words, or somebody's name and a comma."""
+    """Return whether the words before a request only introduce it: none, "ok, let's" and the like, or a name."""
     words = re.findall(r"[^\W_]+", before)
     if len(words) <= 20 and all(word in _LEAD_WORDS for word in words):
         return True

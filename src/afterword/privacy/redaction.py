@@ -1,10 +1,11 @@
-"""Masking secrets before anything is stored or sent to a model. Pure.
+"""Mask secrets before anything is stored or sent to a model. Pure.
 
 `mask_secrets` masks a text, `Masking.mask_state` a saved state, which AutoGen can still load.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -27,9 +28,12 @@ MASK = re.compile(r"\[redacted: [a-z ]{1,40}\]")
 _HINTS = tuple(dict.fromkeys(hint for pattern in PATTERNS for hint in pattern.hints))
 _MOST_PASSES = 4
 _CONTENT_KEYS = frozenset({"content", "contents"})
-_LONGEST_REMEMBERED, _MOST_REMEMBERED = 1_000, 4_096
-_without_secrets: dict[tuple[str, frozenset[str]], None] = {}
-"""Texts in which no pattern finds anything: a live session is stored after each turn, with all turns before it."""
+_MOST_REMEMBERED = 4_096
+_without_secrets: set[tuple[bytes, frozenset[str]]] = set()
+"""Texts without secrets of these kinds: a live session is stored after each turn, with all turns before it.
+
+A text is remembered by its digest, so that words that are forgotten later do not stay in the process.
+"""
 _MOST_KNOWN = 100
 _LONGEST_INTERJECTION = 80
 _DEEPEST_JSON = 3
@@ -61,7 +65,7 @@ def is_masked(text: str) -> bool:
 
 
 class Masking:
-    """Masks texts that belong together: a secret recognised in one text is also masked in the texts after it.
+    """Masks texts that belong together: a secret recognised in one text is also masked in later texts.
 
     `counts` holds the number of masks of each kind. With `thorough`, plain words and short numbers that were a secret
     once are masked everywhere, which suits the fields of one statement but not a conversation.
@@ -98,7 +102,7 @@ class Masking:
             secrets = announced_secrets(masked, pending, is_expected=is_expected) if pending.kind in self.kinds else []
             spans = _unmasked(masked, secrets)
             masked = self._mask_spans(masked, spans, pending.kind)
-            # "Go ahead." between an announcement and the secret leaves it pending.
+            # After a short remark such as "Go ahead." the announced secret is still expected.
             if not is_expected and not spans and len(masked) <= _LONGEST_INTERJECTION:
                 self._announced = pending
         self._announced = announcement_in(masked, speaker) or self._announced
@@ -114,8 +118,9 @@ class Masking:
         return mask_for(kind)
 
     def mask_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a copy of a saved state without its secrets, also where they stand before their first recognition.
+        """Return a copy of a saved state without its secrets.
 
+        A secret is also masked where it occurs before the place at which it is first recognised.
         This covers strings of messages and arguments, JSON inside of strings, fields that are named like a secret
         ("password", "api_key"), and repetitions of a secret. Keys, ids, names of speakers, types and images stay, and a
         number stays a number, so that AutoGen can load the result.
@@ -128,20 +133,20 @@ class Masking:
         return {str(key): value for key, value in masked.items()}
 
     def _mask_once(self, text: str) -> str:
-        searched = (text, self.kinds)
-        number: int | None = None if searched in _without_secrets else 0
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass")).digest(), self.kinds
+        masked, number = text, None if key in _without_secrets else 0
         while number is not None:
-            text, number = self._mask_from(text, number)
-        if text == searched[0] and len(text) <= _LONGEST_REMEMBERED:
+            masked, number = self._mask_from(masked, number)
+        if masked == text:
             if len(_without_secrets) >= _MOST_REMEMBERED:
                 _without_secrets.clear()
-            _without_secrets[searched] = None
-        return self._mask_known(text)
+            _without_secrets.add(key)
+        return self._mask_known(masked)
 
     def _mask_from(self, text: str, first: int) -> tuple[str, int | None]:
-        """Return the text as the next pattern that matches masks it, and the number of the pattern after that.
+        """Mask what the next matching pattern finds, starting with the pattern number `first`.
 
-        The number is None if none of the patterns from the first on matches.
+        Return the text and the number of the pattern to go on with, which is None if no pattern matches.
         """
         forms = [(form, HintedText(form.text, _HINTS)) for form in plain_forms(text)]
         for number in _possible_patterns(forms[0][1].hints):
@@ -150,7 +155,7 @@ class Masking:
                 continue
             spans = _merged(
                 form.original_span(*span)
-                # Only of a password it matters whether it is quoted.
+                # Quotation marks matter only for passwords.
                 for form, hinted in (forms if pattern.kind is Secret.PASSWORD else forms[:1])
                 for span in pattern.spans(hinted.text, hinted.regions(pattern.hints))
             )
@@ -192,7 +197,7 @@ class Masking:
         return text
 
     def _mask_value(self, value: Any, key: str = "", depth: int = 0) -> Any:
-        """Return a value of a state masked. `key` is its key, `depth` the number of JSON strings around it."""
+        """Return the masked value of a key of a state. `depth` is the number of JSON strings that contain it."""
         if isinstance(value, str):
             is_image = key == "data" and _IMAGE_DATA.fullmatch(value)
             return value if is_image or key in NEVER_MASKED else self._mask_string(value, key, depth)
@@ -224,7 +229,7 @@ class Masking:
         return 0
 
     def _mask_string(self, text: str, key: str, depth: int) -> str:
-        """Return a string of a state masked. JSON stays valid JSON."""
+        """Return a string of a state without its secrets. JSON stays valid JSON."""
         if text[:1] in ("{", "[") and depth < _DEEPEST_JSON:
             try:
                 parsed = json.loads(text)
@@ -244,7 +249,7 @@ def _possible_patterns(hints: frozenset[str]) -> tuple[int, ...]:
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Return the spans in order, overlapping ones joined."""
+    """Return the spans in order, with overlapping ones joined."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start < merged[-1][1]:
@@ -255,7 +260,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _unmasked(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans that overlap no mask."""
+    """Return the spans that do not overlap a mask that the text already contains."""
     candidates = list(spans)
     if not candidates or "[redacted: " not in text:
         return candidates

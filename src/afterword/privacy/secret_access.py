@@ -1,4 +1,4 @@
-"""Words like a password in a sentence about access, and answers to security questions. Pure."""
+"""Patterns of passwords in sentences about access, and of answers to security questions. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from afterword.privacy.secret_kinds import Secret, SentencePattern, Span
 
 _FARTHEST = 80
 PROGRAM = r"sha-?\d|bcrypt|argon2|\bhash|regex|password-protected|\bdef \w|=\s?\w+\(|import |return |console\."
-"""Words of a sentence that speaks of hashes, or is a line of a program."""
+"""Words of a sentence about hashes, or of a line of program code."""
 _LOCKS = re.compile(rf"\b(?:{LOCKING}|{SIGNING_IN}|{OPENING})\b", re.IGNORECASE)
 _ACCESS = re.compile(rf"(?<!\w)(?:{ACCESS})(?!\w)", re.IGNORECASE)
 _USED = re.compile(
@@ -33,12 +33,12 @@ _USED = re.compile(
     rf"|{CODE}(?: (?:secret|segreto|secreto))?|(?:with|mit|con|avec|com|met) [\w.@-]{{2,40}} (?:and|und|y|et|e|en))\s{{1,2}}[\"'“„«`]?\Z",
     re.IGNORECASE,
 )
-"""What stands before a value that is put to use."""
+"""The words before a value that somebody uses or enters."""
 _EMAIL_BEFORE = re.compile(rf"{EMAIL}(?:\s?[,:/|]|\s(?:and|und|y|et|e|en))\s\Z", re.IGNORECASE)
 
 
 def _access_word(match: re.Match[str]) -> Span | None:
-    """Return where a sentence about access has a password: a word that looks like one, or that opens something."""
+    """Return the span of a password in a sentence about access: a word that looks like one, or that opens something."""
     striking = values.check_striking_password(match)
     if striking is None:
         return None
@@ -52,7 +52,7 @@ def _access_word(match: re.Match[str]) -> Span | None:
 
 
 def _security_answer(match: re.Match[str]) -> Span | None:
-    """Return the span of the answer to a security question: a name, or any word that its sentence gives as the answer."""
+    """Return the span of the answer to a security question: a name, or a word that its sentence calls the answer."""
     start, end, value = values.bare_value(match)
     is_name = value[:1].isupper() or any(map(str.isdigit, value)) or match["answer"] is not None
     return (start, end) if is_name and values.may_be_password(value) else None

@@ -1,4 +1,4 @@
-"""Secrets that one turn announces and the next one holds: a question and its answer, or one sentence in two parts. Pure."""
+"""Find a secret in the turn after one that announces it: the answer to a question, or the rest of a sentence. Pure."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ _WORD = re.compile(r"[^\s\"'`“”„«»<>]{3,200}")
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What a turn announces: the kind of secret, by whom, and whether it asks for nothing else.
+    """A turn that announces a secret of this kind: who said it, and whether it asks for the secret.
 
-    A question is answered by somebody else. After a `certain` announcement a plain word may be the secret, otherwise only
-    what looks like one.
+    If `is_question`, somebody else gives the secret, otherwise the same speaker. If `is_certain`, a plain word may be the
+    secret, otherwise only a word that looks like one.
     """
 
     kind: Secret
@@ -69,14 +69,14 @@ class Announcement:
     is_certain: bool
 
     def expects(self, speaker: str) -> bool:
-        """Return whether the secret is to come from this speaker. A turn that is only the secret may be anybody's."""
+        """Return whether this speaker is expected to give the secret."""
         return (self.speaker != speaker) == self.is_question
 
 
 def announcement_in(text: str, speaker: str) -> Announcement | None:
-    """Return what the end of a turn announces, or None."""
+    """Return the announcement of a secret at the end of a turn, or None."""
     tail = plain_form(text[-_TAIL:]).text.rstrip()
-    # A match holds no end of a sentence but its last character.
+    # A match ends at most one sentence, so the search begins after the last sentence end inside the text.
     begin = max(tail.rfind(stop, 0, -1) for stop in ".!?\n") + 1
     match = _QUESTION.search(tail, begin)
     last = match.group() if match else tail
@@ -86,14 +86,16 @@ def announcement_in(text: str, speaker: str) -> Announcement | None:
     if compiled(_ENDS_OPEN, re.IGNORECASE).search(last):
         return Announcement(kind, speaker, is_question=False, is_certain=True)
     asks = bool(compiled(rf"{_ASKS_FOR_VALUE}|{MAIDEN_NAME}", re.IGNORECASE).search(last))
-    is_short = last.rstrip().endswith("?") and len(last.split()) <= 5
-    if asks or is_short or last.rstrip().endswith("?"):
-        return Announcement(kind, speaker, is_question=True, is_certain=asks or is_short)
-    return Announcement(kind, speaker, is_question=True, is_certain=False)
+    is_short_question = last.rstrip().endswith("?") and len(last.split()) <= 5
+    return Announcement(kind, speaker, is_question=True, is_certain=asks or is_short_question)
 
 
 def announced_secrets(text: str, announcement: Announcement, *, is_expected: bool) -> list[Span]:
-    """Return the spans of the secrets in a turn after an announcement. `is_expected` tells whether its speaker was to go on."""
+    """Return the spans of the secrets in the turn after an announcement.
+
+    `is_expected` says whether the turn's speaker is expected to give the secret. Otherwise only a turn of a single word
+    counts.
+    """
     if len(text) > _LONGEST_ANSWER:
         return []
     plain = plain_form(text)
@@ -101,7 +103,7 @@ def announced_secrets(text: str, announcement: Announcement, *, is_expected: boo
     start = lead.end() if lead else 0
     end = max(start, next(_POLITE.finditer(plain.text)).start())  # it matches at the end of any text
     spans = [match.span() for match in _WORD.finditer(plain.text, start, end)]
-    # A word keeps one character, whatever it is.
+    # A word of punctuation keeps one character, so that no span is empty.
     spans = [(first, first + max(1, len(plain.text[first:last].rstrip(".,;:?)")))) for first, last in spans]
     spans = spans[:_MOST_WORDS]
     words = [plain.text[first:last] for first, last in spans]

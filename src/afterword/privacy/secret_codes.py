@@ -1,4 +1,7 @@
-"""PINs, one-time codes, and codes of doors, alarms and cards: by what a sentence is about, and what stands around a number. Pure."""
+"""Patterns of PINs, one-time codes, and codes of doors, alarms and cards. Pure.
+
+A number is judged by the topic of its sentence and by the words around it.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +48,13 @@ _BESIDE = re.compile(
     r"\s{1,2}(?:(?:the|die|der|auf|to|el|la|le|il|lo|o|de|het|en|on|set|number)\s)?)|\s{1,2})\Z",
     re.IGNORECASE,
 )
-"""A word for a code or a lock, and what links it with the number that follows."""
+"""A word for a code or a lock, and the words that link it with the number after it."""
 _USED = re.compile(
     rf"(?:\b(?:with|using|use|by|mit|con|usando|avec|com|met|via|{TYPING}|in|code|number|pin|{IS}|needs?|braucht|bloß|nur|necesita|necesitas|faut|serve|servono|precisa(?: de)?|alleen|just|only|now|jetzt|nun|ahora|maintenant|ora|agora|nu|tapant|composant|faites|to|unless|then|first"
     r"|the|musst|die|der|den|dem|du|man|el|la|los|le|les|il|lo|de|het|os|as|je|moet)|(?<!\w)[ao]|[:=,])\s{1,2}\Z|\A\W{0,3}\Z",
     re.IGNORECASE,
 )
-"""What stands before a number that is entered somewhere, and counts nothing."""
+"""The words before a number that is entered somewhere and is no quantity."""
 _STANDS_ALONE = re.compile(
     r"\s{0,2}(?:$|[.,;:!?()\[\]\"'”»|/–—\n-])|\s{1,2}(?:"
     r"to|and|or|then|on|at|for|from|in|of|when|if|as|is|was|but|so|btw|by|please|pls|again|with|because|since|until|now|still|which|that"
@@ -63,7 +66,7 @@ _STANDS_ALONE = re.compile(
     r"|voor|op|aan|bij|van|te|om|maar|still|noch|todavía|toujours|ancora|ainda|nodig|last|yesterday|today|earlier|always|through|past|right|durchs?|immer|gestern|heute|par|attraverso|door|non|né|hè|toch|ja|oder|intoetsen|opent|hekje|sterretje|geschickt|gesendet|gestellt|gesetzt|eingestellt|gezet|gedraaid|genommen|eingegeben|wars?|passen|ils|elles|ze|zij|they|kommen)(?![\w])",
     re.IGNORECASE,
 )
-"""What follows a code: a sign, a function word, or a verb of its use. A number before a noun counts something."""
+"""What may follow a code: punctuation, a function word, or a verb of its use. A number before a noun is a quantity."""
 _INSTRUMENT = re.compile(
     r"\b(?:with|using|mit|con|avec|com|met)\s{1,2}(?:(?:the|dem|der|el|le|il|lo|o|de|het)\s{1,2})?\Z", re.IGNORECASE
 )
@@ -72,7 +75,7 @@ _SENT = re.compile(
     r"says|steht|pone|écrit|scritto|diz)(?: (?:me|mij|aqui|da))?\s{1,2}\Z|\A\W{0,3}\Z",
     re.IGNORECASE,
 )
-"""What stands before a number that somebody sent."""
+"""The words before a number that somebody sent."""
 _SENT_DIGITS = 6
 _SET = re.compile(
     r"\b(?:(?:set|dial|turn|put|move|changed?) (?:it|them|that) (?:to|at|on)|made (?:it|that)|stell\w* \w{2,6} auf|dreh\w* \w{2,6} auf|pon\w{0,4} en|mets-?l[ea]s? (?:sur|à)|met(?:ti)?l[oae] (?:su|a)|mettil[oae] (?:su|a)"
@@ -93,7 +96,7 @@ _AT_PLACE = re.compile(
     r"(?:[^\W\d]{1,4}\s)?(?:[^\W\d]{1,12}\s)?\Z",
     re.IGNORECASE,
 )
-"""Of "the fee at the shed is 1100" the number is the fee. That of "the code of the shed" is found by its own word."""
+"""A preposition before a place. In "the fee at the shed is 1100" the number is the fee, not a code of the shed."""
 _FOR_PLACE = re.compile(
     rf"\s{{1,2}}(?:[^\W\d]{{1,10}}\s{{1,2}}){{0,2}}?(?:for|für|para|pour|per|voor)\s{{1,2}}(?:[^\W\d]{{1,12}}\s{{1,2}}){{0,2}}?{OPENED}(?![\w])",
     re.IGNORECASE,
@@ -110,12 +113,12 @@ _ODD = re.compile(r"[#*]?[A-Z]?\d{2,6}(?:[A-Z]\d{0,4}|[#*])")
 
 @text_cache(64)
 def _subjects(sentence: str) -> tuple[bool, ...]:
-    """Return whether a sentence names a code, what a number opens, an act of opening, a sender, and a lock."""
+    """Return for each of five topics whether a sentence names it: a code, what it opens, opening, a sender, a lock."""
     return tuple(bool(words.search(sentence)) for words in _SUBJECTS)
 
 
 def check_code(match: re.Match[str]) -> Span | None:
-    """Return the span of a code: a number that opens something, where it is neither a quantity nor a date."""
+    """Return the span of a number that opens something and is neither a quantity nor a date, or None."""
     sentence = match.string
     start = match.start("value")
     value = match["value"].rstrip("-/ ")
@@ -131,11 +134,11 @@ def check_code(match: re.Match[str]) -> Span | None:
     if is_year and not is_linked(before):
         return None
     is_of_place = not is_year and _is_of_place(before, value, sentence[end : end + _WINDOW])
-    return (start, end) if is_of_place or _is_told(sentence, before, value, opens=opens) else None
+    return (start, end) if is_of_place or _is_called_code(sentence, before, value, opens=opens) else None
 
 
 def _is_of_place(before: str, value: str, after: str) -> bool:
-    """Return whether a number of four to six digits is said to be that of a door: "the door is 7090", "is it 4471 for the pool"."""
+    """Return whether a number of four to six digits is called the code of a door: "the door is 7090", "is it 4471 for the pool"."""
     if not value.isdigit() or not _FEWEST <= len(value) <= _SENT_DIGITS:
         return False
     if (place := _OF_PLACE.search(before)) and _ENDS.match(after):
@@ -143,8 +146,8 @@ def _is_of_place(before: str, value: str, after: str) -> bool:
     return _AFTER_IS.search(before) is not None and _FOR_PLACE.match(after) is not None
 
 
-def _is_told(sentence: str, before: str, value: str, *, opens: bool) -> bool:
-    """Return whether the sentence says what the number is for: by its subjects, or by the words beside the number."""
+def _is_called_code(sentence: str, before: str, value: str, *, opens: bool) -> bool:
+    """Return whether a sentence shows that its number is a code: by its topics, or by the words beside the number."""
     digits = sum(map(str.isdigit, value))
     names_code, names_opened, acts, verifies, names_lock = _subjects(sentence)
     is_grouped = _GROUPED.fullmatch(value) is not None
@@ -157,7 +160,7 @@ def _is_told(sentence: str, before: str, value: str, *, opens: bool) -> bool:
     is_used = opens or _USED.search(before) is not None
     if names_code and (names_opened or acts or verifies or is_used):
         return True
-    # A number in many groups is that of a telephone.
+    # A long number in groups is a telephone number.
     if names_opened and not (" " in value and digits > _SENT_DIGITS):
         is_put = _SET.search(before) or _INSTRUMENT.search(before) or (is_linked(before) and _ODD.fullmatch(value))
         if is_put or (is_used and acts) or (names_lock and acts and _ONTO.search(before)):

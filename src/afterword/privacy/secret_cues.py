@@ -1,6 +1,6 @@
 """The words that announce a secret, by language, as alternatives of regular expressions. Pure.
 
-Every table has one entry per documented language: English, German, Spanish, French, Italian, Portuguese, Dutch.
+The tables by language cover all documented languages: English, German, Spanish, French, Italian, Portuguese, Dutch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _COMPOUNDS = (
     r"|verwaltung|tresor|änderung|schutz|geschützt|manager"
 )
 NO_COMPOUND = rf"(?![\w-]{{0,3}}(?:[- ]|(?<=-))(?:{_COMPOUNDS})\b)(?!-(?:{_COMPOUNDS}))"
-"""Follows a word for a password: "password manager" is none."""
+"""Excludes compounds after a word for a password: "password manager"."""
 
 _COPULAS = {
     "en": r"is|was|are|were|be|becomes?|will be|would be|should be|has been|reads?|says|equals|remains|stays|'s|goes|(?:(?:is|was) )?(?:called|named)",
@@ -69,16 +69,16 @@ _ADVERBS = (
     r"again|wieder|also|auch"
 )
 IS = rf"{_any_of(_COPULAS)}(?:\s(?:{_ADVERBS})(?=[\s:])){{0,3}}"
-"""Links a word for a secret with its value."""
+"""The words that link the name of a secret with its value, such as "is now"."""
 
 ASSIGNS = r"[\"'`*_\])\\]{0,4}\s{0,3}(?:=>|:=|==?|->|→|➜|:|–|—)\s{0,3}"
-"""Links a name with its value: a colon, a sign of assignment, an arrow."""
+"""The signs that link a name with its value: a colon, an equals sign, an arrow."""
 
 TO = (
     r"(?:\s(?:to|auf|zu|in|a|en|para|naar|als|of|geändert|changed|veranderd|gewijzigd|now|jetzt|ahora|maintenant|ora|agora|nu|"
     r"also|namely|nämlich|mit|with)){0,3}"
 )
-"""Stands between a word for a password and the value that it was changed to."""
+"""The words between a word for a password and its new value, such as "changed to"."""
 
 OWNERS = (
     r"(?:my|our|the|your|his|her|their|this|mein\w{0,2}|unser\w{0,2}|dein\w{0,2}|ihr\w{0,2}|das|die|der|den|dem|mi|tu|su|nuestr[ao]|la|el|los|las"
@@ -105,7 +105,7 @@ KEY = _any_of(
     }
 )
 NO_SECRET_KEY = r"public key|primary key|foreign key|cache key|sort key|partition key|idempotency key|fingerprint|clave pública|clé publique|öffentliche\w* schlüssel|checksum|commit|sha-?\d{0,3}sum"
-"""Words of a sentence whose long numbers are no secret."""
+"""Words of sentences in which a long number is no secret."""
 
 PIN = _any_of(
     {
@@ -142,7 +142,7 @@ LOCK = _any_of(
         "nl": r"(?:(?:[a-z]{2,12})?(?:alarm|poort|kluis|slot|hek)|sleutelkast)(?:t?je)?|lockertje",
     }
 )
-"""What a number opens or switches off, and little else."""
+"""Things that a number opens or switches off. The words mean little else."""
 
 PLACE = _any_of(
     {
@@ -167,7 +167,7 @@ CODE = _any_of(
         "nl": r"combinatie|paneel",
     }
 )
-"""Words for what a number is called that opens something."""
+"""Words for a number that opens something."""
 NO_SECRET_CODE = (
     r"(?:error|status|exit|zip|area|post|postal|promo|source|country|fault|discount|return|response|county|dress|product|coupon|referral|booking|tracking|"
     r"voucher|colou?r|order|building|(?:air|sea)port|sort|tax|bar|course|class|morse|machine|reason|fehler|gutschein|rabatt|aktions|quell|farb|kurs|promo|source|fout|kortings|actie|land|bron)[ -]?codes?\b"
@@ -178,18 +178,18 @@ TYPING = (
     r"(?:put(?:s|ting)?|set|dial(?:l?ed)?|choose|chose|used?|turn|stell\w{0,3}|(?:ein)?gestellt|gezet|genommen|nimm\w{0,3}|poniendo|pus[oe]?|puest[oa]|pong[ao]|metti\w{0,3}|mett[oe]|mess[oa]|mets|mise?|ponho|põe|pôs|zet|stel|vul|enter(?:s|ing)?|typ(?:e|es|ing)|press|dial|punch|key(?:ing)? in|hit|tipp\w{0,3}|(?:ein|tipp)\w{0,6}tippen|gib|gibst|gebt|gebe|geben|eingeben|drück\w{0,3}|wähl\w{0,3}|marca[rs]?|teclea[rs]?|introdu\w{1,6}|pulsa[rs]?|pon(?:e[rs]?)?"
     r"|tape[rsz]?|compose[rz]?|saisi\w{0,4}|fais|digit\w{1,4}|prem[ie]\w{0,3}|inseri\w{0,4}|compon\w{1,3}|marque|tecl\w{1,3}|insir\w|toets\w{0,3}|intoetsen|voer|tik)"
 )
-"""Verbs for giving a number to a keypad."""
+"""Verbs for entering a number on a keypad."""
 OPENING = (
     r"(?:opens?|opened|unlocks?|turns? (?:it )?off|switch(?:es)? off|shuts? (?:it )?(?:off|up)|disarm\w*|deactivat\w*|öffne\w*|entsperr\w*|entschärf\w*|deaktivier\w*|abr[aei]\w*|desactiv\w*|ouvr\w*|désactiv\w*|coup\w{1,3}"
     r"|apr[eio]\w*|disattiv\w*|spegn\w*|desativ\w*|deslig\w*|apag\w*|open(?:t|en)|ontgrendel\w*|uitschakel\w*|geht|schalt\w*|gaat|locked|gesperrt|bloquead[oa]|verrouillé|bloccat[oa]|vergrendeld|desbloque\w*|déverrouill\w*|débloqu\w*|sblocc\w*"
     r"|(?:get|gets|come|comes|go|goes|let|lets|buzz\w*) (?:you |me |us |them )?(?:in(?:to)?|past|through)|komm\w* (?:\w{2,6} )?(?:rein|hinein)|kommt man|entr(?:a|as|e|es|ez|i|o|ar|are|er)|ko(?:m|mt) (?:\w{2,4} )?(?:\w{3,12} )?(?:binnen|in)|set to|changed to)"
 )
-"""Verbs for opening a door, entering a building or switching an alarm off, in the words of those who do."""
+"""Verbs for opening a door, entering a building or switching off an alarm."""
 VERIFYING = (
     r"(?:sms|texts?|texted|e?-?mails?|bank\w*|sent|send|received|got|arrived|verif\w*|confirm\w*|2fa|two-factor|authenticat\w*|whatsapp|google|paypal|bekommen|geschickt|gekommen|erhalten|bestätig\w*|banco|llegado|llegó|recib\w*|enviad\w*|mandad\w*"
     r"|banque|envoyé|texté|reçu|valid\w*|banca|arrivato|ricevuto|mandato|chegou|recebi|enviou|mandou|kreeg|gekregen|gestuurd|bevestig\w*|log-?in|sign-?in|anmeld\w*|einmal\w*)"
 )
-"""Words for how a code that is used once is sent, and for what it is used."""
+"""Words for how a one-time code is sent, and for what it is used."""
 
 LOCKING = (
     r"(?:unlock\w*|(?:password[ -]?)?protected|encrypted|entsperr\w*|verschlüsselt|geschützt|desbloque\w*|cifrad[oa]|protegid[oa]|déverrouill\w*"
@@ -198,18 +198,18 @@ LOCKING = (
 """Verbs for what a password does to a device or a file."""
 LOCKED = r"zip|archiv\w*|pdf|excel(?:sheet|datei|bestand)?|files?|\w{0,8}datei|archivo|fichier|arquivo|\w{0,8}bestand|drive|stick|disk|festplatte|disco|schijf|spreadsheet|planilha|document\w*|backups?|bios"
 DEVICE = r"(?:i|smart)?phone|ipad|handy\w{0,8}|kindle|\w{0,8}(?:computer|rechner)|notebook|tablet|laptop|ordenador|portátil|ordinateur|computador|screen|handy|telefon|bildschirm|teléfono|móvil|pantalla|téléphone|portable|écran|telefono|cellulare|schermo|telemóvel|celular|telefoon|scherm"
-"""What else is unlocked with a number."""
+"""Devices that are unlocked with a number."""
 HOME = r"house|home|cabin|cottage|flat|apartment|haus|wohnung|ferienwohnung|casa|piso|maison|appart(?:ement)?|appartamento|huis"
-"""Where people live. A number beside these words may also be a price, or that of the house."""
+"""Where people live. A number beside these words may also be a price or a house number."""
 OPENED = rf"(?:{PLACE}(?:s|n|en|es)?|{HOME}|{DEVICE}|{LOCKED})"
 """Everything that a number opens."""
 SIGNING_IN = (
     r"(?:log(?:s|ged)?[ -]?(?:in|on|into)|sign(?:s|ed)?[ -]?(?:in|on|into)|logge|anmelden|einloggen|inicia\w* sesión|connecte\w*|acced\w+|"
     r"inicia\w* sessão|inloggen|log in|meld\w* (?:\w+ )?an|meld\w* sich|entr(?:a|as|o|ar) (?:en|no|na)|lo[gt]t|accounts?|logins?|\w{0,8}kont(?:en|o)|cuentas?|comptes?|contas?|bios|portal)"
 )
-"""Words of a sentence about entering an account."""
+"""Words of a sentence about logging in."""
 ACCESS = rf"(?:{WEAK_PASSWORD}|{NETWORK}|{SIGNING_IN}|{LOCKING})"
-"""Everything that speaks of access."""
+"""All words about access to an account, a network or a device."""
 EMAIL = r"[^\s@]{1,60}@[^\s@]{1,60}\.[a-z]{2,10}"
 SPARE_CODES = r"(?:recovery|backup|back-up|reset|scratch|2fa|wiederherstellungs|ersatz|backup-)[ -]?codes?|códigos? de (?:recuperaci[óo]n|respaldo|recuperação)|codes? de (?:récupération|secours)|codici di (?:recupero|backup)|herstelcodes?"
 """Codes that replace a password once."""

@@ -42,10 +42,10 @@ def any_value(match: re.Match[str]) -> Span | None:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern of a secret that stands at a fixed place beside its cue, or that is recognised by its form.
+    """A pattern of a secret that stands just beside a word such as "password", or that is recognised by its form.
 
     The pattern is tried only on texts that contain one of the lower-case `hints`, or on all texts if there are none. The
-    group `value` of the expression is the possible secret. `check` returns the span to mask, or None if it is none.
+    group `value` of the expression is the possible secret. `check` returns the span to mask, or None if the match is no secret.
     """
 
     name: str
@@ -63,16 +63,16 @@ class Pattern:
                 span = self.check(match)
                 if span is not None:
                     yield span
-                # A value that is no secret may contain the words before a secret.
+                # A value that is no secret may contain the word that announces one, so the search goes on inside it.
                 position = max(span[1] if span else match.start("value"), match.start() + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePattern:
-    """A pattern of a secret anywhere in a sentence that has a match for each of the expressions in `cues`.
+    """A pattern of a secret anywhere in a sentence that matches each expression in `cues`, but not `unless`.
 
-    `value` is the expression of the possible secret, with a group `value`. With `is_far_reaching` the cues may stand in
-    the sentence before too. Sentences longer than 400 characters are read in parts, so that the time is linear in the
+    The group `value` of the expression `value` is the possible secret. With `is_far_reaching`, the cues may also stand
+    in the sentence before. Sentences longer than 400 characters are read in parts, so that the time is linear in the
     text.
     """
 
@@ -105,7 +105,7 @@ class SentencePattern:
 
 
 def _sentences(text: str, regions: Sequence[Span]) -> Iterator[Span]:
-    """Yield the spans of the sentences in regions of a text. Points inside of words and numbers end no sentence."""
+    """Yield the spans of the sentences in regions of a text. A full stop inside a word or number ends none."""
     for first, last in regions:
         for match in _SENTENCE.finditer(text, first, last):
             for start in range(match.start(), match.end(), _LONGEST_SENTENCE):
@@ -113,7 +113,7 @@ def _sentences(text: str, regions: Sequence[Span]) -> Iterator[Span]:
 
 
 class HintedText:
-    """A text, and the regions around the hints of each pattern in it."""
+    """A text that is searched with many patterns, each of them only near its hints."""
 
     def __init__(self, text: str, hints: Iterable[str]) -> None:
         self.text = text
@@ -134,17 +134,13 @@ class HintedText:
             if regions and start <= regions[-1][1]:
                 start = regions.pop()[0]
             regions.append((start, min(len(self.text), place + _REGION_AFTER)))
-        # No region ends inside of a secret. The expression of a word's end matches everywhere.
+        # Each region is extended to the end of its last word, so that it does not cut a secret. `_WORD_END` always matches.
         return [(start, next(_WORD_END.finditer(self.text, end)).end()) for start, end in regions]
 
     def _places_of(self, hint: str) -> list[int]:
         if hint not in self._places:
-            lowered = self._lowered or ""
-            places, place = [], lowered.find(hint)
-            while place >= 0:
-                places.append(place)
-                place = lowered.find(hint, place + 1)
-            self._places[hint] = places
+            overlapping = compiled(f"(?={re.escape(hint)})", 0)
+            self._places[hint] = [match.start() for match in overlapping.finditer(self._lowered or "")]
         return self._places[hint]
 
 

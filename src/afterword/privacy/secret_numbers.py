@@ -1,4 +1,7 @@
-"""Checks whether a number is that of a card, an account or an identity document, a PIN or a code. Pure."""
+"""Checks for numbers of cards, accounts and identity documents, PINs and codes. Pure.
+
+Each check returns the span of the secret in its text, or None if the number is no secret.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ _PIN_CUE = re.compile(
 
 
 def check_pin(match: re.Match[str]) -> Span | None:
-    """Return the span of a PIN of four to eight digits. Without a link it must follow the capitals "PIN"."""
+    """Return the span of a PIN of four to eight digits. Without a link such as "is" it must follow "PIN" in capitals."""
     digits = sum(character.isdigit() for character in match.group("value"))
     has_link = bool(match.group("link").strip()) or not match.group().lower().startswith("pin ")
     is_word = match.group()[:3] == "pin" and not has_link
@@ -52,7 +55,7 @@ def check_pin(match: re.Match[str]) -> Span | None:
 
 
 def check_card(match: re.Match[str]) -> Span | None:
-    """Return the span of a payment card's number: an issuer's prefix and length, and a valid Luhn digit."""
+    """Return the span of a payment card's number: an issuer's prefix and length, and a valid check digit."""
     from stdnum import luhn
 
     digits = "".join(character for character in match.group("value") if character.isdigit())
@@ -88,7 +91,7 @@ def check_sentence_pin(match: re.Match[str]) -> Span | None:
 
 
 def check_sentence_one_time_code(match: re.Match[str]) -> Span | None:
-    """Return the span of a number in a sentence that names a one-time code, unless it is a year or counts something."""
+    """Return the span of a number in a sentence that names a one-time code, unless it is a year or a quantity."""
     start, end = match.span("value")
     is_year = re.fullmatch(r"(?:19|20)\d\d", match.string[start:end]) is not None
     is_counted = _COUNTED.match(match.string, end) is not None
@@ -103,7 +106,7 @@ def plain_number(match: re.Match[str]) -> Span | None:
 
 
 def is_linked(before: str) -> bool:
-    """Return whether the words before a number end with a link: "is", "with", a colon."""
+    """Return whether the text before a number ends with a link such as "is", "with" or a colon."""
     return _LINKED.search(before) is not None
 
 

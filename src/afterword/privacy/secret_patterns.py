@@ -1,6 +1,6 @@
 """All patterns of secrets, in the order in which they are tried. Pure.
 
-Each recognises a value by something that only stands near secrets: a provider's prefix, a check digit, or a word such as
+Each recognises a value by something that is typical of secrets: a provider's prefix, a check digit, or a word such as
 "password" beside it. Every quantifier is bounded or possessive, so that the time is linear in the text.
 """
 
@@ -12,7 +12,6 @@ from afterword.privacy import secret_numbers as numbers
 from afterword.privacy import secret_values as values
 from afterword.privacy.secret_access import ACCESS_WORD, ANSWER_PATTERNS, PROGRAM
 from afterword.privacy.secret_codes import CODE_PATTERNS
-from afterword.privacy.secret_commands import COMMAND_PATTERNS, VALUE
 from afterword.privacy.secret_cues import (
     AS,
     ASSIGNS,
@@ -34,8 +33,8 @@ from afterword.privacy.secret_cues import (
     WEAK_PASSWORD,
     WEAK_PASSWORD_HINTS,
 )
+from afterword.privacy.secret_forms import COMMAND_PATTERNS, PROVIDER_PATTERNS, VALUE
 from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, any_value
-from afterword.privacy.secret_providers import PROVIDER_PATTERNS
 
 _START = r"(?<![^\W_])"
 _GAP = r"(?P<gap>\s?\([^()\n]{0,60}\)|,?\s[^.!?\n;:=]{0,60}?)?"

@@ -1,4 +1,7 @@
-"""Checks whether a value beside a word such as "password", or in a field that is named like a secret, is one. Pure."""
+"""Checks whether a value is a secret, beside a word such as "password" or in a field with such a name. Pure.
+
+Each check returns the span of the secret in its text, or None if the value is no secret.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _PLACEHOLDER = re.compile(
 )
 _CODE = re.compile(r"[A-Za-z_][\w.]*[(\[]|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$|\w+\(|.*[()\[\]{}]|[^@]+@[^@]+\.\w+$|\w+://")
 _DOTTED = re.compile(r"(?=\w*[A-Z])[^\W\d]+\.(?=\w*\d)\w+")
-"""Two words with a point between them, as in a password, with capital letters and digits."""
+"""Two words joined by a full stop, with a capital letter and a digit: rather a password than program code."""
 _MEASURE = re.compile(
     r"v?\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|s|x|k|m|ms|min|h|hrs?|px|pt|kb|mb|gb|%|\+)?$"
     r"|\d+[-+](?:char|digit|word|step|factor|bit|byte|day|hour|minute|year|month|week)"
@@ -144,7 +147,7 @@ def check_url_password(match: re.Match[str]) -> Span | None:
 
 
 def check_option(match: re.Match[str]) -> Span | None:
-    """Return the span of the value of a command's option."""
+    """Return the span of the value of a command's option, unless it is a placeholder, a plain word or program code."""
     start, end, value = bare_value(match)
     no_value = len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith("-") or value.casefold() in NO_VALUE
     return None if no_value or _CODE.match(value) else (start, end)
@@ -158,8 +161,9 @@ def check_password(match: re.Match[str]) -> Span | None:
     is_code = not is_quoted and _CODE.match(value) and ("link" in match.groupdict() or not _DOTTED.fullmatch(value))
     if _names_no_password(value) or _OWNER_BEFORE.search(gap) or is_code:
         return None
-    is_assigned = _is_assigned(match)
-    # Words stand between the word for a password and its link with the value.
+    before = match.string[match.start() : match.start("value")]
+    is_assigned = "link" in match.groupdict() or _ASSIGNED.search(before) is not None
+    # Whether other words stand between the word for a password and the value.
     is_far = bool(gap) and not (is_assigned and len(gap.split()) <= _FEW_WORDS)
     if not value.isdigit() and _is_striking(value):
         is_password = not _MEASURE.match(value) and (not is_far or is_quoted or _is_mixed(value))
@@ -170,13 +174,8 @@ def check_password(match: re.Match[str]) -> Span | None:
     return (start, end) if is_password else None
 
 
-def _is_assigned(match: re.Match[str]) -> bool:
-    before = match.string[match.start() : match.start("value")]
-    return "link" in match.groupdict() or _ASSIGNED.search(before) is not None
-
-
 def _can_only_be_password(value: str, is_quoted: bool, *, is_last: bool, is_assigned: bool) -> bool:
-    """Return whether a number, words or a plain word just after the word for a password can be nothing else."""
+    """Return whether a value of letters or digits only, just after a word for a password, must be the password."""
     if value.isdigit():
         return len(value) >= 4
     if " " in value:
@@ -213,7 +212,7 @@ def check_striking_password(match: re.Match[str]) -> Span | None:
 
 
 def check_random_password(match: re.Match[str]) -> Span | None:
-    """Return the span of a word that looks like a password by its signs alone: letters, digits, and case or symbols."""
+    """Return the span of a word that looks random: letters and digits, with a capital letter or a symbol."""
     span = check_striking_password(match)
     value = match.string[span[0] : span[1]] if span else ""
     is_cased = value != value.lower() and value != value.upper()
@@ -222,7 +221,7 @@ def check_random_password(match: re.Match[str]) -> Span | None:
 
 
 def check_unmistakable(match: re.Match[str]) -> Span | None:
-    """Return the span of a word with a symbol between letters of both cases and a digit: it looks like no other word."""
+    """Return the span of a word that can only be a password: letters of both cases, a digit and a symbol."""
     value = match.group("value").rstrip("!?*")
     is_cased = any(map(str.islower, value)) and any(map(str.isupper, value))
     start = match.start("value")
@@ -230,7 +229,7 @@ def check_unmistakable(match: re.Match[str]) -> Span | None:
 
 
 def check_long_digits(match: re.Match[str]) -> Span | None:
-    """Return the span of a key of digits. It has more of them than any number that counts something."""
+    """Return the span of a key of at least 16 digits. A quantity has fewer."""
     return match.span("value") if sum(map(str.isdigit, match["value"])) >= _FEWEST_KEY_DIGITS else None
 
 
@@ -250,7 +249,7 @@ def looks_random(value: str) -> bool:
 
 
 def may_be_password(word: str) -> bool:
-    """Return whether a word that is given as an answer may be a password: no function word and no participle."""
+    """Return whether a word that answers a question may be a password: it is no function word and no participle."""
     return not _is_plain_word(word) and not _names_no_password(word)
 
 
@@ -261,7 +260,7 @@ def check_command_password(match: re.Match[str]) -> Span | None:
 
 
 def check_key_shape(match: re.Match[str]) -> Span | None:
-    """Return the span of a long random word: letters with digits, and as many different ones as chance gives."""
+    """Return the span of a long random word: letters mixed with digits, with high entropy."""
     start, end, value = bare_value(match)
     if not _is_mixed(value) or _PLACEHOLDER.match(value) or _MEASURE.match(value) or _ADDRESS.search(value):
         return None
@@ -293,7 +292,7 @@ def check_passphrase(match: re.Match[str]) -> Span | None:
 
 
 def check_adjacent_password(match: re.Match[str]) -> Span | None:
-    """Return the span of a value right after the word "password": letters with digits only."""
+    """Return the span of a value just after a word such as "password": letters with digits, or a symbol at the end."""
     start, end, value = bare_value(match)
     is_last = _CLAUSE_END.match(match.string, end) is not None
     is_striking = (
@@ -315,24 +314,20 @@ def check_token(match: re.Match[str]) -> Span | None:
 
 
 def bare_value(match: re.Match[str]) -> tuple[int, int, str]:
-    """Return the span of the value and the value, without quotation marks and the punctuation of its sentence."""
-    start, end = _bare_span(match.string, *match.span("value"))
-    return start, end, match.string[start:end]
-
-
-def _bare_span(text: str, start: int, end: int) -> Span:
+    """Return the start, the end and the text of the value, without quotation marks and punctuation around it."""
+    text, (start, end) = match.string, match.span("value")
     while start < end - 1 and (text[start] in "\\¿¡" or (text[start] == "(" and text[end - 1] in ").,;:!?")):
         start += 1
     if text[start] in _QUOTES and end - start >= 2 and text[end - 1] in _QUOTES:
-        end -= 1
-        return start + 1, end - (text[end - 1] == "\\")
-    while end > start and text[end - 1] in _TRAILING:
-        end -= 1
-    return start, end
+        start, end = start + 1, end - 1 - (text[end - 2] == "\\")
+    else:
+        while end > start and text[end - 1] in _TRAILING:
+            end -= 1
+    return start, end, text[start:end]
 
 
 def _are_no_sentence(value: str) -> bool:
-    """Return whether the words are a passphrase: few of them are function words that make a sentence."""
+    """Return whether the words may be a passphrase: too few of them are function words to make a sentence."""
     words = plain_words(value.casefold())
     binding = sum(word in NO_VALUE or bool(_NOUN.match(word)) for word in words)
     is_told = bool(_GRAMMAR.search(words[0]) or _ASKING.match(words[0])) if words else True

@@ -1,4 +1,4 @@
-"""Keys of saved states whose values are names, ids and types, which AutoGen and Agent Framework need unchanged."""
+"""Keys of saved states whose values must not change: names, ids and types that AutoGen and Agent Framework need."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -41,7 +41,7 @@ HashText = Callable[["Key", Scope, str, str], str]
 
 
 class TombstoneKind(StrEnum):
-    """What was forgotten: words in a text of a session, a session, a whole scope, or a value of a slot."""
+    """What was forgotten: words in a text of a session, a session, a whole scope, or one value of an attribute."""
 
     TEXT = "text"
     SESSION = "session"
@@ -61,34 +61,35 @@ class Key:
         text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
         return hmac.new(self.secret, text.encode(), hashlib.sha256).hexdigest()[:_DIGITS]
 
-    def place(self, scope: Scope, session_id: str) -> str:
+    def session_hash(self, scope: Scope, session_id: str) -> str:
         """Return the hash of a session."""
         return self.hash_of(TombstoneKind.SESSION, str(scope), session_id)
 
-    def text(self, scope: Scope, session_id: str, text: str) -> str:
+    def text_hash(self, scope: Scope, session_id: str, text: str) -> str:
         """Return the hash of a text of a session. Spacing and punctuation do not change it."""
         return self.hash_of(TombstoneKind.TEXT, str(scope), session_id, letters_and_digits(text))
 
-    def decomposed_text(self, scope: Scope, session_id: str, text: str) -> str:
-        """Return the hash that a text in NFD had before texts were compared in NFC."""
+    def decomposed_text_hash(self, scope: Scope, session_id: str, text: str) -> str:
+        """Return the hash that older versions made of a text, of which they compared the NFD form."""
         return self.hash_of(TombstoneKind.TEXT, str(scope), session_id, decomposed_letters(text))
 
-    def slot(self, scope: Scope, subject: str, attribute: str, value: str) -> str:
-        """Return the hash of a value of a slot."""
+    def slot_hash(self, scope: Scope, subject: str, attribute: str, value: str) -> str:
+        """Return the hash of one value of a subject's attribute."""
         return self.hash_of(TombstoneKind.SLOT, str(scope), folded(subject), folded(attribute), folded(value))
 
-    def slot_forms(self, scope: Scope, subject: str, attribute: str, value: str) -> list[str]:
-        """Return the hashes of a value of a slot: of its NFC form, and those that older versions made of NFD forms."""
+    def slot_hashes(self, scope: Scope, subject: str, attribute: str, value: str) -> list[str]:
+        """Return the hash of one value of an attribute, and the hashes that older versions made of its NFD forms."""
         forms = product(*(dict.fromkeys(map(_folded, text_forms(part))) for part in (subject, attribute, value)))
         return [self.hash_of(TombstoneKind.SLOT, str(scope), *parts) for parts in forms]
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """A record of something forgotten: `mark` is its hash, `place` that of its session (empty for slots and scopes).
+    """A record of something forgotten.
 
-    `spans` are the forgotten words of a text. `times` is the number of turns that it covers: turns without a time are
-    told apart from later ones with the same words by counting.
+    `mark` is its hash, and `place` the hash of its session, which is empty for slots and scopes. `spans` are the
+    positions of the forgotten words in a text. `times` is the number of turns that the tombstone covers. It serves to
+    distinguish turns without a time from later turns with the same words.
     """
 
     kind: TombstoneKind
@@ -101,9 +102,9 @@ class Tombstone:
 
 
 class Forgotten:
-    """The tombstones of one scope and of one of its sessions. Checks new content against them.
+    """Checks new content against the tombstones of one scope and of one of its sessions.
 
-    `former` are the scopes and ids that the session had before it came here by a merge.
+    `former` are the scopes and ids that the session had before a merge moved it to this scope.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class Forgotten:
         former: Sequence[tuple[Scope, str]] = (),
     ) -> None:
         self._session_id = session_id
-        # A session that came from another scope is also known under its name there.
+        # The tombstones of a session from another scope bear the names that it had there.
         self._scopes = (scope, *(former_scope for former_scope, _ in former))
         self._sessions = ((scope, session_id or ""), *former)
         self._keys = tuple(keys)
@@ -157,8 +158,8 @@ class Forgotten:
     def transcript(self, fresh: Transcript, timed: Transcript, before: Sequence[Turn] = ()) -> Transcript:
         """Return a transcript without its forgotten words. The turns keep their numbers.
 
-        `fresh` is the transcript as it was read, `timed` the same with dates, `before` the stored turns of the session.
-        The result has no turns if all of them were forgotten.
+        `fresh` is the transcript as it was read, `timed` the same transcript with dates. `before` are the stored turns
+        of the session. The result has no turns if all of them were forgotten.
         """
         if self.is_empty:
             return timed
@@ -177,7 +178,7 @@ class Forgotten:
         return tuple(assertion for assertion in assertions if not self.covers(assertion))
 
     def covers(self, assertion: Assertion) -> bool:
-        """Return whether an assertion was forgotten, or its value holds blanked words."""
+        """Return whether an assertion was forgotten, or its value contains `[forgotten]`."""
         if has_blanked_words(assertion.value) or self.is_scope_forgotten(assertion.said_at):
             return True
         return self.is_slot_forgotten(assertion.subject, assertion.attribute, assertion.value, assertion.said_at)
@@ -190,21 +191,20 @@ class Forgotten:
         )
 
     def is_slot_forgotten(self, subject: str, attribute: str, value: str, said_at: datetime | None) -> bool:
-        """Return whether this value of this slot was forgotten at or after `said_at`, or at any time if `said_at` is
-        None."""
+        """Return whether this value of an attribute was forgotten at or after `said_at`, or ever if that is None."""
         if not self._by_mark:
             return False
         marks = (
             (key.id, mark)
             for key in self._keys
             for scope in self._scopes
-            for mark in key.slot_forms(scope, subject, attribute, value)
+            for mark in key.slot_hashes(scope, subject, attribute, value)
         )
         tombstones = (tombstone for mark in marks for tombstone in self._by_mark.get(mark, ()))
         return any(said_at is None or said_at <= tombstone.until for tombstone in tombstones)
 
     def text(self, text: str) -> str:
-        """Return a text of the session without its forgotten words, at whatever time they were said."""
+        """Return a text of the session without its forgotten words, no matter when they were said."""
         while forms := self._tombstones_of(text):
             tombstone, blank = forms[0]
             text = blank(text, tombstone.spans)
@@ -219,12 +219,8 @@ class Forgotten:
             return dict(state)
         remaining = shown.turns or tuple(replace(turn, text=FORGOTTEN) for turn in fresh.turns)
         pairs = list(zip(fresh.turns, remaining, strict=True))
-        forgotten_texts = (
-            [letters_and_digits(old.text) for old, new in pairs if new.text == FORGOTTEN]
-            if self._of_session_or_scope
-            else []
-        )
-        blanking = _StateBlanking(self, [(old.text, new.text) for old, new in pairs], forgotten_texts)
+        emptied = [old.text for old, new in pairs if new.text == FORGOTTEN] if self._of_session_or_scope else []
+        blanking = _StateBlanking(self, [(old.text, new.text) for old, new in pairs], map(letters_and_digits, emptied))
         blanked: dict[str, Any] = blank_strings(state, blanking.blank)
         return blanked
 
@@ -247,9 +243,9 @@ class Forgotten:
         """Return the tombstones for words of this text, each with the function that blanks its spans."""
         if self._session_id is None or not self.touches_session:
             return []
-        forms: list[tuple[HashText, BlankSpans]] = [(Key.text, blank_spans)]
+        forms: list[tuple[HashText, BlankSpans]] = [(Key.text_hash, blank_spans)]
         if len(text_forms(text)) > 1:
-            forms.append((Key.decomposed_text, blank_decomposed))
+            forms.append((Key.decomposed_text_hash, blank_decomposed))
         return [
             (tombstone, blank)
             for hash_text, blank in forms
@@ -261,7 +257,7 @@ class Forgotten:
 
 
 class _TurnTally:
-    """Tells blanked turns without a time apart from new turns with the same words, by counting them."""
+    """Distinguishes blanked turns without a time from new turns with the same words, by counting them."""
 
     def __init__(self, before: Sequence[Turn]) -> None:
         texts = (turn.text for turn in before if has_blanked_words(turn.text))
@@ -279,15 +275,13 @@ class _TurnTally:
 
 
 class _StateBlanking:
-    """Blanks the strings of a saved state as the turns that were read from it were blanked."""
+    """Blanks the strings of a saved state in the same way as the turns that were read from it."""
 
-    def __init__(
-        self, forgotten: Forgotten, pairs: Iterable[tuple[str, str]], forgotten_texts: Collection[str]
-    ) -> None:
+    def __init__(self, forgotten: Forgotten, pairs: Iterable[tuple[str, str]], forgotten_texts: Iterable[str]) -> None:
         self._forgotten = forgotten
         self._forgotten_texts = frozenset(filter(None, forgotten_texts))
         self._lengths = {len(turn) for turn in self._forgotten_texts}
-        # No letter or digit is a line break, so what stands in this text stands in one of the turns.
+        # A searched text has no line break, so a match lies within one turn.
         self._joined_texts = "\n".join(self._forgotten_texts)
         self._replacements: dict[str, list[str | None]] = defaultdict(list)
         self._seen: Counter[str] = Counter()
@@ -298,7 +292,7 @@ class _StateBlanking:
         """Return a string of the state without forgotten words."""
         plain = letters_and_digits(text)
         if plain in self._replacements:
-            # Of turns with equal words only the earlier ones were forgotten. A state lists them in their order.
+            # Of several turns with the same words, only the earlier ones were forgotten. A state lists turns in order.
             replacements = self._replacements[plain]
             replacement = replacements[self._seen[plain] % len(replacements)]
             self._seen[plain] += 1
@@ -308,7 +302,7 @@ class _StateBlanking:
         return keep_json_valid(text, self._forgotten.text(text))
 
     def _holds_whole_turn(self, plain: str) -> bool:
-        """Return whether a turn of which nothing remains stands in these letters and digits."""
+        """Return whether these letters and digits contain a turn that was forgotten completely."""
         if len(plain) * len(self._lengths) > len(self._forgotten_texts):
             return any(turn in plain for turn in self._forgotten_texts)
         return any(
@@ -334,12 +328,12 @@ def keep_json_valid(text: str, shown: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Return a text folded as older versions did: without bringing it into NFC."""
+    """Return a text as older versions compared it: case-folded with single spaces, but not in NFC."""
     return " ".join(text.casefold().split())
 
 
 def _covers_turn(tombstone: Tombstone, fresh: Turn, timed: Turn, index: int) -> bool:
-    """Return whether the turn at this index was said before the tombstone was made."""
+    """Return whether a tombstone of a session or scope covers the turn at this index."""
     if timed.said_at is not None and timed.said_at <= tombstone.until:
         return True
     return fresh.said_at is None and tombstone.kind is not TombstoneKind.SCOPE and index < tombstone.times

@@ -1,5 +1,5 @@
-"""What an agent is told: the search index with its ranking, vectors, token counts, and the block that an agent reads.
+"""Choose what an agent is told: search index, ranking, vectors, token counts, and the text that the agent reads.
 
-Pure apart from the embedders in `vectors`. It imports no other packages than `afterword.facts` and
-`afterword.privacy`.
+All of it is pure except the embedders in `vectors`: it uses no database, network or clock. Of the other packages of
+afterword, only `afterword.facts` and `afterword.privacy` are imported.
 """

@@ -1,7 +1,7 @@
 """The block of remembered facts that an agent reads. Pure: no clock, so the same facts always give the same text.
 
-It has two parts. The first holds what does not depend on the question. The second, for the question, stands just before
-the last message.
+It has two parts. The first holds what does not depend on the question. The second depends on it,
+and is placed just before the last message.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _HARMLESS = re.compile("[ -;=-~]*")
 
 
 def defuse_tags(text: str) -> str:
-    """Return the text with each bracket replaced that is followed by the name of a block's tag.
+    """Return the text with each bracket replaced that stands before the name of the block's tag.
 
     The name is also found with accents, other letter forms, punctuation between the letters, and look-alike digits or
     letters.
@@ -89,7 +89,7 @@ class FormerFact:
 
     @property
     def order(self) -> tuple[datetime, datetime, str]:
-        """The sort key of the order in which such facts ended."""
+        """The sort key, by which the fact that ended last comes last."""
         return self.fact.valid_to or _NEVER, self.fact.said_at, self.fact.id
 
 
@@ -103,7 +103,7 @@ class SaidTurn:
 
     @property
     def order(self) -> tuple[bool, datetime, tuple[str, int]]:
-        """The sort key of the order of saying."""
+        """The sort key, by which turns without a time come first and the latest turn comes last."""
         return self.turn.said_at is not None, self.turn.said_at or _NEVER, self.turn.place
 
 
@@ -111,7 +111,7 @@ Entry = Fact | FormerFact | SaidTurn | AgentFinding
 
 
 def scope_label(scope: Scope) -> str:
-    """Return a label that distinguishes the blocks of two scopes without showing whose they are."""
+    """Return a label that distinguishes the blocks of two scopes without revealing the names of the scopes."""
     return f"{scope.kind}-{digest(str(scope), length=12)}"
 
 
@@ -126,7 +126,7 @@ def question_tag(label: str) -> str:
 
 
 def frame(label: str, *, is_for_question: bool = False, has_preface: bool = True) -> list[str]:
-    """Return the lines around the entries of a part."""
+    """Return the lines before and after the entries of one part of the block: its tags and the preface."""
     tag = question_tag(label) if is_for_question else opening_tag(label)
     return [tag, *([PREFACE] if has_preface else ()), CLOSING]
 
@@ -147,8 +147,8 @@ def render_part(
 ) -> str:
     """Return one part of what an agent reads: a line for each entry, in the given order, under headings.
 
-    `line_of` renders an entry, by default anew. The part is empty without entries and without facts that are missing.
-    No entry can end it early.
+    `missing` is the number of flagged facts that had no room. `line_of` renders an entry; the default is `entry_line`.
+    Without entries and missing facts the result is empty. No text of an entry can close the tag of the block.
     """
     if not entries and not missing:
         return ""
@@ -164,7 +164,7 @@ def render_part(
 
 
 def _without_told_exceptions(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries without the facts that the line of another one tells as its exceptions."""
+    """Return the entries without the facts that the line of another fact lists as its exceptions."""
     facts = [entry for entry in entries if isinstance(entry, Fact)]
     exception_ids = {exception.id for fact in facts for exception in fact.exceptions}
     if not exception_ids:
@@ -174,7 +174,7 @@ def _without_told_exceptions(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def in_block_order(facts: Iterable[Fact]) -> list[Fact]:
-    """Return the facts by kind, then in the order of saying."""
+    """Return the facts sorted by kind, then by the time at which they were said."""
     kinds = list(HEADINGS)
     return sorted(facts, key=lambda fact: (kinds.index(fact.kind), fact.said_at))
 
@@ -185,7 +185,7 @@ def entry_key(entry: Entry) -> str:
         return f"found {entry.id}"
     if isinstance(entry, SaidTurn):
         return f"{entry.turn.number} {entry.turn.session_id}"
-    # A fact of which one part ended before the rest has two former sentences: with that part and without it.
+    # If one part of a fact ended before the rest, the fact has two former sentences: with that part and without it.
     return entry.id if isinstance(entry, Fact) else f"before {entry.fact.id} {entry.fact.valid_to}"
 
 
@@ -215,15 +215,25 @@ def entry_line(entry: Entry) -> str:
 
 
 def with_exceptions(fact: Fact, words: Callable[[Fact], str] = lambda fact: safe_line(fact.told_statement)) -> str:
-    """Return the words of a fact and of its exceptions, by default their clean sentences."""
+    """Return a fact followed by its exceptions. `words` renders each; the default is its sentence as a safe line."""
     return " Except: ".join(map(words, (fact, *fact.exceptions)))
 
 
 def _with_notes(fact: Fact) -> str:
     statement = safe_line(fact.statement)
-    notes = "; ".join(filter(None, _notes(fact, statement)))
-    told = safe_line(fact.told_statement)
-    return f"{told} ({notes})" if notes else told
+    notes = (
+        _validity(fact),
+        *_limit_and_outcome(fact, statement),
+        "contested" if fact.status is Status.CONTESTED else "",
+        "no longer so" if fact.status in ENDED_STATUSES else "",
+        _candidates(fact),
+    )
+    return f"{safe_line(fact.told_statement)}{_in_parentheses(notes)}"
+
+
+def _in_parentheses(notes: Iterable[str]) -> str:
+    joined = "; ".join(filter(None, notes))
+    return f" ({joined})" if joined else ""
 
 
 def _former_line(former: FormerFact) -> str:
@@ -231,18 +241,16 @@ def _former_line(former: FormerFact) -> str:
     start, end = (_day(moment) if moment else "" for moment in (fact.valid_from or fact.said_at, fact.valid_to))
     days = start if start == end else f"{start} to {end}" if end else f"said {start}"
     statement = safe_line(fact.statement)
-    notes = [note for note in _limit_and_outcome(fact, statement) if note]
-    noted = f" ({'; '.join(notes)})" if notes else ""
-    return f"- {days}: {statement.rstrip('.')}{noted}{_successor(former.successor, statement)}"
+    notes = _in_parentheses(_limit_and_outcome(fact, statement))
+    return f"- {days}: {statement.rstrip('.')}{notes}{_successor(former.successor, statement)}"
 
 
 def _finding_line(finding: AgentFinding) -> str:
     verb = " advised" if finding.is_advice else ""
     is_unchecked = finding.after_tools and finding.review is not FindingReview.APPROVED
     source = f"from {safe_line(finding.source)}" if finding.source else ""
-    notes = "; ".join(filter(None, (source, "after tool output" if is_unchecked else "")))
-    line = f"- {_day(finding.said_at)} {safe_line(finding.agent)}{verb}: {safe_line(finding.statement)}"
-    return f"{line} ({notes})" if notes else line
+    notes = _in_parentheses((source, "after tool output" if is_unchecked else ""))
+    return f"- {_day(finding.said_at)} {safe_line(finding.agent)}{verb}: {safe_line(finding.statement)}{notes}"
 
 
 def _successor(successor: Fact | None, statement: str) -> str:
@@ -275,16 +283,6 @@ def safe_line(text: str) -> str:
     return defuse_tags(" ".join(visible_text(_CONTROL.sub(" ", text)).split()))
 
 
-def _notes(fact: Fact, statement: str) -> Sequence[str]:
-    return (
-        _validity(fact),
-        *_limit_and_outcome(fact, statement),
-        "contested" if fact.status is Status.CONTESTED else "",
-        "no longer so" if fact.status in ENDED_STATUSES else "",
-        _candidates(fact),
-    )
-
-
 def _candidates(fact: Fact) -> str:
     names = dict.fromkeys(map(safe_line, fact.may_be))
     return f"may be about {' or '.join(names)}" if len(names) > 1 else ""
@@ -306,7 +304,7 @@ def _validity(fact: Fact) -> str:
     if fact.dated and start and end and _day(start) == _day(end):
         return f"on {_day(start)}"
     begin = _begin_word(fact, start) if start else ""
-    # What goes on after an exception begins in the last second of it.
+    # After an exception a fact is valid again from the last second of the exception on, so one second is added.
     parts = [f"{begin} {_day(start + _INSTANT)}" if begin and start else "", f"until {_day(end)}" if end else ""]
     return ", ".join(filter(None, (" ".join(filter(None, parts)), *map(_interruption, fact.interruptions))))
 
@@ -317,10 +315,10 @@ def _interruption(days: tuple[datetime, datetime]) -> str:
 
 
 def _begin_word(fact: Fact, start: datetime) -> str:
-    """Return the word before the first day of a fact, nothing if the day is not told."""
+    """Return the word before the first day of a fact, or an empty text if the day is not shown."""
     if start > fact.said_at:
         return "from"
-    # A fact that took the place of another value began when it was said.
+    # A fact that replaced another value began when it was said.
     is_since = (fact.dated and start < fact.said_at) or (fact.former and fact.is_served)
     return "since" if is_since else ""
 

@@ -1,4 +1,4 @@
-"""BM25: how well documents match words. Pure.
+"""Score how well documents match words, by BM25. Pure.
 
 BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3, with one
 added inside the logarithm so that no weight is negative.
@@ -20,32 +20,33 @@ K1 = 0.9
 B = 0.4
 
 COMMON_WORD = 8
-"""A word in at least one of so many documents has its weights in an array over all of them, which adds up faster."""
+"""A word in more than one of 8 documents has its weights in an array over all documents, which is faster to add."""
 
 SAMPLE = 8
-"""One score of so many is sampled for a lower bound of the best scores."""
+"""One score of 8 is sampled to find a lower bound of the best scores."""
 
 END = "."
-"""No word: it stands behind each document where several are split together."""
+"""A separator after each of several documents that are split together. It is no word."""
 
 KEPT_A_DOCUMENT, KEPT_AT_LEAST = 16, 5_000
-"""So many weights are kept for each document, and at least: then all are dropped, and computed again when needed."""
+"""The size of the cache of weights: so many for each document, and at least so many. A full cache is emptied."""
 
 SPLIT_TOGETHER = 5_000
-"""So many documents are split into words at once. More take more memory."""
+"""The number of documents that are split into words at once. More would take more memory."""
 
 Array = NDArray[Any]
 Related = Mapping[str, Mapping[str, float]]
-"""For each word of a query the words related to it, with how like they are."""
+"""For each word of a query, its related words with their similarity (at most 1)."""
 NO_RELATED: Related = MappingProxyType({})
 WordCounts = tuple[Array, Array]
 """The places of the documents that contain a word, and how often each does."""
 
 
 class Postings:
-    """Which documents contain which words. A document is its words, separated by white space. Immutable.
+    """An inverted index, which tells which documents contain which words. Immutable.
 
-    A document is known by its place; the first one has the place `first`. `lengths` holds how many words each has.
+    A document is a text of words that are separated by white space. It is identified by its place, a number that counts
+    up from `first`. `lengths` holds the number of words of each document.
     """
 
     def __init__(self, documents: Sequence[str], first: int = 0) -> None:
@@ -59,7 +60,7 @@ class Postings:
         word_numbers = numpy.concatenate(parts)
         is_end = word_numbers == end
         self.lengths: Array = (numpy.diff(is_end.nonzero()[0], prepend=-1) - 1).astype(numpy.int32)
-        # One number for each word of each document, so that one sort brings equal ones together.
+        # One number for each occurrence of a word in a document, so that one sort brings equal ones together.
         keys = word_numbers[~is_end].astype(numpy.int64)
         keys *= len(documents)
         keys += numpy.repeat(numpy.arange(len(documents), dtype=numpy.int32), self.lengths)
@@ -74,7 +75,7 @@ class Postings:
         self._starts = numpy.searchsorted(distinct, numpy.arange(len(numbers) + 1) * len(documents))
 
     def counts(self, word: str) -> WordCounts | None:
-        """Return which documents contain a word, None where none does."""
+        """Return the places of the documents that contain a word, with its counts there, or None if none does."""
         number = self._numbers.get(word)
         if number is None:
             return None
@@ -83,9 +84,9 @@ class Postings:
 
 
 class WordScores:
-    """How well the selected documents match words.
+    """Scores how well the selected documents match words.
 
-    With `groups`, the number of each document's group, all selected documents of a group count as one document.
+    If `groups` has the number of each document's group, all selected documents of a group count as one document.
     """
 
     def __init__(
@@ -103,8 +104,8 @@ class WordScores:
         self._kept, self._most_kept = 0, max(KEPT_A_DOCUMENT * len(self._lengths), KEPT_AT_LEAST)
 
     @property
-    def weighed(self) -> int:
-        """How many words were weighed."""
+    def cached_words(self) -> int:
+        """The number of words whose weights are cached."""
         return len(self._weights)
 
     def sums(self, words: Iterable[str]) -> Array:
@@ -119,9 +120,10 @@ class WordScores:
         return sums
 
     def related_sums(self, related: Related) -> Array:
-        """Return what each document scores by related words, where it holds one that counts more than the word itself.
+        """Return what related words add to the score of each document.
 
-        A related word counts as much as it is like the word, and no more than the word if that one is less rare.
+        A related word counts less than the word itself, in proportion to its similarity, even if it is rarer. Only the
+        best related word counts, and only by what exceeds the score of the word itself.
         """
         sums = numpy.zeros(len(self._lengths))
         for word in sorted(related):
@@ -160,34 +162,28 @@ class WordScores:
                 weighed = frequency, slice(None), everywhere
             else:
                 weighed = frequency, places, weights
-            self._keep(word, weighed)
+            size = 1 + len(weighed[2])
+            if self._kept + size > self._most_kept:
+                # A new dict, because another thread may still read the old one.
+                self._weights, self._kept = {}, 0
+            self._weights[word] = weighed
+            self._kept += size
         return weighed
-
-    def _keep(self, word: str, weighed: tuple[int, Any, Array]) -> None:
-        size = 1 + len(weighed[2])
-        if self._kept + size > self._most_kept:
-            # The old ones stay for whoever reads them in another thread.
-            self._weights, self._kept = {}, 0
-        self._weights[word] = weighed
-        self._kept += size
 
 
 def best_places(scores: Array, most: int) -> Array:
-    """Return the places of the best scores above 0, at most so many, in order of the places.
+    """Return the places of the `most` best scores above 0, in the order of the places.
 
-    Places that tie with the first one left out are left out too.
+    Scores that equal the best one left out are left out too, so there may be fewer.
     """
-    places = (scores >= _lower_bound(scores[::SAMPLE], most)).nonzero()[0]
+    sample, lower_bound = scores[::SAMPLE], sys.float_info.min
+    if len(sample) > most:
+        lower_bound = max(_greatest_after(sample, most), lower_bound)
+    places = (scores >= lower_bound).nonzero()[0]
     if len(places) > most:
         best: Array = scores[places]
         places = places[best > _greatest_after(best, most)]
     return places
-
-
-def _lower_bound(sample: Array, most: int) -> float:
-    """Return a score above 0 that more than `most` documents reach, if more than `most` of the sample do."""
-    least = sys.float_info.min
-    return least if len(sample) <= most else max(_greatest_after(sample, most), least)
 
 
 def _greatest_after(scores: Array, number: int) -> float:

@@ -10,29 +10,29 @@ from afterword.facts.fact import Fact
 from afterword.facts.words import terms
 
 TOKENIZER = "1:"
-"""The version of `terms`, which stored words begin with. Those of another version are not used."""
+"""The version of `terms`. Stored words begin with it; words of another version are not used."""
 
 _MONTHS = "January February March April May June July August September October November December".split()
 _MONTH_STEMS = frozenset(stem for month in _MONTHS for stem in terms(month))
 
 
 def fact_text(said_at: datetime, subject: str, statement: str, attribute: str, value: str) -> str:
-    """Return the text that finds a fact, its date and subject included. It is what its vector is made of."""
+    """Return the text by which a fact is found, with its date and subject. Its vector is made of this text."""
     return f"{_date(said_at)} {_about(subject)} {statement} {attribute} {value}"
 
 
 def turn_text(said_at: datetime | None, name: str, text: str) -> str:
-    """Return the text that finds a turn, its date included; `name` is the speaker's, empty where only one spoke."""
+    """Return the text by which a turn is found, with its date. `name` is the speaker, or empty if only one spoke."""
     return f"{_date(said_at) if said_at else ''} {name} {text}"
 
 
 def fact_terms(said_at: datetime, subject: str, statement: str, attribute: str, value: str) -> str:
-    """Return the words that find a fact, first those of its subject, which a tab ends; none for the owner."""
+    """Return the words by which a fact is found: those of its subject (none for the owner), a tab, and the others."""
     return _words(_about(subject), fact_text(said_at, OWNER, statement, attribute, value))
 
 
 def words_without_date(found_by: str) -> set[str]:
-    """Return the words of `fact_terms` without those of the date: the words of the subject and of the texts."""
+    """Return the words of `found_by`, a result of `fact_terms`, without those of the date."""
     name, _, text = found_by.partition("\t")
     words = text.split()
     # The date comes first: a day, a month unless its name is a stop word, and a year.
@@ -40,7 +40,7 @@ def words_without_date(found_by: str) -> set[str]:
 
 
 def turn_terms(said_at: datetime | None, speaker: str, text: str) -> str:
-    """Return the words that find a turn, first those of its speaker, which a tab ends."""
+    """Return the words by which a turn is found: those of its speaker, a tab, and the others."""
     return _words(speaker, turn_text(said_at, "", text))
 
 
@@ -57,7 +57,7 @@ def _date(moment: datetime) -> str:
 
 
 def matched_words(query: str, fact: Fact) -> tuple[str, ...]:
-    """Return the words of a query, as they were asked, whose stems the fact contains."""
+    """Return the words of a query, as they were written, whose stems occur in the fact."""
     subject = "" if fact.subject == OWNER else fact.subject
     stems = set(terms(f"{fact.statement} {subject} {fact.attribute.replace('_', ' ')} {fact.value}"))
     words = dict.fromkeys(re.findall(r"[^\W_]+", query))

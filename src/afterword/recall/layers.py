@@ -1,15 +1,14 @@
 """Choose what an agent is told, layer by layer, within a budget of tokens. Pure.
 
 The layers are what holds now, what held before, what was said, and what agents found. What does not depend on the
-question stands in the stable part of the text, so that a provider's prompt cache works; the rest stands in the part for
-the question.
+question is in the stable part of the text, so that a provider's prompt cache works. The rest is in the part for the
+question.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
@@ -31,21 +30,23 @@ from afterword.recall.tokens import token_count
 MOST_LINES = 20_000
 
 SHARE_OF_FACTS = 0.3
+"""The least share of the budget for the facts that match the question."""
 MOST_SHARE_OF_FACTS = 0.5
-"""The share of facts if there are at least half as many facts as turns. Then facts contain most of what was said."""
+"""The share of these facts if there are half as many as turns, or more. Then facts contain most of what was said."""
 SHARE_OF_FORMER = 0.1
+"""The share of the budget for facts that held before."""
 SHARE_OF_FORMER_ASKED = 0.35
-"""The share of former facts if the question is about the past."""
+"""The share for facts that held before, if the question is about the past."""
 SHARE_OF_FINDINGS = 0.1
-"""The share of what agents found, which comes after everything that a person said."""
+"""The share of the budget for what agents found."""
 SHARE_OF_TURNS = 0.4
-"""The share that facts leave to turns if all facts are told: much of what is asked is in no fact."""
+"""The share of the budget that is reserved for turns if all facts are told, because many answers are in no fact."""
 MOST_TURNS_BESIDE_ALL = 12
 """The largest number of turns that are told if all facts are told."""
 
 
 class LineCache:
-    """The lines of entries that do not change: those of one view."""
+    """A cache of the rendered lines of entries and of their token counts."""
 
     def __init__(self) -> None:
         self._lines: dict[str, tuple[Entry, str, int]] = {}
@@ -54,11 +55,11 @@ class LineCache:
         return len(self._lines)
 
     def line(self, entry: Entry) -> str:
-        """Return the line of an entry."""
+        """Return the rendered line of an entry."""
         return self._rendered(entry)[1]
 
     def tokens(self, entry: Entry) -> int:
-        """Return the tokens of the line of an entry."""
+        """Return the number of tokens of the line of an entry."""
         return self._rendered(entry)[2]
 
     def _rendered(self, entry: Entry) -> tuple[Entry, str, int]:
@@ -76,24 +77,6 @@ def _has_same_line(rendered: Entry, entry: Entry) -> bool:
     if isinstance(rendered, SaidTurn) and isinstance(entry, SaidTurn):
         return rendered.turn is entry.turn and rendered.context is entry.context
     return rendered is entry
-
-
-@lru_cache(maxsize=64)
-def heading_tokens(heading: str) -> int:
-    """Return the tokens of a heading."""
-    return token_count(heading)
-
-
-@lru_cache(maxsize=1_000)
-def frame_tokens(label: str, *, is_for_question: bool, has_preface: bool) -> int:
-    """Return the tokens of the lines around the entries of a part."""
-    return token_count("\n".join(frame(label, is_for_question=is_for_question, has_preface=has_preface)))
-
-
-@lru_cache(maxsize=1_000)
-def missing_tokens(count: int) -> int:
-    """Return the tokens of the line that says how many flagged facts had no room."""
-    return token_count(missing_line(count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +104,8 @@ class LayerSources:
     is_about_the_past: bool = False
 
     @property
-    def has_turns(self) -> bool:
-        """Whether there are turns that a question could match."""
-        return self.turn_count > 0
-
-    @property
     def share_of_facts(self) -> float:
-        """The share of the facts that match: the number of facts for each turn, within the bounds."""
+        """The share of the budget for facts that match: the number of facts per turn, within 0.3 and 0.5."""
         facts_per_turn = self.fact_count / max(self.turn_count, 1)
         return min(max(facts_per_turn, SHARE_OF_FACTS), MOST_SHARE_OF_FACTS)
 
@@ -147,26 +125,26 @@ class Layers:
 
     @property
     def facts(self) -> list[Fact]:
-        """The facts that hold."""
+        """The chosen facts that hold now."""
         return [entry for entry in (*self.stable, *self.asked) if isinstance(entry, Fact)]
 
     @property
     def former(self) -> list[FormerFact]:
-        """The facts that held before."""
+        """The chosen facts that held before."""
         return [entry for entry in (*self.stable, *self.asked) if isinstance(entry, FormerFact)]
 
     @property
     def said(self) -> list[SaidTurn]:
-        """The turns."""
+        """The chosen turns."""
         return [entry for entry in self.asked if isinstance(entry, SaidTurn)]
 
     @property
     def findings(self) -> list[AgentFinding]:
-        """What agents found."""
+        """The chosen findings of agents."""
         return [entry for entry in self.asked if isinstance(entry, AgentFinding)]
 
     def without_turns(self, texts: Collection[str]) -> Layers:
-        """Return the layers without the turns that have one of these texts: the agent sees those already."""
+        """Return the layers without the turns that have one of these texts, which the agent sees already."""
         asked = [entry for entry in self.asked if not (isinstance(entry, SaidTurn) and entry.turn.text in texts)]
         return replace(self, asked=asked)
 
@@ -185,12 +163,12 @@ class Layers:
 
     @property
     def text(self) -> str:
-        """Both parts."""
+        """Both parts as one text."""
         return "\n".join(filter(None, (self.stable_text, self.question_text)))
 
 
 class _Selection:
-    """The tokens that are left of the budget, and the entries of the two parts so far."""
+    """Collects entries for the two parts of the text within a budget of tokens. `left` is what remains of it."""
 
     def __init__(self, label: str, budget_tokens: int, lines: LineCache) -> None:
         self.layers = Layers(label, lines)
@@ -201,25 +179,22 @@ class _Selection:
         self._opened: set[bool] = set()
 
     def cost(self, entry: Entry, *, is_asked: bool) -> int:
-        """Return what an entry costs, with its heading and the frame of its part where it is the first one there."""
+        """Return the tokens that an entry would add, with its heading and the frame of its part if they are new."""
         heading = entry_heading(entry)
         opening = 0 if is_asked in self._opened else self._frame_cost(is_asked=is_asked)
-        of_heading = 0 if (is_asked, heading) in self._headings else heading_tokens(heading)
+        of_heading = 0 if (is_asked, heading) in self._headings else token_count(heading)
         return self._lines.tokens(entry) + opening + of_heading
 
     def _frame_cost(self, *, is_asked: bool) -> int:
         has_preface = not is_asked or False not in self._opened
-        return frame_tokens(self.layers.label, is_for_question=is_asked, has_preface=has_preface)
+        return token_count("\n".join(frame(self.layers.label, is_for_question=is_asked, has_preface=has_preface)))
 
     def opening_cost(self) -> int:
-        """Return what it costs to begin the part for the question."""
+        """Return the tokens of the frame of the part for the question, or 0 if that part has entries already."""
         return 0 if True in self._opened else self._frame_cost(is_asked=True)
 
     def take(self, entry: Entry, *, is_asked: bool, reserve: int = 0) -> bool:
-        """Put an entry into a part if at least `reserve` tokens remain after it.
-
-        Return whether the entry is in a part.
-        """
+        """Add an entry to a part if at least `reserve` tokens remain then. Return whether the entry is in a part."""
         key = entry_key(entry)
         if key in self._keys:
             return True
@@ -234,7 +209,7 @@ class _Selection:
         return True
 
     def take_many(self, entries: Iterable[Entry], *, share_tokens: int, most: int | None = None) -> None:
-        """Put entries into the part for the question, in their order, as long as they cost no more than their share."""
+        """Add entries to the part for the question, in order, within `share_tokens`, and at most `most` of them."""
         opening = self.opening_cost()
         reserve = max(self.left - opening - share_tokens, 0)
         passed_over = taken = 0
@@ -251,10 +226,10 @@ class _Selection:
                     return
 
     def take_all(self, entries: Sequence[Entry], *, reserve: int = 0) -> bool:
-        """Put all entries into the stable part if all fit and leave `reserve` tokens; return whether they do."""
+        """Add all entries to the stable part if that leaves `reserve` tokens. Return whether they were added."""
         headings = {(False, entry_heading(entry)) for entry in entries} - self._headings
         total = 0 if False in self._opened or not entries else self._frame_cost(is_asked=False)
-        total += sum(heading_tokens(heading) for _, heading in headings)
+        total += sum(token_count(heading) for _, heading in headings)
         for entry in entries:
             total += self._lines.tokens(entry)
             if total > self.left - reserve:
@@ -262,18 +237,18 @@ class _Selection:
         return all(self.take(entry, is_asked=False) for entry in entries)
 
     def take_flagged(self, flagged: Sequence[Fact]) -> None:
-        """Put the flagged facts into the stable part: all if they fit, otherwise the newest.
+        """Add the flagged facts to the stable part, or only the newest if not all fit.
 
-        Count those that are left out.
+        `layers.missing` is set to the number of those that are left out.
         """
         if self.take_all(flagged):
             return
-        reserve = missing_tokens(len(flagged))
+        reserve = token_count(missing_line(len(flagged)))
         taken = 0
         while taken < len(flagged) and self.take(flagged[taken], is_asked=False, reserve=reserve):
             taken += 1
         self.layers.missing = len(flagged) - taken
-        # The part is opened by this line alone where not one of them fits.
+        # If no flagged fact fits, the line about the missing ones is the only line of the part.
         opening = 0 if taken else self._frame_cost(is_asked=False)
         self._opened.add(False)
         self.left -= reserve + opening
@@ -285,21 +260,22 @@ def fit_whole(facts: Sequence[Fact], *, label: str, budget_tokens: int, lines: L
 
 
 def room_for_facts(budget_tokens: int, *, has_turns: bool) -> int:
-    """Return how many tokens all facts that hold may cost. It is the same for every question, as the stable part is."""
+    """Return the most tokens of all facts that hold, if all are told. It does not depend on the question."""
     return budget_tokens - (int(SHARE_OF_TURNS * budget_tokens) if has_turns else 0)
 
 
 def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, lines: LineCache | None = None) -> Layers:
     """Return what an agent is told within the budget.
 
-    If all facts that hold fit beside the share of the turns, all are told, then all former facts if these fit too, then
-    turns. Otherwise the flagged facts come first. Then come the facts, former facts and turns that match the question,
-    each within its share. Of the turns, those on which a chosen fact rests come last. More facts fill the rest. If the
-    question is about the past, former facts get a larger share. What agents found gets a small share.
+    If all facts that hold fit beside the share of the turns, all are told. Then come the former facts, all if they fit,
+    and the turns that match the question. Otherwise the flagged facts come first. Then come the facts, former facts and
+    turns that match the question, each within its share. Turns that support a chosen fact come after the other turns.
+    More facts fill the rest of the budget. If the question is about the past, former facts get a larger share. What
+    agents found gets a small share.
     """
     selection = _Selection(label, budget_tokens, LineCache() if lines is None else lines)
     if sources.all_facts is not None and selection.take_all(in_block_order(sources.all_facts)):
-        reserve = budget_tokens - room_for_facts(budget_tokens, has_turns=sources.has_turns)
+        reserve = budget_tokens - room_for_facts(budget_tokens, has_turns=sources.turn_count > 0)
         if not selection.take_all(sources.former, reserve=reserve):
             _take_some_former(selection, sources, 0 if sources.is_about_the_past else reserve)
         _take_findings(selection, sources, budget_tokens)
@@ -313,14 +289,16 @@ def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, line
 
 
 def _take_some_former(selection: _Selection, sources: LayerSources, reserve: int) -> None:
-    """Put former facts into the part for the question, those that match first; leave `reserve` tokens and a half."""
+    """Add former facts to the part for the question: those that match, then others.
+
+    Each of the two groups may take half of the tokens that remain beside `reserve`.
+    """
     for former in (sources.former_ranked, sources.former):
         selection.take_many(former, share_tokens=max(selection.left - reserve, 0) // 2)
 
 
 def _take_findings(selection: _Selection, sources: LayerSources, budget_tokens: int) -> None:
-    if sources.findings:
-        selection.take_many(sources.findings, share_tokens=int(SHARE_OF_FINDINGS * budget_tokens))
+    selection.take_many(sources.findings, share_tokens=int(SHARE_OF_FINDINGS * budget_tokens))
 
 
 def _take_by_question(selection: _Selection, sources: LayerSources, budget_tokens: int) -> None:
@@ -337,7 +315,7 @@ def _take_by_question(selection: _Selection, sources: LayerSources, budget_token
 
 
 def _repeats_last(said: Iterable[SaidTurn], layers: Layers) -> Iterator[SaidTurn]:
-    """Yield the turns that say what no chosen fact says, then those on which one rests."""
+    """Yield the turns that support no chosen fact, then those that support one."""
     facts = (*layers.facts, *(former.fact for former in layers.former))
     cited = {(evidence.session_id, evidence.turn) for fact in facts for evidence in fact.evidence}
     repeated: list[SaidTurn] = []

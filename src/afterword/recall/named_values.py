@@ -1,7 +1,4 @@
-"""Values that agents must no longer be told, found in texts; and those that facts replaced, as far as they are told.
-
-Pure.
-"""
+"""Find values that agents must no longer be told, and choose the former value that is told with a fact. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from afterword.facts.fact import Fact, Status
 from afterword.privacy.prompt_injection import is_instruction
 
 FEW_WORDS = 4
-"""A value of more words counts as named where most of them are."""
+"""A value of more words than this counts as named if most of its words occur."""
 MOST_OF = 0.7
 
 Words = frozenset[str]
@@ -23,10 +20,10 @@ _SHORT_VALUE = re.compile(r"[^\W_][\w .,'’&+/%°€$£-]{0,39}")
 
 
 class NamedValues:
-    """Values, by their words. Forms of a word, letter case and accents make no difference."""
+    """A set of values to find in texts, each given by its words in the form of `terms`: stemmed, without accents."""
 
     def __init__(self, values: Iterable[Words], except_for: Set[Words] = frozenset()) -> None:
-        """Take the words of the values, but not those that are all of the words of one of `except_for`."""
+        """Take the words of each value. Values that are in `except_for` are left out."""
         words = set(values) - except_for - {frozenset()}
         self._by_word: dict[str, list[Words]] = defaultdict(list)
         for value in words:
@@ -49,11 +46,11 @@ class NamedValues:
 
 
 def former_value(fact: Fact, superseded: Iterable[Fact]) -> str | None:
-    """Return the value that a fact replaced, or None where an agent is not told one.
+    """Return the value that a fact replaced, or None if an agent is not told one.
 
-    `superseded` are the facts whose last period an assertion of this fact has ended. The former value belonged to the
-    same attribute of the same subject and held until this fact began. A value is not told if it was wrong from the
-    start, withdrawn, expired or erased; nor if it is long, says nothing new, or does not read like a plain value.
+    `superseded` are the facts that an assertion of this fact ended. The former value is that of the same attribute of
+    the same subject, and held until this fact began. It is not told if it was wrong from the start, withdrawn, expired
+    or erased. Nor is it told if it is long, adds nothing to the fact, or does not read like a plain value.
     """
     if not fact.is_served:
         return None

@@ -1,4 +1,4 @@
-"""The search index: facts and turns ranked by how well they match a query. Pure, so that every database ranks alike.
+"""Rank facts and turns by how well they match a query. Pure, so that the ranking is the same with every database.
 
 A unit is a fact, or a turn that supports a fact. It scores by its words (BM25) and, where there are vectors, by its
 meaning. Both scores are relative to the best unit of the query and are added. The context of a unit counts too: a turn
@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 
 from afterword.recall.bm25 import Array, WordScores, best_places
-from afterword.recall.question_language import question_terms
+from afterword.recall.questions import question_terms
 from afterword.recall.unit_table import UnitTable
 from afterword.recall.vectors import Nearness
 
@@ -24,7 +24,7 @@ MOST_CANDIDATES = 400
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each part adds to a score, where the best unit by words has 1.
+    """How much each criterion adds to a score. The score by words of the best unit is 1.
 
     `neighbours` holds (distance, share) pairs: the share of its score that a turn adds to the turn at this distance,
     which is negative for earlier turns.
@@ -46,7 +46,7 @@ WEIGHTS = Weights()
 class SearchIndex:
     """Ranks the selected units of a table for queries.
 
-    `is_selected` tells for each place whether its unit is selected.
+    `is_selected` says for each place of the table whether its unit (a fact or turn) is selected.
     """
 
     def __init__(self, table: UnitTable, is_selected: Array) -> None:
@@ -64,10 +64,10 @@ class SearchIndex:
         return WordScores(table.counts, table.lengths, is_turn, table.conversation)
 
     @property
-    def weighed(self) -> int:
-        """For how many words weights are stored, of units and of conversations. The cache counts its bytes by it."""
+    def cached_words(self) -> int:
+        """The number of words with cached weights. The cache of views estimates the memory of an index by it."""
         made: list[WordScores] = [self.__dict__[name] for name in ("_words", "_conversations") if name in self.__dict__]
-        return sum(scores.weighed for scores in made)
+        return sum(scores.cached_words for scores in made)
 
     def ranked(
         self,
@@ -81,7 +81,7 @@ class SearchIndex:
         """Return the units that match the query, each with its score, best first. Ties keep the order of the units.
 
         A unit matches if it shares a word with the query, is near it in meaning, or is in the context of such a unit.
-        With `most`, return at most so many; with `among`, only units at places of which it is true.
+        `most` limits their number. `among` says for each place whether its unit may be returned.
         """
         places = self.ranked_places(query, meaning=meaning, weights=weights, most=most, among=among)
         return [(self._table.unit(place), score) for place, score in places.items()]
@@ -95,7 +95,7 @@ class SearchIndex:
         most: int | None = None,
         among: Array | None = None,
     ) -> dict[int, float]:
-        """Return the scores of the units that match the query by their places, best first, as `ranked` does."""
+        """Return the score of each unit that `ranked` returns, by its place in the table, best first."""
         wanted = question_terms(query)
         places, scores, _ = self._base_scores(wanted, meaning, weights)
         places, scores = self._with_context(places, scores, wanted, weights)
@@ -108,7 +108,7 @@ class SearchIndex:
     def parts(
         self, query: str, unit_ids: Iterable[Hashable], *, meaning: Nearness | None = None
     ) -> dict[Hashable, dict[str, float]]:
-        """Return what adds up to the score of each of these units: by words, by meaning, and by each other weight."""
+        """Return the summands of the score of each of these units: words, meaning, and each other criterion."""
         wanted = question_terms(query)
         places, base, by_words = self._base_scores(wanted, meaning, WEIGHTS)
         zero = Weights(0, 0, tuple((distance, 0.0) for distance, _ in WEIGHTS.neighbours), 0, 0, 0, 0, 0)
@@ -134,7 +134,7 @@ class SearchIndex:
     def _base_scores(
         self, wanted: frozenset[str], meaning: Nearness | None, weights: Weights
     ) -> tuple[Array, Array, Array]:
-        """Return the places of the best units, their scores by words and meaning, and those by words alone."""
+        """Return the places of the best units, their scores by words and meaning, and their scores by words alone."""
         sums = by_words = self._words.sums(wanted)
         if meaning is not None and meaning.related:
             sums = by_words + weights.related * self._words.related_sums(meaning.related)
@@ -153,7 +153,7 @@ class SearchIndex:
     def _with_context(
         self, places: Array, scores: Array, wanted: frozenset[str], weights: Weights
     ) -> tuple[Array, Array]:
-        """Return the units and those that they add to, with their final scores."""
+        """Return the places and final scores of these units, and of the units in their context."""
         table, support = self._table, dict[int, float]()
         is_turn = table.conversation[places] >= 0
         if is_turn.any():
@@ -180,10 +180,10 @@ class SearchIndex:
         return places, scores
 
     def _neighbours(self, turns: Array, scores: Array, weights: Weights) -> tuple[Array, Array]:
-        """Return the turns beside these turns, and the share that each of these adds to one of those."""
+        """Return the places of the turns near these turns, and what is added to the score of each."""
         table = self._table
         reach = max((abs(distance) for distance, _ in weights.neighbours), default=0)
-        # The share of each distance, one of none at either end.
+        # The share for each distance; the NaN at either end is for greater distances.
         shares = numpy.full(2 * reach + 3, numpy.nan)
         for distance, share in weights.neighbours:
             shares[distance + reach + 1] = share

@@ -1,7 +1,7 @@
-"""Words of nearly the same meaning as those of a query, from the word vectors of the local embedder.
+"""Find words of nearly the same meaning as those of a query, by the word vectors of the local embedder.
 
-They find what shares no word with a question: "currency" finds "dollars". The words are those that the embedder knows
-as a whole; of a word made of parts, the parts would be compared.
+They find texts that share no word with a question: "currency" finds "dollars". Only words that are a single token of
+the embedder are compared. Other words have vectors of their parts only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _KnownWords(NamedTuple):
 
 
 def related_terms(query: str) -> Related:
-    """Return the terms related to each term of a query. Raises `EmbeddingUnavailable` without the extra."""
+    """Return the terms related to each term of a query. Raises `EmbeddingUnavailable` without `afterword[local]`."""
     related = {term: _related(word) for word in plain_words(content_words(query)) for term in terms(word)}
     return {term: likeness for term, likeness in related.items() if likeness}
 

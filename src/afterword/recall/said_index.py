@@ -1,6 +1,6 @@
-"""Search the turns of a scope for a question, whether or not a fact rests on them. Pure.
+"""Find the turns of a scope that match a question, whether or not a fact cites them. Pure.
 
-Of a turn an agent is shown the person's own words, and nothing that commands an assistant.
+An agent is shown only the speaker's own words of a turn, and no turn with a command to an assistant.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from afterword.privacy.normalisation import visible_text
 from afterword.privacy.prompt_injection import commands_assistant
 from afterword.recall.block import SaidTurn
 from afterword.recall.bm25 import NO_RELATED, Related
-from afterword.recall.question_language import question_terms
+from afterword.recall.questions import question_terms
 from afterword.recall.ranking import WEIGHTS, SearchIndex
 from afterword.recall.unit_table import UnitTable
 from afterword.recall.vectors import Nearness
@@ -29,18 +29,19 @@ _LEFT_OUT = "[…]"
 _FILLED = re.compile(f"{FILLER}+")
 
 CHECKS = "2:"
-"""The version of what decides, which a stored verdict begins with. Verdicts of another version are not used."""
+"""The version of the checks. A stored result of the checks begins with it; that of another version is not used."""
 _WHOLE, _CHANGED = "=", "+"
 
 MOST_CANDIDATES = 80
 _NO_PLACES = numpy.empty(0, dtype=int)
 LEAST_COVERAGE = 0.1
-"""A turn bears on a question if it holds so much of the weight of the question's rarest words."""
+"""A turn matches a question if it contains this share of the weight of the question's rarest words."""
 RAREST = 8
+"""The number of words of a question that are compared: its rarest ones."""
 ANSWER = 0.8
-"""The share of its score that a turn in which somebody asks gives to the answer of another person."""
+"""The share of a question's score that the answer of another person gets."""
 SHORT = 8
-"""A turn of at most so many words may need the turn before it."""
+"""A turn of at most this many words may need the turn before it to be understood."""
 _POINTS_BACK = re.compile(
     r"^\W*(?:yes|yeah|yep|no|nope|ok|okay|sure|right|exactly|agreed|deal|that|this|it|those|these|the (?:first|second|"
     r"last|latter|former)|same|ja|nein|genau|si|sí|no|oui|non|exact|sim|nee)\b",
@@ -48,8 +49,8 @@ _POINTS_BACK = re.compile(
 )
 
 
-def stored_verdict(speaker: str, text: str) -> str:
-    """Return what is stored with a turn: whether an agent is shown it, and its text where that is another."""
+def shown_form(speaker: str, text: str) -> str:
+    """Return the stored result of the checks of a turn: whether an agent is shown it, and its text if that differs."""
     own = _FILLED.sub(_LEFT_OUT, without_foreign(text, foreign_stretches(text, (speaker,))))
     if commands_assistant(own) or not any(sign.isalnum() for sign in own):
         return CHECKS
@@ -64,17 +65,17 @@ def served_turn(turn: SourceTurn) -> SourceTurn | None:
     """
     stored = turn.shown
     if stored is None or not stored.startswith(CHECKS):
-        stored = stored_verdict(turn.speaker, turn.text)
-    verdict = stored[len(CHECKS) :]
-    if verdict == _WHOLE:
+        stored = shown_form(turn.speaker, turn.text)
+    form = stored[len(CHECKS) :]
+    if form == _WHOLE:
         return turn
-    return replace(turn, text=verdict[len(_CHANGED) :], shown=None) if verdict else None
+    return replace(turn, text=form[len(_CHANGED) :], shown=None) if form else None
 
 
 class SaidIndex:
-    """The turns in a table, searched by their words.
+    """Searches the turns of a table by their words.
 
-    `before` holds the turn before each, where there is one, by session and number.
+    `before` holds the turn before each turn, by the session and number of the latter.
     """
 
     def __init__(self, table: UnitTable, before: Mapping[str, Mapping[int, SourceTurn]]) -> None:
@@ -84,7 +85,7 @@ class SaidIndex:
         self._words: dict[int, frozenset[str]] = {}
         self._served: dict[TurnPlace, SourceTurn | None] = {}
 
-    def bearing_on(
+    def matching_turns(
         self,
         question: str,
         *,
@@ -107,7 +108,7 @@ class SaidIndex:
             return self._shown(self.table.unit(place).turn, self._words_of(place), at, is_hidden)
 
         def asked_before(place: int) -> int | None:
-            # What must not be told brings no answer either: that would say what it was about.
+            # A question that must not be shown brings no answer either, because the answer would reveal its topic.
             asking = self._question_before(place)
             return asking if asking is not None and shown(asking) is not None else None
 
@@ -126,7 +127,7 @@ class SaidIndex:
     ) -> Iterator[SourceTurn]:
         """Yield the turns of a session as an agent is shown them, in order.
 
-        Left out is what `bearing_on` leaves out.
+        Turns that `matching_turns` leaves out are left out here too.
         """
         places = self.table.turns_of(session_id)
         for place in sorted(places, key=lambda place: self.table.unit(place).number):
@@ -140,9 +141,9 @@ class SaidIndex:
         return len(self.table.by_order)
 
     @property
-    def weighed(self) -> int:
-        """How many words of questions it has weighed."""
-        return self._search.weighed
+    def cached_words(self) -> int:
+        """The number of words whose weights are cached."""
+        return self._search.cached_words
 
     def _words_of(self, place: int) -> frozenset[str]:
         words = self._words.get(place)
@@ -170,7 +171,7 @@ class SaidIndex:
     ) -> list[tuple[int, float]]:
         """Return the places of the turns that match, best first, each with its score.
 
-        Where a turn asks something that matches, the answer matches too, whatever its words.
+        If a turn that matches asks something, the answer in the next turn matches too, whatever its words.
         """
         meaning = Nearness(numpy.zeros(self.table.size), _NO_PLACES, related) if related else None
         scores = self._search.ranked_places(question, meaning=meaning, most=MOST_CANDIDATES)
@@ -188,7 +189,7 @@ class SaidIndex:
         at: datetime,
         is_hidden: Callable[[SourceTurn, frozenset[str]], bool],
     ) -> SourceTurn | None:
-        """Return a turn as an agent is shown it, None if it must not be shown."""
+        """Return a turn as an agent is shown it, or None if it must not be shown."""
         if (turn.said_at is not None and turn.said_at > at) or is_hidden(turn, words):
             return None
         if turn.place not in self._served:
@@ -210,9 +211,9 @@ class SaidIndex:
 
 
 def _weight(weights: Mapping[str, float], words: frozenset[str], related: Related) -> float:
-    """Return the weight of the words of a question that a text holds, or of which it holds a related word."""
-    return sum(weight * (word in words or _likeness(related.get(word, {}), words)) for word, weight in weights.items())
-
-
-def _likeness(likeness: Mapping[str, float], words: frozenset[str]) -> float:
-    return WEIGHTS.related * max((like for other, like in likeness.items() if other in words), default=0.0)
+    """Return the weight of the words of a question that a text contains, or of which it contains a related word."""
+    total = 0.0
+    for word, weight in weights.items():
+        likeness = max((like for other, like in related.get(word, {}).items() if other in words), default=0.0)
+        total += weight * (1.0 if word in words else WEIGHTS.related * likeness)
+    return total

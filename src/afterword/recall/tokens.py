@@ -1,4 +1,4 @@
-"""How many tokens a text has for a model, estimated without a tokenizer. Pure."""
+"""Estimate how many tokens a text has for a model, without a tokenizer. Pure."""
 
 import math
 import re
@@ -51,7 +51,7 @@ def estimated_tokens(text: str) -> int:
 
 
 def token_count(text: str) -> int:
-    """Return the tokens of a text, estimated for the tokenizers of today's models.
+    """Return the number of tokens of a text, estimated for the tokenizers of today's models.
 
     Real counts exceed it by less than a tenth over a block of lines, and are mostly 5 to 20 % lower. The count of
     several lines is the sum of their counts.

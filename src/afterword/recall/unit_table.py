@@ -1,7 +1,7 @@
-"""The facts and turns of a scope by place, with the words that find them. Pure.
+"""A table of the facts and turns of a scope, with the words by which they are found. Pure.
 
-A table is immutable. The next one shares almost all of it: units are only ever added behind the last place, and what is
-removed is left out by `is_alive`.
+The position of a fact or turn in the table is called its place. A table is immutable. A changed table shares almost all
+data with the one before: new units get places at the end, and removed ones are only marked in `is_alive`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from afterword.recall.bm25 import Array, Postings, WordCounts
 class Unit(Protocol):
     """A fact or a turn that can be found.
 
-    `terms` are the words that find it, separated by blanks: first those of who speaks, or of whom the fact is about,
-    which a tab ends. `conversation` and `number` say where a turn stands; facts have None and 0. `asks` marks a
-    question that another person answers. `sources` are the ids of the turns that support a fact, `successor` that of
-    the statement that superseded it. `order` sorts units that are equally good.
+    `terms` are the words by which it is found, separated by spaces. Those of the speaker or of the fact's subject come
+    first, then a tab. `conversation` and `number` say where a turn stands; facts have None and 0. `asks` marks a
+    question that another person answers. `sources` are the ids of the turns that support a fact. `successor` is the
+    id of the statement that superseded it. `order` sorts units with equal scores.
     """
 
     @property
@@ -52,28 +52,23 @@ class _Segment:
 
     @cached_property
     def superseded(self) -> dict[Hashable, list[int]]:
-        """The places of the facts that a statement superseded, by the statement."""
-        places: defaultdict[Hashable, list[int]] = defaultdict(list)
-        for place, unit in enumerate(self.units, self.first):
-            if unit.successor is not None:
-                places[unit.successor].append(place)
-        return places
+        """The places of the facts that a statement superseded, by the id of the statement."""
+        units = enumerate(self.units, self.first)
+        return _grouped((unit.successor, place) for place, unit in units if unit.successor is not None)
 
     @cached_property
     def supported(self) -> dict[Hashable, list[int]]:
-        """The places of the facts that a turn supports, by the turn."""
-        places: defaultdict[Hashable, list[int]] = defaultdict(list)
-        for place, unit in enumerate(self.units, self.first):
-            for source in unit.sources:
-                places[source].append(place)
-        return places
+        """The places of the facts that a turn supports, by the id of the turn."""
+        units = enumerate(self.units, self.first)
+        return _grouped((source, place) for place, unit in units for source in unit.sources)
 
 
 class UnitTable:
-    """Units by place. `is_alive` tells which places are in use, `by_order` holds the places in order.
+    """Facts and turns, called units, by their place. `is_alive` says which places are in use.
 
-    The other arrays hold a value for each place: the numbers of its conversation and its name (-1: none), the number
-    of a turn, whether it asks, and how many words it has. `lineage` is shared by tables of the same places.
+    `by_order` lists the places in the order of their units. The other arrays hold a value for each place: the numbers
+    of its conversation and its name (-1: none), the number of a turn, whether it asks, and how many words it has.
+    `lineage` is the same object in all tables where a place means the same unit.
     """
 
     def __init__(self) -> None:
@@ -93,11 +88,11 @@ class UnitTable:
         self.lengths: Array = numbers
 
     def revised(self, removed: Iterable[int], added: Iterable[Unit]) -> UnitTable:
-        """Return the table without the units at some places and with others.
+        """Return a table without the units at the places `removed`, and with the units `added`.
 
-        Where most places would be free, the result has places of its own and another lineage.
+        If most places would be unused, the units get new places, and the table another lineage.
         """
-        units, gone = sorted(added, key=_order), list(removed)
+        units, gone = sorted(added, key=lambda unit: unit.order), list(removed)
         size = self.size + len(units)
         if size > 2 * (len(self.by_order) - len(gone) + len(units)):
             remaining = set(self.by_order.tolist()).difference(gone)
@@ -128,7 +123,7 @@ class UnitTable:
         return after
 
     def _with_segment(self, units: list[Unit]) -> tuple[_Segment, ...]:
-        """Return the segments with one more. It takes in those before it that are not twice as large, so few remain."""
+        """Return the segments with these units. Segments of up to twice their size are joined, so that few remain."""
         segments, joined = list(self._segments), units
         while segments and len(segments[-1].units) <= 2 * len(joined):
             joined = [*segments.pop().units, *joined]
@@ -137,12 +132,12 @@ class UnitTable:
         return tuple(segments)
 
     def unit(self, place: int) -> Any:
-        """Return the unit at a place."""
+        """Return the fact or turn at a place."""
         segment = self._segments[bisect_right(self._firsts, place) - 1]
         return segment.units[place - segment.first]
 
     def units_from(self, first: int) -> Iterator[tuple[int, Any]]:
-        """Yield the units that are there from a place on, each with its place."""
+        """Yield the units in use from the place `first` on, each with its place."""
         is_alive = self.is_alive[first:].tolist()
         for segment in self._segments[max(bisect_right(self._firsts, first) - 1, 0) :]:
             for place, unit in enumerate(segment.units, segment.first):
@@ -151,11 +146,11 @@ class UnitTable:
 
     @property
     def has_turns(self) -> bool:
-        """Whether there are turns."""
+        """Whether the table contains, or once contained, turns."""
         return bool(self._conversations)
 
     def place(self, unit_id: Hashable) -> int | None:
-        """Return the place of a unit, None where it is not there."""
+        """Return the place of a unit, or None if the table does not contain it."""
         for segment in reversed(self._segments):
             place = segment.places.get(unit_id)
             if place is not None:
@@ -184,7 +179,7 @@ class UnitTable:
         return places
 
     def counts(self, word: str) -> WordCounts:
-        """Return which units have a word, and how often. Units that are not there any more are among them."""
+        """Return the places of the units with a word, removed ones included, and how often each has it."""
         counts = [known for segment in self._segments if (known := segment.postings.counts(word)) is not None]
         if len(counts) == 1:
             return counts[0]
@@ -195,34 +190,34 @@ class UnitTable:
         )
 
     def names_with(self, words: Iterable[str]) -> list[int]:
-        """Return the numbers of the names that have any of these words."""
+        """Return the numbers of the names (of speakers or subjects) that contain any of these words."""
         return list({number for word in words for number in self._names_by_word.get(word, ())})
 
     @cached_property
     def _names_by_word(self) -> dict[str, list[int]]:
-        numbers: defaultdict[str, list[int]] = defaultdict(list)
-        for name, number in self._names.items():
-            for word in (name or "").split():
-                numbers[word].append(number)
-        return dict(numbers)
+        return _grouped((word, number) for name, number in self._names.items() for word in (name or "").split())
 
     @cached_property
     def rank(self) -> Array:
-        """The position of each unit in their order, by place."""
+        """For each place, the position of its unit in the order of the units."""
         rank = numpy.zeros(self.size, dtype=numpy.int32)
         rank[self.by_order] = numpy.arange(len(self.by_order))
         return rank
 
 
+def _grouped(pairs: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:
+    """Return the numbers that are paired with each key."""
+    numbers: defaultdict[Any, list[int]] = defaultdict(list)
+    for key, number in pairs:
+        numbers[key].append(number)
+    return dict(numbers)
+
+
 def _numbered(known: dict[str | None, int], names: Iterable[str | None]) -> dict[str | None, int]:
-    """Return numbers for these names too, beside those that are known."""
+    """Return the numbers of the `known` names, and new numbers for those of `names` that are not known."""
     new = [name for name in dict.fromkeys(names) if name and name not in known]
     return known | {name: number for number, name in enumerate(new, len(known))} if new else known
 
 
 def _grown(array: Array, values: list[Any]) -> Array:
     return numpy.concatenate((array, numpy.array(values, dtype=array.dtype)))
-
-
-def _order(unit: Unit) -> tuple[Any, ...]:
-    return unit.order

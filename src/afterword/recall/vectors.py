@@ -1,7 +1,4 @@
-"""Vectors: the embedders that make them, the form in which they are stored, and their nearness to a query.
-
-Recall works without them.
-"""
+"""Make vectors of texts, pack them for the store, and compare them with a query. Recall works without vectors."""
 
 from __future__ import annotations
 
@@ -25,13 +22,13 @@ from afterword.recall.bm25 import NO_RELATED, Array, Related
 
 MOST_NEAREST = 100
 NEAR_DEVIATIONS = 2.0
-"""A unit whose nearness is so many standard deviations above the mean is found without a common word."""
+"""A unit whose nearness exceeds the mean by this many standard deviations is found even without a common word."""
 
 ROUNDING_ERROR = 1e-6
 """A vector with a smaller squared distance from the mean, relative to its length, counts as the mean."""
 
 BLOCK = 4096
-"""So many vectors are multiplied at once where they are multiplied twice."""
+"""The number of vectors that are processed at once, so that they stay in the processor's cache."""
 
 Vector = Sequence[float]
 
@@ -49,7 +46,7 @@ class Embedder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The number of numbers in a vector."""
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector for each text, in order. Raises `EmbeddingUnavailable`."""
@@ -72,9 +69,9 @@ class LocalEmbedder:
 
 
 class Nearness(NamedTuple):
-    """How near each unit is to one query: the cosine similarity after subtracting the mean of the units, scaled to 0 to
-    1.
+    """How near each unit is to one query.
 
+    `by_place` is the cosine similarity after subtracting the mean of the units, scaled to the range from 0 to 1.
     `nearest` are the places of the units that are clearly nearer than most, at most 100. `related` are the words that
     mean nearly the same as those of the query.
     """
@@ -85,11 +82,11 @@ class Nearness(NamedTuple):
 
 
 class _Rows:
-    """Memory for vectors by place, shared by all `Vectors` that follow each other. Only the latest may write to it."""
+    """Memory for vectors by place, shared by successive `Vectors`. Only the latest of these may write to it."""
 
     def __init__(self, size: int, dimension: int) -> None:
         capacity = size + max(size // 8, 64)
-        # Stored column by column: their product with a vector is twice as fast so.
+        # Column-major order makes the product with a vector twice as fast.
         self.vectors = numpy.zeros((capacity, dimension), dtype=numpy.float32, order="F")
         self.lengths = numpy.zeros(capacity, dtype=numpy.float32)
         self.lock = threading.Lock()
@@ -112,7 +109,8 @@ class _Rows:
 class Vectors:
     """The vectors of wanted units by place. A unit without a vector counts as neither near nor far. Immutable.
 
-    `is_wanted` says of each place whether its unit is wanted. `made` of those have a vector, `missing` have none.
+    `is_wanted` says for each place whether its unit is wanted. `made` is the number of wanted units with a vector,
+    `missing` that of those without.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -122,7 +120,7 @@ class Vectors:
         self._update(numpy.zeros(0, dtype=bool), numpy.zeros(0, dtype=bool))
 
     def revised(self, is_wanted: Array, made: Mapping[int, bytes]) -> Vectors:
-        """Return the vectors of these wanted units, with new ones by place."""
+        """Return the vectors of these wanted units. `made` holds new packed vectors by place."""
         after = object.__new__(Vectors)
         is_known = _resized(self.is_known, len(is_wanted))
         is_known[list(made)] = True
@@ -132,14 +130,14 @@ class Vectors:
             block = places[start : start + BLOCK]
             after._rows.write(block, [made[place] for place in block])
         before, now = _resized(self.is_wanted & self.is_known, len(is_wanted)), is_wanted & is_known
-        # Sums of stored numbers are exact in this precision, so they do not depend on what came first.
+        # Sums of stored numbers are exact in this precision, so they do not depend on the order of changes.
         after._sum = self._sum + after._rows.sum(now & ~before) - after._rows.sum(before & ~now)
         after._update(is_wanted, is_known)
         return after
 
     @property
     def memory_bytes(self) -> int:
-        """How much memory the vectors take."""
+        """The memory of the vectors in bytes."""
         return int(self._rows.vectors.nbytes)
 
     def lacks(self, is_wanted: Array) -> list[int]:
@@ -168,7 +166,7 @@ class Vectors:
         self.read_at_s: float = monotonic()
 
     def near(self, query: Vector) -> Nearness | None:
-        """Return how near the units are to the query, or None where no unit has a vector."""
+        """Return how near the units are to the query, or None if no unit has a vector."""
         if not self.made:
             return None
         wanted = numpy.asarray(query, dtype=numpy.float32) - self._mean
@@ -196,8 +194,7 @@ class Vectors:
         return Nearness(nearness, self._places[nearest])
 
     def _products(self, wanted: Array) -> tuple[Array, Array]:
-        """Return the dot products of all vectors with one vector, and the inverse distance of each vector from the
-        mean."""
+        """Return the dot product of each vector with `wanted`, and the inverse of its distance from the mean."""
         count = len(self.is_known)
         vectors, scale = self._rows.vectors, self._scale
         if scale is not None:
@@ -208,7 +205,7 @@ class Vectors:
         for start in range(0, count, BLOCK):
             block = slice(start, min(start + BLOCK, count))
             products[block], lengths = vectors[block] @ wanted, self._rows.lengths[block]
-            # The lengths about the mean, without a second matrix from which the mean is subtracted.
+            # The squared distances from the mean, without a second matrix from which the mean is subtracted.
             distances = lengths - 2 * (vectors[block] @ self._mean) + mean_length
             distances[distances <= ROUNDING_ERROR * (lengths + mean_length)] = numpy.inf
             scale[block] = 1 / numpy.sqrt(distances)
@@ -217,14 +214,14 @@ class Vectors:
 
 
 def _resized(values: Array, size: int) -> Array:
-    """Return a copy of so many truth values; new ones are false."""
+    """Return a copy of a boolean array with `size` elements. Added elements are False."""
     resized = numpy.zeros(size, dtype=bool)
     resized[: len(values)] = values
     return resized
 
 
 def packed_vector(vector: Vector) -> bytes:
-    """Return a vector as it is stored: 2 bytes a number, little-endian."""
+    """Return a vector in its stored form: 16-bit floats, little-endian."""
     return bytes(numpy.asarray(vector, dtype="<f2").tobytes())
 
 
@@ -238,7 +235,7 @@ _loading = threading.Lock()
 
 
 def wordllama() -> Any:
-    """Return the local model of word vectors, loaded once. Raises `EmbeddingUnavailable` without the extra."""
+    """Return the local model of word vectors, loaded once. Raises `EmbeddingUnavailable` without `afterword[local]`."""
     with _loading:
         return _loaded_wordllama()
 
@@ -252,7 +249,7 @@ def _loaded_wordllama() -> Any:
     except ModuleNotFoundError:
         raise EmbeddingUnavailable("no local vectors here; pip install 'afterword[local]'") from None
     finally:
-        # The import calls logging.basicConfig, but how an application logs is its own business.
+        # The import calls logging.basicConfig, which would change how the application logs.
         root.handlers[:] = handlers
         root.setLevel(level)
     return library.WordLlama.load(cache_dir=Path(str(library.__file__)).parent, disable_download=True)

@@ -35,7 +35,7 @@ from afterword.facts.validity.periods import ValidityPeriod
 from afterword.facts.validity.timeline import FactHistory, deciding_span
 from afterword.facts.validity.wording import Rewording
 from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
-from afterword.recall.said_index import stored_verdict
+from afterword.recall.said_index import shown_form
 from afterword.store.database.statements import moment
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, TurnRow, VerdictRow
 
@@ -256,7 +256,7 @@ def derived_turn_values(turn: Turn) -> Values:
     if turn.role is not Role.HUMAN:
         return {"search_terms": None, "shown": None}
     words = turn_terms(turn.said_at, turn.speaker, turn.text)
-    return {"search_terms": f"{TOKENIZER}{words}", "shown": stored_verdict(turn.speaker, turn.text)}
+    return {"search_terms": f"{TOKENIZER}{words}", "shown": shown_form(turn.speaker, turn.text)}
 
 
 def turn_of(row: TurnRow) -> Turn:

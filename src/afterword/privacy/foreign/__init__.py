@@ -1,5 +1,6 @@
-"""Recognising pasted text: mails, documents, chats and code in a person's turn that the person did not write.
+"""Recognise pasted text: mails, documents, chats and code in a person's turn that the person did not write. Pure.
 
-Everything here is pure. The entry point is `stretches`. `messages` recognises chats, mails and letters; `documents`
-records, tables, logs and CVs; `markup` code, tags, quotations and delimiters; `register` passages in another style.
+The entry point is `stretches`. `messages` recognises chats, mails and letters. `documents` recognises records, tables,
+logs, CVs, posts and scripts. `markup` recognises code, tags, quotations and delimiters. `writing_style` recognises
+passages in another style.
 """

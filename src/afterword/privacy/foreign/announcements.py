@@ -1,4 +1,4 @@
-"""Words that announce a text of somebody else: "Translate this: ...", "Message de Paul : ...". Pure."""
+"""Find text that a person announces as somebody else's: "Translate this: ...", "Message de Paul : ...". Pure."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ _ENCLOSED = re.compile(r'\s{0,8}(?:["“„«`<>\']|```|~~~|\[)')
 
 
 def find_announced(text: str) -> Iterator[ForeignStretch]:
-    """Yield the text after words that announce it, to the end, unless quotation marks or markup enclose it."""
-    # Each form of an announcement has one of these.
+    """Yield the stretch after an announcement, to the end of the text, unless it begins with quotation marks or markup."""
+    # Every announcement contains one of these signs.
     if ":" not in text and "\n" not in text and not _POINTING.search(text):
         return
     for match in _ANNOUNCED.finditer(text):

@@ -1,11 +1,20 @@
-"""Records, tables, logs and CVs. Pure."""
+"""Find pasted records, tables, logs, CVs, posts, tickets, chats with headers, subtitles and scripts. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, Line, runs
+from afterword.privacy.foreign.lines import (
+    ForeignKind,
+    ForeignStretch,
+    Line,
+    next_head,
+    paragraph_end,
+    runs,
+    stretch_of_lines,
+)
+from afterword.privacy.foreign.speakers import is_personal_name
 
 _JSON = re.compile(r"[{\[]\s{0,20}(?:\{\s{0,20})?[\"'][^\"'\n]{1,80}[\"']\s{0,5}:")
 _TABLE_ROW = re.compile(r"\|.*\|$")
@@ -34,6 +43,35 @@ _YEARS = re.compile(
 )
 _FEWEST_RESUME_SIGNS = 2
 _FEWEST_FIELDS_ROWS = 3
+_CLOCK = r"\d{1,2}[:.h]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?m\.?)?(?:\s?(?:uhr|h))?"
+# A name above a message, with the time beside it: "Priya Nair  9:14 AM", "eve (14:02)", "Eva — hoy a las 14:02".
+_MESSAGE_HEADER = re.compile(
+    rf"@?(?P<name>[^\W\d_][\w.'’-]{{0,30}}(?:\s[^\W_][\w.'’-]{{0,30}}){{0,2}})(?:\s?[^\w\s]{{1,4}})?"
+    rf"(?:,?\s{{0,2}}[\[(][^\[\]()\n]{{0,30}}{_CLOCK}[\])]:?|\s[—–·|•-]\s[^\n\d]{{0,24}}{_CLOCK}|,?\s{{1,4}}{_CLOCK})$",
+    re.IGNORECASE,
+)
+_OF_A_POST = re.compile(
+    r"(?:posted|submitted|shared|asked|answered|reviewed|veröffentlicht|publicado|publié|pubblicato|geplaatst) "
+    r"(?:by|von|por|par|da|door)\b"
+    r"|[^\n]{0,60}\b\d{1,3}\s?(?:s|m|min|h|hrs?|hours?|d|days?|w|weeks?|mo|months?|y|years?) ago\b[^\n]{0,20}[·•]"
+    r"|[^\n]{0,60}[·•]\s?(?:reply|share|like|report|antworten|responder|répondre|rispondi)\b"
+    r"|[^\n]{0,230}(?:[★☆⭐]{2}|verified purchase|\b[1-5]\s?/\s?5\b|\b[1-5] (?:stars?|sterne?n?|estrellas?|étoiles?|stelle|estrelas?|sterren)\b)",
+    re.IGNORECASE,
+)
+_FIELD_OF_RECORD = re.compile(
+    r"[\"'*-]{0,3}(?:author|body|text|content|message|msg|sender|reporter|assignee|status|description|priority|likes|"
+    r"upvotes|created|updated|user|username|id|key|ticket|nom|prénom|autor|inhalt|absender|mensaje|autore|testo)"
+    r"[\"'*]{0,3}\s?[:=]\s",
+    re.IGNORECASE,
+)
+_FEWEST_FIELDS = 2
+_SUBTITLE = re.compile(r"(?:\d{1,2}:)?\d{1,2}:\d{2}[,.]\d{1,3}\s?-->")
+_SCENE = re.compile(r"(?:INT|EXT)\b\.?[ /]")
+# The speaker in a script: "WITNESS. I was there.", or a name alone on a line.
+_CUE = re.compile(r"(?:THE )?[A-ZÀ-Þ][A-ZÀ-Þ'’-]{1,20}(?: [A-ZÀ-Þ'’-]{1,20}){0,2}(?:\s?\([^()\n]{1,30}\))?(?:\.\s|$)")
+_LOWER_CASE = re.compile(r"[a-zß-öø-ÿ]")
+_ASKED = r"(?:question|frage|pregunta|domanda|pergunta|vraag|q)\s?\d{0,3}"
+_QUESTION_FIELD = re.compile(rf"{_ASKED}\s?[.:)]\s[^\n]{{0,200}}\?$", re.IGNORECASE)
 
 
 def find_documents(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
@@ -49,23 +87,21 @@ def find_documents(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]
 
 def _line_records(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     for pattern, shortest in ((_TABLE_ROW, 2), (_FIELDS, _FEWEST_FIELDS_ROWS), (_SETTING, _FEWEST_FIELDS_ROWS)):
-        matching = (index for index, line in enumerate(lines) if pattern.match(line.head))
-        for first, last in runs(matching, lines, shortest=shortest):
-            yield ForeignStretch(lines[first].start, lines[last].end, ForeignKind.RECORDS)
+        for first, last in runs(_indices(lines, pattern), lines, shortest=shortest):
+            yield stretch_of_lines(lines, first, last, ForeignKind.RECORDS)
 
 
 def _logs(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    matching = [index for index, line in enumerate(lines) if _LOG_LINE.match(line.head)]
+    matching = _indices(lines, _LOG_LINE)
     is_levelled = any(_LEVELLED.match(lines[index].head) for index in matching)
     for first, last in runs(matching, lines, shortest=1 if is_levelled else 2, blank_lines=1):
-        yield ForeignStretch(lines[first].start, lines[last].end, ForeignKind.LOG)
+        yield stretch_of_lines(lines, first, last, ForeignKind.LOG)
     if is_levelled and matching:
-        yield ForeignStretch(lines[matching[0]].start, lines[matching[-1]].end, ForeignKind.LOG)
+        yield stretch_of_lines(lines, matching[0], matching[-1], ForeignKind.LOG)
 
 
 def _resumes(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    fields = [index for index, line in enumerate(lines) if _RESUME_FIELD.match(line.head)]
-    headings = [index for index, line in enumerate(lines) if _RESUME_HEADING.match(line.head)]
+    fields, headings = _indices(lines, _RESUME_FIELD), _indices(lines, _RESUME_HEADING)
     titles = [index for index, line in enumerate(lines) if _RESUME_TITLE.match(line.head) and len(line.head) < 80]
     dated = [index for index, line in enumerate(lines) if _YEARS.search(line.head) and len(line.head) < 120]
     if len(headings) + bool(titles) + bool(fields) + (len(dated) >= 2) < _FEWEST_RESUME_SIGNS or not (
@@ -73,7 +109,55 @@ def _resumes(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     ):
         return
     first = min((*headings, *titles, *dated))
-    # The name and the address stand above the first heading.
+    # The name and the address stand above the first heading of a CV.
     while first > 0 and not lines[first - 1].head.endswith((":", "?")) and len(lines[first - 1].head) < 80:
         first -= 1
-    yield ForeignStretch(lines[first].start, lines[-1].end, ForeignKind.RESUME)
+    yield stretch_of_lines(lines, first, -1, ForeignKind.RESUME)
+
+
+def find_posts(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    """Yield the stretches of a text that are posts, reviews, records, answers to forms, subtitles and scripts."""
+    yield from _paragraphs_with_marks(lines)
+    yield from _between(lines, _indices(lines, _FIELD_OF_RECORD), _FEWEST_FIELDS, ForeignKind.RECORDS)
+    yield from _between(lines, _indices(lines, _SUBTITLE), 1, ForeignKind.SCRIPT)
+    yield from _between(lines, [*_indices(lines, _SCENE), *_cues(lines)], 2, ForeignKind.SCRIPT)
+
+
+def _paragraphs_with_marks(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    """Yield paragraphs with a mark of a post, and the part of others that begins with a message header or question."""
+    start = 0
+    while start < len(lines):
+        end = paragraph_end(lines, start)
+        for index in range(start, end + 1):
+            head, following = lines[index].head, index < end
+            if _OF_A_POST.match(head):
+                yield stretch_of_lines(lines, start, end, ForeignKind.POST)
+                break
+            if following and _is_message_header(head):
+                yield stretch_of_lines(lines, index, end, ForeignKind.SPEAKER)
+            elif following and _QUESTION_FIELD.match(head):
+                yield stretch_of_lines(lines, index, end, ForeignKind.RECORDS)
+        start = end + 1
+
+
+def _is_message_header(head: str) -> bool:
+    """Return whether a line is nothing but a person's name with a time."""
+    match = _MESSAGE_HEADER.match(head)
+    return match is not None and is_personal_name(match["name"])
+
+
+def _cues(lines: Sequence[Line]) -> list[int]:
+    """Return the indices of the lines where a script names a speaker in capitals, before words of that speaker."""
+    named = [(index, match) for index, line in enumerate(lines) if (match := _CUE.match(line.head))]
+    spoken = ((index, match.string[match.end() :] or next_head(lines, index)) for index, match in named)
+    return [index for index, words in spoken if _LOWER_CASE.search(words)]
+
+
+def _indices(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[int]:
+    return [index for index, line in enumerate(lines) if pattern.match(line.head)]
+
+
+def _between(lines: Sequence[Line], marks: Sequence[int], fewest: int, kind: ForeignKind) -> Iterator[ForeignStretch]:
+    """Yield the lines from the first mark to the end of the paragraph of the last, if there are enough marks."""
+    if len(marks) >= fewest:
+        yield stretch_of_lines(lines, min(marks), paragraph_end(lines, max(marks)), kind)

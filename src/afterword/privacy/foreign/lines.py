@@ -1,4 +1,4 @@
-"""The lines of a text with their positions, and the value that every recogniser of pasted text returns. Pure."""
+"""The lines of a text with their positions, and `ForeignStretch`, which every recogniser of pasted text returns. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 LONGEST_HEAD = 240
-"""The number of characters of a line that patterns read, so that the time is linear in the text."""
+"""Patterns read only so many characters of a line, so that the time is linear in the text."""
 
 FIRST_PERSON = (
     r"i|i'm|i've|i'd|i'll|im|ive|my|mine|me|myself|we|we're|we've|our|ours|us"
@@ -50,7 +50,7 @@ class ForeignKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ForeignStretch:
-    """A stretch `text[start:end]` of a turn whose words its speaker did not say."""
+    """A stretch `text[start:end]` of a turn that its speaker did not write, for example pasted text."""
 
     start: int
     end: int
@@ -63,7 +63,7 @@ class ForeignStretch:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a text: its place, without the line break, and its head without white space around it."""
+    """A line `text[start:end]` without its line break. `head` holds its first 240 characters, stripped."""
 
     start: int
     end: int
@@ -94,18 +94,27 @@ def paragraph_end(lines: Sequence[Line], index: int) -> int:
     return index
 
 
+def next_head(lines: Sequence[Line], index: int) -> str:
+    """Return the head of the line after the line at `index`, which is empty after the last line."""
+    return lines[index + 1].head if index + 1 < len(lines) else ""
+
+
+def stretch_of_lines(lines: Sequence[Line], first: int, last: int, kind: ForeignKind) -> ForeignStretch:
+    """Return the stretch from the line `first` to the line `last`."""
+    return ForeignStretch(lines[first].start, lines[last].end, kind)
+
+
 def runs(
     indices: Iterable[int], lines: Sequence[Line], *, shortest: int, blank_lines: int = 0
 ) -> list[tuple[int, int]]:
-    """Return first and last index of each run of at least `shortest` lines.
+    """Return the first and last index of each run of at least `shortest` lines, of the lines with these indices.
 
-    At most `blank_lines` blank lines, and no other line, lie between two lines of a run.
+    Between two lines of a run there are at most `blank_lines` blank lines and no other line.
     """
     groups: list[list[int]] = []
     for index in indices:
-        previous = groups[-1][-1] if groups else None
-        is_next = previous is not None and index - previous - 1 <= blank_lines
-        if is_next and all(line.is_blank for line in lines[(previous or 0) + 1 : index]):
+        between = lines[groups[-1][-1] + 1 : index] if groups else lines
+        if groups and len(between) <= blank_lines and all(line.is_blank for line in between):
             groups[-1].append(index)
         else:
             groups.append([index])

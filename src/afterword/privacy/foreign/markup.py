@@ -1,4 +1,4 @@
-"""Code, tags, block quotes, quotation marks and delimiters around a text that somebody else wrote. Pure."""
+"""Find text of somebody else in code fences, tags, block quotes, quotation marks and delimiters. Pure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _FEWEST_QUOTED_WORDS = 3
 
 
 class _Tag(NamedTuple):
-    """A tag in a text. One of an empty element (`<hr>`, `<br/>`) both opens and closes."""
+    """A tag in a text. The tag of an empty element (`<hr>`, `<br/>`) both opens and closes it."""
 
     name: str
     start: int
@@ -65,10 +65,11 @@ class _Tag(NamedTuple):
 
 
 def find_markup(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    """Yield the stretches of a text that markup, quotation marks or delimiters set apart."""
+    """Yield the stretches of a text that are marked off by code fences, tags, quotation marks or delimiters."""
     yield from _fenced_code(lines)
     yield from (ForeignStretch(*match.span(), ForeignKind.CODE) for match in _INLINE_CODE.finditer(text))
-    yield from _block_quotes(lines)
+    quoted = (line for line in lines if _BLOCK_QUOTE.match(line.head))
+    yield from (ForeignStretch(line.start, line.end, ForeignKind.BLOCK_QUOTE) for line in quoted)
     yield from _tagged(text)
     yield from _delimited(text, lines)
     yield from _quotations(text, lines)
@@ -79,7 +80,7 @@ def _fenced_code(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     for line in lines:
         fence = _FENCE.match(line.head)
         if opened is None:
-            # "```code``` and more" on one line opens nothing.
+            # A line such as "```code``` and more" does not open a block of code.
             if fence and fence.group(1)[0] not in line.head[fence.end() :]:
                 opened = fence.group(1), line.start
         elif fence and fence.group(1).startswith(opened[0]) and not line.head[fence.end() :]:
@@ -89,14 +90,8 @@ def _fenced_code(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
         yield ForeignStretch(opened[1], lines[-1].end, ForeignKind.CODE)
 
 
-def _block_quotes(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    for line in lines:
-        if _BLOCK_QUOTE.match(line.head):
-            yield ForeignStretch(line.start, line.end, ForeignKind.BLOCK_QUOTE)
-
-
 def _tagged(text: str) -> Iterator[ForeignStretch]:
-    """Yield comments and declarations, and what stands between tags."""
+    """Yield comments, declarations, templates, and the text between tags."""
     tags: list[_Tag] = []
     for match in _TAG.finditer(text):
         name = (match["name"] or match["declaration"]).lower()
@@ -144,12 +139,12 @@ def _beside_unpaired_tag(text: str, start: int | None, end: int | None) -> Itera
 
 
 def _begins_line(text: str, place: int) -> bool:
-    """Return whether only blanks, or a colon, stand before a place in its line."""
+    """Return whether a position begins its line, apart from white space, or follows a colon."""
     return text[:place].rstrip(" \t")[-1:] in ("", "\n", ":")
 
 
 def _delimited(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    """Yield what stands between two rules, between "BEGIN" and "END", and between triple quotation marks."""
+    """Yield the text between two horizontal rules, between "BEGIN" and "END", and between triple quotation marks."""
     rules = [line for line in lines if _RULE.match(line.head)]
     if len(rules) >= 2:
         yield ForeignStretch(rules[0].start, rules[-1].end, ForeignKind.DELIMITED)
@@ -170,7 +165,7 @@ def _quotations(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
         if "\n" in match.group() or _is_speech(match.group()[1:-1]):
             yield ForeignStretch(match.start(), match.end(), ForeignKind.QUOTATION)
     for match in _INLINE.finditer(text):
-        # A turn in quotation marks from its first character to its last is the speaker's own.
+        # A turn that is in quotation marks as a whole is the speaker's own.
         if _is_speech(match.group(1) or match.group(2) or match.group(3)) and match.group() != text.strip():
             yield ForeignStretch(match.start(), match.end(), ForeignKind.QUOTATION)
     yield from _double_quoted(text, lines)
@@ -213,7 +208,7 @@ def _single_quoted(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
 
 
 def _is_speech(words: str) -> bool:
-    # Words in a script that is not read here may be about their speaker, so they count as speech.
+    # No first-person words are known in other scripts, so a quotation in them counts as speech.
     if ASKS_TO_FORGET.search(words) or NOT_LATIN.search(words):
         return True
     return words.count(" ") + 1 >= _FEWEST_QUOTED_WORDS and FIRST_PERSON_WORD.search(words) is not None

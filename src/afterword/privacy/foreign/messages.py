@@ -1,4 +1,4 @@
-"""Chats with speaker labels, mails with headers, letters with signatures, and texts that a person announces. Pure."""
+"""Find pasted chats with speaker labels, mails with headers, letters with signatures, and announced texts. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from afterword.privacy.foreign.lines import (
     ForeignKind,
     ForeignStretch,
     Line,
+    next_head,
     paragraph_end,
+    stretch_of_lines,
 )
 from afterword.privacy.foreign.speakers import (
     ABOUT_SOMEBODY,
@@ -90,7 +92,10 @@ _SENT_FROM = re.compile(
 
 
 class _SpeakerLabel(NamedTuple):
-    """A label that begins a line, the name on it in lower case, and whether the words after it speak to somebody."""
+    """A speaker label at the start of a line, with the name in lower case.
+
+    `addresses_somebody` says whether the words after it speak to somebody.
+    """
 
     line_index: int
     name: str
@@ -98,7 +103,7 @@ class _SpeakerLabel(NamedTuple):
 
 
 def find_messages(text: str, lines: Sequence[Line], own_names: Collection[str]) -> Iterator[ForeignStretch]:
-    """Yield the stretches of a text that are somebody's messages. `own_names` are the person's, in lower case."""
+    """Yield the stretches of a text that are messages of others. `own_names` are the person's names in lower case."""
     yield from _labelled(lines, own_names)
     yield from _mails(text, lines)
     yield from _letters(text, lines, own_names)
@@ -106,7 +111,7 @@ def find_messages(text: str, lines: Sequence[Line], own_names: Collection[str]) 
 
 
 def _labelled(lines: Sequence[Line], own_names: Collection[str]) -> Iterator[ForeignStretch]:
-    """Yield the paragraphs after speaker labels. Between the labels of several speakers everything is foreign."""
+    """Yield the paragraphs that begin with a speaker label, or all lines from the first to the last label."""
     labels = _speaker_labels(lines)
     others = {label.name for label in labels} - OWN_LABELS - set(own_names)
     if len(labels) >= 2 and others:
@@ -127,7 +132,7 @@ def _speaker_labels(lines: Sequence[Line]) -> list[_SpeakerLabel]:
     for index, line in enumerate(lines):
         match = _speaker_label(line.head)
         if match is not None:
-            words = line.head[match.end() :] or _following_head(lines, index)
+            words = line.head[match.end() :] or next_head(lines, index)
             speaks = (
                 SPEAKS_TO_SOMEBODY.search(words) or ASKS_TO_FORGET.search(words) or NOT_LATIN.fullmatch(match["name"])
             )
@@ -147,16 +152,12 @@ def _speaker_label(head: str) -> re.Match[str] | None:
 
 
 def _paragraphs(lines: Sequence[Line], first: int, last: int) -> ForeignStretch:
-    """Return the lines from `first` to the end of the paragraph of `last`."""
-    return ForeignStretch(lines[first].start, lines[paragraph_end(lines, last)].end, ForeignKind.SPEAKER)
-
-
-def _following_head(lines: Sequence[Line], index: int) -> str:
-    return lines[index + 1].head if index + 1 < len(lines) else ""
+    """Return the stretch from line `first` to the end of the paragraph that contains line `last`."""
+    return stretch_of_lines(lines, first, paragraph_end(lines, last), ForeignKind.SPEAKER)
 
 
 def _names_speaker(match: re.Match[str]) -> bool:
-    """Return whether a label names somebody. In a message log any label does, elsewhere a role or a person's name."""
+    """Return whether a label names a speaker: in a message log always, elsewhere if it is a role or a person's name."""
     if _is_of_message_log(match):
         return True
     name = match["name"]
@@ -173,27 +174,30 @@ def _names_speaker(match: re.Match[str]) -> bool:
 
 
 def _is_of_message_log(match: re.Match[str]) -> bool:
-    """Return whether a label has the time of a message, or a mark of user names as in `@ida`."""
+    """Return whether a label has the time of a message, or a sign before a user name, as in `@ida`."""
     groups = match.groupdict()
     has_stamp = bool(groups.get("stamp")) or "stamp" not in groups
     return has_stamp or (bool(groups["at"]) and "<" not in groups["at"])
 
 
 def _mails(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    """Yield the rest of a text from the first header of a mail, or from a line that announces a forwarded one."""
+    """Yield the rest of a text from the first header of a mail on, or from the line before a forwarded mail on."""
     headers = [index for index, line in enumerate(lines) if _HEADER.match(line.head) or _SUBJECT.match(line.head)]
     is_mail = any(_SUBJECT.match(lines[index].head) or _ADDRESS.search(lines[index].head) for index in headers)
     if headers and is_mail:
         yield ForeignStretch(lines[headers[0]].start, len(text), ForeignKind.MAIL)
     for index, line in enumerate(lines):
-        following = _following_head(lines, index)
+        following = next_head(lines, index)
         if _FORWARDED.match(line.head) or (following.endswith(":") and _FORWARDED.match(f"{line.head} {following}")):
             yield ForeignStretch(line.start, len(text), ForeignKind.MAIL)
             return
 
 
 def _letters(text: str, lines: Sequence[Line], own_names: Collection[str]) -> Iterator[ForeignStretch]:
-    """Yield letters: from a greeting, or the start, to a signature; without a signature from "Dear ...," to the end."""
+    """Yield the stretch of a letter, from a greeting or the start of the text to a signature.
+
+    Without a signature, a letter reaches from "Dear ...," to the end of the text.
+    """
     dear = next((index for index, line in enumerate(lines) if _DEAR.match(line.head)), None)
     hello = next(
         (index for index, line in enumerate(lines) if _HELLO.match(line.head) or _HELLO_ALL.match(line.head)), None
@@ -205,12 +209,12 @@ def _letters(text: str, lines: Sequence[Line], own_names: Collection[str]) -> It
         return
     greetings = [index for index in (dear, hello) if index is not None and index < last]
     first = min(greetings) if greetings else _first_of_letter(lines, last)
-    yield ForeignStretch(lines[first].start, lines[paragraph_end(lines, last)].end, ForeignKind.LETTER)
+    yield stretch_of_lines(lines, first, paragraph_end(lines, last), ForeignKind.LETTER)
 
 
 def _last_signature(lines: Sequence[Line], own_names: Collection[str], *, is_letter: bool) -> int | None:
     """Return the index of the last line with a signature that is not the person's own, or None."""
-    # A word of thanks closes only a letter, or what a person with a name of their own has sent.
+    # A word of thanks counts as the end of a letter only after a greeting, or if the person's name is known.
     allows_casual = is_letter or any(name not in GENERIC_NAMES for name in own_names)
     last = None
     for index, line in enumerate(lines):
@@ -227,7 +231,7 @@ def _last_signature(lines: Sequence[Line], own_names: Collection[str], *, is_let
 
 
 def _name_after(lines: Sequence[Line], closing: int, own_names: Collection[str]) -> int | None:
-    """Return the index of the line with somebody else's name, at most one blank line after a closing, or None."""
+    """Return the index of a line with another person's name, at most one blank line after a closing, or None."""
     after = next((index for index in range(closing + 1, len(lines)) if not lines[index].is_blank), None)
     if after is None or after > closing + 2:
         return None
@@ -241,7 +245,7 @@ def _is_own(name: str, own_names: Collection[str]) -> bool:
 
 
 def _first_of_letter(lines: Sequence[Line], last: int) -> int:
-    """Return the first line of a letter without a greeting: after the paragraph that asks for something about it."""
+    """Return the first line of a letter without a greeting. The paragraph before it may ask about the letter."""
     for index in range(last - 1, 0, -1):
         if lines[index].is_blank and not lines[index - 1].is_blank and lines[index - 1].head.endswith((":", "?")):
             return index + 1

@@ -1,10 +1,10 @@
-"""Labels that name a speaker, and those that name a topic. Pure."""
+"""Tell labels that name a speaker ("Tom:") from labels that name a topic ("Budget:"). Pure."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 
+from afterword.facts.words import without_accents
 from afterword.privacy.foreign.given_names import GIVEN_NAMES
 
 # Words before a colon that introduce what the person says, not another speaker.
@@ -45,7 +45,7 @@ DETERMINERS = frozenset(
 ABOUT_SOMEBODY = re.compile(r"\b(?:he|she|him|her|his|hers|they|them|their)\b", re.IGNORECASE)
 _AFTER_NAMES = frozenset("from in at of and aus von de van".split())
 OWN_LABELS = frozenset("me i myself ich yo moi io eu ik".split())
-# Of other scripts no topics are known, so each label is taken for a name.
+# No topic words are known in other scripts, so every such label counts as a name.
 NOT_LATIN = re.compile(r"(?=[^\n]{0,30}(?![A-Za-zÀ-ɏ])[^\W\d_])[^\W\d_]{2,30}")
 GENERIC_NAMES = frozenset("user human customer client you person owner me participant".split())
 
@@ -56,18 +56,12 @@ def name_words(name: str) -> list[str]:
 
 
 def is_personal_name(name: str) -> bool:
-    """Return whether a name is that of a person."""
+    """Return whether a label is the name of a person."""
     words = name_words(name)
     if words[0] in TOPICS:
         return False
-    if words[0] in GIVEN_NAMES or _without_accents(words[0]) in GIVEN_NAMES:
+    if words[0] in GIVEN_NAMES or without_accents(words[0]) in GIVEN_NAMES:
         return len(words) == 1 or words[1] in _AFTER_NAMES or name.split()[1][:1].isupper() or name.islower()
     # An unknown word may be a topic, so a name that is not in the list needs two or three capitalised words.
     is_full_name = len(words) in (2, 3) and all(word[0].isupper() and word[1:].islower() for word in name.split())
     return is_full_name and words[-1] not in TOPICS
-
-
-def _without_accents(word: str) -> str:
-    return "".join(
-        character for character in unicodedata.normalize("NFD", word) if not unicodedata.combining(character)
-    )

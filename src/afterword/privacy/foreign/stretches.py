@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from afterword.facts.transcripts import Role, Turn
-from afterword.privacy.foreign.documents import find_documents
+from afterword.privacy.foreign.documents import find_documents, find_posts
 from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, split_lines
 from afterword.privacy.foreign.markup import find_markup
 from afterword.privacy.foreign.messages import find_messages
-from afterword.privacy.foreign.posts import find_posts
-from afterword.privacy.foreign.register import Habit, find_register, habit_of
+from afterword.privacy.foreign.writing_style import Habit, find_style_changes, habit_of
 from afterword.privacy.normalisation import PlainText, plain_characters, plain_form
 from afterword.text_caches import text_cache
 
@@ -31,7 +30,7 @@ def foreign_stretches(
 ) -> tuple[ForeignStretch, ...]:
     """Return the foreign stretches of a person's turn, in order and without overlap.
 
-    `own_names` are the names of the person. `habit` is how they write in their earlier turns.
+    `own_names` are the names of the person. `habit` describes how they write in their earlier turns.
     """
     if len(text) < _SHORTEST_FOREIGN:
         return ()
@@ -47,7 +46,7 @@ def _stretches(text: str, own_names: tuple[str, ...], habit: Habit | None) -> tu
         *_of_original(plain, find_messages(plain.text, lines, own_names)),
         *_of_original(plain, find_documents(plain.text, lines)),
         *_of_original(plain, find_posts(lines)),
-        *_of_original(plain, find_register(plain.text, lines, habit)),
+        *_of_original(plain, find_style_changes(plain.text, lines, habit)),
     ]
     merged: list[ForeignStretch] = []
     for stretch in sorted(stretches, key=lambda stretch: (stretch.start, -stretch.end)):
@@ -68,8 +67,7 @@ def _of_original(plain: PlainText, stretches: Iterable[ForeignStretch]) -> Itera
 def foreign_turns(turns: Sequence[Turn], only: Collection[int] | None = None) -> list[tuple[ForeignStretch, ...]]:
     """Return the foreign stretches of each turn, or of the turns with these numbers. Only people's turns have any.
 
-    A turn is compared with the first turns of its speaker, so later turns
-    never change what is foreign.
+    The style of a turn is compared with the first twelve turns of its speaker, so later turns do not change the result.
     """
     earlier: dict[str, list[str]] = {}
     by_turn: list[tuple[ForeignStretch, ...]] = []
@@ -88,7 +86,7 @@ def foreign_turns(turns: Sequence[Turn], only: Collection[int] | None = None) ->
 
 
 def without_foreign(text: str, stretches: Iterable[ForeignStretch]) -> str:
-    """Return a text with every character of its foreign stretches replaced. Positions in the text stay."""
+    """Return a text with each character of its foreign stretches replaced by `FILLER`. Positions in the text stay."""
     parts, last = [], 0
     for stretch in stretches:
         parts += [text[last : stretch.start], FILLER * (stretch.end - max(last, stretch.start))]

@@ -1,4 +1,1 @@
-"""Wishes that something said is not kept, in other words than "off the record": clauses and phrases. Pure.
-
-The words of the clauses are in `words.toml`.
-"""
+"""Recognise requests not to store something, in other words than "off the record". Pure."""

@@ -1,8 +1,8 @@
-"""Finding the clauses of a text that ask for something not to be kept. Pure.
+"""Find the clauses of a text that ask for something not to be stored. Pure.
 
-A clause is a wish if it consists of the words of wishes only, denies storing or a memory, and points at what was said.
-"Don't save this" is one. "Don't save this file as PDF", "I don't remember this" and "it is not in my notes" are none.
-The words stand in `words.toml`, by language and by their part in a wish.
+Such a clause is called a wish. It consists of words from `words.toml`, which lists them by language and by their role.
+Among them are a negation, a word for storing or for a memory, and a reference to what was said. "Don't save this" is a
+wish. "Don't save this file as PDF", "I don't remember this" and "it is not in my notes" are none.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ PARTS = {
     "purpose": 'prepositions that make a wish of the verb to be: "this is not for your notes"',
     "neutral": "other words that may stand in a wish",
 }
-"""What each list of a language is for. Besides, `saying` is an expression for "what I say", which counts as a pointing
-word, `known` one for "what you know about me", which counts as a memory, and `splits` are conjunctions that begin
-another clause."""
+"""The word lists of each language, and what they contain. Each language has three more entries. `saying` is an
+expression for "what I say", which counts as a word for what was said. `known` is an expression for "what you know about
+me", which counts as a memory. `splits` lists conjunctions that begin a new clause."""
 _ENDINGS = {"*": r"\w{0,12}", "~": r"(?!(?:o|a|an|ó|é|ei|ou|ai)\Z|\w{0,9}(?:mos|amo)\Z)\w{0,12}"}
 _LONGEST = 24
-"""The most words of a wish. It bounds the work on a text too."""
+"""The most words of a wish. This also bounds the time that a text takes."""
 _FEWEST_AROUND = 5
 _LONGEST_CLAUSE = 200
 _MOST_JOINED = 3
@@ -96,12 +96,8 @@ class WishWords:
     splits: frozenset[str]
 
     def has(self, part: str, words: list[str]) -> bool:
-        """Return whether one of the words belongs to this part of a wish."""
+        """Return whether one of the words is in the word list of this name (a key of `PARTS`)."""
         return any(map(self.by_part[part].fullmatch, words))
-
-    def is_complete(self, words: list[str]) -> bool:
-        """Return whether a clause is a request to keep something, which the next clause does not deny."""
-        return self.has("keeping", words) and not self.has("negation", words)
 
 
 @lru_cache(maxsize=1)
@@ -134,9 +130,9 @@ def _expression(words: list[str]) -> re.Pattern[str]:
 
 
 def wish_clauses(text: str) -> Iterator[Span]:
-    """Yield the clauses of a text in plain form that ask for something not to be kept.
+    """Yield the spans of the wishes in a text, which is in plain form and in lower case.
 
-    The text is in lower case. A clause ends at a sign or at a conjunction; up to three neighbours are read as one.
+    A clause ends at punctuation or at a conjunction. Up to three neighbouring clauses are also read as one.
     """
     for segment in _SEGMENT.finditer(text):
         words = _WORD.findall(_CONTRACTIONS.sub(r"\1 not", _NEEDLESS.sub("need not", segment.group())))
@@ -161,8 +157,10 @@ def _wishes(segment: str, offset: int, language: WishWords, *, is_closed: bool) 
             last = first + count - 1
             start, end = clauses[first][0], clauses[last][1]
             first_clause = segment[slice(*clauses[first])]
-            is_complete = language.is_complete(first_clause.split()) and not _TO_YOURSELF.search(first_clause)
-            if count > 1 and is_complete:
+            words = first_clause.split()
+            asks_to_keep = language.has("keeping", words) and not language.has("negation", words)
+            # A negation in the next clause is not about a request to keep something.
+            if count > 1 and asks_to_keep and not _TO_YOURSELF.search(first_clause):
                 continue
             is_last = last == len(clauses) - 1
             points = is_closed if is_last else language.has("negation", segment[start:end].split()[:2])
@@ -211,11 +209,11 @@ def _is_wish(clause: str, language: WishWords, *, points: bool, is_single: bool,
 
 
 def _are_wish_words(words: list[str], language: WishWords, *, is_single: bool) -> bool:
-    """Return whether all words are those of wishes, but for one in five: "this should not linger in your notes"."""
+    """Return whether all words can be part of a wish. In a clear request one word in five may be unknown."""
     unknown = [place for place, word in enumerate(words) if word != _POINTING and not language.known.fullmatch(word)]
     if len(unknown) * _FEWEST_AROUND > max(len(words), _FEWEST_AROUND) or not unknown:
         return not unknown
-    # What stands first names who does it, what stands after "this" is the name of a thing, and so is what stands last.
+    # An unknown word at the start names who does it. After "this", or at the end, it names a thing.
     if not any(language.has(part, words[: unknown[0]]) for part in ("negation", "modal", "wanting", "copula")):
         return False
     is_inside = unknown[0] > 0 and unknown[-1] < len(words) - 1
@@ -225,7 +223,7 @@ def _are_wish_words(words: list[str], language: WishWords, *, is_single: bool) -
 
 
 def _is_about_your_memory(words: list[str], language: WishWords) -> bool:
-    """Return whether a clause names the assistant's memory and what was said, whatever few other words it has."""
+    """Return whether a clause names the assistant's memory and what was said, with at most three unknown words."""
     unknown = sum(word != _POINTING and not language.known.fullmatch(word) for word in words)
     is_yours = any(
         word in _YOURS and language.has("memory", words[place + 1 : place + 3]) for place, word in enumerate(words)
@@ -243,9 +241,9 @@ def _denies_keeping(words: list[str], language: WishWords) -> bool:
 
 
 def _is_about_assistant(words: list[str], language: WishWords, *, announces: bool) -> bool:
-    """Return whether the words are no statement of the speaker's own memory, of the assistant's, or of a file.
+    """Return whether the words are a request to the assistant, and no statement about somebody's memory or a file.
 
-    `announces` tells whether what they are about follows them.
+    `announces` says whether the thing that must not be stored comes after the words.
     """
     wants = language.has("wanting", words)
     if language.has("own", words):
@@ -258,7 +256,7 @@ def _is_about_assistant(words: list[str], language: WishWords, *, announces: boo
         return has_duty or language.has("purpose", words)
     if has_duty:
         return True
-    # Without a duty it is a request only if it begins like one: "not in your notes", "keep none of this".
+    # Without a word of duty, it is a request only if it begins like one: "not in your notes", "keep none of this".
     begins = words[0] in _REQUESTING or any(
         language.has(part, words[:1]) for part in ("negation", "keeping", "weak", "outside")
     )

@@ -1,6 +1,7 @@
-"""Requests that something is not kept, as expressions over a whole text. Pure.
+"""Regular expressions for requests not to store something. Pure.
 
-They are the common wordings of a wish, and commands, modes, a pause, forgetting afterwards, and pretending.
+They match common wordings, commands such as "/private", modes, a pause of the memory, and requests to forget something
+afterwards or to pretend that it was not said.
 """
 
 import re

@@ -114,7 +114,7 @@ class Erasure:
 
     def _is_forgotten(self, session_id: str) -> bool:
         of_session = TombstoneRow.kind == str(TombstoneKind.SESSION), TombstoneRow.scope_id == self.scope_id
-        places = [key.place(self.scope, session_id) for key in tombstone_rows.read_hash_keys(self.transaction)]
+        places = [key.session_hash(self.scope, session_id) for key in tombstone_rows.read_hash_keys(self.transaction)]
         query = select(TombstoneRow.id).where(*of_session, col(TombstoneRow.place).in_(places)).limit(1)
         return self.transaction.exec(query).first() is not None
 

@@ -78,8 +78,8 @@ def leave_out_new_turns(
         Tombstone(
             kind=TombstoneKind.TEXT,
             key_id=key.id,
-            place=key.place(scope, session_id),
-            mark=key.text(scope, session_id, text),
+            place=key.session_hash(scope, session_id),
+            mark=key.text_hash(scope, session_id, text),
             until=at,
             spans=((0, len(letters_and_digits(text))),),
             times=times,

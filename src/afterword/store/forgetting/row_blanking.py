@@ -226,12 +226,12 @@ class TextTombstones:
         """Return the text without these spans, and add a tombstone for them if there are any."""
         if not spans:
             return text
-        self._times[self._key.text(self._scope, self._session_id, text), tuple(spans)] += times
+        self._times[self._key.text_hash(self._scope, self._session_id, text), tuple(spans)] += times
         return blank_spans(text, spans)
 
     def all(self) -> list[Tombstone]:
         """Return the tombstones that were added."""
-        place = self._key.place(self._scope, self._session_id)
+        place = self._key.session_hash(self._scope, self._session_id)
         return [
             Tombstone(TombstoneKind.TEXT, self._key.id, place, mark, self._at, spans, times)
             for (mark, spans), times in self._times.items()

@@ -73,7 +73,7 @@ def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: S
     }
     all_names = dict.fromkeys(known for names in names_of.values() for known in names)
     of_whole_scope = {scope, *others, *merged_scopes(transaction, scope_id)}
-    places = ["", *(key.place(owner, known) for owner, known in all_names for key in keys)]
+    places = ["", *(key.session_hash(owner, known) for owner, known in all_names for key in keys)]
     for owner, owner_id in owner_ids.items():
         for tombstone in _read_tombstones(transaction, owner_id, places):
             by_place[owner, tombstone.place].append(tombstone)
@@ -85,7 +85,7 @@ def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: S
             [
                 tombstone
                 for owner in dict.fromkeys(known_scope for known_scope, _ in names)
-                for place in ("", *(key.place(*known) for known in names for key in keys))
+                for place in ("", *(key.session_hash(*known) for known in names for key in keys))
                 if place or owner in of_whole_scope
                 for tombstone in by_place[owner, place]
             ],
@@ -240,14 +240,14 @@ class NewTombstones:
         times = self._transaction.exec(query).one()
         names = (self._scope, session.session_id), *self._names_elsewhere.get(session.session_id, ())
         for scope, name in names:
-            place = self._key.place(scope, name)
+            place = self._key.session_hash(scope, name)
             self._by_scope[scope].append(self._tombstone(TombstoneKind.SESSION, until, place=place, times=times))
         return self._by_scope[self._scope][-1]
 
     def add_slot(self, subject: str, attribute: str, value: str, until: datetime) -> None:
         """Add the tombstone of a value of a slot that was said up to that time."""
         for scope in (self._scope, *self._merged):
-            mark = self._key.slot(scope, subject, attribute, value)
+            mark = self._key.slot_hash(scope, subject, attribute, value)
             self._by_scope[scope].append(self._tombstone(TombstoneKind.SLOT, until, mark=mark))
 
     def add_scope(self, until: datetime) -> None:

@@ -25,7 +25,7 @@ from afterword.privacy.policy import Privacy
 from afterword.recall.block import FormerFact
 from afterword.recall.bm25 import Array
 from afterword.recall.named_values import NamedValues, Words
-from afterword.recall.question_language import question_terms
+from afterword.recall.questions import question_terms
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
@@ -160,7 +160,7 @@ class _Reading:
     @property
     def size(self) -> int:
         """The number of turns in it and of words weighed for questions. It takes memory without these too."""
-        return self.turns.index.count + self.turns.index.weighed + 1
+        return self.turns.index.count + self.turns.index.cached_words + 1
 
     def is_of(self, revision: int, stamp: str) -> bool:
         """Return whether it is of this state of the scope."""

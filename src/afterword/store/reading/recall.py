@@ -18,7 +18,7 @@ from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_label
 from afterword.recall.bm25 import Array, Related
 from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole, room_for_facts
-from afterword.recall.past_questions import is_about_the_past
+from afterword.recall.questions import is_about_the_past
 from afterword.recall.vectors import Embedder, Nearness
 from afterword.store.database.engine import Store
 from afterword.store.reading.fact_rows import KINDS, StoredFact
@@ -141,7 +141,7 @@ def _said(
 ) -> Iterator[SaidTurn]:
     """Yield the turns that bear on the query, best first."""
     hidden = partial(source.hidden.covers, is_about_the_past=is_about_the_past)
-    return source.said.bearing_on(query, at=at, is_hidden=hidden, related=related)
+    return source.said.matching_turns(query, at=at, is_hidden=hidden, related=related)
 
 
 @staged(Stage.SEARCH, "scope")

@@ -131,7 +131,7 @@ class View:
     def made(self) -> int:
         """How many facts, lines and weights of words it has made of its rows."""
         index = self._index
-        return len(self._facts) + len(self._shown) + len(self.lines) + (index.weighed if index is not None else 0)
+        return len(self._facts) + len(self._shown) + len(self.lines) + (index.cached_words if index is not None else 0)
 
     def discard_made(self) -> None:
         """Discard what it has made of its rows. It is made again when it is needed."""

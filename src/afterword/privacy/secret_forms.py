@@ -1,9 +1,113 @@
-"""The patterns of secrets in commands, configuration, queries and addresses. Pure."""
+"""Patterns of secrets with a fixed form: keys of providers, private keys, signed tokens, commands, SQL and URLs. Pure."""
 
 from __future__ import annotations
 
 from afterword.privacy import secret_values as values
 from afterword.privacy.secret_kinds import Check, Pattern, Secret
+
+_START, _END = r"(?<![\w-])", r"(?![\w-])"
+
+_PREFIXED = (
+    ("anthropic", r"sk-ant-[\w-]{16,}+", "sk-ant-"),
+    ("openai", r"sk-[\w-]{20,}+", "sk-"),
+    ("google", r"AIza[\w-]{30,}+", "aiza"),
+    ("google oauth", r"(?:GOCSPX-[\w-]{20,}+|ya29\.[\w-]{20,}+)", "gocspx-", "ya29."),
+    ("aws", r"(?:AKIA|ASIA)[0-9A-Z]{16}", "akia", "asia"),
+    ("github", r"(?:gh[opsur]_[A-Za-z0-9]{20,}+|github_pat_\w{20,}+)", *"gho_ ghp_ ghs_ ghu_ ghr_ github_pat_".split()),
+    ("gitlab", r"gl(?:pat|dt|rt|cbt|ptt)-[\w.-]{18,}+", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-"),
+    ("slack", r"xox[abeoprs]-[\w-]{10,}+|xapp-\d-[\w-]{10,}+", "xox", "xapp-"),
+    ("stripe", r"(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}+", "k_live_", "k_test_", "whsec_"),
+    ("hugging face", r"hf_[A-Za-z0-9]{30,}+", "hf_"),
+    ("npm", r"npm_[A-Za-z0-9]{30,}+", "npm_"),
+    ("pypi", r"pypi-[\w-]{20,}+", "pypi-"),
+    ("sendgrid", r"SG\.[\w-]{16,}+\.[\w-]{16,}+", "sg."),
+    ("twilio", r"SK[0-9a-f]{32}", "sk"),
+    (
+        "others",
+        r"(?:dop_v1_[0-9a-f]{60,}+|dapi[0-9a-f]{32}|shp(?:at|ss|ca|pa)_[0-9a-fA-F]{32}|gsk_\w{40,}+|xai-\w{40,}+"
+        r"|lin_api_\w{30,}+|ntn_\w{40,}+|hv[sbr]\.[\w-]{24,}+|glsa_\w{32,}+|sbp_[0-9a-f]{40}|dckr_pat_[\w-]{20,}+"
+        r"|figd_[\w-]{30,}+|NRAK-[0-9A-Z]{20,}+|r8_\w{30,}+|AGE-SECRET-KEY-1[0-9A-Z]{50,}+|ATATT3[\w=-]{30,}+)",
+        *"dop_v1_ dapi shpat_ shpss_ shpca_ shppa_ gsk_ xai- lin_api_ ntn_ hvs. hvb.".split(),
+        *("hvr.", "glsa_", "sbp_", "dckr_pat_", "figd_", "nrak-", "r8_", "age-secret-key-1", "atatt3"),
+    ),
+)
+"""Keys with a provider's prefix: name, expression, hints. A key must contain a digit, so that no plain word matches."""
+
+_FORMS = (
+    ("mailgun", r"key-[0-9a-f]{32}", "key-"),
+    ("mailchimp", r"[0-9a-f]{32}-us\d{1,2}", "-us"),
+    ("perplexity", r"pplx-\w{32,}+", "pplx-"),
+    ("airtable", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}", "pat"),
+    ("square", r"(?:EAAA[\w-]{50,}+|sq0(?:atp|csp|idp)-[\w-]{20,}+)", "eaaa", "sq0"),
+    ("facebook", r"EAA[A-Za-z0-9]{80,}+", "eaa"),
+    ("discord", r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+", *"0123456789"),
+    ("doppler", r"dp\.(?:st|pt|ct|sa|scim|audit)\.[\w.-]{30,}+", "dp."),
+    ("planetscale", r"pscale_(?:tkn|pw|oauth)_[\w.-]{30,}+", "pscale_"),
+    ("cloudflare", r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}+", "v1.0-"),
+    ("tailscale", r"tskey-(?:auth|api|client|webhook|scim)-[\w-]{16,}+", "tskey-"),
+    ("postman", r"PMAK-[0-9a-f]{24}-[0-9a-f]{30,}+", "pmak-"),
+    ("rubygems", r"rubygems_[0-9a-f]{40,}+", "rubygems_"),
+    ("sentry", r"sntry[su]_[\w+/=-]{40,}+", "sntry"),
+    ("fireworks", r"fw_[A-Za-z0-9]{20,}+", "fw_"),
+    ("brevo", r"xkeysib-[0-9a-f]{60,}+-\w{10,}+", "xkeysib-"),
+    ("posthog", r"phx_\w{30,}+", "phx_"),
+    ("mapbox", r"sk\.eyJ[\w.-]{40,}+", "sk.eyj"),
+    ("dropbox", r"sl\.[\w-]{60,}+", "sl."),
+    ("langsmith", r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}", "lsv2_"),
+    ("tavily", r"tvly-[\w-]{20,}+", "tvly-"),
+    ("netlify", r"nfp_\w{30,}+", "nfp_"),
+    ("heroku", r"HRKU-[\w-]{30,}+", "hrku-"),
+    ("fly", r"(?:fo1_[\w-]{30,}+|fm2_[\w+/=]{60,}+)", "fo1_", "fm2_"),
+    ("pulumi", r"pul-[0-9a-f]{40}", "pul-"),
+    ("terraform", r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}+", "atlasv1"),
+    ("contentful", r"CFPAT-[\w-]{40,}+", "cfpat-"),
+    ("razorpay", r"rzp_(?:live|test)_\w{14,}+", "rzp_"),
+    ("plaid", r"access-(?:sandbox|development|production)-[0-9a-f-]{36}", "access-"),
+    ("flutterwave", r"FLWSECK[_-](?:TEST-)?[\w-]{12,}+", "flwseck"),
+    ("easypost", r"EZ[AT]K[0-9a-f]{50,}+", "ezak", "eztk"),
+    ("stripe webhook", r"whsec_[\w+/=]{24,}+", "whsec_"),
+    ("alibaba", r"LTAI[A-Za-z0-9]{12,20}", "ltai"),
+    ("tencent", r"AKID[A-Za-z0-9]{32}", "akid"),
+    ("docker", r"dckr_(?:oat|pat)_[\w-]{20,}+", "dckr_"),
+    ("elevenlabs", r"sk_[0-9a-f]{48}", "sk_"),
+    ("bitcoin", r"[5KL][1-9A-HJ-NP-Za-km-z]{50,51}", *"0123456789"),
+    ("extended private key", r"[xyzt]prv[1-9A-HJ-NP-Za-km-z]{100,112}", "prv"),
+    ("nostr", r"nsec1[0-9a-z]{58}", "nsec1"),
+    ("age", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}+", "age-secret-key"),
+)
+
+
+def _keyed(name: str, expression: str, *hints: str) -> Pattern:
+    return Pattern(name, Secret.API_KEY, f"{_START}(?P<value>{expression}){_END}", hints, values.check_key, 0)
+
+
+PROVIDER_PATTERNS: tuple[Pattern, ...] = (
+    Pattern(
+        "private key block",
+        Secret.PRIVATE_KEY,
+        r"(?P<value>-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:(?:(?!-----)[\s\S])*+-----END [A-Z0-9 ]{0,40}-----|(?:(?:\\[nr]|\s)*+[A-Za-z0-9+/=]{32,}+)++))",
+        ("private key",),
+        flags=0,
+    ),
+    Pattern(
+        "webhook",
+        Secret.WEBHOOK,
+        r"https://(?:hooks\.slack\.com/(?:services|workflows)/|(?:\w{1,10}\.)?discord(?:app)?\.com/api/webhooks/"
+        r"|[\w-]{1,60}\.webhook\.office\.com/)(?P<value>[^\s\"'<>)\]]{10,}+)",
+        ("hooks.slack.com", "/api/webhooks/", "webhook.office.com"),
+        flags=0,
+    ),
+    *(_keyed(*entry) for entry in (*_PREFIXED, *_FORMS)),
+    Pattern(
+        "telegram bot token",
+        Secret.TOKEN,
+        r"(?<![\w:-])(?P<value>\d{8,10}:[A-Za-z0-9_-]{35})(?![\w-])",
+        (":aa",),
+        flags=0,
+    ),
+    Pattern("jwt", Secret.TOKEN, rf"{_START}(?P<value>eyJ[\w-]{{8,}}+\.[\w-]{{8,}}+\.[\w-]{{4,}}+)", ("eyj",), flags=0),
+)
 
 VALUE = r"(?P<value>\\?\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'|`[^`\n]{1,200}`|[“„«][^”“»\n]{1,200}[”“»]|[^\s\"'`<>“”„«»]{1,300})"
 _WORD = r"[\"']?(?P<value>[^\s\"'|;<>]{3,200}+)"

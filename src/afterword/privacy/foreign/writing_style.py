@@ -1,10 +1,11 @@
-"""Long passages whose length and style differ from what the person writes otherwise. Pure."""
+"""Find long passages in another style than the person's own writing. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, Line
 from afterword.text_caches import text_cache
@@ -24,7 +25,7 @@ _INFORMAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """The style of a text: the number of its words, their mean length, that of its sentences, and its signs."""
+    """The style of a text: number of words, mean length of words and sentences, typographic signs, informal words."""
 
     words: int
     word_letters: float
@@ -35,7 +36,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """How a person writes: the style of what they wrote before, and the median number of words of a turn."""
+    """How a person writes: the style of their earlier turns, and the median number of words in a turn."""
 
     style: Style
     turn_words: int
@@ -43,16 +44,16 @@ class Habit:
 
 @text_cache(16)
 def habit_of(texts: tuple[str, ...]) -> Habit | None:
-    """Return how the writer of these texts writes, or None if they are too short to say."""
+    """Return how the person who wrote these texts writes, or None if the texts are too short to tell."""
     lengths = sorted(len(_WORD.findall(text[:_LONGEST_READ])) for text in texts)
     style = _style(" \n".join(texts)[:_LONGEST_READ])
     return Habit(style, lengths[len(lengths) // 2]) if style.words >= _FEWEST_OWN_WORDS else None
 
 
-def find_register(text: str, lines: Sequence[Line], habit: Habit | None) -> Iterator[ForeignStretch]:
-    """Yield the long paragraphs of a text whose style is not that of its writer.
+def find_style_changes(text: str, lines: Sequence[Line], habit: Habit | None) -> Iterator[ForeignStretch]:
+    """Yield the long paragraphs of a text whose style differs from `habit`.
 
-    They are compared with `habit`, or with the short paragraphs of the same text.
+    Without a habit they are compared with the short paragraphs of the same text.
     """
     if len(text) < _FEWEST_WORDS * 3:
         return
@@ -70,14 +71,10 @@ def find_register(text: str, lines: Sequence[Line], habit: Habit | None) -> Iter
 
 
 def _paragraphs(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
-    start: int | None = None
-    for index, line in enumerate(lines):
-        if line.is_blank:
-            start = None
-            continue
-        start = line.start if start is None else start
-        if index + 1 == len(lines) or lines[index + 1].is_blank:
-            yield start, line.end
+    for is_blank, group in groupby(lines, key=lambda line: line.is_blank):
+        if not is_blank:
+            paragraph = list(group)
+            yield paragraph[0].start, paragraph[-1].end
 
 
 def _style(text: str) -> Style:
