@@ -162,10 +162,6 @@ class _LayerInputs:
         """The number of its turns and of cached word weights, plus one for the object itself."""
         return self.turns.index.count + self.turns.index.weighed + 1
 
-    def is_of(self, revision: int, stamp: str) -> bool:
-        """Return whether it was read in this state of the scope."""
-        return (self.turns.revision, self.turns.stamp) == (revision, stamp)
-
 
 @dataclass(slots=True)
 class _SourceCache:
@@ -187,7 +183,7 @@ async def layer_source(store: Store, view: View) -> LayerSource:
     source, snapshot = cache.sources.get(view), view.snapshot
     if source is None:
         known = cache.inputs.get(snapshot.scope)
-        if known is not None and known.is_of(snapshot.revision, snapshot.stamp):
+        if known is not None and known.turns.version == snapshot.version:
             # The view is of another instant but of the same state, so the store need not be read.
             source = _source(view, known)
         else:
@@ -206,11 +202,11 @@ def _read_inputs(transaction: Session, view: View, cache: _SourceCache, privacy:
     """Return the inputs for the present state of the view's scope, from the cache or from the database."""
     connection, scope = transaction.connection(), view.snapshot.scope
     now, known = version(connection, scope), cache.inputs.get(scope)
-    if known is not None and known.is_of(now.revision, now.stamp):
+    if known is not None and known.turns.version == now:
         return known
     with_others = tells_other_people(transaction, scope, privacy)
     before = known.turns if known is not None else None
-    changes = known_changes(connection, now, before.revision, before.stamp) if before is not None else None
+    changes = known_changes(connection, now, before.version) if before is not None else None
     turns = read_spoken_turns(connection, scope, now, before, changes, with_others=with_others)
     if known is not None and changes is not None and not any(change.is_unlinked for change in changes):
         unlinked, ends = known.unlinked, known.ends

@@ -207,10 +207,11 @@ async def refresh_vectors(
     for _ in range(ROUNDS):
         view = await view_cache_of(store).view(store, scope, at)
         texts = {vector_key(text): text for unit in view.served_units() for text in [unit.text]}
-        if view.snapshot.key is None:
+        version = view.snapshot.version
+        if version.key is None:
             return made
-        stored = await store.read(partial(_stored_vectors, view.snapshot.key, model, None))
-        as_read = ServedTexts(scope, view.snapshot.revision, view.until, frozenset(texts))
+        stored = await store.read(partial(_stored_vectors, version.key, model, None))
+        as_read = ServedTexts(scope, version.revision, view.until, frozenset(texts))
         wanted = [name for name in texts if name not in stored]
         telemetry.note(wanted=len(wanted), model=embedder.model)
         for start in range(0, len(wanted), batch):
@@ -250,7 +251,7 @@ def _read_vectors(name: VectorModel, view: View, transaction: Session) -> Vector
     known = view.vectors.get(name) or Vectors(name[1])
     keys = {place: vector_key(view.unit(place).text) for place in known.lacks(view.is_served)}
     wanted = list(keys.values()) if len(keys) <= CHUNK else None
-    contents = _stored_vectors(view.snapshot.key, name, wanted, transaction) if keys else {}
+    contents = _stored_vectors(view.snapshot.version.key, name, wanted, transaction) if keys else {}
     made = {place: contents[key] for place, key in keys.items() if key in contents}
     vectors = view.vectors[name] = known.revised(view.is_served, made)
     return vectors

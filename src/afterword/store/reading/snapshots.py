@@ -6,6 +6,7 @@ an earlier snapshot and all changes since then are known, only the changed facts
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,49 +44,43 @@ _SESSION = session_source("")
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """Everything that can be recalled of a scope at one revision: a table of its facts and of the turns that they cite.
+class Version:
+    """One state of a scope: its primary key (None if nothing of it is stored), its revision and its stamp.
 
-    `stamp` distinguishes states with the same revision. `key` is the primary key of the scope, None if nothing of it is
-    stored. `unlinked` holds the turns that are cited by live statements which belong to no fact: withdrawals and
-    requests to forget.
+    The stamp distinguishes states with the same revision.
     """
 
-    scope: Scope
-    revision: int
-    table: UnitTable = field(default_factory=UnitTable)
-    unlinked: frozenset[TurnPlace] = frozenset()
-    stamp: str = ""
     key: int | None = None
+    revision: int = 0
+    stamp: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """The state of a scope: its primary key (None if nothing of it is stored), its revision and its stamp."""
+class Snapshot:
+    """Everything that can be recalled of a scope in one state: a table of its facts and of the turns that they cite.
 
-    key: int | None
-    revision: int
-    stamp: str
+    `unlinked` holds the turns that are cited by live statements which belong to no fact: withdrawals and requests to
+    forget.
+    """
 
-    def is_of(self, snapshot: Snapshot) -> bool:
-        """Return whether a snapshot shows the scope in this state."""
-        return (self.revision, self.stamp) == (snapshot.revision, snapshot.stamp)
+    scope: Scope
+    version: Version = Version()
+    table: UnitTable = field(default_factory=UnitTable)
+    unlinked: frozenset[TurnPlace] = frozenset()
 
 
 def version(connection: Connection, scope: Scope) -> Version:
     """Return the present state of a scope."""
     rows = _VERSION.ask(connection, tenant=scope.tenant, kind=str(scope.kind), name=scope.id)
-    return Version(*rows[0]) if rows else Version(None, 0, "")
+    return Version(*rows[0]) if rows else Version()
 
 
 def stored_facts(rows: Sequence[Plain]) -> list[StoredFact]:
     """Return one `StoredFact` for all rows of the same fact."""
-    by_fact = {row[FACT]: (row,) for row in rows}
-    if len(by_fact) < len(rows):
-        by_fact = {}
-        for row in rows:
-            by_fact[row[FACT]] = (*by_fact.get(row[FACT], ()), row)
-    return list(map(StoredFact, by_fact.values()))
+    by_fact: dict[str, list[Plain]] = defaultdict(list)
+    for row in rows:
+        by_fact[row[FACT]].append(row)
+    return [StoredFact(tuple(of_fact)) for of_fact in by_fact.values()]
 
 
 def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -> Snapshot:
@@ -95,20 +90,20 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
     """
     now = version(connection, scope)
     if now.key is None:
-        return Snapshot(scope, 0)
-    if before is not None and now.is_of(before):
+        return Snapshot(scope)
+    if before is not None and now == before.version:
         return before
     changes = _changes_since(connection, now, before) if before is not None else None
     if before is None or changes is None:
         facts = stored_facts(FACT_ROWS.ask(connection, scope=now.key))
         turns = map(StoredTurn, TURN_ROWS.ask(connection, scope=now.key, role=str(Role.HUMAN)))
         table = UnitTable().revised((), [*facts, *turns])
-        return Snapshot(scope, now.revision, table, _unlinked_places(connection, now.key), now.stamp, now.key)
+        return Snapshot(scope, now, table, _unlinked_places(connection, now.key))
     unlinked = before.unlinked
     if any(change.is_unlinked for change in changes):
         unlinked = _unlinked_places(connection, now.key)
     table = _changed_table(connection, now.key, before.table, changes)
-    return Snapshot(scope, now.revision, table, unlinked, now.stamp, now.key)
+    return Snapshot(scope, now, table, unlinked)
 
 
 def session_ids(changes: Iterable[ScopeChangeRow]) -> set[str]:
@@ -118,23 +113,21 @@ def session_ids(changes: Iterable[ScopeChangeRow]) -> set[str]:
 
 def _changes_since(connection: Connection, now: Version, before: Snapshot) -> Sequence[ScopeChangeRow] | None:
     """Return the changes since `before`, None if they are not all known or if there are too many."""
-    changes = known_changes(connection, now, before.revision, before.stamp)
+    changes = known_changes(connection, now, before.version)
     changed = sum(len(change.fact_ids) for change in changes or ())
     return changes if changed <= max(MOST_CHANGED * len(before.table.by_order), FEW_CHANGED) else None
 
 
-def known_changes(connection: Connection, now: Version, revision: int, stamp: str) -> Sequence[ScopeChangeRow] | None:
-    """Return the changes of a scope since the state with this revision and stamp.
+def known_changes(connection: Connection, now: Version, before: Version) -> Sequence[ScopeChangeRow] | None:
+    """Return the changes of a scope between two states.
 
-    None if not all of them are stored, or if that state was never one of this scope.
+    None if not all of them are stored, or if `before` was never a state of this scope.
     """
-    changes: Sequence[Any] = connection.execute(_CHANGES, {"scope": now.key, "since": revision}).all()
-    known = [(change.revision, change.stamp) for change in changes]
-    if not known or [number for number, _ in known] != list(range(revision, now.revision + 1)):
+    changes: Sequence[Any] = connection.execute(_CHANGES, {"scope": now.key, "since": before.revision}).all()
+    if [change.revision for change in changes] != list(range(before.revision, now.revision + 1)):
         return None
-    if known[0] != (revision, stamp) or known[-1] != (now.revision, now.stamp):
-        return None
-    return changes[1:]
+    is_known = changes and (changes[0].stamp, changes[-1].stamp) == (before.stamp, now.stamp)
+    return changes[1:] if is_known else None
 
 
 def _changed_table(connection: Connection, key: int, before: UnitTable, changes: Sequence[ScopeChangeRow]) -> UnitTable:

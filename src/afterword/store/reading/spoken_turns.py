@@ -34,8 +34,7 @@ class SpokenTurns:
     of people who are not the owner are included.
     """
 
-    revision: int
-    stamp: str
+    version: Version
     index: SaidIndex
     marks: Mapping[str, Plain]
     with_others: bool = False
@@ -57,7 +56,7 @@ def read_spoken_turns(
     """
     marks = {mark[1]: mark for mark in _SESSIONS.ask(connection, scope=now.key)}
     if before is None or changes is None or before.with_others != with_others:
-        before, changed = SpokenTurns(0, "", SaidIndex(UnitTable(), {}), {}), set(marks)
+        before, changed = SpokenTurns(now, SaidIndex(UnitTable(), {}), {}), set(marks)
     else:
         changed = session_ids(changes)
     changed |= {name for name in before.marks.keys() | marks.keys() if before.marks.get(name) != marks.get(name)}
@@ -65,10 +64,10 @@ def read_spoken_turns(
     gone = [place for name in changed for place in before.index.table.turns_of(name)]
     turns, earlier = _spoken(rows, scope, with_others=with_others)
     if not gone and not turns and before.marks:
-        return SpokenTurns(now.revision, now.stamp, before.index, marks, with_others)
+        return SpokenTurns(now, before.index, marks, with_others)
     unchanged = {name: turn for name, turn in before.index.before.items() if name not in changed}
     index = SaidIndex(before.index.table.revised(gone, turns), unchanged | earlier)
-    return SpokenTurns(now.revision, now.stamp, index, marks, with_others)
+    return SpokenTurns(now, index, marks, with_others)
 
 
 def _rows_of(connection: Connection, now: Version, sessions: Collection[str], known_sessions: int) -> list[Plain]:

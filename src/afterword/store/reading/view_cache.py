@@ -119,7 +119,7 @@ class ViewCache:
     def revision_of(self, scope: Scope) -> int | None:
         """Return the revision of the cached view of a scope, None if none is cached."""
         view = self._views.get(scope)
-        return view.snapshot.revision if view else None
+        return view.snapshot.version.revision if view else None
 
     def drop(self, scope: Scope) -> None:
         """Remove a scope from the cache."""
@@ -167,7 +167,7 @@ class ViewCache:
         count(Count.CACHE, cache="view", hit=is_same)
         if view is before:
             # The mark is set at the second reading, since many scopes are read only once.
-            view.mark = settled_mark(store, lambda connection: snapshots.version(connection, scope).is_of(snapshot))
+            view.mark = settled_mark(store, lambda connection: snapshots.version(connection, scope) == snapshot.version)
             view.unasked_left = MOST_UNASKED
         self._keep(scope, view)
         return view
