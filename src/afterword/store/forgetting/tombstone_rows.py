@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from sqlalchemy import func, or_
@@ -30,6 +29,7 @@ from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
 from afterword.store.tables import TombstoneKeyRow, TombstoneRow, TurnRow
 
 _KEY_BYTES = 32
+_KEYS = select_columns(TombstoneKeyRow)
 
 
 def read_forgotten(transaction: Session, scope: Scope, session_id: str | None = None) -> Forgotten:
@@ -109,12 +109,7 @@ def _read_tombstones(transaction: Session, scope_id: int, places: Sequence[str])
 
 def read_hash_keys(transaction: Session) -> list[Key]:
     """Return the keys with which the tombstones in this store were hashed."""
-    return [Key(row.id, bytes.fromhex(row.key)) for row in fetch_rows(transaction, _select_keys())]
-
-
-@cache
-def _select_keys() -> Any:
-    return select_columns(TombstoneKeyRow)
+    return [Key(row.id, bytes.fromhex(row.key)) for row in fetch_rows(transaction, _KEYS)]
 
 
 def ensure_store_key(transaction: Session) -> Key:

@@ -64,13 +64,6 @@ _REWORDED = '"statement'
 
 KINDS = tuple(Kind)
 """A row holds a kind as its index in this tuple."""
-_KINDS = {str(kind): kind for kind in Kind}
-_ACTS = {str(act): act for act in SpeechAct}
-_EVIDENCE_KINDS = {str(kind): kind for kind in EvidenceKind}
-_AUTHORITIES = {int(authority): authority for authority in Authority}
-_STATUSES = {str(status): status for status in Status}
-
-
 HISTORY_BYTES, LISTED_BYTES = 1_300, 120
 """Estimated memory of the history of a fact, for each of its rows, and of a `ListedFact`."""
 
@@ -328,7 +321,7 @@ class StoredFact:
             lead=next(assertion for assertion in said if assertion.id == (self._lead[_SAID] or self.id)),
             members=tuple(said),
             spans=self.periods,
-            undone_as=_STATUSES[first[UNDONE_AS]],
+            undone_as=Status(first[UNDONE_AS]),
             undone_by=first[UNDONE_BY],
             contested_by=stored_items(first[CONTESTED_BY]),
             may_be=self.may_be,
@@ -345,21 +338,17 @@ def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
         id=row[ID],
         scope=scope,
         session_id=row[SESSION],
-        act=_ACTS[row[ACT]],
-        kind=_KINDS[row[KIND]],
+        act=SpeechAct(row[ACT]),
+        kind=Kind(row[KIND]),
         subject=row[SUBJECT],
         attribute=row[ATTRIBUTE],
         value=row[VALUE],
         statement=row[STATEMENT],
         speaker=row[SPEAKER],
-        authority=_AUTHORITIES[row[AUTHORITY]],
+        authority=Authority(row[AUTHORITY]),
         said_at=at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S]),
         evidence=tuple(
-            [
-                Evidence(_EVIDENCE_KINDS[row[ITEM_KIND]], *row[QUOTE : START + 1])
-                for row in rows
-                if row[ITEM] is not None
-            ]
+            [Evidence(EvidenceKind(row[ITEM_KIND]), *row[QUOTE : START + 1]) for row in rows if row[ITEM] is not None]
         ),
         time_is_guess=bool(row[IS_GUESS]),
         valid_from=first_at,
@@ -376,4 +365,4 @@ def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
 def _flag(row: Details) -> bool:
     if row[IS_FLAGGED] is not None:
         return bool(row[IS_FLAGGED])
-    return must_never_be_missed(_KINDS[row[KIND]], row[STATEMENT], row[ATTRIBUTE], row[VALUE])
+    return must_never_be_missed(Kind(row[KIND]), row[STATEMENT], row[ATTRIBUTE], row[VALUE])
