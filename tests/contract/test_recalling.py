@@ -150,7 +150,7 @@ async def same_as_anew(store: Store) -> None:
     new = ViewCache()
     carried, anew = await view_cache_of(store).view(store, LENA, LATER), await new.view(store, LENA, LATER)
     new.close()
-    assert carried.snapshot.revision == anew.snapshot.revision
+    assert carried.snapshot.version == anew.snapshot.version
     assert list(carried.facts_at(carried.served_places())) == list(anew.facts_at(anew.served_places()))
     assert {unit.id for unit in carried.served_units()} == {unit.id for unit in anew.served_units()}
     assert carried.snapshot.unlinked == anew.snapshot.unlinked

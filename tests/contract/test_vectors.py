@@ -161,7 +161,7 @@ async def test_only_what_has_changed_is_looked_at_again(store: Store) -> None:
 
     async def lacking(at: datetime = LATER) -> list[Scope]:
         with store.reading() as transaction:
-            return scope_vectors.lacking(transaction, embedder, at)
+            return scope_vectors.scopes_lacking_vectors(transaction, embedder, at)
 
     assert await lacking() == [LENA, TOM]
     assert (await refresher(store, embedder).refresh([TOM])).made == 2
@@ -184,8 +184,8 @@ async def test_a_memory_is_looked_at_again_when_something_begins_or_ends(store: 
     embedder = Lengths()
     await refresher(store, embedder).refresh()
     with store.reading() as transaction:
-        assert scope_vectors.lacking(transaction, embedder, ends - timedelta(days=1)) == []
-        assert scope_vectors.lacking(transaction, embedder, ends + timedelta(days=1)) == [LENA]
+        assert scope_vectors.scopes_lacking_vectors(transaction, embedder, ends - timedelta(days=1)) == []
+        assert scope_vectors.scopes_lacking_vectors(transaction, embedder, ends + timedelta(days=1)) == [LENA]
     await refresher(store, embedder, ends + timedelta(days=1)).refresh()
     assert await kept(store) == {("lengths", 2): 1}
 

@@ -338,8 +338,8 @@ class ScopeReading:
     async def review(self) -> Review:
         """Return what waits for a person's decision; `decide` carries one out."""
         at = self._now()
-        lists = (await self._view(at)).lists
-        waiting = await asyncio.to_thread(lambda: lists.waiting)
+        view = await self._view(at)
+        waiting = await asyncio.to_thread(lambda: view.lists.waiting)
         erasures = await self.erasures()
 
         def work(transaction: Session) -> Review:

@@ -63,7 +63,7 @@ class VectorRefresher:
         left: list[Scope] = [] if scopes is None else list(dict.fromkeys(scopes))
         try:
             lacking = await self.store.read(
-                lambda transaction: scope_vectors.lacking(transaction, self.embedder, self.clock.now())
+                lambda transaction: scope_vectors.scopes_lacking_vectors(transaction, self.embedder, self.clock.now())
             )
             left = lacking if scopes is None else [scope for scope in lacking if scope in set(scopes)]
             tracker = self.new_tracker()
@@ -115,7 +115,7 @@ class VectorRefresher:
                 self.embedder,
                 at=at,
                 batch=self.batch,
-                alone=True,
+                is_only_model=True,
                 stop=self.stop,
                 on_made=on_made,
             )

@@ -1,4 +1,4 @@
-"""Forgetting for good: rows are erased, words blanked, and tombstones keep them from coming back.
+"""Forgets content for good: deletes rows, blanks words, and stores tombstones, so that the content cannot come back.
 
-Also retention, which forgets what is old, and pauses, during which no session of a scope is stored.
+Also retention, which forgets old content, and pauses, during which no session of a scope is stored.
 """

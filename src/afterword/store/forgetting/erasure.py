@@ -1,6 +1,6 @@
-"""Forgetting for good: rows are erased, words blanked, and tombstones keep forgotten content from coming back.
+"""Forgets content for good: deletes rows, blanks words, and stores tombstones, so that the content cannot come back.
 
-Everything happens in one transaction of one scope. The revision of the scope grows, so that every cache notices.
+All changes to a scope happen in one transaction. The revision of the scope grows, so that every cache notices.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from afterword.store.tables import (
 )
 
 FORGOTTEN_SOURCE = "forgotten"
-"""The source of what was spent on a forgotten session."""
+"""The source that replaces the name of a forgotten session in the recorded costs."""
 _TICK = timedelta(microseconds=1)
 _FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
 _PURPOSES_WITHOUT_SESSION = ("application", "remember", "correct", "withdraw", "review", "clear", "import", "finding")
@@ -57,11 +57,10 @@ _PURPOSES_WITHOUT_SESSION = ("application", "remember", "correct", "withdraw", "
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """How much was forgotten: rows erased by table, texts blanked by table, tombstones added.
+    """What was forgotten: the numbers of deleted rows and of blanked texts, by table, and of new tombstones.
 
-    Of `erased`, "facts" counts the facts that are gone, as people see them. What is derived again is not counted.
-
-    `is_clean` says whether the words are gone from the files of the database too; None if that was not tried.
+    The entry "facts" of `erased` counts the facts that people no longer see. Derived rows are not counted. `is_clean`
+    tells whether the words are also gone from the database files; None if the files were not compacted.
     """
 
     scope: Scope
@@ -72,7 +71,7 @@ class Receipt:
 
 
 class _PreviewError(Exception):
-    """Rolls back the transaction of a preview. It never leaves this module."""
+    """Raised to roll back the transaction of a preview, and caught in this module."""
 
 
 class Erasure:
@@ -90,7 +89,7 @@ class Erasure:
         self._erased_words = ErasedWords()
 
     def forget_everything(self) -> None:
-        """Forget all of the scope, and revoke the keys that open nothing else."""
+        """Forget everything in the scope, and revoke the API keys that give access only to this scope."""
         revoke_keys_of_scope(self.transaction, self.scope, self._at)
         for session in self.sessions():
             self.tombstones.add_session(session, self._at)
@@ -101,9 +100,9 @@ class Erasure:
                 self._erase(table, table.of_scope(self.scope_id))
 
     def forget_session(self, session_id: str) -> None:
-        """Forget a session and what a person has confirmed of it. A session that was forgotten before stays forgotten.
+        """Forget a session, and the statements by which a person has confirmed what was said in it.
 
-        Raises `NotFound` if there never was such a session.
+        Does nothing if the session is already forgotten. Raises `NotFound` if there never was such a session.
         """
         session = next((session for session in self.sessions() if session.session_id == session_id), None)
         if session is None:
@@ -119,24 +118,24 @@ class Erasure:
         return self.transaction.exec(query).first() is not None
 
     def forget_requested(self, requests: Iterable[forgotten_statements.EraseRequest]) -> None:
-        """Forget what these requests hide. What was said after a request is new."""
+        """Forget the statements and turns that these requests hide, except what was said after a request."""
         for request in requests:
-            # What is hidden is no fact any more, but people count it as one.
+            # Hidden facts are no longer derived, but the receipt counts them as forgotten facts.
             members = lookup.read_knowledge(self.transaction, self.scope).judged_pairs(request.ids).members
             self.hidden_facts |= {
                 root for root, said in members.items() if request.ids.issuperset(each.id for each in said)
             }
             until = request.request.said_at
             if not request.finds_facts:
-                # Of the words that no fact was made of, whole turns are blanked: the number is not in "my number".
+                # No fact holds the words, so whole turns are blanked. "My number" does not contain the number itself.
                 meant = forgotten_statements.turns_meant(self.transaction, self.scope_id, request.request)
                 self._blank_sessions(ForgottenWords.of_texts(meant, ()), until)
             self.forget_statements(request.ids, until=until)
 
     def forget_statements(self, ids: Iterable[str], *, until: datetime | None = None) -> None:
-        """Forget these statements, and their words wherever they stand in the scope.
+        """Forget these statements, and blank their words everywhere in the scope.
 
-        Equal statements are forgotten too; with `until` those that were said up to then.
+        Statements with the same value are forgotten too; with `until`, only those that were said up to that instant.
         """
         rows = forgotten_statements.with_equal_statements(self.transaction, self.scope_id, ids, until)
         if not rows:
@@ -144,14 +143,14 @@ class Erasure:
         for row in rows.values():
             self.tombstones.add_slot(row.subject, row.attribute, row.value, until or self._at)
         words = ForgottenWords.of(self.transaction, rows)
-        # What should take their place may name them, and replaces nothing any more. It may be said again.
+        # A waiting correction may contain the forgotten words, and has nothing left to correct. It gets no tombstone.
         corrections = forgotten_statements.waiting_correction_ids(self.transaction, self.scope_id, rows)
         self.erase_statements([*rows, *corrections])
         self._blank_sessions(words, until or self._at)
         self._erase_empty_runs()
 
     def forget_findings(self, keys: Collection[str]) -> None:
-        """Forget what agents found, by the keys of the statements, and the agents' words wherever they stand."""
+        """Forget the findings of agents with these statement keys, and blank their words everywhere in the scope."""
         rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if statement_key(row.statement) in keys]
         quotes: dict[str, set[str]] = {}
         for row in rows:
@@ -169,7 +168,7 @@ class Erasure:
             )
 
     def erase_findings(self, is_erased: Callable[[Any], bool]) -> None:
-        """Erase these findings, and remember their words so that the copies are erased too."""
+        """Delete the findings that `is_erased` selects, and note their words, so that `sweep_copies` erases copies."""
         rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if is_erased(row)]
         self._erased_words.add_findings(rows)
         table = next(table for table in ERASABLE_TABLES if table.table is FindingRow)
@@ -177,7 +176,7 @@ class Erasure:
             self._erase(table, col(FindingRow.id).in_(ids))
 
     def forget_before(self, moment: datetime) -> None:
-        """Forget what was said before a moment."""
+        """Forget everything that was said before an instant."""
         until = max(moment, _FIRST_INSTANT + _TICK) - _TICK
         for session in self.sessions():
             first, last = self._first_and_last_said(session)
@@ -194,15 +193,15 @@ class Erasure:
         self.tombstones.add_scope(until)
 
     def erase_derived(self) -> None:
-        """Erase the derived rows. They are derived again from what is left."""
+        """Delete the rows that are derived from others. They are derived again from the remaining rows."""
         for table in ERASABLE_TABLES:
             if table.of_scope and table.derived:
                 self._erase(table, table.of_scope(self.scope_id))
 
     def erase_session(self, session: SessionKeys, until: datetime) -> None:
-        """Forget a session, what a person has confirmed of it, and what somebody asked in it to be erased.
+        """Forget a session, the statements that confirm it, and what somebody asked in it to be forgotten.
 
-        What is said in it after `until` is new.
+        If the session continues, what is said in it after `until` is stored again.
         """
         requests = forgotten_statements.read_erase_requests(self.transaction, self.scope)
         self.forget_requested(each for each in requests if each.request.session_id == session.session_id)
@@ -224,7 +223,7 @@ class Erasure:
         self._erase_empty_runs()
 
     def erase_statements(self, ids: Sequence[str]) -> None:
-        """Erase statements and the rows that depend on them, without adding tombstones."""
+        """Delete statements and the rows that refer to them, without adding tombstones."""
         self._erased_words.add_statements(self.transaction, ids)
         for chunk in chunks(ids):
             for table in ERASABLE_TABLES:
@@ -232,12 +231,12 @@ class Erasure:
                     self._erase(table, table.of_statements(chunk))
 
     def sweep_copies(self) -> None:
-        """Erase what agents were served or repeated of the erased words, in all sessions and scopes that stay."""
+        """Erase the erased words where agents were served or repeated them, in all remaining sessions and scopes."""
         if not self.erased and not self.tombstones:
             return
         self.transaction.expunge_all()  # its objects do not reflect the changed rows
         words = self._erased_words.search(self.transaction, self.scope_id)
-        # An agent's finding that repeats erased words goes as a whole.
+        # A finding that repeats erased words is deleted as a whole.
         self.erase_findings(
             lambda row: any(
                 words.spans(text, ())
@@ -257,7 +256,7 @@ class Erasure:
             tombstone_rows.add_tombstones(self.transaction, owner, tombstones)
 
     def sessions(self) -> list[SessionKeys]:
-        """Return the sessions of the scope, including those that only a proposal has read."""
+        """Return the sessions of the scope, including those that only a dry run has read."""
         query = select(SessionRow.session_id, SessionRow.id).where(SessionRow.scope_id == self.scope_id)
         keys = {name: key or 0 for name, key in self.transaction.exec(query.order_by(col(SessionRow.id))).all()}
         prefix = ledger.session_source("")
@@ -267,7 +266,7 @@ class Erasure:
         return [SessionKeys(self.scope_id, key, name) for name, key in keys.items()]
 
     def _erase_empty_runs(self) -> None:
-        """Erase the runs of the application, of people and of tools that have no statement and no verdict left."""
+        """Delete the runs that belong to no session (entries and corrections) and have no content left."""
         runs_with_assertions = select(RunWindowRow.run_id).where(
             or_(
                 col(RunWindowRow.window_id).in_(select(WindowAssertionRow.window_id)),
@@ -293,7 +292,7 @@ class Erasure:
                     self._erase(table, clauses[table.table])
 
     def _detach_spending(self, clause: Clause) -> None:
-        """Keep the recorded costs, but remove the session that they were for."""
+        """Keep the recorded costs that `clause` selects, but remove the names of the sessions that they were for."""
         statement = update(SpendingRow).where(clause).values(run_id=None, source=FORGOTTEN_SOURCE)
         self.transaction.connection().execute(statement)
 
@@ -303,7 +302,10 @@ class Erasure:
             self.erased[str(table.table.__tablename__)] += erased
 
     def _first_and_last_said(self, session: SessionKeys) -> tuple[datetime | None, datetime | None]:
-        """Return when the first and the last turn were said; without turns, when the session was last updated."""
+        """Return when the first and the last turn of a session were said.
+
+        If no turn has a time, both are the time when the session was last updated, or when its runs were started.
+        """
         query = select(TurnRow.said_at).where(TurnRow.session_pk == session.key)
         moments = [said_at for said_at in self.transaction.exec(query) if said_at is not None]
         if not moments and (row := self.transaction.get(SessionRow, session.key)):
@@ -321,11 +323,11 @@ ErasureWork = Callable[[Erasure], None]
 async def erase_in_scope(
     store: Store, scope: Scope, work: ErasureWork, *, at: datetime, is_preview: bool = False
 ) -> Receipt:
-    """Let `work` forget parts of a scope, and return a receipt. With `is_preview` nothing is forgotten.
+    """Let `work` forget parts of a scope, and return a receipt. With `is_preview`, everything is rolled back.
 
-    `at` is the present instant. What is said after it is new. The words may still be in the files of the database: see
-    `Store.compact`. Raises `NotFound` if there is no such scope, or nothing in it to forget, and `ClockAhead` if `at`
-    is far ahead of the database's clock.
+    `at` is the present instant. What is said after it is not forgotten. The words may remain in the database files
+    until `Store.compact`. Raises `NotFound` if the scope, or what `work` looks for, does not exist, and `ClockAhead` if
+    `at` is far ahead of the database's clock.
     """
     receipts: list[Receipt] = []
 
@@ -367,10 +369,10 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
 async def forget_requested_statements(
     store: Store, scope: Scope, *, at: datetime, hidden_until: datetime | None = None, is_preview: bool = False
 ) -> Receipt | None:
-    """Forget what people have asked to forget, and return a receipt; None if there is nothing.
+    """Forget what people have asked to be forgotten, and return a receipt; None if there are no such requests.
 
-    With `hidden_until`, without anybody's approval, these are only the facts that are hidden since then. A request to
-    erase everything is left to `Erasure.forget_everything`.
+    With `hidden_until`, only requests that have hidden facts since that instant or earlier are carried out. These need
+    no approval. A request to erase everything is not carried out here, see `Erasure.forget_everything`.
     """
 
     def requests(transaction: Session) -> list[forgotten_statements.EraseRequest]:

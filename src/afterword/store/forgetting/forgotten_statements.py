@@ -1,7 +1,7 @@
-"""Which statements are forgotten: those that a person asked to forget, and those that say the same.
+"""Finds the statements to forget: those that a person asked to be forgotten, and those that state the same.
 
 Withdrawals and confirmations of a forgotten statement are forgotten too. A request hides statements at once. With
-`privacy.erase = "auto"` they are also erased, a day later.
+`privacy.erase = "auto"` the hidden statements are deleted a day later.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from afterword.store.tables import (
 DISMISS = "dismiss"
 """The purpose of a run by which a person dismisses a request that found nothing to hide."""
 DISMISSED = "dismiss:"
-"""What the source of such a run begins with. The id of the request follows."""
+"""The prefix of the source of such a run. The id of the request follows."""
 WAIT = timedelta(days=1)
-"""How long what somebody asked to be forgotten is hidden before it is erased by itself."""
+"""How long statements that somebody asked to be forgotten are hidden before they are deleted automatically."""
 
 
 @dataclass(frozen=True, slots=True)
 class EraseRequest:
-    """A request to erase that is in force. `erased_ids` are the statements that it hides since `hidden_since`.
+    """A request to forget something, in force since `hidden_since`. `erased_ids` are the statements that it hides.
 
-    A request that finds no statement hides the turns that hold its words; a person decides about it.
+    A request that matches no statement hides the turns that contain its words until a person decides about it.
     """
 
     request: Assertion
@@ -61,17 +61,17 @@ class EraseRequest:
 
     @property
     def is_everything(self) -> bool:
-        """Whether all that is known is to be erased: only a person erases a whole memory."""
+        """Whether it asks to forget everything. Only a person may carry that out."""
         return asks_for_everything(self.request)
 
     @property
     def finds_facts(self) -> bool:
-        """Whether it hides statements, which can be erased without anybody's approval."""
+        """Whether it hides statements, which can be deleted without a person's approval."""
         return bool(self.erased_ids) and not self.is_everything
 
     @property
     def id(self) -> str:
-        """What `decide` takes."""
+        """The id by which `decide` identifies the request."""
         return f"erase:{self.request.id}"
 
     @property
@@ -81,19 +81,22 @@ class EraseRequest:
 
 
 def read_erase_requests(transaction: Session, scope: Scope, *, until: datetime | None = None) -> list[EraseRequest]:
-    """Return the requests that hide facts, oldest first; those that hide since `until` or before."""
+    """Return the requests that hide statements, oldest first; with `until`, those in force by that instant."""
     requests = [request for request in read_waiting_requests(transaction, scope) if request.finds_facts]
     return [request for request in requests if until is None or request.hidden_since <= until]
 
 
 def read_waiting_requests(transaction: Session, scope: Scope) -> list[EraseRequest]:
-    """Return all requests of a scope that are in force, oldest first, also those that found nothing to hide."""
+    """Return all requests to forget that are in force in a scope, oldest first.
+
+    Requests that match no statement are included until a person has dismissed them.
+    """
     of_scope = AssertionRow.scope_id == scope_key(transaction, scope)
     asking_ids = list(
         transaction.exec(select(AssertionRow.id).where(of_scope, AssertionRow.act == str(SpeechAct.ERASE)))
     )
     if not asking_ids:
-        return []  # of most scopes, without reading all that is known
+        return []  # true of most scopes, so what is known need not be read
     known = lookup.read_knowledge(transaction, scope)
     asking = [known.by_id[id_] for id_ in asking_ids if id_ in known.by_id]
     hidden: dict[str, list[str]] = {said.id: [] for said in asking}
@@ -101,7 +104,7 @@ def read_waiting_requests(transaction: Session, scope: Scope) -> list[EraseReque
         for later_id, relation in retirements:
             if relation is Relation.RETRACTS and later_id in hidden:
                 hidden[later_id].append(earlier_id)
-    # The first applied run that takes something back by a request was applied then.
+    # A request is in force since the first run with its verdicts was applied.
     applied = (
         select(VerdictRow.later_id, func.min(RunRow.applied_at))
         .join(RunVerdictRow, col(RunVerdictRow.verdict_key) == col(VerdictRow.key))
@@ -121,7 +124,7 @@ def read_waiting_requests(transaction: Session, scope: Scope) -> list[EraseReque
 
 
 def dismissed_requests(transaction: Session, scope_id: int, ids: Iterable[str]) -> set[str]:
-    """Return the ids of those of these requests that found nothing to hide, and that a person has dismissed."""
+    """Return the ids of those of these requests that a person has dismissed because they match nothing."""
     sources: set[str] = set()
     for some in chunks([f"{DISMISSED}{id_}" for id_ in ids]):
         of_scope = RunRow.scope_id == scope_id, RunRow.status == RunStatus.APPLIED
@@ -130,7 +133,10 @@ def dismissed_requests(transaction: Session, scope_id: int, ids: Iterable[str]) 
 
 
 def turns_meant(transaction: Session, scope_id: int, request: Assertion) -> dict[str, list[str]]:
-    """Return the texts of the turns that hold all words of a request, by session: those said up to the request."""
+    """Return the texts of the turns that a request means, by session id.
+
+    These are the turn of the request itself, and earlier turns of people that contain all words of its value.
+    """
     named = NamedValues([frozenset(terms(request.value))])
     query = (
         select(SessionRow.session_id, TurnRow)
@@ -150,10 +156,10 @@ def turns_meant(transaction: Session, scope_id: int, request: Assertion) -> dict
 def with_equal_statements(
     transaction: Session, scope_id: int, ids: Iterable[str], until: datetime | None = None
 ) -> dict[str, AssertionRow]:
-    """Return these statements of a scope and those that would reveal the same, live or not, by their ids.
+    """Return these statements of a scope and all that would reveal the same, live or not, by their ids.
 
-    These are statements that assert the same value for the same slot (with `until` up to then), statements that quote
-    the same words of a turn for the same value, and withdrawals of nothing else.
+    Three kinds are added: statements with the same subject, attribute and value (with `until`, only those said up to
+    then), statements that quote the same words of a turn for the same value, and withdrawals of nothing but these.
     """
     rows = fetch_where_in(transaction, AssertionRow, "id", ids)
     chosen = {row.id: row for row in rows if row.scope_id == scope_id}
@@ -174,7 +180,7 @@ def with_equal_statements(
 
 
 def waiting_correction_ids(transaction: Session, scope_id: int, ids: Collection[str]) -> list[str]:
-    """Return the ids of the corrections of these statements that agents have asked for and nobody has approved yet."""
+    """Return the ids of the corrections of these statements that still wait for a person's approval."""
     waiting = (
         select(WindowAssertionRow.assertion_id)
         .join(RunWindowRow, col(RunWindowRow.window_id) == col(WindowAssertionRow.window_id))
@@ -191,7 +197,7 @@ def waiting_correction_ids(transaction: Session, scope_id: int, ids: Collection[
 
 
 def confirmed_ids(transaction: Session, scope_id: int, session_id: str) -> list[str]:
-    """Return the ids of the statements by which a person has confirmed what was said in a session."""
+    """Return the ids of the statements with which a person has confirmed something that was said in a session."""
     said = select(AssertionRow.id).where(AssertionRow.scope_id == scope_id, AssertionRow.session_id == session_id)
     confirming = select(VerdictRow.later_id).where(
         VerdictRow.scope_id == scope_id,
@@ -206,7 +212,7 @@ def confirmed_ids(transaction: Session, scope_id: int, session_id: str) -> list[
 def _with_same_quote(
     transaction: Session, scope_id: int, chosen: Mapping[str, AssertionRow]
 ) -> dict[str, AssertionRow]:
-    """Return the statements that quote some of the same words as the chosen ones and mention their value."""
+    """Return the statements that overlap with a quote of a chosen statement and share its value, by their ids."""
     quotes: dict[tuple[str, int], list[tuple[EvidenceRow, str]]] = defaultdict(list)
     for evidence in fetch_where_in(transaction, EvidenceRow, "assertion_id", chosen):
         if evidence.session_id is not None and evidence.turn is not None:
@@ -226,7 +232,7 @@ def _with_same_quote(
 
 
 def _withdrawals(transaction: Session, scope_id: int, chosen: Mapping[str, AssertionRow]) -> dict[str, AssertionRow]:
-    """Return the statements that withdraw some of the chosen ones and nothing else."""
+    """Return the statements that withdraw some of the chosen statements and nothing else, by their ids."""
     is_withdrawal = VerdictRow.relation == str(Relation.RETRACTS)
     withdrawals: dict[str, AssertionRow] = {}
     for ids in chunks(list(chosen)):
@@ -245,7 +251,7 @@ def _withdrawals(transaction: Session, scope_id: int, chosen: Mapping[str, Asser
 
 
 def fact_members(transaction: Session, scope_id: int) -> dict[str, set[str]]:
-    """Return the ids of the statements of each fact of a scope."""
+    """Return the ids of the statements of each fact of a scope, by the id of the fact."""
     query = select(FactAssertionRow.fact_id, FactAssertionRow.assertion_id).join(
         FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id)
     )
@@ -256,14 +262,14 @@ def fact_members(transaction: Session, scope_id: int) -> dict[str, set[str]]:
 
 
 def scopes_with_requests(transaction: Session) -> set[Scope]:
-    """Return the scopes in which somebody has ever asked to forget something."""
+    """Return the scopes in which somebody has ever asked for something to be forgotten."""
     asking = select(AssertionRow.scope_id).where(AssertionRow.act == str(SpeechAct.ERASE))
     rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(asking)))
     return {scope_of_row(row) for row in rows}
 
 
 def requested_ids(transaction: Session, scope: Scope) -> frozenset[str]:
-    """Return the ids of the statements that somebody has asked to forget, and of the requests themselves."""
+    """Return the ids of the statements that somebody has asked to be forgotten, and of the requests for them."""
     known = lookup.read_knowledge(transaction, scope)
     erased = erased_ids(known.assertions, known.verdicts)
     requests = {said.id for said in known.assertions if said.act is SpeechAct.ERASE}

@@ -1,4 +1,4 @@
-"""Paused scopes: while a scope is paused, no session of it is stored, and nothing that is stored is forgotten."""
+"""Pauses the memory of a scope. While it is paused, no session is stored, and what is already stored is kept."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_sto
 from afterword.store.scope_rows import change_scope, ensure_scope, scope_key, scope_row
 
 PAUSED = "memory paused"
-"""The reason for which the sessions of a paused scope are left out."""
+"""The reason that is reported for a session of a paused scope that is not stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Since when a scope is paused, and how many sessions were left out since then."""
+    """Since when a scope is paused, and how many sessions were not stored since then."""
 
     paused_at: datetime
     sessions_not_kept: int
@@ -51,14 +51,14 @@ def end_pause(transaction: Session, scope: Scope) -> Pause | None:
 
 
 def count_session_not_kept(transaction: Session, scope: Scope) -> None:
-    """Count one more session that was left out during a pause."""
+    """Count one more session that was not stored because of a pause."""
     row = scope_row(transaction, scope)
     if row is not None:
         change_scope(transaction, row.id, sessions_not_kept=row.sessions_not_kept + 1)
 
 
 def has_new_turns(transcript: Transcript, stored: Sequence[Turn]) -> bool:
-    """Return whether a transcript has words that are not stored yet."""
+    """Return whether a transcript has a turn whose text is not among the stored turns."""
     known = {turn.text for turn in stored}
     return any(turn.text not in known for turn in transcript.turns)
 
@@ -66,10 +66,10 @@ def has_new_turns(transcript: Transcript, stored: Sequence[Turn]) -> bool:
 def leave_out_new_turns(
     transaction: Session, scope: Scope, session_id: str, transcript: Transcript, stored: Sequence[Turn], at: datetime
 ) -> Transcript:
-    """Return the transcript without the words that were said during a pause. They are never stored.
+    """Return the transcript with the turns that were said during a pause blanked.
 
-    The new turns are those whose words are not stored yet. Only keyed hashes of them are stored, by which they are
-    left out when the session is saved again after the pause.
+    These are the turns whose text is not among the stored turns. Only keyed hashes of them are stored. By these hashes
+    they are blanked again when the session is saved after the pause.
     """
     known = {turn.text for turn in stored}
     new = Counter(turn.text for turn in transcript.turns if turn.text not in known)

@@ -1,4 +1,4 @@
-"""Retention: sessions and facts that are older than the limits are forgotten for good."""
+"""Forgets sessions, facts and findings for good when they are older than the limits of retention."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from afterword.store.sessions import Progress
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How old sessions and facts may become; None, or a kind that is missing, is no limit.
+    """The largest age of sessions, of facts by kind, and of findings. None, or a missing kind, means no limit.
 
-    The age of a session counts from its last turn, that of a fact from when it was last said, repeated or confirmed.
-    Facts that only a forgotten session supports are forgotten with it. The age of a finding of an agent counts from its
-    last repetition.
+    A session is as old as its last turn. A fact is as old as its last statement, repetition or confirmation, and a
+    finding as its last repetition. Facts that only a forgotten session supports are forgotten with it.
     """
 
     sessions: timedelta | None = None
@@ -34,18 +33,17 @@ class Retention:
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is limited."""
+        """Whether there is any limit."""
         return self.sessions is not None or bool(self.facts) or self.findings is not None
 
 
 async def apply_retention(
     store: Store, scope: Scope, retention: Retention, *, at: datetime, is_preview: bool = False
 ) -> Receipt | None:
-    """Forget the sessions and facts of a scope that are older than the limits. Return a receipt, or None if there are
-    none.
+    """Forget what is older than the limits in a scope, and return a receipt; None if nothing is.
 
-    With `is_preview` nothing is forgotten. Sessions that wait to be processed are kept. The words may still be in the
-    files of the database: see `Store.compact`.
+    With `is_preview`, nothing is forgotten. Sessions that wait to be processed are kept. The words may remain in the
+    database files until `Store.compact`.
     """
     session_ids, assertion_ids, finding_keys = await store.read(
         lambda transaction: _read_expired(transaction, scope, retention, at)

@@ -1,4 +1,4 @@
-"""Blanking forgotten words where they stand among words that stay: turns, saved states, quotes, reasons."""
+"""Blanks forgotten words in texts that are otherwise kept: turns, saved states, quotes, and reasons of verdicts."""
 
 from __future__ import annotations
 
@@ -48,17 +48,18 @@ from afterword.store.tables import (
 
 _LONG_QUOTE_WORDS = 3
 _LONG_VALUE = 7
-"""A word of so many letters is looked for in every session, also in lower case."""
+"""A value of at least this many letters is blanked in every session, even without a capital letter or a digit."""
 BlankText = Callable[[str], str]
 BlankTurn = Callable[[Turn], str]
-"""Returns the text of a turn without the words that are blanked."""
+"""A function that returns the text of a turn with the forgotten words blanked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForgottenWords:
-    """The words of forgotten statements by session, and those that are looked for in every session.
+    """The words of forgotten statements. `quotes` and `values` are blanked in their session, by session id.
 
-    These are the longer quotes, and values that tell something by themselves, such as names.
+    `anywhere` holds longer quotes and sentences, and `telling_values` values such as names that are recognisable in any
+    text. Both are blanked in every session.
     """
 
     quotes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -68,7 +69,7 @@ class ForgottenWords:
 
     @classmethod
     def of_texts(cls, quotes: Mapping[str, Iterable[str]], sentences: Iterable[str]) -> ForgottenWords:
-        """Return the quotes to forget in each session. Longer quotes and sentences are forgotten in every session."""
+        """Return the words to blank: these quotes by session, and the longer quotes and sentences in every session."""
         anywhere = {*sentences, *(quote for texts in quotes.values() for quote in texts)}
         return cls(
             {session_id: tuple(sorted(texts)) for session_id, texts in quotes.items()},
@@ -77,7 +78,7 @@ class ForgottenWords:
 
     @classmethod
     def of(cls, transaction: Session, statements: Mapping[str, AssertionRow]) -> ForgottenWords:
-        """Return the words of these statements, given by their ids."""
+        """Return the words to blank of these statements, which are given by their ids."""
         quotes: dict[str, set[str]] = {}
         values: dict[str, set[str]] = {}
         anywhere = {row.statement for row in statements.values()}
@@ -97,7 +98,7 @@ class ForgottenWords:
 
 
 def _is_telling(value: str) -> bool:
-    """Return whether a value is recognisable in any text: it has several words, a capital letter, or is long."""
+    """Return whether a value is recognisable in any text: it is long, or has several words, a capital or a digit."""
     is_name = any(letter.isupper() or letter.isdigit() for letter in value)
     is_long = len(value.split()) > 1 or len(value) >= _LONG_VALUE
     return len(letters_and_digits(value)) >= SHORTEST_VALUE and (is_name or is_long)
@@ -105,7 +106,7 @@ def _is_telling(value: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The quotes and values to blank in one session, and those to keep."""
+    """The quotes and values to blank in one session, and the quotes and values to keep."""
 
     quotes: tuple[str, ...]
     values: tuple[str, ...]
@@ -135,10 +136,10 @@ def blank_session(
     at: datetime,
     counts: Counter[str],
 ) -> list[Tombstone]:
-    """Blank forgotten words in all that is stored of a session; count the changed rows by table in `counts`.
+    """Blank forgotten words in all rows of a session, and return the tombstones that blank them at the next reading.
 
-    `at` is when the words were forgotten: what a person has said since then is new, and stays. Returns the tombstones
-    that blank the same words when the session is read again.
+    `at` is when the words were forgotten; what was said later is kept. The changed rows are counted by table in
+    `counts`.
     """
     query = select(AssertionRow, EvidenceRow).where(
         col(AssertionRow.id) == col(EvidenceRow.assertion_id),
@@ -173,7 +174,7 @@ def blank_session(
 
 
 def _ids_of_unchanged(remaining: Iterable[AssertionRow], values: Sequence[str], at: datetime) -> set[str]:
-    """Return the ids of the statements that keep their words: they have a forgotten value, or were made after `at`."""
+    """Return the ids of the statements that stay unchanged: they mention a forgotten value, or were said after `at`."""
     return {
         said.id
         for said in remaining
@@ -184,14 +185,14 @@ def _ids_of_unchanged(remaining: Iterable[AssertionRow], values: Sequence[str], 
 def blank_turns_before(
     transaction: Session, scope: Scope, session: SessionKeys, tombstone: Tombstone, key: Key, counts: Counter[str]
 ) -> None:
-    """Blank the turns of a session that a tombstone covers, in its saved state and dry runs too."""
+    """Blank the turns of a session that a tombstone covers, also in its saved state and its dry runs."""
     forgotten = Forgotten(scope, session.session_id, [key], [tombstone])
     turns = read_stored_turns(transaction, session)
     blank_turns(transaction, session, forgotten, turns, forgotten.turns(turns), counts)
 
 
 def read_stored_turns(transaction: Session, session: SessionKeys) -> tuple[Turn, ...]:
-    """Return the turns of a session in their order."""
+    """Return the stored turns of a session in their order."""
     query = select(TurnRow).where(TurnRow.session_pk == session.key).order_by(col(TurnRow.number))
     return tuple(turn_of(row) for row in transaction.exec(query))
 
@@ -204,7 +205,7 @@ def blank_turns(
     after: tuple[Turn, ...],
     counts: Counter[str],
 ) -> None:
-    """Replace the turns `before` by the blanked turns `after`, in the saved state and dry runs too."""
+    """Replace the turns `before` by the blanked turns `after`, also in the saved state and the dry runs."""
     replacements = {old.text: new.text for old, new in zip(before, after, strict=True) if old.text != new.text}
     fresh, shown = Transcript(before, layout=""), Transcript(after, layout="")
     rows = SessionRows(transaction, session, counts)
@@ -216,21 +217,21 @@ def blank_turns(
 
 
 class TextTombstones:
-    """The tombstones of the texts of one session."""
+    """Blanks texts of one session and collects tombstones for them."""
 
     def __init__(self, scope: Scope, session: SessionKeys, key: Key, at: datetime) -> None:
         self._scope, self._session_id, self._key, self._at = scope, session.session_id, key, at
         self._times: Counter[tuple[str, tuple[Span, ...]]] = Counter()
 
     def blank(self, text: str, spans: Sequence[Span], *, times: int) -> str:
-        """Return the text without these spans, and add a tombstone for them if there are any."""
+        """Return the text with these spans blanked, and add a tombstone for it. `times` is how often a turn had it."""
         if not spans:
             return text
         self._times[self._key.text_hash(self._scope, self._session_id, text), tuple(spans)] += times
         return blank_spans(text, spans)
 
     def all(self) -> list[Tombstone]:
-        """Return the tombstones that were added."""
+        """Return the tombstones of all blanked texts."""
         place = self._key.session_hash(self._scope, self._session_id)
         return [
             Tombstone(TombstoneKind.TEXT, self._key.id, place, mark, self._at, spans, times)
@@ -240,14 +241,14 @@ class TextTombstones:
 
 @dataclass(frozen=True, slots=True)
 class SessionRows:
-    """What is stored of one session, to blank words in it. `counts` counts the changed rows by table."""
+    """The rows of one session, to blank words in them. `counts` counts the changed rows by table."""
 
     transaction: Session
     session: SessionKeys
     counts: Counter[str]
 
     def blank_turns(self, blank: BlankTurn) -> None:
-        """Blank words in the turns."""
+        """Replace the text of each turn by what `blank` returns."""
         for row in self.transaction.exec(select(TurnRow).where(TurnRow.session_pk == self.session.key)).all():
             turn = turn_of(row)
             text = blank(turn)
@@ -256,13 +257,13 @@ class SessionRows:
                 self.change(TurnRow, is_turn, {"text": text, **derived_turn_values(replace(turn, text=text))})
 
     def blank_state(self, blank: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """Blank words in the saved state."""
+        """Replace the saved state by what `blank` returns."""
         row = self.transaction.get(StateRow, self.session.key)
         if row is not None and (blanked := blank(state := unpack_state(row.content))) != state:
             self.change(StateRow, col(StateRow.session_pk) == self.session.key, {"content": pack_state(blanked)})
 
     def blank_transcripts(self, blank: BlankTurn) -> None:
-        """Blank words in the transcripts of dry runs."""
+        """Replace the text of each turn in the transcripts of dry runs by what `blank` returns."""
         of_session = RunRow.scope_id == self.session.scope_id, RunRow.source == self.session.source
         query = select(RunRow.id, RunRow.transcript).where(*of_session, col(RunRow.transcript).is_not(None))
         for run_id, packed in self.transaction.exec(query).all():
@@ -273,7 +274,7 @@ class SessionRows:
                 self.change(RunRow, col(RunRow.id) == run_id, values)
 
     def blank_notes(self, blank: BlankText, are_judged: Clause) -> None:
-        """Blank words in refused candidates, in the reasons of these verdicts, and in the reason of a failure."""
+        """Blank words in rejected candidates, in the selected verdicts, and in the reason of a failure."""
         for row in self.transaction.exec(select(RejectionRow).where(self.are_refusals)).all():
             is_refusal = (col(RejectionRow.window_id) == row.window_id) & (col(RejectionRow.ordinal) == row.ordinal)
             self._blank_columns(row, is_refusal, blank, "statement", "detail")
@@ -290,21 +291,21 @@ class SessionRows:
 
     @property
     def are_refusals(self) -> Clause:
-        """Selects the refused candidates of the session."""
+        """The condition of the rejected candidates of the session."""
         windows = select(WindowRow.id).where(
             WindowRow.scope_id == self.session.scope_id, WindowRow.source == self.session.source
         )
         return col(RejectionRow.window_id).in_(windows)
 
     def change(self, table: type[SQLModel], is_row: Clause, values: Mapping[str, Any]) -> None:
-        """Change a row."""
+        """Update a row and count it."""
         self.counts[str(table.__tablename__)] += 1
         self.transaction.connection().execute(update(table).where(is_row).values(**values))
 
 
 def _blank_statements(rows: SessionRows, remaining: Sequence[tuple[AssertionRow, EvidenceRow]], words: _Words) -> None:
-    """Blank words in statements that stay, and in their quotes; find the quotes again in the turns as they are now."""
-    # A quote that stays keeps its own words. Only the forgotten value is blanked in it.
+    """Blank words in remaining statements and their quotes, and update the positions of the quotes in the turns."""
+    # In a remaining quote only the forgotten value is blanked, not words that it shares with a forgotten quote.
     words_of_quotes, words_of_statements = replace(words, quotes=()), replace(words, quotes_to_keep=())
     for said, evidence in remaining:
         quote = words_of_quotes.blank(evidence.quote)
@@ -320,13 +321,13 @@ def _blank_statements(rows: SessionRows, remaining: Sequence[tuple[AssertionRow,
         texts: dict[str, str | None] = {name: getattr(said, name) for name in columns}
         blanked = {name: text and words_of_statements.blank(text) for name, text in texts.items()}
         if blanked["former_name"] != said.former_name:
-            blanked["former_name"] = None  # a name that was blanked would join whatever else was
+            blanked["former_name"] = None  # all blanked names are equal, and equal names would join their subjects
         if blanked != texts:
             rows.change(AssertionRow, col(AssertionRow.id) == said.id, blanked)
 
 
 def _start_of_quote(transaction: Session, said: AssertionRow, evidence: EvidenceRow, quote: str) -> int | None:
-    """Return where a quote stands in its turn as that is now."""
+    """Return the position of a quote in the present text of its turn, or the former position if it is not there."""
     session = select(SessionRow.id).where(
         SessionRow.scope_id == said.scope_id, SessionRow.session_id == evidence.session_id
     )

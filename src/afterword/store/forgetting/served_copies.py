@@ -1,6 +1,6 @@
-"""Erasing the copies of forgotten words that agents were served or repeated: in blocks, tool results and their replies.
+"""Erases copies of forgotten words that agents were served or repeated: in blocks, tool results and replies.
 
-A block is emptied whatever it holds, since the next turn of a resumed session writes it anew.
+A block is always emptied as a whole, since the next turn of a resumed session writes it anew.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _BLOCK = re.compile(
 _SENTENCE = re.compile(r"[^.!?\n]+")
 _LONG_SENTENCE_WORDS = 4
 PAGE = 200
-"""How many saved states are read at once."""
+"""How many saved states or transcripts are read at once."""
 
 FindSpans = Callable[[str], list[Span]]
-"""Finds the spans of a text that are blanked."""
+"""A function that finds the spans of a text to blank."""
 
 
 @dataclass(slots=True)
@@ -63,11 +63,11 @@ class ErasedWords:
         self.statements.update(_words_of(transaction, fetch_where_in(transaction, AssertionRow, "id", ids), ids))
 
     def add_findings(self, rows: Iterable[Any]) -> None:
-        """Add the sentences and quotes of these rows of findings."""
+        """Add the statements and quotes of these findings."""
         self.findings.update(*map(_words_of_finding, rows))
 
     def add_turns(self, transaction: Session, session: SessionKeys, until: datetime) -> None:
-        """Add the longer sentences that people said in a session up to that time."""
+        """Add the longer sentences that people said in a session up to `until`."""
         query = select(TurnRow.text, TurnRow.said_at).where(
             TurnRow.session_pk == session.key, TurnRow.role == str(Role.HUMAN)
         )
@@ -77,7 +77,7 @@ class ErasedWords:
                 self.sentences.update(part for part in sentences if len(part.split()) >= _LONG_SENTENCE_WORDS)
 
     def search(self, transaction: Session, scope_id: int) -> PhraseSearch:
-        """Return a search for the erased words, except those that remaining statements and findings contain too."""
+        """Return a search for the erased words, without words that remaining statements or findings contain too."""
         rows = list(transaction.exec(select(AssertionRow).where(AssertionRow.scope_id == scope_id)))
         remaining = _words_of(transaction, rows, [row.id for row in rows]) if self.statements else set()
         rows_of_findings = rows_of_scope(transaction, scope_id) if self.findings else ()
@@ -109,10 +109,10 @@ def sweep_session(
     find_spans: FindSpans,
     counts: Counter[str],
 ) -> list[Tombstone]:
-    """Erase forgotten words from what is stored of one session, except from what people said in it.
+    """Blank the spans that `find_spans` finds in all rows of one session, except in what people said in it.
 
-    Counts the changed rows by table in `counts`. Returns the tombstones that blank the copies when the session is
-    saved or read again.
+    Returns the tombstones that blank the same copies when the session is saved or read again. The changed rows are
+    counted by table in `counts`.
     """
     turns = transaction.exec(select(TurnRow).where(TurnRow.session_pk == session.key)).all()
     said_by_people = "\n".join(letters_and_digits(turn.text) for turn in turns if turn.role == Role.HUMAN)
@@ -140,9 +140,9 @@ def sweep_session(
 def sweep_blocks_in_other_scopes(
     transaction: Session, scope: Scope, scope_id: int, key: Key, at: datetime, counts: Counter[str]
 ) -> Iterator[tuple[Scope, list[Tombstone]]]:
-    """Empty the blocks of this scope in what is stored of other scopes, whose agents were served it too.
+    """Empty the blocks of this scope in the sessions of other scopes, whose agents were served it too.
 
-    Counts the changed rows by table. Yields each other scope with the tombstones of a session of it.
+    Yields the other scope and the new tombstones for each such session. The changed rows are counted by table.
     """
     others = transaction.exec(select(ScopeRow).where(ScopeRow.id != scope_id)).all()
     find_blocks, scopes = block_finder(scope), {row.id: scope_of_row(row) for row in others}
@@ -153,7 +153,7 @@ def sweep_blocks_in_other_scopes(
 
 
 def _sessions_with(transaction: Session, label: str) -> set[SessionKeys]:
-    """Return the sessions of all scopes in whose turns, saved state or dry runs this label stands."""
+    """Return the sessions of all scopes whose turns, saved state or dry runs contain this label of a block."""
     of_turns = select(TurnRow.session_pk).where(col(TurnRow.text).contains(label, autoescape=True))
     session_keys = set(transaction.exec(of_turns.distinct()))
     for session_key, content in _pages(transaction, StateRow.session_pk, StateRow.content):
@@ -170,7 +170,7 @@ def _sessions_with(transaction: Session, label: str) -> set[SessionKeys]:
 
 
 def _pages(transaction: Session, key: Any, content: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield the key and the content of every row, so many at a time."""
+    """Yield the key and the content of every row that has content. Only `PAGE` rows are read at a time."""
     query = select(key, content).where(col(content).is_not(None)).order_by(col(key)).limit(PAGE)
     rows = transaction.exec(query).all()
     while rows:
@@ -179,14 +179,14 @@ def _pages(transaction: Session, key: Any, content: Any) -> Iterator[tuple[int, 
 
 
 def block_finder(scope: Scope | None = None, words: PhraseSearch | None = None) -> FindSpans:
-    """Return a function that finds the contents of blocks, of one scope or of all, and these words besides."""
+    """Return a function that finds these words and the contents of blocks, of one scope or of all scopes."""
     search = words or PhraseSearch(())
     label = scope_label(scope) if scope else ""
     return lambda text: search.spans(text, _block_places(text, label))
 
 
 def _block_places(text: str, label: str) -> Iterator[Span]:
-    """Yield where the contents of blocks stand in a text, without those that are empty already."""
+    """Yield the spans of the contents of the blocks in a text, except of blocks that are already empty."""
     for block in _BLOCK.finditer(text) if OPENING in text else ():
         is_empty = not any(map(str.isalnum, block["content"].replace(FORGOTTEN, "")))
         if label in block["label"] and not is_empty:

@@ -1,6 +1,6 @@
-"""Which columns of each table may hold a user's words, and which rows belong to a scope, a session or a statement.
+"""Lists which columns of each table may hold a user's words, and which rows belong to a scope, session or statement.
 
-Rows are erased in the order of this list. A test fails if a table is missing in it.
+Rows are deleted in the order of this list. A test fails if a table is missing.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Clause = ColumnElement[bool]
 
 @dataclass(frozen=True, slots=True)
 class SessionKeys:
-    """The keys by which rows refer to a session. `key` is 0 if only a proposal has read the session."""
+    """The keys by which rows refer to a session. `key` is 0 if only a dry run has read the session."""
 
     scope_id: int
     key: int
@@ -64,21 +64,22 @@ class SessionKeys:
 
     @property
     def source(self) -> str:
-        """The source of the runs that read it."""
+        """The source of the runs that extracted facts from the session."""
         return session_source(self.session_id)
 
     @property
     def sources(self) -> tuple[str, str]:
-        """The sources of the runs that read this session: one for its facts, one for the findings of its agents."""
+        """The sources of all runs of the session: one for its facts, one for the findings of its agents."""
         return self.source, findings_source(self.session_id)
 
 
 @dataclass(frozen=True, slots=True)
 class ErasableTable:
-    """One table. `words` are the columns that may hold a user's words, `names` its other columns of text.
+    """A table. `words` are its columns that may hold a user's words, `names` its other columns of text.
 
-    `of_scope`, `of_session` and `of_statements` select the rows that are erased with a scope, a session or statements;
-    None if no rows are. `derived` rows are always erased, and derived again from what is left of their scope.
+    `of_scope`, `of_session` and `of_statements` return the condition of the rows that are deleted with a scope, a
+    session or statements; None if no rows are. Rows of a `derived` table are deleted whenever anything of their scope
+    is forgotten, and then derived again from the remaining rows.
     """
 
     table: type[SQLModel]
@@ -99,7 +100,7 @@ def _undone_runs() -> Select[Any]:
 
 
 def _moved_back(scope_id: int) -> Clause:
-    """Select what a merge had moved out of a scope, and its undoing has moved back."""
+    """Return the condition of the sources that a merge moved out of a scope and that its undoing moved back."""
     return and_(col(MovedSourceRow.former_scope_id) == scope_id, col(MovedSourceRow.run_id).in_(_undone_runs()))
 
 
@@ -183,7 +184,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         VerdictRow,
         ("reason", "remainder"),
         ("key", "earlier_id", "later_id", "relation", "judge", "extent"),
-        # A merge that was undone leaves verdicts on statements of two scopes.
+        # An undone merge leaves verdicts between statements of two scopes.
         of_scope=lambda scope: or_(col(VerdictRow.scope_id) == scope, _judges_any(_assertions(scope))),
         of_session=lambda session: _judges_any(_session_assertions(session)),
         of_statements=_judges_any,
@@ -252,12 +253,12 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         MovedSourceRow,
         (),
         ("source", "former_source"),
-        # The row of the whole scope stays: without it the run could not be redone.
+        # The row of the whole scope is kept, because the run could not be redone without it.
         of_scope=lambda scope: or_(
             col(MovedSourceRow.run_id).in_(_runs(scope)),
             and_(_moved_back(scope), col(MovedSourceRow.source) != WHOLE_SCOPE),
         ),
-        # Of a merge that was undone, the names here are those of the sessions that were moved back.
+        # If a merge was undone, `former_source` names the sessions as they are called here.
         of_session=lambda session: or_(
             and_(
                 col(MovedSourceRow.run_id).in_(_runs(session.scope_id)),
@@ -305,7 +306,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         of_scope=lambda scope: col(SessionRow.scope_id) == scope,
         of_session=lambda session: col(SessionRow.id) == session.key,
     ),
-    # The costs stay, but not for which session they were paid (`Erasure._detach_spending`).
+    # The costs are kept, but the name of their session is removed (`Erasure._detach_spending`).
     ErasableTable(SpendingRow, (), ("source", "purpose", "model", "status")),
     ErasableTable(
         ScopeChangeRow,
@@ -314,23 +315,23 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         of_scope=lambda scope: col(ScopeChangeRow.scope_id) == scope,
         derived=True,
     ),
-    # The name of a scope stays: its tombstones need it, and other processes must notice that the scope has changed.
+    # The row of a scope is kept: its tombstones refer to it, and other processes must notice its new revision.
     ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy", "stamp", "zone", "findings")),
     ErasableTable(TombstoneRow, (), ("id", "key_id", "kind", "place", "mark", "spans")),
     ErasableTable(TombstoneKeyRow, (), ("id", "key")),
-    # Answers hold ids and counts, and are discarded after a day. Of a forgotten scope they go at once.
+    # Answers hold ids and counts, and are deleted after a day. Those of a forgotten scope are deleted at once.
     ErasableTable(
         RepeatableRequestRow,
         (),
         ("key_id", "name", "fingerprint", "holder", "answer"),
         of_scope=lambda scope: col(RepeatableRequestRow.entry_id).in_(_audit_entries(scope)),
     ),
-    # Who did what to a scope, and whose keys there are, stays when the scope is forgotten, as the scope's name does.
+    # The audit log and the API keys are kept when their scope is forgotten, as the name of the scope is.
     ErasableTable(AuditEntryRow, (), ("key_id", "action", "tenant", "scope")),
     ErasableTable(ApiKeyRow, (), ("id", "digest", "name", "tenant", "scope")),
     ErasableTable(MovedKeyRow, (), ("key_id",), of_scope=lambda scope: col(MovedKeyRow.run_id).in_(_runs(scope))),
     ErasableTable(WebhookRow, (), ("id", "url", "tenant", "secret", "events")),
-    # A post holds ids and counts.
+    # The content of a post holds only ids and counts.
     ErasableTable(
         WebhookPostRow,
         (),
@@ -341,6 +342,6 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
             col(WebhookPostRow.key).startswith(session_key_prefix(session.key)),
         ),
     ),
-    # A job belongs to no scope. Its failure holds messages of errors without words, and its counts have fixed names.
+    # A job belongs to no scope. Its failure holds error messages without users' words, its counts have fixed names.
     ErasableTable(JobRow, (), ("name", "holder", "failure", "counts")),
 )

@@ -1,4 +1,4 @@
-"""Tombstone files: they are written for backups, and replayed to forget again what a restored backup brings back."""
+"""Writes tombstones to a file for backups, and replays such a file to forget again what a restored backup contains."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from afterword.store.tables import AssertionRow
 
 FORMAT, VERSION = "afterword tombstones", 1
 EXPORT = "afterword export", 1
-"""The format and the version of an export, which holds tombstones too."""
+"""The format and the version of an export file, which contains tombstones too."""
 
-_TOLD = ("facts", "assertions", "findings", "sessions", "turns")
+_COUNTED = ("facts", "assertions", "findings", "sessions", "turns")
 
 ChangedTurns = dict[tuple[str, int], str]
 """The new texts of turns that were blanked, by session id and turn number."""
 
 
 async def write_tombstones(store: Store, path: Path, scopes: Sequence[Scope] | None = None) -> int:
-    """Write the tombstones of these scopes (by default of all) to a file; return how many.
+    """Write the tombstones of these scopes (by default of all) to a new file; return how many were written.
 
     Raises `FileInvalid` if the file exists already.
     """
@@ -62,10 +62,10 @@ async def write_tombstones(store: Store, path: Path, scopes: Sequence[Scope] | N
 
 
 async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> tuple[int, Counter[str]]:
-    """Store the tombstones of a file of `write_tombstones`, or of an export, and erase again what they forbid.
+    """Store the tombstones of a file and erase what they forbid.
 
-    Returns how many tombstones the file held, and how many rows were erased because of them, by table. Raises
-    `FileInvalid` if it is no such file.
+    The file is one of `write_tombstones` or an export. Returns how many tombstones it contains, and how many rows were
+    deleted because of them, by table. Raises `FileInvalid` if the file is neither.
     """
     keys: list[Line] = []
     tombstones: dict[Scope, list[Tombstone]] = defaultdict(list)
@@ -93,17 +93,17 @@ async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> tuple[
 
 
 async def forbidden_but_here(store: Store, scopes: Iterable[Scope], *, at: datetime) -> Counter[str]:
-    """Return how many things of each kind in `_TOLD` the tombstones of these scopes would erase or blank."""
+    """Return how many rows of each kind in `_COUNTED` the tombstones of these scopes would erase or blank."""
     rows = Counter[str]()
     for scope in scopes:
         receipt = await erase_in_scope(store, scope, erase_by_tombstones, at=at, is_preview=True)
         for counts in (receipt.erased, receipt.blanked):
-            rows.update({name: counts[name] for name in _TOLD if counts.get(name)})
+            rows.update({name: counts[name] for name in _COUNTED if counts.get(name)})
     return rows
 
 
 def erase_by_tombstones(erasure: Erasure) -> None:
-    """Erase what the tombstones of the scope forbid."""
+    """Erase everything in the scope of an erasure that the tombstones of the scope forbid."""
     changed: ChangedTurns = {}
     for session in erasure.sessions():
         changed |= _erase_in_session(erasure, session)
@@ -118,7 +118,7 @@ def erase_by_tombstones(erasure: Erasure) -> None:
 
 
 def has_unchanged_quotes(assertion: Assertion, changed: Mapping[tuple[str, int], str]) -> bool:
-    """Return whether the turns that were changed still hold every quote of an assertion."""
+    """Return whether every quote of an assertion is still contained in its turn, given the changed turns."""
     for evidence in assertion.evidence:
         text = changed.get((evidence.session_id or "", evidence.turn or 0))
         if text is not None and evidence.quote not in text:
@@ -127,12 +127,13 @@ def has_unchanged_quotes(assertion: Assertion, changed: Mapping[tuple[str, int],
 
 
 def changed_turns(session_id: str, before: Sequence[Turn], after: Sequence[Turn]) -> ChangedTurns:
-    """Return the new texts of the turns of a session that were blanked."""
+    """Return the new texts of the turns of a session that differ from before."""
     pairs = zip(before, after, strict=True)
     return {(session_id, new.number): new.text for old, new in pairs if old.text != new.text}
 
 
 def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
+    """Erase what the tombstones of a session forbid, and return the new texts of its blanked turns."""
     forgotten = read_forgotten(erasure.transaction, erasure.scope, session.session_id)
     if not forgotten.touches_session:
         return {}
@@ -158,7 +159,7 @@ def _lines(path: Path) -> Iterator[Line]:
 
 
 def check_tombstone_line(line: Line) -> Line:
-    """Return a line. Raises `FileInvalid` if it stands for a key or a tombstone and holds none."""
+    """Return a line unchanged. Raises `FileInvalid` if it is a line of a key or a tombstone that cannot be read."""
     if line["row"] == "key":
         parse_tombstone_key(line)
     elif line["row"] == "tombstone":

@@ -1,7 +1,7 @@
-"""Storing tombstones, reading them, converting them for files, and those that a forgetting adds.
+"""Stores and reads tombstones, converts them for files, and collects those of one act of forgetting.
 
-Undoing a merge moves sessions back. What was forgotten of them meanwhile must not come back, so tombstones are added
-also to the scopes where the forgotten content was known before a merge.
+Undoing a merge moves sessions back to their former scopes. What was forgotten meanwhile must not come back with them.
+So tombstones are also added to the scopes that held the forgotten content before a merge.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from sqlalchemy import func, or_
@@ -30,11 +29,14 @@ from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
 from afterword.store.tables import TombstoneKeyRow, TombstoneRow, TurnRow
 
 _KEY_BYTES = 32
+_KEYS = select_columns(TombstoneKeyRow)
 
 
 def read_forgotten(transaction: Session, scope: Scope, session_id: str | None = None) -> Forgotten:
-    """Return what was forgotten of a scope and of one of its sessions, also in the scopes where they were before a
-    merge."""
+    """Return what was forgotten of a scope, and with `session_id` also of that session.
+
+    Tombstones in the scopes that held the content before a merge count too.
+    """
     if session_id is not None:
         by_session = read_forgotten_by_session(transaction, scope, [session_id])
         return by_session.get(session_id) or Forgotten(scope, session_id, (), ())
@@ -53,9 +55,10 @@ def read_forgotten(transaction: Session, scope: Scope, session_id: str | None = 
 
 
 def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: Sequence[str]) -> dict[str, Forgotten]:
-    """Return what was forgotten of a scope and of each of these sessions; nothing if there are no tombstones.
+    """Return what was forgotten of each of these sessions and of their scope, by session id; {} without tombstones.
 
-    Of a scope that had taken over this one only what it forgot of the session itself counts.
+    Of another scope that held a session, all tombstones count if it was merged into this scope. Otherwise only those of
+    the session itself count.
     """
     scope_id, keys = scope_key(transaction, scope), read_hash_keys(transaction)
     if not (scope_id or scope.other_forms) or not keys:
@@ -105,17 +108,12 @@ def _read_tombstones(transaction: Session, scope_id: int, places: Sequence[str])
 
 
 def read_hash_keys(transaction: Session) -> list[Key]:
-    """Return the keys under which the tombstones of this store are hashed."""
-    return [Key(row.id, bytes.fromhex(row.key)) for row in fetch_rows(transaction, _select_keys())]
-
-
-@cache
-def _select_keys() -> Any:
-    return select_columns(TombstoneKeyRow)
+    """Return the keys with which the tombstones in this store were hashed."""
+    return [Key(row.id, bytes.fromhex(row.key)) for row in fetch_rows(transaction, _KEYS)]
 
 
 def ensure_store_key(transaction: Session) -> Key:
-    """Return the store's own key, which is made if there is none yet. Its id tells this store from others."""
+    """Return the store's own key, and create it if there is none yet. Its id identifies the store."""
     query = select(TombstoneKeyRow).where(col(TombstoneKeyRow.is_own)).order_by(TombstoneKeyRow.id).limit(1)
     row = transaction.exec(query).first()
     if row is None:
@@ -127,7 +125,7 @@ def ensure_store_key(transaction: Session) -> Key:
 
 
 def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tombstone]) -> int:
-    """Store these tombstones unless they are stored already; return how many were given."""
+    """Store these tombstones unless they are stored already; return how many `tombstones` there are."""
     scope_id = ensure_scope(transaction, scope)
     rows = [_values(scope, scope_id, tombstone) for tombstone in tombstones]
     for chunk in chunks(rows):
@@ -136,14 +134,14 @@ def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tomb
 
 
 def add_imported_tombstones(transaction: Session, scope: Scope, tombstones: Sequence[Tombstone]) -> None:
-    """Store the tombstones of a file. They forget nothing that is still to be said, whatever the file names."""
+    """Store the tombstones of a file. Instants in the future are cut to now, so that nothing new is forbidden."""
     instants = without_future(transaction, [tombstone.until for tombstone in tombstones])
     dated = (replace(tombstone, until=until) for tombstone, until in zip(tombstones, instants, strict=True))
     add_tombstones(transaction, scope, dated)
 
 
 def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
-    """Return the keys and the tombstones of these scopes, and of those that they have taken over, as lines of JSON."""
+    """Return the hash keys, and the tombstones of these scopes and of scopes merged into them, as lines of a file."""
     lines = [{"row": "key", "id": key.id, "key": key.secret.hex()} for key in read_hash_keys(transaction)]
     taken_over = (merged_scopes(transaction, scope_key(transaction, scope)) for scope in scopes)
     for scope in dict.fromkeys((*scopes, *(former for formers in taken_over for former in formers))):
@@ -156,13 +154,13 @@ def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[
 
 
 def add_imported_key(transaction: Session, line: Mapping[str, Any]) -> None:
-    """Store the key of another store. Raises `FileInvalid` if the line holds no key."""
+    """Store the hash key of another store. Raises `FileInvalid` if the line holds no key."""
     secret = parse_tombstone_key(line)
     insert_missing(transaction, TombstoneKeyRow, [{"id": _key_id(secret), "key": secret.hex(), "is_own": False}])
 
 
 def parse_tombstone_key(line: Mapping[str, Any]) -> bytes:
-    """Return the secret of a line that holds a key. Raises `FileInvalid` if it holds none."""
+    """Return the secret of the hash key in a line. Raises `FileInvalid` if the line holds none."""
     try:
         return bytes.fromhex(line["key"])
     except (KeyError, TypeError, ValueError):
@@ -170,7 +168,7 @@ def parse_tombstone_key(line: Mapping[str, Any]) -> bytes:
 
 
 def parse_tombstone(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
-    """Return the tombstone of a line, and its scope. Raises `FileInvalid` if the line holds no tombstone."""
+    """Return the scope and the tombstone of a line. Raises `FileInvalid` if the line holds none."""
     try:
         spans = tuple((int(first), int(last)) for first, last in line["spans"])
         until = datetime.fromisoformat(line["until"])
@@ -218,7 +216,10 @@ def _tombstone_line(scope: Scope, tombstone: Tombstone) -> dict[str, Any]:
 
 
 class NewTombstones:
-    """The tombstones of one forgetting. Make it before anything is erased: a session takes its former names along."""
+    """Collects the tombstones of one act of forgetting.
+
+    It must be created before anything is deleted, since it reads the names that sessions had in other scopes.
+    """
 
     def __init__(self, transaction: Session, scope: Scope, scope_id: int, key: Key) -> None:
         self._transaction, self._scope, self._key = transaction, scope, key
@@ -234,7 +235,7 @@ class NewTombstones:
         self._by_scope[self._scope] += tombstones
 
     def add_session(self, session: SessionKeys, until: datetime) -> Tombstone:
-        """Add and return the tombstone of what was said in a session up to that time."""
+        """Add and return a tombstone for everything that was said in a session up to `until`."""
         query = select(func.count()).select_from(TurnRow).where(TurnRow.session_pk == session.key)
         query = query.where(or_(col(TurnRow.said_at).is_(None), col(TurnRow.said_at) <= until))
         times = self._transaction.exec(query).one()
@@ -245,20 +246,20 @@ class NewTombstones:
         return self._by_scope[self._scope][-1]
 
     def add_slot(self, subject: str, attribute: str, value: str, until: datetime) -> None:
-        """Add the tombstone of a value of a slot that was said up to that time."""
+        """Add a tombstone for a value of a subject and attribute, as far as it was said up to `until`."""
         for scope in (self._scope, *self._merged):
             mark = self._key.slot_hash(scope, subject, attribute, value)
             self._by_scope[scope].append(self._tombstone(TombstoneKind.SLOT, until, mark=mark))
 
     def add_scope(self, until: datetime) -> None:
-        """Add the tombstone of all that was said up to that time."""
+        """Add a tombstone for everything that was said in the scope up to `until`."""
         self.add([self._tombstone(TombstoneKind.SCOPE, until)])
         for scope, merged_at in self._merged.items():
-            # What was said there after the merge belongs to that scope alone.
+            # What was said in the other scope after the merge was never part of this scope.
             self._by_scope[scope].append(self._tombstone(TombstoneKind.SCOPE, min(until, merged_at)))
 
     def store(self) -> int:
-        """Store the tombstones of all scopes, and return how many are new in the scope of this object."""
+        """Store all collected tombstones, and return how many of them belong to the scope that forgets."""
         own = dict.fromkeys(self._by_scope.pop(self._scope, ()))
         for scope, tombstones in self._by_scope.items():
             lock_scope(self._transaction, scope)

@@ -1,1 +1,1 @@
-"""Reading what a scope holds, for recall and for lists: snapshots, views, vectors, lists and pages of facts."""
+"""Reads what is known in a scope, for recall and for lists: snapshots, views, vectors, lists and pages of facts."""

@@ -1,6 +1,7 @@
-"""Pages of the list of facts of a scope that is not loaded.
+"""Returns pages of the list of facts of a scope without loading the scope.
 
-To load a large scope takes long. A few columns of each fact say which facts are on a page, and only those are built.
+Loading a large scope takes long. A few columns of each fact suffice to find the facts of a page, and only those facts
+are built.
 """
 
 from __future__ import annotations
@@ -25,17 +26,20 @@ from afterword.store.rows import StatusColumns, utc_date
 from afterword.store.tables import AssertionRow, FactAssertionRow, FactRow
 
 MOST_CONTESTED = 200
-"""Of so many facts that others contradict the status is found without loading the scope."""
+"""With more facts than this that others contradict, the scope is loaded to find their status."""
 SAMPLED_ROWS, PLACE_BYTES = 50, 100
-"""So many rows are looked at to find out how much memory all take, and about what a fact takes beside its row."""
-# The columns of a row. There is one row for each assertion of a fact.
+"""How many rows are sampled to estimate the memory of all, and the memory that a fact takes beside its row."""
+# The columns of a row. A fact has one row for each of its assertions.
 _ID, _SAID_AT, _SPANS, _MAY_BE, _UNDONE_AS, _IS_CONTESTED, _KIND, _SUBJECT, _LEARNED_AT, _IS_LEAD, _RENAMES = range(11)
 _STATUS = slice(_SAID_AT, _UNDONE_AS)
 """The columns of `StatusColumns`."""
 
 
 class FactListing:
-    """What filters and sorts the facts of a scope in one state, a row for each."""
+    """The columns that filter and sort the facts of a scope, in one state of the scope. Each fact has one row.
+
+    A fact is identified by its position in the list of rows.
+    """
 
     def __init__(self, scope: Scope, version: Version, rows: Sequence[Plain]) -> None:
         self.scope = scope
@@ -44,7 +48,7 @@ class FactListing:
         for row in rows:
             known = by_fact.get(row[_ID])
             by_fact[row[_ID]] = row if known is None else _joined(known, row)
-        # Sorting is stable: what is equal in another order stays in this one.
+        # Later sorts are stable, so facts that are equal in another order stay in this one.
         self._rows = sorted(by_fact.values(), key=itemgetter(_SAID_AT, _ID))
         self._contested = [place for place, row in enumerate(self._rows) if row[_IS_CONTESTED]]
         self._doubtful_on: dict[str, list[int]] = {}
@@ -52,7 +56,7 @@ class FactListing:
 
     @cached_property
     def memory_bytes(self) -> int:
-        """About how much memory it takes."""
+        """The estimated memory of the rows."""
         sample = self._rows[:: max(1, len(self._rows) // SAMPLED_ROWS)]
         row_bytes = sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in sample) // max(1, len(sample))
         return len(self._rows) * (row_bytes + PLACE_BYTES)
@@ -60,9 +64,10 @@ class FactListing:
     def page(
         self, transaction: Session, wanted: FactFilter, order: FactOrder, *, at: datetime, limit: int, offset: int
     ) -> tuple[list[Fact], int, int] | None:
-        """Return a page of the facts that a filter selects, their number, and how many their status alone leaves out.
+        """Return a page of the facts that a filter selects, the number of all of them, and a second number.
 
-        None where more must be read to know: facts are told under other names, or many contradict each other.
+        The second number counts the facts that only their status excludes. None if the scope must be loaded to tell,
+        because subjects were renamed or many facts contradict each other.
         """
         if not self._is_enough:
             return None
@@ -79,7 +84,7 @@ class FactListing:
         return [facts[id_] for id_ in ids], len(chosen), len(fitting) - len(chosen)
 
     def _statuses(self, transaction: Session, at: datetime) -> list[Status | None]:
-        """Return the status of each fact at an instant, None where it is not known yet."""
+        """Return the status of each fact at an instant, None for a fact that was first said later."""
         statuses: list[Status | None] = [Status.CURRENT] * len(self._rows)
         for place in self._doubtful(utc_date(at)):
             row = self._rows[place]
@@ -90,14 +95,14 @@ class FactListing:
         return statuses
 
     def _doubtful(self, date: str) -> list[int]:
-        """Return the places of the facts that do not plainly hold on a day."""
+        """Return the positions of the facts whose dates must be read to tell whether they hold on a day."""
         if date not in self._doubtful_on:
             columns = (StatusColumns(*row[_STATUS]) for row in self._rows)
             self._doubtful_on = {date: [place for place, of in enumerate(columns) if not of.plainly_holds(date)]}
         return self._doubtful_on[date]
 
     def _in_order(self, order: FactOrder) -> list[int]:
-        """Return the places of the facts in an order."""
+        """Return the positions of the facts, sorted by `order`."""
         keys: list[Any]
         if order is FactOrder.LEARNED:
             keys = [row[_LEARNED_AT] for row in self._rows]
@@ -110,17 +115,17 @@ class FactListing:
 
 
 def is_listed(wanted: FactFilter, order: FactOrder) -> bool:
-    """Return whether a listing knows enough of the facts for a filter and an order."""
+    """Return whether the columns of a listing suffice for a filter and an order."""
     return order is not FactOrder.SAID and wanted.about is None and not wanted.tags
 
 
 def read_listing(connection: Connection, scope: Scope, version: Version) -> FactListing:
-    """Return the listing of a scope, of which `version` is the present state."""
+    """Return the listing of a scope whose present state is `version`."""
     return FactListing(scope, version, _LISTED.ask(connection, scope=version.key) if version.key is not None else [])
 
 
 def _joined(known: Plain, row: Plain) -> Plain:
-    """Return the row of a fact that another row of the same fact is added to: there is one for each assertion."""
+    """Return one row for a fact, made of two rows that belong to different assertions of it."""
     lead = row if row[_IS_LEAD] else known
     first, learned_at = min(known[_SAID_AT], row[_SAID_AT]), min(known[_LEARNED_AT], row[_LEARNED_AT])
     return (

@@ -1,14 +1,16 @@
-"""Lists of the facts of a view: filtered, counted and sorted by place, so that only the facts of one page are built.
+"""Filters, counts and sorts the facts of a view without building them. Only the facts of one page are built.
 
-No I/O. It takes processor time where a scope is large: use it in a thread.
+A fact is identified by its position in the table of the snapshot. There is no I/O. Large scopes take processor time, so
+call this in a thread.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import proxy
 
 import numpy
 
@@ -25,14 +27,14 @@ T = TypeVar("T")
 
 STATUSES = tuple(Status)
 UNKNOWN = len(STATUSES)
-"""The number of the status of a fact that is not known yet, and of a turn."""
+"""The status number of a turn, and of a fact that was first said after the instant of the view."""
 KEY_BYTES, PLACE_BYTES, FACT_BYTES = 200, 36, 2_000
-"""About what a sort key, a place in a Python list and a fact that was built take."""
+"""Estimated memory of a sort key, of a position in a Python list, and of a built fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingFacts:
-    """The facts that may be about several people, and those that may no longer fit."""
+    """Facts that a person should check: their subject is unclear, or a change of another fact may outdate them."""
 
     pending: tuple[Fact, ...]
     dependents: tuple[Dependent, ...]
@@ -40,23 +42,25 @@ class WaitingFacts:
 
 @dataclass(frozen=True, slots=True)
 class FactCounts:
-    """How many facts there are with each status, and how many that hold are about each subject, the most first."""
+    """The number of facts by status, and the number of facts that hold by subject, the most frequent subject first."""
 
     by_status: Mapping[Status, int]
     by_subject: Mapping[str, int]
 
 
 class MadeOnce(Generic[T]):
-    """A value that is made when it is first needed, and then kept."""
+    """Turns a method into a value that is computed when it is first read, and then kept.
 
-    def __init__(self) -> None:
-        self.value: T | None = None
+    `functools.cached_property` does the same, but up to Python 3.11 all objects of a class share its lock, so that one
+    large scope would make the readers of all others wait.
+    """
 
-    def get(self, make: Callable[[], T]) -> T:
-        """Return the value, which `make` returns where it is missing."""
-        if self.value is None:
-            self.value = make()
-        return self.value
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make, self._name = make, make.__name__
+
+    def __get__(self, owner: Any, _: object = None) -> T:
+        value = owner.__dict__[self._name] = self._make(owner)
+        return value
 
 
 SubjectKey = tuple[object, ...]
@@ -64,9 +68,9 @@ SubjectKey = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class FormerLists:
-    """What the lists of a view take over from the view before, which had `size` places.
+    """What the lists of a view take over from the previous view, whose table had `size` positions.
 
-    The facts at the `due` places have changed since.
+    The facts at the `due` positions have changed since then.
     """
 
     size: int
@@ -76,49 +80,34 @@ class FormerLists:
     subject_keys: Sequence[SubjectKey]
 
 
-@dataclass(slots=True)
-class KeptLists:
-    """What takes long to make of the facts of a view. It belongs to the view."""
+class FactLists:
+    """The facts of a view, filtered and sorted as people list them. A fact is given by its position in the table.
 
-    former: FormerLists | None = None
-    by_saying: MadeOnce[Array] = field(default_factory=MadeOnce)
-    by_subject: MadeOnce[Array] = field(default_factory=MadeOnce)
-    by_learning: MadeOnce[Array] = field(default_factory=MadeOnce)
-    statuses: MadeOnce[Array] = field(default_factory=MadeOnce)
-    subject_keys: MadeOnce[list[SubjectKey]] = field(default_factory=MadeOnce)
-    contestable: MadeOnce[list[int]] = field(default_factory=MadeOnce)
-    waiting: MadeOnce[WaitingFacts] = field(default_factory=MadeOnce)
-    counts: MadeOnce[FactCounts] = field(default_factory=MadeOnce)
+    Use it only while the view is alive. `former` is what the previous view passed on.
+    """
+
+    def __init__(self, view: View, former: FormerLists | None = None) -> None:
+        # The view holds these lists. A strong reference back would keep both until the garbage collector runs.
+        self._view: View = proxy(view)
+        self._former = former
 
     @property
     def memory_bytes(self) -> int:
-        """About how much memory it takes."""
-        former, waiting, counts = self.former, self.waiting.value, self.counts.value
+        """The estimated memory of everything that is kept here."""
+        former, made = self._former, self.__dict__
         arrays = [former.statuses] if former else []
-        for made in (self.by_saying, self.by_subject, self.by_learning, self.statuses):
-            arrays += [] if made.value is None else [made.value]
-        keys = self.subject_keys.value or (former.subject_keys if former else ())
-        places = len(self.contestable.value or ()) + (len(former.contestable) + len(former.due) if former else 0)
-        facts = len(waiting.pending) + len(waiting.dependents) if waiting else 0
-        subjects = len(counts.by_subject) if counts else 0
-        return (
-            sum(array.nbytes for array in arrays)
-            + KEY_BYTES * (len(keys) + subjects)
-            + PLACE_BYTES * places
-            + FACT_BYTES * facts
-        )
-
-
-class FactLists:
-    """The facts of a view in the orders in which people list them, by place."""
-
-    def __init__(self, view: View, lists: KeptLists) -> None:
-        self._view, self._lists = view, lists
+        arrays += [made[name] for name in ("_by_saying", "_by_subject", "_by_learning", "_statuses") if name in made]
+        keys = len(made.get("_subject_keys") or (former.subject_keys if former else ()))
+        places = len(made.get("_contestable", ())) + (len(former.contestable) + len(former.due) if former else 0)
+        if "counts" in made:
+            keys += len(self.counts.by_subject)
+        facts = len(self.waiting.pending) + len(self.waiting.dependents) if "waiting" in made else 0
+        return sum(array.nbytes for array in arrays) + KEY_BYTES * keys + PLACE_BYTES * places + FACT_BYTES * facts
 
     def chosen(self, fact_filter: FactFilter, order: FactOrder) -> tuple[list[int], int]:
-        """Return the places of the facts that a filter selects, in an order.
+        """Return the positions of the facts that a filter selects, sorted by `order`.
 
-        The number is that of the facts which it leaves out by their status alone.
+        The number counts the facts that only their status excludes.
         """
         is_fitting = self._is_fitting(fact_filter)
         has_status = numpy.zeros(UNKNOWN + 1, dtype=bool)
@@ -129,53 +118,44 @@ class FactLists:
         return places, int(is_fitting.sum()) - len(places)
 
     def all_facts(self) -> list[Fact]:
-        """Return every fact that is known at the instant of the view, in the order of saying. They are not kept."""
+        """Return all facts that are known at the instant of the view, in the order of saying. They are not cached."""
         scope = self._view.snapshot.scope
         histories = [self.stored(place).built_history(scope) for place in self._by_saying.tolist()]
         return self._under_current_names(facts_at(histories, self._view.since))
 
-    @property
+    @MadeOnce
     def waiting(self) -> WaitingFacts:
-        """The facts that a person should look at. They are looked for once for each view."""
-        return self._lists.waiting.get(self._find_waiting)
+        """The facts that a person should check."""
+        return WaitingFacts(tuple(self._built(self.pending())), tuple(dependents(self._related_to_changes())))
 
-    def _find_waiting(self) -> WaitingFacts:
-        pending = self._built(self.pending())
-        return WaitingFacts(tuple(pending), tuple(dependents(self._related_to_changes())))
-
-    @property
+    @MadeOnce
     def counts(self) -> FactCounts:
-        """How many facts there are with each status, and how many that hold are about each subject."""
-        return self._lists.counts.get(self._count)
-
-    def _count(self) -> FactCounts:
+        """The number of facts by status, and the number of facts that hold by subject."""
         numbers = numpy.bincount(self._statuses[self._by_saying], minlength=UNKNOWN + 1).tolist()
-        places, _ = self.chosen(FactFilter(SERVED, None, None, frozenset()), FactOrder.SAID)
-        subjects = Counter(self._subject(self.stored(place)) for place in places)
+        subjects = Counter(self._subject(self.stored(place)) for place in self._with_status(SERVED))
         return FactCounts(dict(zip(STATUSES, numbers, strict=False)), dict(subjects.most_common()))
 
     def served_but(self, fact_ids: Collection[str]) -> list[int]:
-        """Return the places of the facts that hold, without some, in the order of saying."""
-        places, _ = self.chosen(FactFilter(SERVED, None, None, frozenset()), FactOrder.SAID)
-        return [place for place in places if self.stored(place).id not in fact_ids]
+        """Return the positions of the facts that hold, except those with `fact_ids`, in the order of saying."""
+        return [place for place in self._with_status(SERVED) if self.stored(place).id not in fact_ids]
 
     def pending(self) -> list[int]:
-        """Return the places of the facts of which it is unclear whom they are about, in the order of saying."""
-        return self._with_status(Status.PENDING)
+        """Return the positions of the facts whose subject is unclear, in the order of saying."""
+        return self._with_status({Status.PENDING})
 
-    def _with_status(self, status: Status) -> list[int]:
-        places, _ = self.chosen(FactFilter(frozenset({status}), None, None, frozenset()), FactOrder.SAID)
-        return places
+    def _with_status(self, statuses: Collection[Status]) -> list[int]:
+        return self.chosen(FactFilter(frozenset(statuses), None, None, frozenset()), FactOrder.SAID)[0]
 
     def _related_to_changes(self) -> list[Fact]:
-        """Return, in the order of saying, the superseded facts, those that replaced them, and those that may depend.
+        """Return the facts that `dependents` must look at, in the order of saying.
 
-        They are all that `dependents` needs of the facts. The others are not built, since most scopes have many.
+        These are the superseded facts, the facts that replaced them, and the facts that may depend on a superseded one.
+        The other facts are not built, since most scopes have many.
         """
         table = self._view.snapshot.table
         if self._view.has_renamings:
-            return self.all_facts()  # texts are told under other names than those that are indexed
-        superseded = self._with_status(Status.SUPERSEDED)
+            return self.all_facts()  # the index holds the former names, the texts of the facts the present ones
+        superseded = self._with_status({Status.SUPERSEDED})
         ended = [fact for fact in self._built(superseded) if fact.valid_to is not None]
         groups, replaced_by = changed_groups(ended), {fact.retired_by for fact in ended}
         is_related = numpy.zeros(self._view.size, dtype=bool)
@@ -191,7 +171,7 @@ class FactLists:
         return self._built(self._by_saying[is_related[self._by_saying]].tolist())
 
     def _built(self, places: Sequence[int]) -> list[Fact]:
-        """Return the facts at these places, in the order of saying. They are not kept."""
+        """Return the facts at these positions, in the order of saying. They are not cached."""
         scope, table = self._view.snapshot.scope, self._view.snapshot.table
         wanted, chosen = set(places), set(places)
         for stored in map(self.stored, places):
@@ -203,16 +183,16 @@ class FactLists:
         return self._under_current_names([fact for fact in facts if fact.id in ids])
 
     def _under_current_names(self, facts: list[Fact]) -> list[Fact]:
-        """Return facts under the names that hold now. The fact that tells of a renaming need not be among them."""
+        """Return the facts with the present names of renamed subjects. `facts` need not include the renaming itself."""
         return list(map(self._view.names.told, facts)) if self._view.has_renamings else facts
 
     def stored(self, place: int) -> StoredFact:
-        """Return the fact at a place as the store holds it."""
+        """Return the stored form of the fact at a position."""
         stored: StoredFact = self._view.snapshot.table.unit(place)
         return stored
 
     def _is_fitting(self, fact_filter: FactFilter) -> Array:
-        """Return of each place whether a fact is known there that has the kind, the subject and the tags."""
+        """Return an array that marks the known facts with the kind, the subject and the tags of the filter."""
         is_fitting: Array = (self._statuses != UNKNOWN) & self._view.are_facts(fact_filter.kinds)
         if fact_filter.about is None and not fact_filter.tags:
             return is_fitting
@@ -230,56 +210,44 @@ class FactLists:
             return self._by_subject
         return self._by_learning if order is FactOrder.LEARNED else self._by_saying
 
-    @property
+    @MadeOnce
     def _by_saying(self) -> Array:
-        return self._lists.by_saying.get(self._sort_by_saying)
-
-    def _sort_by_saying(self) -> Array:
         by_order = self._view.snapshot.table.by_order
         places: Array = by_order[self._view.are_facts()[by_order]]
         return places
 
-    @property
+    @MadeOnce
     def _by_subject(self) -> Array:
-        return self._lists.by_subject.get(self._sort_by_subject)
+        return numpy.array(sorted(self._by_saying.tolist(), key=self._subject_keys.__getitem__), dtype=numpy.int32)
 
-    def _sort_by_subject(self) -> Array:
-        keys = self._lists.subject_keys.get(self._make_subject_keys)
-        return numpy.array(sorted(self._by_saying.tolist(), key=keys.__getitem__), dtype=numpy.int32)
-
-    def _make_subject_keys(self) -> list[SubjectKey]:
-        """Return the sort key of the fact at each place, an empty one for turns."""
+    @MadeOnce
+    def _subject_keys(self) -> list[SubjectKey]:
+        """The key that sorts the fact at each position by subject; an empty key for turns."""
 
         def key(place: int) -> SubjectKey:
             stored = self.stored(place)
             return *subject_key(stored.kind, self._subject(stored), stored.said_at), stored.id
 
-        # Under other names than before, other facts may have other keys too.
-        former = None if self._view.has_renamings else self._lists.former
+        # A renaming may change the keys of other facts too.
+        former = None if self._view.has_renamings else self._former
         known = former.subject_keys if former else ()
         are_facts = self._view.are_facts().tolist()
         return [*known, *(key(place) if are_facts[place] else () for place in range(len(known), len(are_facts)))]
 
-    @property
+    @MadeOnce
     def _by_learning(self) -> Array:
-        return self._lists.by_learning.get(self._sort_by_learning)
-
-    def _sort_by_learning(self) -> Array:
         def key(place: int) -> tuple[object, ...]:
             stored = self.stored(place)
             return learned_key(stored.listed.learned_at, stored.said_at, stored.id)
 
         return numpy.array(sorted(self._by_saying.tolist(), key=key), dtype=numpy.int32)
 
-    @property
+    @MadeOnce
     def _statuses(self) -> Array:
-        """The number of the status of the fact at each place."""
-        return self._lists.statuses.get(self._find_statuses)
-
-    def _find_statuses(self) -> Array:
+        """The status of the fact at each position, as an index into `STATUSES`."""
         statuses = numpy.full(self._view.size, UNKNOWN, dtype=numpy.int8)
         is_unknown = numpy.ones(self._view.size, dtype=bool)
-        former = self._lists.former
+        former = self._former
         if former is not None:
             statuses[: former.size], is_unknown[: former.size] = former.statuses, False
             is_unknown[[*former.due, *former.contestable]] = True
@@ -290,29 +258,27 @@ class FactLists:
                 statuses[place] = STATUSES.index(status)
         return statuses
 
-    @property
+    @MadeOnce
     def _contestable(self) -> list[int]:
-        """The places of the facts that other facts contradict, at some time."""
-        return self._lists.contestable.get(self._find_contestable)
-
-    def _find_contestable(self) -> list[int]:
-        former = self._lists.former
-        known, size = (former.contestable, former.size) if former else ((), 0)
+        """The positions of the facts that another fact contradicts at some time."""
+        known, size = (self._former.contestable, self._former.size) if self._former else ((), 0)
         new = self._by_saying[self._by_saying >= size].tolist()
         return [*known, *(place for place in new if self.stored(place).listed.is_contestable)]
 
-    def passed_on(self, due: Sequence[int]) -> KeptLists:
-        """Return what the lists of a later view begin with, in which the facts at these places have changed."""
-        statuses = self._lists.statuses.value
-        if statuses is None:
-            return KeptLists()
-        subject_keys = self._lists.subject_keys.value or ()
-        return KeptLists(FormerLists(self._view.size, due, statuses, self._contestable, subject_keys))
+    def passed_on(self, due: Sequence[int]) -> FormerLists | None:
+        """Return what the lists of the next view take over; the facts at the `due` positions have changed.
+
+        None if no list was made here, or if subjects were renamed.
+        """
+        made = self.__dict__
+        if "_statuses" not in made or self._view.has_renamings:
+            return None
+        return FormerLists(self._view.size, due, self._statuses, self._contestable, made.get("_subject_keys", ()))
 
     def _status(self, stored: StoredFact) -> Status | None:
         status = stored.status_at(self._view.since)
         if status is Status.CURRENT and stored.listed.is_contestable:
-            # A rival that holds no more contests nothing, as the timeline says.
+            # A contradicting fact that no longer holds contests nothing.
             return self._view.fact(stored).status
         return status
 

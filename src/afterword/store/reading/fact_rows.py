@@ -1,6 +1,6 @@
-"""One fact as its rows hold it.
+"""A fact as its database rows hold it.
 
-The columns for searching and sorting are read at once, all others when they are needed.
+The columns for searching and sorting are parsed at once, all others only when they are needed.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
     ),
     *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
 )
-"""What is needed when a fact is asked for. A row holds it as one JSON array, which takes little memory."""
+"""The columns that are needed only to build a fact. A row holds them as one JSON array, which takes little memory."""
 
-# The columns of a row. There is one row for each piece of evidence of each assertion of a fact. The first five are the
-# order of saying.
+# The columns of a row. A fact has one row for each piece of evidence of each of its assertions. The first five columns
+# sort facts in the order of saying.
 # fmt: off
 (
     _SAID_AT, _SESSION, _TURN, _PLACE, FACT, _ORDINAL, _ITEM, _SAID, _IS_LEAD, _KIND, _LENGTH, _SPANS, _MAY_BE,
@@ -60,23 +60,16 @@ DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
 Details = Sequence[Any]
 
 _REWORDED = '"statement'
-"""What the details of a reworded fact contain. To look for it takes less time than to parse them."""
+"""A text that the JSON of every fact with a changed sentence contains. Searching for it is faster than parsing."""
 
 KINDS = tuple(Kind)
-"""A row holds the number of a kind in this order."""
-_KINDS = {str(kind): kind for kind in Kind}
-_ACTS = {str(act): act for act in SpeechAct}
-_EVIDENCE_KINDS = {str(kind): kind for kind in EvidenceKind}
-_AUTHORITIES = {int(authority): authority for authority in Authority}
-_STATUSES = {str(status): status for status in Status}
-
-
+"""A row holds a kind as its index in this tuple."""
 HISTORY_BYTES, LISTED_BYTES = 1_300, 120
-"""About what the history of a fact takes for each of its rows, and what sorts it in a list."""
+"""Estimated memory of the history of a fact, for each of its rows, and of a `ListedFact`."""
 
 
 class ListedFact(NamedTuple):
-    """What sorts a fact in a list. It is contestable if other facts contradict it, at some time."""
+    """The values that sort a fact in a list. A fact is contestable if another fact contradicts it at some time."""
 
     subject: str
     learned_at: datetime
@@ -84,9 +77,9 @@ class ListedFact(NamedTuple):
 
 
 class StoredFact:
-    """One fact over all time, as the store holds it. It becomes a `FactHistory` when that is needed.
+    """One fact over all time, as the store holds it. `history` builds the `FactHistory` when it is needed.
 
-    What finds it in a search index is described in `recall.unit_table`.
+    It is a `Unit` of `recall.unit_table`, which describes the attributes that the search index reads.
     """
 
     __slots__ = ("_groups", "_history", "_is_flagged", "_is_instruction", "_listed", "_rows", "_value_words", "id")
@@ -112,28 +105,28 @@ class StoredFact:
 
     @property
     def kind_and_length(self) -> tuple[int, int]:
-        """The number of its kind in `KINDS`, and the number of characters in its statement."""
+        """The index of its kind in `KINDS`, and the number of characters in its statement."""
         return self._lead[_KIND : _LENGTH + 1]
 
     @property
     def memory_bytes(self) -> int:
-        """About how much memory its rows take."""
+        """The estimated memory of its rows."""
         return sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in self._rows) + sys.getsizeof(self)
 
     @property
     def made_bytes(self) -> int:
-        """About how much memory that takes which was made of its rows and is kept."""
+        """The estimated memory of what was computed from its rows and is cached."""
         words = 0 if self._value_words is None else sys.getsizeof(self._value_words)
         return words + bool(self._history) * HISTORY_BYTES * len(self._rows) + bool(self._listed) * LISTED_BYTES
 
     @property
     def periods(self) -> tuple[ValidityPeriod, ...]:
-        """Its validity periods."""
+        """The periods in which it holds."""
         return self._status_columns.periods
 
     @property
     def sources(self) -> tuple[TurnPlace, ...]:
-        """The turns that support it."""
+        """The turns that its evidence cites."""
         places = [
             (row[_SESSION] if row[_SOURCE] is None else row[_SOURCE], row[_SOURCE_TURN])
             for row in self._rows
@@ -156,7 +149,7 @@ class StoredFact:
 
     @property
     def is_flagged(self) -> bool:
-        """Whether an agent must never miss it."""
+        """Whether it is one of the facts that an agent must never miss, for example an allergy."""
         if self._is_flagged is None:
             flags = [(row[ITEM_KIND] == EvidenceKind.PERSON, _flag(row)) for row in self._details()]
             self._is_flagged = is_flagged(flags)
@@ -164,21 +157,21 @@ class StoredFact:
 
     @property
     def is_instruction(self) -> bool:
-        """Whether its sentence or its value reads like a command to an assistant."""
+        """Whether its statement or its value reads like a command to an assistant."""
         if self._is_instruction is None:
             self._is_instruction = is_instruction(self.statement, self.value)
         return self._is_instruction
 
     @property
     def value_words(self) -> frozenset[str]:
-        """The words of its value, or of its sentence where it has none."""
+        """The words of its value, or of its statement if it has no value."""
         if self._value_words is None:
             self._value_words = frozenset(terms(self.value or self.statement))
         return self._value_words
 
     @property
     def kind(self) -> Kind:
-        """Its kind."""
+        """Its kind: preference, entity or decision."""
         return KINDS[self.kind_and_length[0]]
 
     @property
@@ -188,7 +181,7 @@ class StoredFact:
 
     @property
     def attribute_groups(self) -> tuple[int, ...]:
-        """The numbers of the attribute groups on which it depends. They are kept, since finding them takes time."""
+        """The numbers of the attribute groups on which it depends. They are cached, since finding them takes time."""
         if self._groups is None:
             wording = DependenceWording(self.kind, self._read(self._lead)[ATTRIBUTE], self.statement)
             self._groups = tuple(number for number, _ in groups_of(wording))
@@ -201,12 +194,12 @@ class StoredFact:
 
     @property
     def statement(self) -> str:
-        """The sentence of its leading assertion."""
+        """The statement of its leading assertion."""
         return str(self._read(self._lead)[STATEMENT])
 
     @property
     def listed(self) -> ListedFact:
-        """What sorts it in a list. It is kept, since each list of a large scope asks every fact for it."""
+        """The values that sort it in a list. They are cached, since each list of a scope reads them of every fact."""
         if self._listed is None:
             rows = self._details()
             subject = next(row[SUBJECT] for row, plain in zip(rows, self._rows, strict=True) if plain[_IS_LEAD])
@@ -221,11 +214,11 @@ class StoredFact:
 
     @property
     def may_be(self) -> tuple[str, ...]:
-        """The names of the people it may be about, where that is open."""
+        """The names of the people whom an unclear subject may mean; none if the subject is clear."""
         return stored_items(self._rows[0][_MAY_BE] or "[]")
 
     def status_at(self, at: datetime) -> Status | None:
-        """Return its status at an instant, as if no other fact contradicted it; None where it is not known yet."""
+        """Return its status at an instant, ignoring facts that contradict it; None if it was first said later."""
         columns = self._status_columns
         if columns.plainly_holds(utc_date(at)):
             return Status.CURRENT  # without reading the details
@@ -240,7 +233,7 @@ class StoredFact:
         return list(map(self._read, self._rows))
 
     def _read(self, row: Plain) -> Details:
-        """Return the id of the row's assertion, and the details."""
+        """Return the id of a row's assertion, followed by the columns of `DETAILS`."""
         return [row[_SAID] or self.id, *stored_items(row[_DETAILS])]
 
     @property
@@ -254,13 +247,13 @@ class StoredFact:
 
     @property
     def terms(self) -> str:
-        """The words that find it, first those of whom it is about, which a tab ends."""
+        """The words by which a search finds it. Those of its subject come first, and a tab ends them."""
         stored: str | None = self._rows[0][_TERMS]
         return fact_terms(*self._texts()) if stored is None else stored
 
     @property
     def text(self) -> str:
-        """The text that finds it, of which its vector is made."""
+        """The text from which its vector is computed."""
         return fact_text(*self._texts())
 
     def _texts(self) -> tuple[datetime, str, str, str, str]:
@@ -277,28 +270,29 @@ class StoredFact:
 
     @property
     def is_renaming(self) -> bool:
-        """Whether it says what its subject was called before."""
+        """Whether it states a former name of its subject."""
         return bool(self._lead[_IS_RENAMING])
 
     @property
     def exceptions(self) -> Sequence[str]:
-        """The ids of the facts that set a case of it apart."""
+        """The ids of the facts that state an exception to it."""
         return stored_items(self._read(self._rows[0])[EXCEPTIONS])
 
     @property
     def has_rewordings(self) -> bool:
-        """Whether it is told in other words at some time."""
+        """Whether its statement changes at some time because a part of it ended."""
         return _REWORDED in self._rows[0][_DETAILS] and str(self._read(self._rows[0])[REWORDINGS]) != "[]"
 
     def state_at(self, at: datetime) -> tuple[bool, bool, datetime | None]:
-        """Return whether it may be served, whether it held once and does not hold now, and when either may change next.
+        """Return whether it may be served at an instant, whether it held before but not then, and when it next changes.
 
-        The next change is the next instant, `at` included, at which something of it begins, ends or is said.
+        The next change is the first instant from `at` on at which it is said, or at which a period of it begins or
+        ends; None if there is none.
         """
         first = self._rows[0]
         if _REWORDED not in first[_DETAILS] and self._status_columns.plainly_holds(utc_date(at)):
             return True, False, None
-        # What must never be missed is told with the doubt.
+        # A flagged fact is served even if its subject is unclear.
         said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None or self.is_flagged
         periods = self.periods
         moments = [said_at, *(then for period in periods for then in (period.start, period.end) if then)]
@@ -328,7 +322,7 @@ class StoredFact:
         return Fact(
             id=row[ID],
             scope=scope,
-            kind=_KINDS[row[KIND]],
+            kind=Kind(row[KIND]),
             subject=row[SUBJECT],
             attribute=row[ATTRIBUTE],
             value=row[VALUE],
@@ -350,13 +344,13 @@ class StoredFact:
         )
 
     def history(self, scope: Scope) -> FactHistory:
-        """Return the fact over all time. It is kept, so that it is built once."""
+        """Return the fact over all time, and cache it."""
         if self._history is None:
             self._history = self.built_history(scope)
         return self._history
 
     def built_history(self, scope: Scope) -> FactHistory:
-        """Return the fact over all time, built anew where it is not kept."""
+        """Return the fact over all time, from the cache if it is there. It is not cached."""
         if self._history is not None:
             return self._history
         rows = self._details()
@@ -366,7 +360,7 @@ class StoredFact:
             lead=next(assertion for assertion in said if assertion.id == (self._lead[_SAID] or self.id)),
             members=tuple(said),
             spans=self.periods,
-            undone_as=_STATUSES[first[UNDONE_AS]],
+            undone_as=Status(first[UNDONE_AS]),
             undone_by=first[UNDONE_BY],
             contested_by=stored_items(first[CONTESTED_BY]),
             may_be=self.may_be,
@@ -383,14 +377,14 @@ def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
         id=row[ID],
         scope=scope,
         session_id=row[SESSION],
-        act=_ACTS[row[ACT]],
-        kind=_KINDS[row[KIND]],
+        act=SpeechAct(row[ACT]),
+        kind=Kind(row[KIND]),
         subject=row[SUBJECT],
         attribute=row[ATTRIBUTE],
         value=row[VALUE],
         statement=row[STATEMENT],
         speaker=row[SPEAKER],
-        authority=_AUTHORITIES[row[AUTHORITY]],
+        authority=Authority(row[AUTHORITY]),
         said_at=at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S]),
         evidence=tuple(_evidence(rows)),
         time_is_guess=bool(row[IS_GUESS]),
@@ -406,10 +400,10 @@ def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
 
 
 def _evidence(rows: Sequence[Details]) -> list[Evidence]:
-    return [Evidence(_EVIDENCE_KINDS[row[ITEM_KIND]], *row[QUOTE : START + 1]) for row in rows if row[ITEM] is not None]
+    return [Evidence(EvidenceKind(row[ITEM_KIND]), *row[QUOTE : START + 1]) for row in rows if row[ITEM] is not None]
 
 
 def _flag(row: Details) -> bool:
     if row[IS_FLAGGED] is not None:
         return bool(row[IS_FLAGGED])
-    return must_never_be_missed(_KINDS[row[KIND]], row[STATEMENT], row[ATTRIBUTE], row[VALUE])
+    return must_never_be_missed(Kind(row[KIND]), row[STATEMENT], row[ATTRIBUTE], row[VALUE])

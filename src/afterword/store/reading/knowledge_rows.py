@@ -1,4 +1,4 @@
-"""The live assertions and verdicts of a scope, read as plain columns. Each is made when it is needed."""
+"""Reads the live assertions and verdicts of a scope as plain rows. Each object is built when it is first needed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ _COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
     *((EvidenceRow, name) for name in "turn start".split()),
     *((FactRow, name) for name in "lead_id search_terms".split()),
 )
-"""The columns of a row, before its details. There is one row for each piece of evidence of each assertion."""
+"""The first columns of a row; a JSON array of `_DETAIL_COLUMNS` follows. An assertion has one row for each piece of its
+evidence."""
 # fmt: off
 (
     _ID, _SESSION, _ACT, _SUBJECT, _SAID_AT, _LIMITED_TO, _FORMER_NAME, _SUBJECT_KEY, _ATTRIBUTE_KEY,
@@ -53,7 +54,7 @@ _DETAIL_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
     *((AssertionRow, name) for name in "valid_from valid_to cue outcome is_flagged tags utc_offset_s".split()),
     *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
 )
-"""What is needed when an assertion is made. A row holds it as one JSON array."""
+"""The columns that are needed only to build an assertion. A row holds them as one JSON array."""
 _VERDICT = "earlier_id later_id relation reason judge joins_subjects parts_subjects extent remainder".split()
 _EARLIER, _LATER, _RELATION, _REASON, _JUDGE, _JOINS, _PARTS, _EXTENT, _REMAINDER = range(len(_VERDICT))
 
@@ -74,11 +75,11 @@ class _Statements:
         return [self.first[id_], *self._further.get(id_, ())]
 
     def grouped(self, column: int) -> PersistentMap[str, Sequence[str]]:
-        """Return the ids of each value of a column."""
+        """Return the ids of the assertions by their value of a column."""
         return group_ids((row[column], id_) for id_, row in self.first.items() if row[column] is not None)
 
     def spellings(self) -> dict[str, set[str]]:
-        """Return, by its key, the spellings of each subject whose name has more than one word."""
+        """Return the spellings of each subject whose name has more than one word, by the key of the subject."""
         spellings: dict[str, set[str]] = defaultdict(set)
         for row in self.first.values():
             if " " in row[_SUBJECT_KEY]:
@@ -86,7 +87,7 @@ class _Statements:
         return spellings
 
     def index(self) -> StatementIndex:
-        """Return the index of the assertions."""
+        """Return the index that finds assertions to compare, by slot and by word stem."""
         rows = self.first.items()
         by_slot = group_ids(((row[_SUBJECT_KEY], row[_ATTRIBUTE_KEY]), id_) for id_, row in rows)
         by_stem = group_ids((stem, id_) for id_, row in rows for stem in self._stems(row)).as_dict()
@@ -99,7 +100,7 @@ class _Statements:
         )
 
     def _stems(self, row: Plain) -> Iterable[str]:
-        """Return the stems of an assertion. A fact was stored with those of the assertion that leads it."""
+        """Return the word stems of an assertion. For the leading assertion of a fact they are stored with the fact."""
         if row[_LEAD] != row[_ID] or not row[_TERMS] or not row[_TERMS].startswith(TOKENIZER):
             return statement_stems(self.assertions[row[_ID]]).said
         stems = words_without_date(row[_TERMS][len(TOKENIZER) :])
@@ -125,7 +126,7 @@ def select_verdicts(keys: Select[Any]) -> Any:
 
 
 def knowledge_of(revision: int, assertions: Iterable[Plain], verdicts: Sequence[Plain], scope: Scope) -> Knowledge:
-    """Return the knowledge that these rows hold."""
+    """Return the knowledge of a scope at a revision, made of the rows of its assertions and verdicts."""
     statements = _Statements(assertions, scope)
     judged: dict[str, list[Plain]] = defaultdict(list)
     for row in verdicts:
@@ -142,7 +143,7 @@ def knowledge_of(revision: int, assertions: Iterable[Plain], verdicts: Sequence[
         & statements.first.keys(),
         joined={(row[_EARLIER], row[_LATER]) for row in verdicts if row[_JOINS]},
         renaming_ids=[id_ for id_, row in statements.first.items() if row[_FORMER_NAME]],
-        # Stored instants are in the order of time, as texts too.
+        # Instants that are stored as text sort in the order of time too.
         last_said_at=moment(max(row[_SAID_AT] for row in statements.first.values())) if statements.first else None,
         make_index=statements.index,
     )
@@ -159,7 +160,7 @@ def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
     kind, attribute, value, statement, speaker, authority, is_guess = details[0][:7]
     valid_from, valid_to, cue, outcome, is_flagged, tags, offset_s = details[0][7:14]
     first_at, last_at = (at and at_offset(moment(at), offset_s) for at in (valid_from, valid_to))
-    # A statement without evidence has one row, whose evidence has no ordinal.
+    # An assertion without evidence has one row, in which the columns of the evidence are null.
     evidence = sorted((each[-7:] for each in details if each[-7] is not None), key=itemgetter(0))
     return Assertion(
         id=row[_ID],

@@ -1,4 +1,4 @@
-"""The sources of three layers at one instant: facts that held before, turns, and what agents found."""
+"""Reads what three layers of recall choose from at one instant: former facts, turns, and findings of agents."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ from afterword.store.reading.views import View
 from afterword.store.tables import AssertionRow, VerdictRow
 
 MOST_TURNS = 300_000
-"""How many turns of all scopes are kept at most."""
+"""How many turns of all scopes together are cached at most."""
 _REPLACED_OR_ENDED = (Status.SUPERSEDED, Status.RETRACTED)
 MOST_FINDINGS = 300
-"""How many findings of one scope are searched: the newest."""
+"""How many findings of one scope are searched at most; these are the newest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """Which turns are not told: by their places, and by the values that they name.
+    """The turns that agents are not told: turns cited by an ended fact, and turns that name the value of one.
 
-    What is `superseded` may be told to a question about the past; what is `gone` never.
+    A turn that is only `superseded` is told for a question about the past. A turn that is `gone` is never told.
     """
 
     gone: NamedValues
@@ -59,13 +59,13 @@ class Hidden:
     superseded_places: frozenset[TurnPlace] = frozenset()
 
     def covers(self, turn: SourceTurn, words: frozenset[str], *, is_about_the_past: bool) -> bool:
-        """Return whether a turn with these words is not told."""
+        """Return whether a turn with these words is hidden."""
         if turn.place in self.gone_places or self.names(words, is_about_the_past=is_about_the_past):
             return True
         return not is_about_the_past and turn.place in self.superseded_places
 
     def names(self, words: frozenset[str], *, is_about_the_past: bool) -> bool:
-        """Return whether these words name a value that is not told."""
+        """Return whether these words name a hidden value."""
         if self.gone.are_named_in(words):
             return True
         return not is_about_the_past and self.superseded.are_named_in(words)
@@ -73,9 +73,9 @@ class Hidden:
 
 @dataclass(frozen=True)
 class ServedFacts:
-    """The facts that hold, in the order of saying. They are many, so they are looked up when needed.
+    """The facts that hold. They are many, so they are looked up in the table only when they are needed.
 
-    `are_served` says of each place in the table whether one is there.
+    `are_served` marks their positions in the table.
     """
 
     table: UnitTable
@@ -83,20 +83,19 @@ class ServedFacts:
 
     @cached_property
     def facts(self) -> tuple[StoredFact, ...]:
-        """The facts."""
+        """The facts that hold, in the order of saying."""
         by_order = self.table.by_order
         return tuple(map(self.table.unit, by_order[self.are_served[by_order]].tolist()))
 
 
 @dataclass(frozen=True)
 class LayerSource:
-    """The sources of the layers at an instant.
+    """What the layers of recall choose from at an instant.
 
-    `former` is what held before, the newest first; `former_index` finds these facts. `former_parts` are the sentences
-    of facts that hold, as they were until a part of them ended, the newest first. `said` are the turns that can be
-    searched, and `hidden` says which of them are not told. `served` are the facts that hold, in the order of saying,
-    given by their places. `findings` are what agents found, expired or not, the newest first, each with the words that
-    find it.
+    `former` holds the facts that held before, the newest first, and `former_index` searches them. `former_parts` holds
+    facts of which a part has ended, with their former sentences, the newest first. `said` holds the turns that can be
+    searched, and `hidden` tells which of them agents must not see. `served` holds the facts that hold. `findings` holds
+    the findings of agents, the newest first, each with the words by which a query finds it; some may have expired.
     """
 
     former: tuple[FormerFact, ...]
@@ -110,24 +109,25 @@ class LayerSource:
 
     @cached_property
     def told_as_former(self) -> tuple[FormerFact, ...]:
-        """Return the facts that held before, and former sentences of facts of which a part ended, the newest first."""
+        """The facts that held before, and those with a former sentence because a part ended, the newest first."""
         entries = (*self.former, *self.former_parts)
         return tuple(sorted(entries, key=lambda entry: entry.order, reverse=True)) if self.former_parts else entries
 
     def parts_for(self, query: str) -> list[FormerFact]:
-        """Return the sentences of which a part has ended that share words with a query."""
+        """Return the facts with a former sentence that shares words with a query."""
         wanted = question_terms(query) if self.former_parts else frozenset[str]()
         return [entry for entry in self.former_parts if not wanted.isdisjoint(_words(entry.fact))]
 
     @cached_property
     def flagged(self) -> tuple[StoredFact, ...]:
-        """The facts that hold and must never be missed: each fact is read to find them, when a block needs them."""
+        """The facts that hold and that an agent must never miss. Finding them reads every fact that holds."""
         return tuple(stored for stored in self.served.facts if stored.is_flagged)
 
     def findings_for(self, query: str, *, at: datetime, is_about_the_past: bool) -> list[tuple[AgentFinding, float]]:
-        """Return the findings that agents may be told: first those that share words with the query, then the newest.
+        """Return the findings that agents may be told, each with the share of the query's words that it contains.
 
-        A finding that names a value which was withdrawn or forgotten, or which has ended, is left out.
+        The findings with the highest share come first, and among equals the newest. A finding that names a hidden value
+        is left out.
         """
         wanted = question_terms(query) if self.findings else frozenset[str]()
         scored = [
@@ -141,13 +141,13 @@ class LayerSource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """What is read of a scope besides its facts: its turns, the words of the values of statements that belong to no
-    fact (by id), the ids of statements that another one corrects, and what agents found. Of requests to forget that a
-    person has dismissed, the words are told again.
+class _LayerInputs:
+    """What is read of a scope beside its facts, in one state of the scope.
 
-    `ends` are the statements that something no longer holds, with the words of their values: they end what was so, and
-    take nothing back.
+    `unlinked` holds the words of withdrawals and of requests to forget, which belong to no fact, by their ids. `ends`
+    holds the words of statements that something no longer holds. These end a fact without declaring it wrong.
+    `corrected` holds the ids of statements that another one corrects. `dismissed` holds the ids of requests to forget
+    that a person has dismissed; agents may be told their words again.
     """
 
     turns: SpokenTurns
@@ -159,19 +159,15 @@ class _Reading:
 
     @property
     def size(self) -> int:
-        """The number of turns in it and of words weighed for questions. It takes memory without these too."""
+        """The number of its turns and of cached word weights, plus one for the object itself."""
         return self.turns.index.count + self.turns.index.cached_words + 1
-
-    def is_of(self, revision: int, stamp: str) -> bool:
-        """Return whether it is of this state of the scope."""
-        return (self.turns.revision, self.turns.stamp) == (revision, stamp)
 
 
 @dataclass(slots=True)
 class _SourceCache:
-    """What has been read for the views of one store. It is used in the store's threads and in event loops."""
+    """The cached inputs and sources of one store. It is used in the store's threads and in event loops."""
 
-    spoken: OrderedDict[Scope, _Reading] = field(default_factory=OrderedDict)
+    inputs: OrderedDict[Scope, _LayerInputs] = field(default_factory=OrderedDict)
     sources: WeakKeyDictionary[View, LayerSource] = field(default_factory=WeakKeyDictionary)
 
 
@@ -179,16 +175,16 @@ _caches: WeakKeyDictionary[Store, _SourceCache] = WeakKeyDictionary()
 
 
 async def layer_source(store: Store, view: View) -> LayerSource:
-    """Return what the layers of a view are made of. It is read and made once for each view."""
+    """Return what the layers of recall choose from at the instant of a view. It is computed once for each view."""
     cache = _caches.get(store)
     if cache is None:
         cache = _caches.setdefault(store, _SourceCache())
-        store.on_close(cache.spoken.clear)
+        store.on_close(cache.inputs.clear)
     source, snapshot = cache.sources.get(view), view.snapshot
     if source is None:
-        known = cache.spoken.get(snapshot.scope)
-        if known is not None and known.is_of(snapshot.revision, snapshot.stamp):
-            # A view of another instant: a turn that cannot wait for the store has all that it needs.
+        known = cache.inputs.get(snapshot.scope)
+        if known is not None and known.turns.version == snapshot.version:
+            # The view is of another instant but of the same state, so the store need not be read.
             source = _source(view, known)
         else:
             read = view.readers["layers"] = partial(_read_source, cache, store.privacy)
@@ -198,25 +194,26 @@ async def layer_source(store: Store, view: View) -> LayerSource:
 
 
 def _read_source(cache: _SourceCache, privacy: Privacy, view: View, transaction: Session) -> LayerSource:
-    source = cache.sources[view] = _source(view, _read_scope(transaction, view, cache, privacy))
+    source = cache.sources[view] = _source(view, _read_inputs(transaction, view, cache, privacy))
     return source
 
 
-def _read_scope(transaction: Session, view: View, cache: _SourceCache, privacy: Privacy) -> _Reading:
+def _read_inputs(transaction: Session, view: View, cache: _SourceCache, privacy: Privacy) -> _LayerInputs:
+    """Return the inputs for the present state of the view's scope, from the cache or from the database."""
     connection, scope = transaction.connection(), view.snapshot.scope
-    now, known = version(connection, scope), cache.spoken.get(scope)
-    if known is not None and known.is_of(now.revision, now.stamp):
+    now, known = version(connection, scope), cache.inputs.get(scope)
+    if known is not None and known.turns.version == now:
         return known
     with_others = tells_other_people(transaction, scope, privacy)
     before = known.turns if known is not None else None
-    changes = known_changes(connection, now, before.revision, before.stamp) if before is not None else None
+    changes = known_changes(connection, now, before.version) if before is not None else None
     turns = read_spoken_turns(connection, scope, now, before, changes, with_others=with_others)
     if known is not None and changes is not None and not any(change.is_unlinked for change in changes):
         unlinked, ends = known.unlinked, known.ends
     else:
         unlinked, ends = _read_unlinked(connection, now)
     corrected = _CORRECTED.ask(connection, scope=now.key, corrects=str(Relation.CORRECTS))
-    reading = cache.spoken[scope] = _Reading(
+    inputs = cache.inputs[scope] = _LayerInputs(
         turns,
         unlinked,
         ends,
@@ -224,14 +221,17 @@ def _read_scope(transaction: Session, view: View, cache: _SourceCache, privacy: 
         _indexed_findings(transaction, scope, privacy),
         frozenset(dismissed_requests(transaction, now.key or 0, unlinked)),
     )
-    cache.spoken.move_to_end(scope)
-    while len(cache.spoken) > 1 and sum(each.size for each in list(cache.spoken.values())) > MOST_TURNS:
-        cache.spoken.popitem(last=False)
-    return reading
+    cache.inputs.move_to_end(scope)
+    while len(cache.inputs) > 1 and sum(each.size for each in list(cache.inputs.values())) > MOST_TURNS:
+        cache.inputs.popitem(last=False)
+    return inputs
 
 
 def _read_unlinked(connection: Connection, now: Version) -> tuple[Mapping[str, Words], Mapping[str, Words]]:
-    """Return the words of the statements that belong to no fact by their ids, and of those that end something."""
+    """Return the words of the withdrawals and requests that belong to no fact, and those of statements that end a fact.
+
+    Both are given by the ids of the statements.
+    """
     words, ends = dict[str, Words](), dict[str, Words]()
     for name, value, statement, act, cue in _UNLINKED.ask(connection, scope=now.key):
         of_statement = frozenset(terms(value or statement))
@@ -243,7 +243,7 @@ def _read_unlinked(connection: Connection, now: Version) -> tuple[Mapping[str, W
 
 
 def _indexed_findings(transaction: Session, scope: Scope, privacy: Privacy) -> tuple[tuple[AgentFinding, Words], ...]:
-    """Return the newest findings of the agents whose findings the scope keeps, with the words that find them."""
+    """Return the newest findings that the scope keeps, each with the words by which a query finds it."""
     policy = finding_policy_of(transaction, scope, privacy)
     if not policy.is_on:
         return ()
@@ -256,12 +256,12 @@ def _indexed_findings(transaction: Session, scope: Scope, privacy: Privacy) -> t
 
 
 class _Ended:
-    """The former facts, and the values and turns that agents may not be told because their facts have ended."""
+    """The facts that held before, and the values and turns that are hidden because their facts have ended."""
 
-    def __init__(self, view: View, reading: _Reading) -> None:
-        self._view, self._corrected, self._ends = view, reading.corrected, reading.ends
-        self.gone_values = {words for name, words in reading.unlinked.items() if name not in reading.dismissed}
-        self.superseded_values = set(reading.ends.values())
+    def __init__(self, view: View, inputs: _LayerInputs) -> None:
+        self._view, self._corrected, self._ends = view, inputs.corrected, inputs.ends
+        self.gone_values = {words for name, words in inputs.unlinked.items() if name not in inputs.dismissed}
+        self.superseded_values = set(inputs.ends.values())
         self.gone_places, self.superseded_places = set(view.snapshot.unlinked), set[TurnPlace]()
         self.former: list[Fact] = []
         self.parts: list[Fact] = []
@@ -286,7 +286,7 @@ class _Ended:
             self.add_parts(stored)
 
     def add_parts(self, stored: StoredFact) -> None:
-        """Add the part of a fact that ended before the rest of it."""
+        """Add the former sentence of a fact of which a part has ended."""
         history = stored.history(self._view.snapshot.scope)
         rewording = history.rewording_at(self._view.since)
         if rewording is None:
@@ -299,7 +299,7 @@ class _Ended:
             self.parts.append(self._former_part(stored, history, rewording))
 
     def _former_part(self, stored: StoredFact, history: FactHistory, rewording: Rewording) -> Fact:
-        """Return a fact as it was told until a part of it ended."""
+        """Return a fact with the sentence that it had until a part of it ended."""
         fact = self._view.fact(stored)
         began = max(span.start for span in history.spans if span.start < rewording.start)
         words = history.lead.statement
@@ -320,8 +320,8 @@ class _Ended:
         return self._view.names.told(part) if self._view.has_renamings else part
 
 
-def _source(view: View, reading: _Reading) -> LayerSource:
-    table, ended = view.snapshot.table, _Ended(view, reading)
+def _source(view: View, inputs: _LayerInputs) -> LayerSource:
+    table, ended = view.snapshot.table, _Ended(view, inputs)
     served = ServedFacts(table, view.is_served & view.are_facts())
     places = (table.is_alive & ~view.is_served).nonzero()[0]
     for stored in map(view.unit, places[table.rank[places].argsort()].tolist()):
@@ -340,13 +340,13 @@ def _source(view: View, reading: _Reading) -> LayerSource:
     is_former[[place for entry in entries if (place := table.place(entry.fact.id)) is not None]] = True
     return LayerSource(
         former=entries,
-        said=reading.turns.index,
+        said=inputs.turns.index,
         hidden=Hidden(gone, superseded, frozenset(ended.gone_places), frozenset(ended.superseded_places)),
         served=served,
         former_parts=parts,
         former_by_id={entry.fact.id: entry for entry in entries},
         former_index=SearchIndex(table, is_former),
-        findings=reading.findings,
+        findings=inputs.findings,
     )
 
 
@@ -355,7 +355,7 @@ def _words(fact: Fact) -> Words:
 
 
 def _is_replaced_plan(history: FactHistory, corrected: frozenset[str]) -> bool:
-    """Return whether a fact was announced and replaced before it began: by a change of mind, not by a correction."""
+    """Return whether a fact was announced for later and replaced before it began, unless it was corrected as wrong."""
     lead = history.lead
     was_announced = lead.valid_from is not None and lead.valid_from > lead.said_at
     was_replaced = not history.spans and history.undone_by is not None and history.undone_as is Status.SUPERSEDED
@@ -364,14 +364,14 @@ def _is_replaced_plan(history: FactHistory, corrected: frozenset[str]) -> bool:
 
 
 def _is_gone(history: FactHistory, ends: Container[str]) -> bool:
-    """Return whether a fact was withdrawn or wrong from the start, in whole or in part, or whom it is about is open."""
+    """Return whether a fact was withdrawn, was wrong from the start (also in part), or has an unclear subject."""
     withdrawals = (span.by for span in history.spans if span.ending is Status.RETRACTED and span.by is not None)
     was_withdrawn = any(name not in ends for name in withdrawals)
     return bool(history.may_be) or not history.spans or history.undone_by is not None or was_withdrawn
 
 
 def _with_successors(view: View, former: Sequence[Fact], served: ServedFacts) -> tuple[FormerFact, ...]:
-    """Return former facts with what took their place, the newest first."""
+    """Return former facts, each with the fact that replaced it, the newest first."""
     table = view.snapshot.table
     by_assertion: dict[str, Fact] = {name: fact for fact in former for name in fact.assertion_ids}
     missing = {fact.retired_by for fact in former if fact.retired_by} - set(by_assertion)

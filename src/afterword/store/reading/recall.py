@@ -1,4 +1,4 @@
-"""Choose what an agent is told: every fact if all fit the budget, else the facts that matter for the query."""
+"""Chooses what an agent is told: all facts if they fit the budget, otherwise the facts that matter for the query."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_who
 from afterword.recall.questions import is_about_the_past
 from afterword.recall.vectors import Embedder, Nearness
 from afterword.store.database.engine import Store
-from afterword.store.reading.fact_rows import KINDS, StoredFact
+from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.layer_sources import LayerSource, layer_source
-from afterword.store.reading.scope_vectors import meaning, related_words
+from afterword.store.reading.scope_vectors import nearness_to_query, related_words
 from afterword.store.reading.turn_rows import StoredTurn
 from afterword.store.reading.view_cache import ViewCache, view_cache_of
 from afterword.store.reading.views import View
 from afterword.telemetry import Count, Stage, count, note, staged
 
 MOST_LETTERS_PER_TOKEN = 8
-"""Facts with more letters for each token of the budget are not even tried whole."""
+"""If the facts have more letters than this for each token of the budget, they cannot fit, and nothing is measured."""
 
 
 Units = list[tuple[StoredFact | StoredTurn, float]]
 """Facts and turns with their scores, best first."""
 
 MOST_RANKED = 100
-"""So many of the facts that match are tried at most; the latest facts follow."""
+"""At most this many matching facts are tried before the latest facts fill the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The chosen facts, each with its score for the query (0 if another rule chose it).
+    """The facts that were chosen for a query, each with its score (0 if a rule other than relevance chose it).
 
     `whole` is true if no fact was left out. `stored` is the number of facts that could have been chosen. If it is 0,
-    nothing is known; if it is above 0 and `facts` is empty, nothing known is relevant. `turns` are turns chosen beside
-    the facts, best first, with their scores in `turn_scores`. `without_vector` counts facts and turns that could be
-    found by meaning if they had a vector. The status of a fact says whether it still holds. `parts` says what adds up
-    to the score of each fact; it is empty unless it was asked for. `former` are the chosen facts that held before, and
-    `layers` everything as an agent is told it, None for a search. `findings` are those of a search, scored.
+    nothing is known. If it is above 0 and `facts` is empty, nothing known is relevant. `turns` are the chosen turns,
+    best first, with their scores in `turn_scores`. `without_vector` counts the facts and turns that cannot be found by
+    meaning because they lack a vector. The status of a fact says whether it still holds. `parts` holds the components
+    of the score of each fact, if they were requested. `former` are the chosen facts that held before. `layers` is
+    everything that an agent is told, None for a search. `findings` are the findings of a search with their scores.
     """
 
     facts: tuple[Fact, ...]
@@ -80,12 +80,12 @@ async def recall(
 ) -> Recall:
     """Return what an agent is told, layer by layer, within the budget.
 
-    If all facts that hold fit, all are chosen, then what held before and what was said. Otherwise the flagged facts
-    come first; then come facts, former facts and turns that match the query. The facts said last fill the rest.
-    With `kinds` only facts of these kinds that hold are told. `views` is where views are kept, by default with the
-    store; where loading takes longer than `patience_s`, the view that was loaded last is used. With an `embedder`
-    meaning counts beside words, as far as there are vectors. Raises TypeError without a scope, and `StoreError` where
-    the store does not answer.
+    If all facts that hold fit the budget, all are chosen, then former facts and turns. Otherwise the flagged facts come
+    first, then the facts, former facts and turns that match the query. The facts that were said last fill the rest.
+    `kinds` restricts the result to facts of these kinds that hold. `views` is the cache of views, by default the one of
+    the store. If loading takes longer than `patience_s`, the view that was loaded last is used. With an `embedder`,
+    facts are also found by meaning, as far as there are vectors. Raises TypeError if `scope` is no `Scope`, and
+    `StoreError` if the store does not answer.
     """
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
     served = view.served_places(kinds)
@@ -100,10 +100,10 @@ async def recall(
     flagged: list[Fact] = []
     if whole is None:
         newest = [fact for fact in reversed(source.flagged) if kinds is None or fact.kind in kinds]
-        # A model that flags everything leaves no less room for an allergy.
+        # Surely flagged facts come first, so that an allergy finds room even if a model flags every fact.
         flagged = sorted(map(view.shown, newest), key=lambda fact: not _is_surely_flagged(fact))
         if query.strip():
-            near, lacking = await meaning(store, view, query, embedder)
+            near, lacking = await nearness_to_query(store, view, query, embedder)
             units = view.index.ranked(query, meaning=near, most=MOST_RANKED, among=view.are_facts(kinds))
     sources = LayerSources(
         all_facts=whole,
@@ -129,7 +129,7 @@ async def recall(
 
 
 def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
-    """Return the former facts that match the query, best first, at most so many."""
+    """Return the former facts that match the query, best first, at most `most`."""
     if not source.former or not query.strip():
         return []
     ranked = source.former_index.ranked(query, most=most)
@@ -139,7 +139,7 @@ def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) 
 def _said(
     source: LayerSource, query: str, at: datetime, *, is_about_the_past: bool, related: Related
 ) -> Iterator[SaidTurn]:
-    """Yield the turns that bear on the query, best first."""
+    """Yield the turns that match the query, best first."""
     hidden = partial(source.hidden.covers, is_about_the_past=is_about_the_past)
     return source.said.matching_turns(query, at=at, is_hidden=hidden, related=related)
 
@@ -160,12 +160,12 @@ async def search(
     patience_s: float | None = None,
     embedder: Embedder | None = None,
 ) -> Recall:
-    """Return the facts that match the query, best first; with `turns` also the turns that bear on it.
+    """Return the facts that match the query, best first; with `turns` also the turns that match.
 
-    `former` are the facts that held before and match; for a question about the past they are among the facts.
-    With `tags` only the facts that have all of these are returned. `limit` is the largest number of facts and turns
-    together. With `explain` the result's `parts` say what adds up to each score. An empty query returns every fact, in
-    order. Raises TypeError without a scope, and `StoreError` where the store does not answer.
+    Matching facts that held before are in `former`. If the query asks about the past, they are among the facts instead.
+    `tags` restricts the result to facts that have all of these tags. `limit` is the largest number of facts and turns
+    together. With `explain`, the result's `parts` hold the components of each score. An empty query returns all facts
+    in the order of a block. Raises TypeError if `scope` is no `Scope`, and `StoreError` if the store does not answer.
     """
     view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
     asked = _AskedFor(kinds, frozenset(tags))
@@ -174,7 +174,7 @@ async def search(
         return _recall(in_block_order(view.facts_at(served))[:limit], {}, stored=len(served))
     stored = view.served_count if asked.is_everything else len(asked.served_places(view))
     query = view.names.with_other_names(query)
-    near, lacking = await meaning(store, view, query, embedder)
+    near, lacking = await nearness_to_query(store, view, query, embedder)
     source, past = await layer_source(store, view), is_about_the_past(query)
     has_facts_alone = asked.is_everything and not view.snapshot.table.has_turns
     units = view.index.ranked(query, meaning=near, most=limit if has_facts_alone else None)
@@ -203,7 +203,7 @@ async def search(
 
 @dataclass(frozen=True, slots=True)
 class _AskedFor:
-    """What a search asks for: the facts of these kinds (None: of all) that have all of these tags."""
+    """The filter of a search: facts of these kinds (None: of all kinds) that have all of these tags."""
 
     kinds: Collection[Kind] | None
     tags: frozenset[str]
@@ -216,23 +216,23 @@ class _AskedFor:
         return (self.kinds is None or fact.kind in self.kinds) and self.tags.issubset(fact.tags)
 
     def served_places(self, view: View) -> Array:
-        """Return the places of those that hold."""
+        """Return the positions of the facts that hold and pass the filter."""
         served = view.served_places(self.kinds)
         if not self.tags:
             return served
         return served[[view.snapshot.table.unit(place).tags.issuperset(self.tags) for place in served.tolist()]]
 
     def facts_of(self, view: View, units: Units) -> list[Fact]:
-        """Return those among these units."""
+        """Return the facts among these units that pass the filter."""
         stored = (unit for unit, _ in units if isinstance(unit, StoredFact))
-        of_kinds = (unit for unit in stored if self.kinds is None or KINDS[unit.kind_and_length[0]] in self.kinds)
+        of_kinds = (fact for fact in stored if self.kinds is None or fact.kind in self.kinds)
         return [fact for fact in map(view.fact, of_kinds) if self.includes(fact)]
 
 
 def _best(
     facts: Sequence[Fact], said: Sequence[SaidTurn], scores: Mapping[Hashable, float], limit: int | None
 ) -> tuple[list[Fact], list[SaidTurn]]:
-    """Return the facts and turns with the highest scores, best first, at most so many of both together."""
+    """Return the facts and the turns with the highest scores, best first, at most `limit` of both together."""
     scored: list[tuple[float, Fact | SaidTurn]] = [(scores.get(fact.id, 0.0), fact) for fact in facts]
     scored += [(each.score, each) for each in said]
     best = [each for _, each in sorted(scored, key=lambda pair: -pair[0])[:limit]]
@@ -242,6 +242,7 @@ def _best(
 def _parts(
     view: View, source: LayerSource, query: str, facts: Sequence[Fact], *, past: bool, meaning: Nearness | None
 ) -> tuple[Mapping[str, float], ...]:
+    """Return the components of the score of each fact."""
     names = [fact.id for fact in facts]
     parts = view.index.parts(query, names, meaning=meaning) | (source.former_index.parts(query, names) if past else {})
     return tuple(parts[name] for name in names)
@@ -254,7 +255,7 @@ async def _view(store: Store, scope: Scope, at: datetime, views: ViewCache, pati
 
 
 def _all_if_they_fit(view: View, served: Array, label: str, budget_tokens: int) -> list[Fact] | None:
-    """Return these served facts, None if they do not all fit the budget."""
+    """Return all of these served facts, None if they do not fit the budget together."""
     if len(served) > budget_tokens or view.count_characters(served) > MOST_LETTERS_PER_TOKEN * budget_tokens:
         return None
     facts = [view.shown(view.snapshot.table.unit(place)) for place in served]
@@ -287,24 +288,19 @@ def _recall(
 
 
 def _scores(facts: Iterable[Fact], units: Units) -> dict[Hashable, float]:
-    """Return the scores of these facts. They are mostly among the first, so the rest is not read."""
-    wanted, scores = {fact.id for fact in facts}, dict[Hashable, float]()
-    for unit, score in units:
-        if len(scores) == len(wanted):
-            break
-        if unit.id in wanted:
-            scores[unit.id] = score
-    return scores
+    """Return the scores of these facts by their ids."""
+    fact_ids = {fact.id for fact in facts}
+    return {unit.id: score for unit, score in units if unit.id in fact_ids}
 
 
 def _is_surely_flagged(fact: Fact) -> bool:
-    """Return whether a person entered a flagged fact, or its words are those of health, safety or an instruction."""
+    """Return whether a person entered a flagged fact, or whether its words concern health, safety or an instruction."""
     is_entered = any(evidence.kind is EvidenceKind.PERSON for evidence in fact.evidence)
     return is_entered or must_never_be_missed(fact.kind, fact.statement, fact.attribute, fact.value)
 
 
 async def read_told_facts(store: Store, scope: Scope, *, at: datetime) -> tuple[Fact, ...]:
-    """Return the facts that hold, in the order of saying, then those that held before."""
+    """Return the facts that agents are told: those that hold, in the order of saying, then those that held before."""
     view = await view_cache_of(store).view(store, scope, at)
     source = await layer_source(store, view)
     holding = [view.shown(view.snapshot.table.unit(place)) for place in view.served_places().tolist()]
@@ -312,20 +308,20 @@ async def read_told_facts(store: Store, scope: Scope, *, at: datetime) -> tuple[
 
 
 async def read_former_parts(store: Store, scope: Scope, *, at: datetime) -> tuple[Fact, ...]:
-    """Return the sentences of which a part has ended, as they were told until then."""
+    """Return the facts of which a part has ended, with their former sentences."""
     source = await layer_source(store, await _view(store, scope, at, view_cache_of(store), None))
     return tuple(part.fact for part in source.former_parts)
 
 
 async def read_told_findings(store: Store, scope: Scope, *, at: datetime) -> tuple[AgentFinding, ...]:
-    """Return what agents found and other agents are told of it, the newest first."""
+    """Return the findings that agents are told, the newest first."""
     view = await view_cache_of(store).view(store, scope, at)
     source = await layer_source(store, view)
     return tuple(finding for finding, _ in source.findings_for("", at=at, is_about_the_past=False))
 
 
 async def read_told_turns(store: Store, scope: Scope, session_id: str, *, at: datetime) -> tuple[SourceTurn, ...]:
-    """Return the turns of a session that may be shown to an agent, as it is shown them, in order."""
+    """Return the turns of a session in order, as far as an agent may be shown them."""
     view = await view_cache_of(store).view(store, scope, at)
     source = await layer_source(store, view)
     hidden = partial(source.hidden.covers, is_about_the_past=False)

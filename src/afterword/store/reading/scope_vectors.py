@@ -1,6 +1,6 @@
-"""Making, storing, searching and counting the vectors of a scope, by model and dimension.
+"""Computes, stores, reads and counts the vectors of the texts of a scope, by embedding model and dimension.
 
-Vectors of two models are never compared. No vector outlives the words that it was made of.
+Vectors of different models are never compared. A vector is deleted with the words that it was computed from.
 """
 
 from __future__ import annotations
@@ -39,16 +39,18 @@ from afterword.store.tables import ScopeRow, VectorRow
 from afterword.telemetry import Stage
 
 COMPLETE = "complete"
-"""The key of a row that is no vector: it says at which revision a scope had all vectors of a model, and until when."""
+"""The key of a row that is no vector. It notes at which revision a scope had all vectors of a model, and until when."""
 
-Name = tuple[str, int]
-"""A model and how many numbers its vectors have."""
+VectorModel = tuple[str, int]
+"""The name of an embedding model, and the dimension of its vectors."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What was served of a scope at one revision: the keys of its texts, and until when it is served so (None: for
-    good)."""
+class ServedTexts:
+    """The texts of a scope that agents may be told at one revision, by their vector keys.
+
+    They are served until the instant `until`; None means for as long as the revision lasts.
+    """
 
     scope: Scope
     revision: int
@@ -56,11 +58,11 @@ class Reading:
     keys: frozenset[str]
 
 
-async def keep(store: Store, reading: Reading, embedder: Embedder, vectors: Mapping[str, bytes]) -> bool:
-    """Store vectors of texts of a reading. If the scope has changed since, nothing is stored, and False is returned."""
+async def store_vectors(store: Store, texts: ServedTexts, embedder: Embedder, vectors: Mapping[str, bytes]) -> bool:
+    """Store these vectors and return True. If the scope has changed since `texts` was read, only return False."""
 
     def work(transaction: Session) -> bool:
-        key = _lock_unchanged(transaction, reading)
+        key = _lock_unchanged(transaction, texts)
         if key is not None:
             insert_missing(transaction, VectorRow, [_row(key, embedder, name, vectors[name]) for name in vectors])
         return key is not None
@@ -68,36 +70,36 @@ async def keep(store: Store, reading: Reading, embedder: Embedder, vectors: Mapp
     return await store.write(work)
 
 
-async def complete(store: Store, reading: Reading, embedder: Embedder, *, alone: bool) -> bool:
-    """Drop the vectors of texts that are gone, of whatever model; with `alone` also those of other models and
-    dimensions, and note that this one has all.
+async def delete_stale_vectors(store: Store, texts: ServedTexts, embedder: Embedder, *, is_only_model: bool) -> bool:
+    """Delete the vectors of texts that are no longer served, of every model, and return True.
 
-    If the scope has changed, nothing is done, and False is returned.
+    `is_only_model` also deletes the vectors of other models and dimensions, and notes that this model has all vectors.
+    If the scope has changed since `texts` was read, only return False.
     """
 
     def work(transaction: Session) -> bool:
-        key = _lock_unchanged(transaction, reading)
+        key = _lock_unchanged(transaction, texts)
         if key is None:
             return False
         of_scope = col(VectorRow.scope_id) == key
         keys = select(col(VectorRow.key)).where(of_scope).distinct()
         stored_keys = transaction.connection().execute(keys)
-        stale = [name for (name,) in stored_keys if name not in reading.keys and (alone or name != COMPLETE)]
+        stale = [name for (name,) in stored_keys if name not in texts.keys and (is_only_model or name != COMPLETE)]
         for names in chunks(stale):
             transaction.exec(delete(VectorRow).where(of_scope, col(VectorRow.key).in_(names)))
-        if alone:
+        if is_only_model:
             other = or_(col(VectorRow.model) != embedder.model, col(VectorRow.dimension) != embedder.dimension)
             transaction.exec(delete(VectorRow).where(of_scope, other))
-            until = reading.until.isoformat() if reading.until else None
-            noted = json.dumps({"revision": reading.revision, "until": until}).encode()
+            until = texts.until.isoformat() if texts.until else None
+            noted = json.dumps({"revision": texts.revision, "until": until}).encode()
             insert_missing(transaction, VectorRow, [_row(key, embedder, COMPLETE, noted)])
         return True
 
     return await store.write(work)
 
 
-def lacking(transaction: Session, embedder: Embedder, at: datetime) -> list[Scope]:
-    """Return the scopes that may have texts without a vector of this embedder at `at`."""
+def scopes_lacking_vectors(transaction: Session, embedder: Embedder, at: datetime) -> list[Scope]:
+    """Return the scopes in which some texts may lack a vector of this embedder at the instant `at`."""
     noted = and_(
         col(VectorRow.scope_id) == col(ScopeRow.id),
         col(VectorRow.model) == embedder.model,
@@ -114,11 +116,11 @@ def lacking(transaction: Session, embedder: Embedder, at: datetime) -> list[Scop
     ]
 
 
-def _lock_unchanged(transaction: Session, reading: Reading) -> int | None:
-    """Lock the scope against other writers and return its key; None if the scope has changed since it was read."""
-    scope_rows.lock_scope(transaction, reading.scope)
-    row = scope_rows.scope_row(transaction, reading.scope)
-    return row.id if row is not None and row.revision == reading.revision else None
+def _lock_unchanged(transaction: Session, texts: ServedTexts) -> int | None:
+    """Lock the scope against other writers and return its key, None if it has changed since `texts` was read."""
+    scope_rows.lock_scope(transaction, texts.scope)
+    row = scope_rows.scope_row(transaction, texts.scope)
+    return row.id if row is not None and row.revision == texts.revision else None
 
 
 def _is_complete(content: bytes, revision: int, at: datetime) -> bool:
@@ -141,17 +143,19 @@ def _row(key: int, embedder: Embedder, name: str, content: bytes) -> dict[str, o
 BATCH = 256
 ROUNDS = 10
 READ_AGAIN_S = 30.0
-"""After how long vectors are read again where some are missing: another process may have made them."""
+"""After how many seconds missing vectors are looked up again, since another process may have stored them."""
 
 _log = telemetry.logs(__name__)
 
 
-async def meaning(store: Store, view: View, query: str, embedder: Embedder | None) -> tuple[Nearness | None, int]:
-    """Return how near each unit of the view is to the query, and how many of them lack a vector.
+async def nearness_to_query(
+    store: Store, view: View, query: str, embedder: Embedder | None
+) -> tuple[Nearness | None, int]:
+    """Return how near each fact and turn of the view is to the query, and how many of them lack a vector.
 
-    None without an embedder, where there are no vectors, or none can be made of the query: then recall goes by words
-    alone. Secrets in the query are masked before it is sent; what is off the record is not sent at all. An embedder
-    with `is_local` sends nothing.
+    The nearness is None without an embedder, without stored vectors, or if the query gets no vector. Then recall uses
+    words alone. Secrets in the query are masked before it is sent to the embedder. A query that is off the record is
+    not sent. A query is not masked for an embedder with `is_local`, since that sends nothing.
     """
     if embedder is None:
         return None, 0
@@ -165,7 +169,7 @@ async def meaning(store: Store, view: View, query: str, embedder: Embedder | Non
         return None, known.missing
     try:
         [vector] = await embedder.embed([store.privacy.mask_text(query) if is_sent else query])
-    except AfterwordError as error:  # a budget, too, may refuse the question
+    except AfterwordError as error:  # for example a budget that is used up
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
     near = known.near(vector)
@@ -173,7 +177,7 @@ async def meaning(store: Store, view: View, query: str, embedder: Embedder | Non
 
 
 def related_words(query: str, embedder: Embedder | None) -> Related:
-    """Return the words related to those of a query, none where the embedder is not the local one."""
+    """Return the words that are related to the words of a query. Only the local embedder knows any."""
     try:
         return related_terms(query) if isinstance(embedder, LocalEmbedder) else NO_RELATED
     except EmbeddingUnavailable:
@@ -188,24 +192,26 @@ async def refresh_vectors(
     *,
     at: datetime,
     batch: int = BATCH,
-    alone: bool = False,
+    is_only_model: bool = False,
     stop: Callable[[], str | None] = lambda: None,
     on_made: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Make the vectors that a scope lacks, and drop those of texts that are not served any more; return how many.
+    """Compute the vectors that a scope lacks, delete those of texts that are no longer served, and return how many
+    vectors were added.
 
-    Each batch is kept as it comes, and `on_made` is told its size. With `alone` the vectors of other models and
-    dimensions are dropped once nothing lacks one of this. What changes meanwhile is looked at again; no transaction is
-    open while vectors are made, and none is kept of words that are gone. Raises `EmbeddingUnavailable`, `StoreError`.
+    Each batch is stored at once, and `on_made` is called with its size. `is_only_model` also deletes the vectors of
+    other models and dimensions, once all vectors of this model are there. If the scope changes meanwhile, it is read
+    again. No transaction is open while vectors are computed. Raises `EmbeddingUnavailable` and `StoreError`.
     """
     made, spare, model = 0, dict[str, bytes](), (embedder.model, embedder.dimension)
     for _ in range(ROUNDS):
         view = await view_cache_of(store).view(store, scope, at)
         texts = {vector_key(text): text for unit in view.served_units() for text in [unit.text]}
-        if view.snapshot.key is None:
+        version = view.snapshot.version
+        if version.key is None:
             return made
-        stored = await store.read(partial(_stored_vectors, view.snapshot.key, model, None))
-        as_read = Reading(scope, view.snapshot.revision, view.until, frozenset(texts))
+        stored = await store.read(partial(_stored_vectors, version.key, model, None))
+        as_read = ServedTexts(scope, version.revision, view.until, frozenset(texts))
         wanted = [name for name in texts if name not in stored]
         telemetry.note(wanted=len(wanted), model=embedder.model)
         for start in range(0, len(wanted), batch):
@@ -215,18 +221,19 @@ async def refresh_vectors(
             asked = [name for name in some if name not in spare]
             vectors = await embedder.embed([texts[name] for name in asked]) if asked else []
             spare |= {name: packed_vector(vector) for name, vector in zip(asked, vectors, strict=True)}
-            if not await keep(store, as_read, embedder, {name: spare[name] for name in some}):
-                break  # the scope has moved on: what was paid for is kept for the texts that are still there
+            if not await store_vectors(store, as_read, embedder, {name: spare[name] for name in some}):
+                break  # the scope has changed: the vectors are reused for the texts that are still there
             made += len(some)
             on_made(len(some))
         else:
             view.vectors.pop(model, None)
-            if await complete(store, as_read, embedder, alone=alone):
+            if await delete_stale_vectors(store, as_read, embedder, is_only_model=is_only_model):
                 return made
     return made
 
 
 async def _vectors(store: Store, view: View, embedder: Embedder) -> Vectors:
+    """Return the vectors of the served facts and turns of a view, from the view or from the store."""
     name = embedder.model, embedder.dimension
     known = view.vectors.get(name)
     is_stale = known is not None and bool(known.missing) and monotonic() - known.read_at_s > READ_AGAIN_S
@@ -236,22 +243,24 @@ async def _vectors(store: Store, view: View, embedder: Embedder) -> Vectors:
     return await store.read(partial(read, view))
 
 
-def _read_vectors(name: Name, view: View, transaction: Session) -> Vectors:
-    """Return the vectors of what is served: those that are known already, and those that are stored by now. The view
-    keeps them."""
+def _read_vectors(name: VectorModel, view: View, transaction: Session) -> Vectors:
+    """Return the vectors of the served facts and turns of a view, and cache them in the view.
+
+    Only the vectors that the view does not have yet are read.
+    """
     known = view.vectors.get(name) or Vectors(name[1])
     keys = {place: vector_key(view.unit(place).text) for place in known.lacks(view.is_served)}
     wanted = list(keys.values()) if len(keys) <= CHUNK else None
-    contents = _stored_vectors(view.snapshot.key, name, wanted, transaction) if keys else {}
+    contents = _stored_vectors(view.snapshot.version.key, name, wanted, transaction) if keys else {}
     made = {place: contents[key] for place, key in keys.items() if key in contents}
     vectors = view.vectors[name] = known.revised(view.is_served, made)
     return vectors
 
 
 def _stored_vectors(
-    scope_key: int | None, name: Name, keys: Sequence[str] | None, transaction: Session
+    scope_key: int | None, name: VectorModel, keys: Sequence[str] | None, transaction: Session
 ) -> dict[str, bytes]:
-    """Return the vectors of a scope that are kept under these keys (None: all of them)."""
+    """Return the stored vectors of a scope with these keys (None: all of them), by key."""
     connection, values = transaction.connection(), {"scope": scope_key, "model": name[0], "dimension": name[1]}
     some = (
         VECTOR_ROWS.ask(connection, **values) if keys is None else _SOME_VECTORS.ask_listed(connection, keys, **values)
@@ -270,22 +279,24 @@ _SOME_VECTORS = CompiledQuery(_OF_SCOPE.where(has_listed_name(col(VectorRow.key)
 
 @dataclass(frozen=True, slots=True)
 class VectorCoverage:
-    """How many texts of a scope can be found by meaning, and how many of them have a vector, by model."""
+    """How many texts of a scope should have a vector, and how many of them have one, by model."""
 
     texts: int
-    made: Mapping[Name, int]
+    made: Mapping[VectorModel, int]
 
 
 async def scopes_with_vectors(store: Store) -> set[Scope]:
-    """Return the scopes that have vectors. For operators, never for an agent."""
+    """Return all scopes that have vectors, of all users. Only operators may see them."""
     query = select(col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name))
     query = query.where(exists().where(col(VectorRow.scope_id) == col(ScopeRow.id)))
     rows = await store.read(lambda transaction: transaction.connection().execute(query).all())
     return {Scope.parse("/".join(row)) for row in rows}
 
 
-async def vector_coverage(store: Store, scope: Scope, at: datetime, wanted: Name | None = None) -> VectorCoverage:
-    """Return how many texts have a vector, of each model that has any and of the one that is wanted."""
+async def vector_coverage(
+    store: Store, scope: Scope, at: datetime, wanted: VectorModel | None = None
+) -> VectorCoverage:
+    """Return how many texts of a scope have a vector, for each model with vectors and for the `wanted` model."""
 
     def work(transaction: Session) -> Sequence[Any]:
         row = scope_rows.scope_row(transaction, scope)
@@ -294,7 +305,7 @@ async def vector_coverage(store: Store, scope: Scope, at: datetime, wanted: Name
         return transaction.connection().execute(query).all()
 
     rows = await store.read(work)
-    keys: dict[Name, set[str]] = {} if wanted is None else {wanted: set()}
+    keys: dict[VectorModel, set[str]] = {} if wanted is None else {wanted: set()}
     for row in rows:
         keys.setdefault((row.model, row.dimension), set()).add(row.key)
     if not keys:

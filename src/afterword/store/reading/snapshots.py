@@ -1,11 +1,12 @@
-"""Read all that recall needs of one scope in one transaction, as plain rows, so that a large scope loads quickly.
+"""Reads everything that recall needs of a scope in one transaction, as plain rows, so that a large scope loads quickly.
 
-The rows hold values as the driver returns them; a fact is made of them when it is served. If an earlier snapshot is
-given and every change since is known, only the changed facts are read.
+The rows hold values as the database driver returns them. A fact is built from its rows when it is served. If there is
+an earlier snapshot and all changes since then are known, only the changed facts are read.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,106 +37,101 @@ from afterword.store.tables import (
 )
 
 MOST_CHANGED = 0.25
-"""Where a larger share of the facts has changed, all are read."""
+"""If a larger share of the facts has changed, all facts are read."""
 FEW_CHANGED = 200
-"""So many are read by themselves in any case."""
+"""Up to this many changed facts, only these are read, however large their share is."""
 _SESSION = session_source("")
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """Everything that can be recalled of a scope at one revision: a table of its facts and the turns they rest on.
+class Version:
+    """One state of a scope: its primary key (None if nothing of it is stored), its revision and its stamp.
 
-    `stamp` tells this state from another one of the same revision. `key` is that of the scope's row, None where nothing
-    of it is stored. `unlinked` are the turns on which live statements rest that belong to no fact: withdrawals, and
-    requests to forget.
+    The stamp distinguishes states with the same revision.
     """
 
-    scope: Scope
-    revision: int
-    table: UnitTable = field(default_factory=UnitTable)
-    unlinked: frozenset[TurnPlace] = frozenset()
-    stamp: str = ""
     key: int | None = None
+    revision: int = 0
+    stamp: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """The state of a scope: its key in the database (None if nothing of it is stored), its revision and its stamp."""
+class Snapshot:
+    """Everything that can be recalled of a scope in one state: a table of its facts and of the turns that they cite.
 
-    key: int | None
-    revision: int
-    stamp: str
+    `unlinked` holds the turns that are cited by live statements which belong to no fact: withdrawals and requests to
+    forget.
+    """
 
-    def is_of(self, snapshot: Snapshot) -> bool:
-        """Return whether a snapshot is of this state."""
-        return (self.revision, self.stamp) == (snapshot.revision, snapshot.stamp)
+    scope: Scope
+    version: Version = Version()
+    table: UnitTable = field(default_factory=UnitTable)
+    unlinked: frozenset[TurnPlace] = frozenset()
 
 
 def version(connection: Connection, scope: Scope) -> Version:
-    """Return which state of the scope is there."""
+    """Return the present state of a scope."""
     rows = _VERSION.ask(connection, tenant=scope.tenant, kind=str(scope.kind), name=scope.id)
-    return Version(*rows[0]) if rows else Version(None, 0, "")
+    return Version(*rows[0]) if rows else Version()
 
 
 def stored_facts(rows: Sequence[Plain]) -> list[StoredFact]:
-    """Return the facts of these rows."""
-    by_fact = {row[FACT]: (row,) for row in rows}
-    if len(by_fact) < len(rows):
-        by_fact = {}
-        for row in rows:
-            by_fact[row[FACT]] = (*by_fact.get(row[FACT], ()), row)
-    return list(map(StoredFact, by_fact.values()))
+    """Return one `StoredFact` for all rows of the same fact."""
+    by_fact: dict[str, list[Plain]] = defaultdict(list)
+    for row in rows:
+        by_fact[row[FACT]].append(row)
+    return [StoredFact(tuple(of_fact)) for of_fact in by_fact.values()]
 
 
 def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -> Snapshot:
-    """Return what the scope holds; the connection is in a transaction, so that all of it is of one revision.
+    """Return a snapshot of a scope. The connection must be in a transaction, so that all rows are of one revision.
 
-    `before` is what it held once: where every change since then is known, only what changed is read.
+    `before` is an earlier snapshot. If all changes since then are known, only what has changed is read.
     """
     now = version(connection, scope)
     if now.key is None:
-        return Snapshot(scope, 0)
-    if before is not None and now.is_of(before):
+        return Snapshot(scope)
+    if before is not None and now == before.version:
         return before
     changes = _changes_since(connection, now, before) if before is not None else None
     if before is None or changes is None:
         facts = stored_facts(FACT_ROWS.ask(connection, scope=now.key))
         turns = map(StoredTurn, TURN_ROWS.ask(connection, scope=now.key, role=str(Role.HUMAN)))
         table = UnitTable().revised((), [*facts, *turns])
-        return Snapshot(scope, now.revision, table, _unlinked_places(connection, now.key), now.stamp, now.key)
+        return Snapshot(scope, now, table, _unlinked_places(connection, now.key))
     unlinked = before.unlinked
     if any(change.is_unlinked for change in changes):
         unlinked = _unlinked_places(connection, now.key)
     table = _changed_table(connection, now.key, before.table, changes)
-    return Snapshot(scope, now.revision, table, unlinked, now.stamp, now.key)
+    return Snapshot(scope, now, table, unlinked)
 
 
 def session_ids(changes: Iterable[ScopeChangeRow]) -> set[str]:
-    """Return the ids of the sessions that were read by the runs of these changes."""
+    """Return the ids of the sessions whose runs made these changes."""
     return {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
 
 
 def _changes_since(connection: Connection, now: Version, before: Snapshot) -> Sequence[ScopeChangeRow] | None:
-    """Return what has changed since `before`, None where that is not known or where too much has changed."""
-    changes = known_changes(connection, now, before.revision, before.stamp)
+    """Return the changes since `before`, None if they are not all known or if there are too many."""
+    changes = known_changes(connection, now, before.version)
     changed = sum(len(change.fact_ids) for change in changes or ())
     return changes if changed <= max(MOST_CHANGED * len(before.table.by_order), FEW_CHANGED) else None
 
 
-def known_changes(connection: Connection, now: Version, revision: int, stamp: str) -> Sequence[ScopeChangeRow] | None:
-    """Return what has changed since a state, None where that is not known: too long ago, or another history."""
-    changes: Sequence[Any] = connection.execute(_CHANGES, {"scope": now.key, "since": revision}).all()
-    known = [(change.revision, change.stamp) for change in changes]
-    if not known or [number for number, _ in known] != list(range(revision, now.revision + 1)):
+def known_changes(connection: Connection, now: Version, before: Version) -> Sequence[ScopeChangeRow] | None:
+    """Return the changes of a scope between two states.
+
+    None if not all of them are stored, or if `before` was never a state of this scope.
+    """
+    changes: Sequence[Any] = connection.execute(_CHANGES, {"scope": now.key, "since": before.revision}).all()
+    if [change.revision for change in changes] != list(range(before.revision, now.revision + 1)):
         return None
-    if known[0] != (revision, stamp) or known[-1] != (now.revision, now.stamp):
-        return None
-    return changes[1:]
+    is_known = changes and (changes[0].stamp, changes[-1].stamp) == (before.stamp, now.stamp)
+    return changes[1:] if is_known else None
 
 
 def _changed_table(connection: Connection, key: int, before: UnitTable, changes: Sequence[ScopeChangeRow]) -> UnitTable:
-    """Return the table after these changes. Only changed facts and sessions are read."""
+    """Return the table of a scope after these changes. Only the changed facts and sessions are read."""
     changed = list(dict.fromkeys(fact_id for change in changes for fact_id in change.fact_ids))
     facts = stored_facts(_SOME_FACTS.ask_listed(connection, changed, scope=key))
     gone = {place for fact_id in changed if (place := before.place(fact_id)) is not None}
@@ -166,7 +162,7 @@ def _unlinked_places(connection: Connection, key: int) -> frozenset[TurnPlace]:
 
 
 def plain_columns(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:
-    """Return columns whose values stay as the driver returns them: rows that are never served are never converted."""
+    """Return columns whose values stay as the driver returns them, since most rows are never converted."""
     return [_plain_column(table, name).label(f"column_{n}") for n, (table, name) in enumerate(columns)]
 
 
@@ -176,7 +172,7 @@ def _plain_column(table: type[SQLModel], name: str) -> Any:
 
 
 def stored_terms(table: type[SQLModel]) -> Any:
-    """Return the stored words, without the version of the tokenizer; null where another version made them."""
+    """Return the stored search words without the version of the tokenizer, null if another version made them."""
     words, length = _plain_column(table, "search_terms"), len(TOKENIZER)
     return case((func.substr(words, 1, length) == TOKENIZER, func.substr(words, length + 1)))
 
@@ -184,7 +180,8 @@ def stored_terms(table: type[SQLModel]) -> Any:
 def _facts() -> Select[Any]:
     session_id = func.coalesce(_plain_column(AssertionRow, "session_id"), "")
     kind = case(*((col(AssertionRow.kind) == str(kind), number) for number, kind in enumerate(KINDS)))
-    # As `fact_rows` names them. What a row would hold twice, and what most rows hold, is left out.
+    # The order is that of the column numbers in `fact_rows`. To save memory, a column is null if it has its usual value
+    # or equals another column.
     columns = (
         *(_plain_column(AssertionRow, "said_at"), session_id),
         *(func.coalesce(col(EvidenceRow.turn), 0), func.coalesce(col(EvidenceRow.start), 0)),
@@ -206,7 +203,7 @@ def _facts() -> Select[Any]:
 
 
 def _cited_turns() -> Select[Any]:
-    """Select the turns of people that facts rest on. It starts from the evidence, since a scope has many more turns."""
+    """Select the turns of people that facts cite. The query starts at the evidence, which has far fewer rows."""
     cited = (
         select(col(EvidenceRow.session_id), col(EvidenceRow.turn))
         .join_from(FactRow, FactAssertionRow, col(FactAssertionRow.fact_id) == col(FactRow.id))
@@ -236,7 +233,7 @@ _CHANGES = (
     .order_by(col(ScopeChangeRow.revision))
 )
 FACT_ROWS = CompiledQuery(_facts().where(col(FactRow.scope_id) == bindparam("scope")))
-# As a sum, so that SQLite does not look through all facts of the scope for those that are listed.
+# The sum keeps SQLite from using the index on the scope, which would scan all facts of the scope.
 _SOME_FACTS = CompiledQuery(
     _facts().where(has_listed_name(col(FactRow.id)), col(FactRow.scope_id) + 0 == bindparam("scope"))
 )
@@ -255,7 +252,7 @@ IS_UNLINKED = and_(
     ~exists().where(col(FactAssertionRow.assertion_id) == col(AssertionRow.id)),
     col(AssertionRow.id).in_(live_assertion_ids(bindparam("scope"))),
 )
-"""Selects live statements that belong to no fact: withdrawals, and what was asked to be forgotten."""
+"""The condition of live statements that belong to no fact: withdrawals, and what somebody asked to be forgotten."""
 _UNLINKED = CompiledQuery(
     select(*plain_columns([(EvidenceRow, "session_id"), (EvidenceRow, "turn")]))
     .join_from(AssertionRow, EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id))

@@ -1,4 +1,4 @@
-"""All turns of a scope that its owner, or all people, spoke. After a change only those of changed sessions are read."""
+"""Reads all turns of a scope that its owner (or any person) spoke. Later, only changed sessions are read again."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from afterword.store.tables import RunRow, ScopeChangeRow, SessionRow, TurnRow
 from afterword.text_caches import text_cache
 
 MOST_SESSIONS = 0.25
-"""Where a larger share of the sessions has changed, all are read."""
+"""If a larger share of the sessions has changed, all sessions are read."""
 FEW_SESSIONS = 20
-"""So many are read by themselves in any case."""
+"""Up to this many changed sessions, only these are read, however large their share is."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenTurns:
-    """The turns at one state of the scope. `marks` holds what tells each session from an earlier state of it.
+    """The spoken turns of a scope in one state, with a search index.
 
-    `with_others` says whether turns of people who are not the owner are among them.
+    `marks` holds columns of each session that differ whenever the session has changed. `with_others` says whether turns
+    of people who are not the owner are included.
     """
 
-    revision: int
-    stamp: str
+    version: Version
     index: SaidIndex
     marks: Mapping[str, Plain]
     with_others: bool = False
@@ -49,14 +49,14 @@ def read_spoken_turns(
     *,
     with_others: bool = False,
 ) -> SpokenTurns:
-    """Return the turns of a scope in the state `now`.
+    """Return the spoken turns of a scope in the state `now`.
 
-    `before` are the turns in an earlier state: where the `changes` since are known, only the sessions that changed are
-    read. With `with_others` the turns of people who are not the owner of the scope are included.
+    `before` holds the turns of an earlier state, and `changes` what has changed since. With both, only the sessions
+    that changed are read. `with_others` also includes the turns of people who do not own the scope.
     """
     marks = {mark[1]: mark for mark in _SESSIONS.ask(connection, scope=now.key)}
     if before is None or changes is None or before.with_others != with_others:
-        before, changed = SpokenTurns(0, "", SaidIndex(UnitTable(), {}), {}), set(marks)
+        before, changed = SpokenTurns(now, SaidIndex(UnitTable(), {}), {}), set(marks)
     else:
         changed = session_ids(changes)
     changed |= {name for name in before.marks.keys() | marks.keys() if before.marks.get(name) != marks.get(name)}
@@ -64,14 +64,14 @@ def read_spoken_turns(
     gone = [place for name in changed for place in before.index.table.turns_of(name)]
     turns, earlier = _spoken(rows, scope, with_others=with_others)
     if not gone and not turns and before.marks:
-        return SpokenTurns(now.revision, now.stamp, before.index, marks, with_others)
+        return SpokenTurns(now, before.index, marks, with_others)
     unchanged = {name: turn for name, turn in before.index.before.items() if name not in changed}
     index = SaidIndex(before.index.table.revised(gone, turns), unchanged | earlier)
-    return SpokenTurns(now.revision, now.stamp, index, marks, with_others)
+    return SpokenTurns(now, index, marks, with_others)
 
 
 def _rows_of(connection: Connection, now: Version, sessions: Collection[str], known_sessions: int) -> list[Plain]:
-    """Return the turns of these sessions, by session and number."""
+    """Return the rows of the turns of these sessions, sorted by session and number."""
     roles = {"human": str(Role.HUMAN), "agent": str(Role.AGENT)}
     if len(sessions) > max(FEW_SESSIONS, MOST_SESSIONS * known_sessions):
         rows = [row for row in _TURNS.ask(connection, scope=now.key, **roles) if row[1] in sessions]
@@ -83,9 +83,9 @@ def _rows_of(connection: Connection, now: Version, sessions: Collection[str], kn
 def _spoken(
     rows: Iterable[Plain], scope: Scope, *, with_others: bool
 ) -> tuple[list[StoredTurn], dict[str, dict[int, SourceTurn]]]:
-    """Return the turns of the owner or of all people, and the turn before each, by session and number.
+    """Return the turns of the owner (or of all people), and the preceding turn of each, by session and number.
 
-    The turn before is an agent's, or that of somebody whose turns are returned too.
+    A preceding turn is left out if it was spoken by a person whose turns are not returned.
     """
     turns: list[StoredTurn] = []
     before: dict[str, dict[int, SourceTurn]] = {}
@@ -108,9 +108,9 @@ def _spoken(
 
 @text_cache(10_000)
 def _owners(humans: str, assumed: str, scope: Scope) -> frozenset[str]:
-    """Return who speaks for the scope in a session.
+    """Return the names of the owner of the scope among the people of a session.
 
-    Nobody owns the scope of a team or a project: where one person speaks, that person does.
+    Nobody owns the scope of a team or a project. There the only person of a session counts as the owner.
     """
     stated, guessed = json.loads(humans), json.loads(assumed)
     people = list(dict.fromkeys([*stated, *guessed]))
@@ -118,7 +118,7 @@ def _owners(humans: str, assumed: str, scope: Scope) -> frozenset[str]:
 
 
 _OF_SESSION = col(RunRow.session_pk) == col(SessionRow.id)
-# No session of which every run was undone or waits.
+# Sessions without any run, and sessions with an applied run.
 _SESSIONS = CompiledQuery(
     select(*plain_columns((SessionRow, name) for name in "id session_id humans assumed updated_at".split())).where(
         col(SessionRow.scope_id) == bindparam("scope"),

@@ -1,4 +1,4 @@
-"""One turn that facts rest on, as its row holds it."""
+"""A turn of a person as its database row holds it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TURN_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
     *((SessionRow, name) for name in "id session_id humans assumed".split()),
     *((TurnRow, name) for name in "number speaker said_at utc_offset_s text shown".split()),
 )
-"""The columns of a row, in order. Behind them are the words that find the turn, None where they are not stored."""
+"""The first columns of a row. The words by which a search finds the turn follow, None if they are not stored."""
 
 TURN_BYTES = 400
-"""About what a turn takes beside its texts."""
+"""Estimated memory of a turn beside its texts."""
 
 
 class StoredTurn:
-    """A turn of a person. What finds it in a search index is described in `recall.unit_table`."""
+    """A turn of a person. It is a `Unit` of `recall.unit_table`, which describes what the search index reads."""
 
     __slots__ = ("id", "order", "terms", "turn")
     sources: tuple[()] = ()
@@ -43,7 +43,7 @@ class StoredTurn:
         self.order: tuple[int, tuple[Any, Any]] = 0, (key, number)
         if terms is None:
             terms = turn_terms(self.turn.said_at, speaker, text)
-        # Where only one person speaks, the name says nothing.
+        # If only one person speaks in the session, the speaker's name distinguishes nothing.
         self.terms: str = terms if in_company else terms[terms.index("\t") :]
 
     @property
@@ -53,12 +53,12 @@ class StoredTurn:
 
     @property
     def memory_bytes(self) -> int:
-        """About how much memory it takes."""
+        """The estimated memory of the turn."""
         return TURN_BYTES + getsizeof(self.turn.text) + getsizeof(self.terms)
 
     @property
     def made_bytes(self) -> int:
-        """0: a turn caches nothing that is computed from its row."""
+        """The memory of what is computed from the row and cached: always 0 for a turn."""
         return 0
 
     @property
@@ -68,17 +68,17 @@ class StoredTurn:
 
     @property
     def asks(self) -> bool:
-        """Whether another person may answer it."""
+        """Whether it asks a question in a session in which several people speak."""
         return self.turn.in_company and "?" in self.turn.text
 
     @property
     def text(self) -> str:
-        """The text that finds it, of which its vector is made."""
+        """The text from which its vector is computed."""
         return turn_text(self.turn.said_at, self.turn.speaker if self.turn.in_company else "", self.turn.text)
 
 
 def said_at_of(said_at: Any, utc_offset_s: int | None) -> datetime | None:
-    """Return when a turn was said, of the values in its row."""
+    """Return when a turn was said, from the two columns of its row that store the time."""
     return None if said_at is None else at_offset(moment(said_at), utc_offset_s)
 
 

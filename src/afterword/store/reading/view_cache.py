@@ -1,4 +1,4 @@
-"""The cache of views: it sees every writer, loads a scope once however many ask, and is bounded in memory."""
+"""The cache of views. It notices every change, loads a scope once for concurrent readers, and is bounded in memory."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from afterword.telemetry import Count, count
 
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 MOST_MADE = 100_000
-"""How many facts, lines and weights the views may have made of their rows, about 2 kB each."""
+"""How many facts, lines and word weights the views may have computed from their rows, about 2 kB each."""
 RECENT = 4
-"""The latest views, so many, are measured again whenever a view is read: they grow soon after they were read."""
+"""How many of the latest views are measured again whenever a view is read, since a view grows after it was read."""
 MOST_UNASKED = 100
-"""How many times a view is used before the database is asked again, and the size of the view measured."""
+"""How many times a view is used before the database is asked again and the size of the view is measured."""
 
 
 class ViewCache:
-    """The views of one store, for all its threads and event loops.
+    """The cached views of one store, shared by all its threads and event loops.
 
-    A view is used again only while the scope is in the state in which it was read, and until the next fact begins or
-    ends. However many ask for a scope at the same time, it is loaded once. The views that were unused for longest are
-    dropped where all, with the listing, take more than `most_bytes`. What they have made of their rows they lose before
-    that, since it is quickly made again.
+    A view is reused while the state of its scope is unchanged, until the next fact begins or ends. Concurrent readers
+    of a scope share one load. If all views and the listing take more than `most_bytes`, the least recently used views
+    are dropped. If the views have computed more than `most_made` objects from their rows, the least recently used views
+    discard theirs, which are quickly computed again.
     """
 
     def __init__(self, most_bytes: int | None = None, most_made: int = MOST_MADE) -> None:
@@ -54,10 +54,10 @@ class ViewCache:
         self._lock = threading.Lock()
 
     async def view(self, store: Store, scope: Scope, at: datetime, *, patience_s: float | None = None) -> View:
-        """Return what the scope holds at an instant. Raises `StoreError` where the store does not answer.
+        """Return the view of a scope at an instant. Raises `StoreError` if the store does not answer.
 
-        With `patience_s` the view that was loaded last is returned where the present one takes longer; the loading goes
-        on and serves whoever asks next.
+        If loading takes longer than `patience_s`, the view that was loaded last is returned, if there is one. The
+        loading continues and serves the next caller.
         """
         unchanged = self._unchanged(scope, at)
         if unchanged is not None:
@@ -73,7 +73,7 @@ class ViewCache:
         return self._at(await asyncio.shield(loading), at)
 
     def _unchanged(self, scope: Scope, at: datetime) -> View | None:
-        """Return the view of a scope where the database's file tells that nothing has changed. No statement is run."""
+        """Return the cached view if the database file is unchanged, else None. No statement is run."""
         view = self._views.get(scope)
         if view is None or not view.unasked_left or not view.is_valid_at(at):
             return None
@@ -87,7 +87,7 @@ class ViewCache:
         return view
 
     def _at(self, view: View, at: datetime) -> View:
-        """Return a view at an instant. The last one of another instant is kept, since a list is read page by page."""
+        """Return a view for another instant. The last such view is cached, since a list is read page by page."""
         if view.is_valid_at(at):
             return view
         past = self._past_view
@@ -96,11 +96,11 @@ class ViewCache:
         return past
 
     def is_loaded(self, scope: Scope) -> bool:
-        """Return whether the scope is loaded, maybe in a former state: then its view is soon brought up to date."""
+        """Return whether a view of the scope is cached. It may show a former state, which is quickly updated."""
         return scope in self._views
 
     def listing(self, connection: Connection, scope: Scope) -> FactListing:
-        """Return the listing of a scope that is not loaded. The last one is kept, since a page asks for two lists."""
+        """Return the listing of a scope that is not loaded. The last one is cached, since a page shows two lists."""
         now, listing = snapshots.version(connection, scope), self._listing
         if listing is None or (listing.scope, listing.version) != (scope, now):
             listing = read_listing(connection, scope, now)
@@ -112,17 +112,17 @@ class ViewCache:
     async def _present(self, store: Store, scope: Scope, at: datetime) -> View:
         running = self._loads.get(scope)
         if running is not None:
-            # It may have begun before something that the caller has just written.
+            # That load may have begun before the caller's last write, so it is not used.
             await asyncio.wait([in_loop(running)])
         return await in_loop(self._begin(store, scope, at))
 
     def revision_of(self, scope: Scope) -> int | None:
-        """Return the cached revision of a scope, None if nothing is cached."""
+        """Return the revision of the cached view of a scope, None if none is cached."""
         view = self._views.get(scope)
-        return view.snapshot.revision if view else None
+        return view.snapshot.version.revision if view else None
 
     def drop(self, scope: Scope) -> None:
-        """Drop what is kept of a scope."""
+        """Remove a scope from the cache."""
         with self._lock:
             self._views.pop(scope, None)
             self._past_view = None
@@ -132,19 +132,19 @@ class ViewCache:
             self._made.drop(scope)
 
     def close(self) -> None:
-        """Drop every view."""
+        """Empty the cache."""
         with self._lock:
             self._views.clear()
             self._past_view = self._listing = None
             self._bytes, self._made = AmountsInOrderOfUse(), AmountsInOrderOfUse()
 
     def _begin(self, store: Store, scope: Scope, at: datetime) -> Future[View]:
-        """Return the load that is running, else a new one."""
+        """Return the running load of a scope, or start one."""
         with self._lock:
             load = self._loads.get(scope)
             if load is None:
                 load = self._loads[scope] = store.begin_reading(partial(self._load, store, scope, at))
-        # Outside of the lock: where it has ended already this is called at once.
+        # This must be outside of the lock: if the load has already ended, `_end` is called at once.
         load.add_done_callback(partial(self._end, scope))
         return load
 
@@ -166,8 +166,8 @@ class ViewCache:
                     read(view, transaction)
         count(Count.CACHE, cache="view", hit=is_same)
         if view is before:
-            # Who reads a scope once does not need it.
-            view.mark = settled_mark(store, lambda connection: snapshots.version(connection, scope).is_of(snapshot))
+            # The mark is set at the second reading, since many scopes are read only once.
+            view.mark = settled_mark(store, lambda connection: snapshots.version(connection, scope) == snapshot.version)
             view.unasked_left = MOST_UNASKED
         self._keep(scope, view)
         return view
@@ -178,7 +178,7 @@ class ViewCache:
             if self._listing is not None and self._listing.scope == scope:
                 self._listing = None
             if self._past_view is not None and self._past_view.snapshot is not view.snapshot:
-                self._past_view = None  # it would keep a table in memory that nobody needs
+                self._past_view = None  # it refers to a table that is no longer needed
             self._views.move_to_end(scope)
             for recent in reversed(list(islice(reversed(self._views), RECENT))):
                 self._bytes.set(recent, self._views[recent].memory_bytes)
@@ -197,7 +197,7 @@ class ViewCache:
         return self._bytes.total + listing_bytes > self._most_bytes
 
     def _drop_views(self, *, least: int) -> None:
-        """Drop the views that were unused for longest while all take too much memory and more than `least` are left."""
+        """Drop the least recently used views while all take too much memory and more than `least` are left."""
         while self._is_over_limit and len(self._views) > least:
             dropped, _ = self._views.popitem(last=False)
             self._bytes.drop(dropped)
@@ -205,33 +205,33 @@ class ViewCache:
 
 
 class AmountsInOrderOfUse:
-    """What each scope has of something, with the sum. The scope that was set last is the last one."""
+    """An amount for each scope, and the sum of all amounts. The scope whose amount was set last comes last."""
 
     def __init__(self) -> None:
         self.of: OrderedDict[Scope, int] = OrderedDict()
         self.total: int = 0
 
     def set(self, scope: Scope, amount: int) -> None:
-        """Set what a scope has."""
+        """Set the amount of a scope."""
         self.drop(scope)
         self.total += amount
         self.of[scope] = amount
 
     def drop(self, scope: Scope) -> None:
-        """Take what a scope has off the sum."""
+        """Remove a scope and subtract its amount from the sum."""
         self.total -= self.of.pop(scope, 0)
 
 
 def usable_memory_bytes() -> int:
-    """Return how much memory the machine has, or less where the container of this process may use less."""
+    """Return the memory of the machine, or the limit of this process's container if that is lower."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with suppress(OSError, ValueError):  # without a container, or with one that has no limit
+    with suppress(OSError, ValueError):  # there is no container, or it has no limit
         return min(machine, int(CONTAINER_LIMIT.read_text(encoding="ascii")))
     return machine
 
 
 def _retrieve(loading: asyncio.Task[View]) -> None:
-    # Its error would be reported as never retrieved where the caller went on without it.
+    # asyncio would report the error as never retrieved if the caller did not wait for the load.
     if not loading.cancelled():
         loading.exception()
 
@@ -240,7 +240,7 @@ _caches: WeakKeyDictionary[Store, ViewCache] = WeakKeyDictionary()
 
 
 def view_cache_of(store: Store) -> ViewCache:
-    """Return the views of a store, shared by all that ask it, until the store is closed."""
+    """Return the cache of views of a store. It is emptied when the store is closed."""
     cache = _caches.get(store)
     if cache is None:
         cache = _caches.setdefault(store, ViewCache(store.limits.cache_bytes))

@@ -22,29 +22,33 @@ from afterword.recall.named_values import former_value
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.vectors import Vectors
 from afterword.store.database.file_marks import FileMark
-from afterword.store.reading.fact_lists import FactLists, KeptLists
+from afterword.store.reading.fact_lists import FactLists
 from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.snapshots import Snapshot
 from afterword.store.reading.turn_rows import StoredTurn
 
 SAMPLED_UNITS, SAMPLED_MADE = 20, 10
-"""So many facts and turns of a view are looked at to find out how much memory the rows of all take, once, and what was
-made of them, each time that the view is read."""
+"""How many facts and turns are sampled to estimate the memory of all rows, and of all that was computed from rows.
+
+The first is estimated once for each view, the second each time the view is read.
+"""
 VIEW_BYTES, UNIT_BYTES, WORD_BYTES = 10_000, 250, 12
-"""About what a view takes by itself, for each fact or turn beside its row, and for each word of these."""
+"""Estimated memory of a view itself, of each fact or turn beside its row, and of each of their words in the index."""
 
 
 class View:
     """A snapshot at one instant: which of its facts hold then, and which held before.
 
-    It is valid from `since` until just before `until` (None: without end). `is_served` says of each place in the table
-    whether its fact holds, or whether its turn may be shown: only served facts rest on it. `is_past` marks the facts
-    that held once and do not hold now. `vectors` holds the vectors of the served units by model and dimension. `mark`
-    is that of the database's file while the snapshot is its state; it may be trusted `unasked_left` times more.
-    `readers` read what else was asked of the scope; the next view is given it in the transaction that reads its facts.
+    The view is valid from `since` until just before `until` (None: without end). Facts and turns are identified by
+    their position in the table of the snapshot. `is_served` marks the facts that hold, and the turns that may be shown
+    because all facts that cite them hold. `is_past` marks the facts that held once and do not hold now. `vectors` holds
+    the vectors of served facts and turns, by model and dimension. `mark` identifies the state of the database file that
+    the snapshot was read from; it may be compared `unasked_left` more times before the database itself is asked.
+    `readers` are functions that read further data of the scope. The next view runs them in the transaction that reads
+    its facts.
 
-    With `before`, a view from whose snapshot this one was read (or of the same snapshot), only the difference is
-    looked at.
+    `before` may be a view of the same snapshot, or of the snapshot that this one was updated from. Then only the
+    differences are computed.
     """
 
     def __init__(self, snapshot: Snapshot, at: datetime, before: View | None = None) -> None:
@@ -55,7 +59,6 @@ class View:
         self.mark: FileMark | None = None
         self.unasked_left = 0
         self.readers: dict[Hashable, Callable[[View, Session], object]] = {} if before is None else before.readers
-        self._kept_lists = KeptLists()
         if before is not None and before.snapshot.table.lineage is table.lineage:
             self.vectors |= before.vectors
         else:
@@ -68,7 +71,7 @@ class View:
         self.is_past: Array = numpy.zeros(table.size, dtype=bool)
         self._kinds = numpy.full(table.size, -1, dtype=numpy.int8)
         self._lengths = numpy.zeros(table.size, dtype=numpy.int32)
-        # The places of the facts of which something begins, ends or is said later, and when that is next.
+        # When each fact next begins, ends or is said, by position. Facts that never change again are left out.
         self._next_changes: dict[int, datetime] = {}
         self._renaming: set[int] = set()
         self._reworded: set[int] = set()
@@ -81,12 +84,12 @@ class View:
             self._next_changes = {place: then for place, then in before._next_changes.items() if table.is_alive[place]}
         due = [(place, table.unit(place)) for place, then in self._next_changes.items() if then <= at]
         self._classify(chain(due, table.units_from(size)), before)
-        if before is not None and not before.has_renamings:
-            self._kept_lists = before.lists.passed_on([place for place, _ in due])
+        passed_on = None if before is None else before.lists.passed_on([place for place, _ in due])
+        self.lists: FactLists = FactLists(self, passed_on)
         self.until: datetime | None = min(self._next_changes.values(), default=None)
 
     def _classify(self, units: Iterable[tuple[int, StoredFact | StoredTurn]], before: View | None) -> None:
-        """Find out whether these facts are served or past, and whether the turns are that they support."""
+        """Determine whether these facts are served or past, and whether the turns that they cite are served."""
         table, unlinked = self.snapshot.table, self.snapshot.unlinked
         at, turns, has_turns = self.since, set[TurnPlace](), table.has_turns
         for place, unit in units:
@@ -114,7 +117,7 @@ class View:
             self._classify_turns(turns)
 
     def _classify_turns(self, turn_ids: Iterable[TurnPlace]) -> None:
-        """Mark the turns of which all facts are served."""
+        """Mark the turns whose facts are all served."""
         table, unlinked = self.snapshot.table, self.snapshot.unlinked
         for turn_id in turn_ids:
             turn_place = table.place(turn_id)
@@ -124,17 +127,17 @@ class View:
                 self.is_served[turn_place] = is_served and turn_id not in unlinked
 
     def is_valid_at(self, at: datetime) -> bool:
-        """Return whether the facts that hold at `at` are the same as at the time of this view."""
+        """Return whether the same facts hold at `at` as at the instant of this view."""
         return self.since <= at and (self.until is None or at < self.until)
 
     @property
     def made(self) -> int:
-        """How many facts, lines and weights of words it has made of its rows."""
+        """The number of facts, lines and word weights that were computed from the rows and are cached."""
         index = self._index
         return len(self._facts) + len(self._shown) + len(self.lines) + (index.cached_words if index is not None else 0)
 
     def discard_made(self) -> None:
-        """Discard what it has made of its rows. It is made again when it is needed."""
+        """Clear the caches of what was computed from the rows. It is computed again when it is needed."""
         self.lines: LineCache = LineCache()
         self._facts: dict[str, Fact] = {}
         self._shown: dict[str, Fact] = {}
@@ -142,21 +145,21 @@ class View:
 
     @property
     def has_renamings(self) -> bool:
-        """Whether some facts say what their subject was called before."""
+        """Whether some facts state a former name of their subject."""
         return bool(self._renaming)
 
     @property
     def size(self) -> int:
-        """The number of facts and turns in it, those included that were replaced."""
+        """The number of positions in the table: its facts and turns, and those that were replaced or removed."""
         return self.snapshot.table.size
 
     @property
     def memory_bytes(self) -> int:
-        """About how much memory its rows, what was made of them, its index, its lists and its vectors take."""
+        """The estimated memory of the rows, of what was computed from them, the index, the lists and the vectors."""
         sample = self._sample(SAMPLED_MADE)
         made = sum(unit.made_bytes for unit in sample) * self.size // max(1, len(sample))
         vectors = sum(vectors.memory_bytes for vectors in list(self.vectors.values()))
-        return self._row_bytes + made + self._kept_lists.memory_bytes + vectors
+        return self._row_bytes + made + self.lists.memory_bytes + vectors
 
     @cached_property
     def _row_bytes(self) -> int:
@@ -166,36 +169,36 @@ class View:
         return VIEW_BYTES + int(table.size * (rows + UNIT_BYTES + WORD_BYTES * words))
 
     def _sample(self, count: int) -> list[StoredFact | StoredTurn]:
-        """Return about so many facts and turns, evenly spread."""
+        """Return about `count` facts and turns, evenly spread over the table."""
         return list(map(self.unit, range(0, self.size, max(1, self.size // count))))
 
     def unit(self, place: int) -> StoredFact | StoredTurn:
-        """Return the fact or turn at this position of the scope's table."""
+        """Return the fact or turn at a position of the table."""
         unit: StoredFact | StoredTurn = self.snapshot.table.unit(place)
         return unit
 
     def served_places(self, kinds: Collection[Kind] | None = None) -> Array:
-        """Return the places of the facts that hold, in order of saying; with `kinds` only of these."""
+        """Return the positions of the facts that hold (of these kinds, by default of all), in the order of saying."""
         by_order = self.snapshot.table.by_order
         return by_order[(self.is_served & self.are_facts(kinds))[by_order]]
 
     @cached_property
     def served_count(self) -> int:
-        """How many facts hold."""
+        """The number of facts that hold."""
         return int((self.is_served & self.are_facts()).sum())
 
     def are_facts(self, kinds: Collection[Kind] | None = None) -> Array:
-        """Return of each place whether a fact is there; with `kinds` one of these."""
+        """Return an array that marks the positions of facts (of these kinds, by default of all)."""
         if kinds is None:
             return self._kinds >= 0
         return numpy.isin(self._kinds, [number for number, kind in enumerate(KINDS) if kind in kinds])
 
     def reworded_facts(self) -> Iterator[StoredFact]:
-        """Yield the facts that hold and are told in other words at some time."""
+        """Yield the facts that hold and whose sentence changes at some time because a part of them ended."""
         return (self.snapshot.table.unit(place) for place in self._reworded if self.is_served[place])
 
     def facts_at(self, places: Iterable[int]) -> Iterator[Fact]:
-        """Yield the facts at some places, as they are at this instant."""
+        """Yield the facts at these positions, as they are at the instant of the view."""
         return (self.fact(self.snapshot.table.unit(place)) for place in places)
 
     def served_units(self) -> list[StoredFact | StoredTurn]:
@@ -203,12 +206,12 @@ class View:
         return [self.unit(place) for place in self.is_served.nonzero()[0].tolist()]
 
     def rank(self, fact: Fact) -> int:
-        """Return where a fact stands in the order of saying."""
+        """Return the rank of a fact in the order of saying."""
         table = self.snapshot.table
         return int(table.rank[table.place(fact.id)])
 
     def shown(self, stored: StoredFact) -> Fact:
-        """Return a fact with the value that it replaced, if any: then its line says since when it holds."""
+        """Return a fact with the value that it replaced, if any. Its line then also says since when it holds."""
         shown = self._shown.get(stored.id)
         if shown is None:
             fact = self.fact(stored)
@@ -217,29 +220,29 @@ class View:
         return shown
 
     def former(self, fact: Fact) -> str | None:
-        """Return the value that a fact replaced, None if there is none or it may not be told."""
+        """Return the value that a fact replaced, None if there is none or agents may not be told it."""
         table = self.snapshot.table
         places = [place for name in fact.assertion_ids for place in table.superseded_by(name) if self.is_past[place]]
         return former_value(fact, filter(None, map(self._once_held, map(table.unit, places))))
 
     def _once_held(self, stored: StoredFact) -> Fact | None:
-        # If one person who said it was corrected, it was wrong, also if others who said it were not.
+        # A fact was wrong if one of the people who said it was corrected, even if the others were not.
         return None if stored.history(self.snapshot.scope).undone_by else self.fact(stored)
 
     @property
     def index(self) -> SearchIndex:
-        """The index over the served turns and facts."""
+        """The search index over the served facts and turns."""
         index = self._index
         if index is None:
             index = self._index = SearchIndex(self.snapshot.table, self.is_served)
         return index
 
     def count_characters(self, places: Array) -> int:
-        """Return the number of characters in the sentences of the facts at these places."""
+        """Return the number of characters in the sentences of the facts at these positions."""
         return int(self._lengths[places].sum())
 
     def fact(self, stored: StoredFact) -> Fact:
-        """Return the fact as it is at this instant."""
+        """Return a stored fact as it is at the instant of the view."""
         fact = self._facts.get(stored.id)
         if fact is None:
             fact = stored.single_fact(self.snapshot.scope, self.since) or self._fact_of_history(stored)
@@ -257,14 +260,9 @@ class View:
         table, scope = self.snapshot.table, self.snapshot.scope
         return [table.unit(place).built_history(scope) for place in map(table.place, ids) if place is not None]
 
-    @property
-    def lists(self) -> FactLists:
-        """Its facts as people list them. Kept in the view, the lists would make a reference cycle with it."""
-        return FactLists(self, self._kept_lists)
-
     @cached_property
     def names(self) -> CurrentNames:
-        """The names that hold now for subjects that were renamed."""
+        """The present names of subjects that were renamed."""
         scope, table = self.snapshot.scope, self.snapshot.table
         renaming = [table.unit(place).history(scope) for place in self._renaming]
         return current_names(facts_at(renaming, self.since), self.since)

@@ -1,1 +1,1 @@
-"""Export and import of a store or a part of it, for another store or for people."""
+"""Exports a store or some of its scopes, for another store or for people to read, and imports such exports."""

@@ -1,7 +1,7 @@
-"""The lines of an export file: reading them in groups, checking what each kind holds, and masking secrets in them.
+"""Reads the lines of an export file in groups, checks their fields, and masks secrets in them.
 
-Only at its end a file is known to be complete. The store that wrote it may have masked less, or somebody may have
-edited it.
+The last line tells whether the file is complete. Secrets are masked again, since the store that wrote the file may have
+masked fewer, or somebody may have edited the file.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from afterword.store.tables import (
 FORMAT, VERSION = EXPORT
 LINES_AT_ONCE = 1_000
 LETTERS_AT_ONCE = 2_000_000
-"""The most text of a group of lines. The line of a session is long: it holds all turns and the state."""
+"""After this many bytes a group of lines ends. The line of a session is long, with all turns and the saved state."""
 
 
 _VALUE: Any = Field(strict=False)
-"""A field that holds the value of a member of an enumeration."""
+"""A field that accepts the value of an enumeration's member, as JSON holds it."""
 _TABLES: dict[str, type[SQLModel]] = {
     "session": SessionRow,
     "assertion": AssertionRow,
@@ -65,22 +65,22 @@ _ASSERTION_TEXTS = ("value", "statement", "subject", "attribute", "limited_to", 
 
 
 def read_head(path: Path) -> Line:
-    """Return the first line. Raises `FileInvalid` if the file is no export, or one of another version."""
+    """Return the first line of a file. Raises `FileInvalid` if the file is no export, or is of another version."""
     try:
         head: Line = next(read_lines(path, dict), (1, 0, {}))[2]
     except FileInvalid as error:
         raise FileInvalid(f"{error}; `afterword import --from KIND` reads the files of other libraries") from None
     if head.get("format") != FORMAT:
-        raise FileInvalid("this is no export of afterword; `afterword import --from KIND` reads those of others")
+        raise FileInvalid("this is no export of afterword; `afterword import --from KIND` reads the files of others")
     if head.get("version") != VERSION:
         raise FileInvalid(f"the export is of version {head.get('version')}, this program reads {VERSION}; upgrade it")
     return head
 
 
 def read_groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
-    """Yield the lines between the first and the last in groups of one kind, each with its kind.
+    """Yield the lines between the first and the last in groups, each with the kind of its lines.
 
-    Raises `FileInvalid` if the file is damaged or cut short, after everything before the damage was yielded.
+    Raises `FileInvalid` if the file is damaged or cut short, after yielding everything before the damage.
     """
     for kind, sized_lines in groupby(_lines_between(path), key=lambda sized_line: str(sized_line[1]["row"])):
         group: list[Line] = []
@@ -96,7 +96,7 @@ def read_groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
 
 
 def _lines_between(path: Path) -> Iterator[tuple[int, Line]]:
-    """Yield the lines between the first and the last, with their sizes."""
+    """Yield the lines between the first and the last, each with its size in bytes."""
     count, is_complete = -1, False
     for _, size, line in read_lines(path, parse_line):
         if line["row"] == "foot":
@@ -153,7 +153,7 @@ _SHAPES: dict[str, type[LineShape]] = {
 
 
 def parse_line(line: Line) -> Line:
-    """Return a line with its parts parsed, and the columns of its row as "columns".
+    """Return a line with its fields checked and converted, and with the columns of its table row under "columns".
 
     Raises `FileInvalid` and `ScopeInvalid`.
     """
@@ -177,7 +177,7 @@ def _check_zone(name: str | None) -> None:
 
 
 def _check_parts(kind: str, parsed: Line) -> None:
-    """Check what a line of this kind holds beside columns; the saved state of a session is parsed."""
+    """Check the fields of a line that are no columns of its table, and convert the saved state of a session."""
     if kind == "scope":
         Scope.parse(parsed["scope"])
         _check_zone(parsed["zone"])
@@ -201,7 +201,7 @@ def _check_finding_policy(stored: Line) -> None:
 
 
 def mask_line(kind: str, line: Line, privacy: Privacy) -> Line:
-    """Return a parsed line without secrets and without what was said off the record."""
+    """Return a parsed line with secrets masked, and without what was said off the record."""
     if kind == "session":
         return _masked_session(line, privacy)
     if kind == "assertion":
@@ -238,7 +238,7 @@ def _masked_assertion(line: Line, privacy: Privacy) -> Line:
     quotes = [cited["quote"] or "" for cited in evidence]
     masked = privacy.mask_fields(columns["attribute"], *texts, *quotes)
     shown = {name: text or columns[name] for name, text in zip(_ASSERTION_TEXTS, masked, strict=False)}
-    # The keys are computed from the texts. Those in the file are not trusted.
+    # The keys are computed from the texts, since those in the file are not trusted.
     shown |= {"subject_key": folded(shown["subject"]), "attribute_key": folded(shown["attribute"])}
     cited = zip(evidence, masked[len(_ASSERTION_TEXTS) :], strict=True)
     return {**line, "columns": {**columns, **shown}, "evidence": [{**row, "quote": quote} for row, quote in cited]}

@@ -1,7 +1,7 @@
-"""Writing a store, or a part of it, to a file of JSON Lines from which another store can be made equal.
+"""Exports a store, or some of its scopes, to a file of JSON Lines that another store can import.
 
 The first line names the format and its version. The last line counts the lines, so that a truncated file is recognised.
-Costs are not exported, and facts are derived again.
+Costs are not exported. Facts are not exported either, since an import derives them again.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ from afterword.store.tables import (
 from afterword.store.transfer.export_lines import FORMAT, VERSION
 
 PAGE = 200
-"""How many rows are read at once. A session comes with all its turns, so fewer sessions are."""
+"""How many rows are read at once."""
 SESSIONS_A_PAGE = 20
+"""How many sessions are read at once. These are fewer, since each comes with all its turns."""
 
 
 @telemetry.staged(telemetry.Stage.EXPORT)
@@ -59,12 +60,13 @@ async def export_scopes(
     even_asked: bool = False,
     file: TextIO | None = None,
 ) -> int:
-    """Write these scopes (by default all), as of one moment, to a new file of mode 0600; return the number of lines.
+    """Write these scopes (by default all), as of one instant, to a new file of mode 0600; return the number of lines.
 
-    With `file`, an open file, they are written there, and `path` only names it.
+    If the open file `file` is given, the lines are written there, and `path` only names it.
 
     Raises `NotFound` for a scope of which nothing is stored, and `FileInvalid` if the file exists already, or if
-    somebody has asked to forget something in it. With `even_asked` that is exported too, as hidden as it is here.
+    somebody has asked for something in a scope to be forgotten. With `even_asked` that is exported too, and stays
+    hidden where it is imported.
     """
     key = await store.write(ensure_store_key)
 
@@ -118,7 +120,7 @@ ScopedRow = SessionRow | AssertionRow | WindowRow | VerdictRow | RunRow
 
 
 def _pages(transaction: Session, table: type[ScopedRow], key: Any, scope: Any, size: int = PAGE) -> Iterator[list[Any]]:
-    """Yield the rows of a scope in the order of their key, page by page."""
+    """Yield the rows of a scope in the order of their key, in lists of at most `size`."""
     query: Any = select(table).where(col(table.scope_id) == scope.id).order_by(key).limit(size)
     rows = list(transaction.exec(query))
     while rows:
@@ -127,7 +129,7 @@ def _pages(transaction: Session, table: type[ScopedRow], key: Any, scope: Any, s
 
 
 def _grouped(transaction: Session, table: type[SQLModel], owner: Any, keys: list[Any], *order: Any) -> dict[Any, Any]:
-    """Return the rows of a table, in order, by the key of the row that they belong to."""
+    """Return the rows whose column `owner` has one of these keys, as lists by that key, sorted by `order`."""
     groups: dict[Any, list[Any]] = defaultdict(list)
     for row in transaction.exec(select(table).where(owner.in_(keys)).order_by(owner, *order)):
         groups[getattr(row, owner.key)].append(row)
@@ -202,7 +204,7 @@ def _run_lines(transaction: Session, scope: Any) -> Iterator[Line]:
 
 
 def _moved_sources(transaction: Session, run_ids: list[Any]) -> dict[int, list[tuple[str, str, str]]]:
-    """Return for each run the sources that it moved: the former scope, the former name and the present name of each."""
+    """Return the sources that each run moved: the former scope, the former and the present name of each, by run id."""
     query = select(MovedSourceRow, ScopeRow).where(
         col(MovedSourceRow.run_id).in_(run_ids), col(ScopeRow.id) == col(MovedSourceRow.former_scope_id)
     )

@@ -1,4 +1,4 @@
-"""Facts as JSON for machines, and as Markdown for people, with their quotes and dates. Pure."""
+"""Formats facts as JSON for programs and as Markdown for people, with quotes and dates."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _KINDS = {
 
 
 def iso_instant(instant: datetime | None) -> str | None:
-    """Return an instant as ISO 8601 with its offset (Z for UTC), None for none."""
+    """Return an instant in ISO 8601 with its offset (Z for UTC); None stays None."""
     return instant.isoformat().replace("+00:00", "Z") if instant else None
 
 
 def fact_json(fact: Fact) -> dict[str, Any]:
-    """Return a fact as a JSON object: instants in ISO 8601, evidence with its quotes."""
+    """Return a fact as a JSON object, with its evidence. Instants are in ISO 8601."""
     return {
         "id": fact.id,
         "kind": str(fact.kind),
@@ -52,7 +52,7 @@ def fact_json(fact: Fact) -> dict[str, Any]:
 
 
 def facts_as_markdown(scope: Scope, facts: Sequence[Fact]) -> str:
-    """Return the facts of a scope as Markdown: first those that hold, then the others, with their quotes and dates."""
+    """Return the facts of a scope as Markdown, with quotes and dates: first the facts that hold, then the others."""
     ordered = sorted(facts, key=lambda fact: (fact.status not in SERVED, fact.kind, fact.said_at, fact.id))
     statements = {id_: fact.statement for fact in ordered for id_ in (*fact.assertion_ids, fact.id)}
     lines = [f"# What is remembered of {scope}", "", "1 fact." if len(facts) == 1 else f"{len(facts)} facts."]

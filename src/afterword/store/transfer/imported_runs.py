@@ -1,4 +1,4 @@
-"""The runs of an import: which of them are new to this store, and how they become live."""
+"""Imports the runs of an export: selects those that are new to this store, and inserts them as applied runs."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _SESSION, _FINDINGS = ledger.session_source(""), findings_source("")
 
 
 class RunImport:
-    """Imports the runs of one scope. `origin` names the store that was exported.
+    """Imports the runs of one scope. `origin` is the id of the store that was exported.
 
-    It knows what this store has of the scope before: the sources of its own runs, the ids of the runs imported from
-    `origin` earlier, the keys of its sessions, and the keys of its windows.
+    It reads what this store already has of the scope: the sources of its own runs, the ids of the runs that were
+    imported from `origin` before, and its sessions and windows.
     """
 
     def __init__(self, transaction: Session, scope: Scope, scope_id: int, origin: str) -> None:
@@ -54,9 +54,10 @@ class RunImport:
         }
 
     def reason_to_skip(self, line: Line) -> str | None:
-        """Return why a run is not imported; None if it is.
+        """Return why a run is skipped, None if it is imported.
 
-        `here`: this store has it or another run of its source. `forgotten`: its session was forgotten here.
+        "here": this store already has the run, or a run of its own for the same source. "forgotten": the session of the
+        run was forgotten in this store.
         """
         if line["source"] in self.sources or line["id"] in self.imported:
             return "here"
@@ -66,8 +67,8 @@ class RunImport:
         return "forgotten" if is_of_session and session_id not in self.sessions else None
 
     def insert(self, transaction: Session, lines: Sequence[Line]) -> None:
-        """Insert these runs. They count as in the other store, after all runs that count here already."""
-        # The order of applying decides which run is live, and the order of ids which run is the last. Both are kept.
+        """Insert these runs with their status. They are applied after all runs that are applied here already."""
+        # The order of applying decides which run is live, the order of ids which run is the latest. Both are preserved.
         applied = sorted((line["applied_revision"], line["id"]) for line in lines if "applied_revision" in line)
         last = scope_rows.revision_of(transaction, self.scope)
         revisions = {their_id: last + place for place, (_, their_id) in enumerate(applied, 1)}
@@ -89,7 +90,7 @@ class RunImport:
         scope_rows.raise_revision(transaction, self.scope_id, by=len(applied) + 1)
 
     def _insert_moved(self, transaction: Session, run_ids: Sequence[int], lines: Sequence[Line]) -> None:
-        """Record which scopes the runs took over, under whose names the tombstones of this scope may be."""
+        """Record the former scope and name of each source that the runs moved. Tombstones may be stored under these."""
         rows = [
             {
                 "run_id": run_id,
@@ -105,13 +106,11 @@ class RunImport:
     def _run(self, transaction: Session, line: Line, revisions: Mapping[int, int]) -> Line:
         row = {name: value for name, value in line["columns"].items() if name != "id"}
         row |= {"scope_id": self.scope_id, "session_pk": self.sessions.get(line.get("session_id") or "")}
-        row["caused_by"] = None  # it names a run of the other store
+        row["caused_by"] = None  # this is the id of a run in the other store
         row["applied_revision"] = revisions.get(line["id"])
         if row["status"] in ledger.UNDECIDED:
-            row["counts"] = {
-                **row["counts"],
-                "revision": -1,
-            }  # a new store: it must be judged again before it is applied
+            # No revision matches, so the run must be judged again before it is applied in this store.
+            row["counts"] = {**row["counts"], "revision": -1}
         if row["transcript"] is not None:
             forgotten = read_forgotten(transaction, self.scope, line["source"].removeprefix(_SESSION))
             transcript = unpack_transcript(row["transcript"])
@@ -120,6 +119,6 @@ class RunImport:
 
 
 def stored_values(transaction: Session, column: Any, values: Sequence[str], *where: Any) -> set[str]:
-    """Return those of the values that a column has."""
+    """Return which of the values occur in a column, in the rows that `where` selects."""
     query = select(column).where(*where)
     return {value for chunk in chunks(values) for value in transaction.exec(query.where(column.in_(chunk)))}

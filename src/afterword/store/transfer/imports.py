@@ -1,7 +1,7 @@
-"""Importing what another store has exported. An import can be repeated and resumed, and respects tombstones.
+"""Imports the export of another store. An import can be repeated and resumed, and respects tombstones.
 
-Each group of lines is written in one transaction. Nothing of a scope counts before all of it is here: its runs are
-inserted last, in one transaction, and the facts are derived from them. What this store has already stays as it is.
+Each group of lines is written in one transaction. The runs of a scope are inserted last, in one transaction that also
+derives its facts. Until then nothing of the scope has any effect. What this store already has is not changed.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ Work = Callable[[Session, Sequence[Line]], None]
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """How many lines of each kind were imported, left out because they were forgotten here, or here already.
+    """The numbers of imported lines, of lines forgotten in this store, and of lines it already had, by kind.
 
-    `still_here` counts the facts, assertions, findings, sessions and turns that the file names as forgotten and this
-    store still holds. An import erases nothing; `replay_tombstones` with the same file does.
+    `still_here` counts the facts, assertions, findings, sessions and turns that the file lists as forgotten but this
+    store still has. An import does not erase them; `replay_tombstones` with the same file does.
     """
 
     imported: Counter[str] = field(default_factory=Counter)
@@ -78,7 +78,7 @@ class ImportResult:
 
     @property
     def is_repetition(self) -> bool:
-        """Whether no session and no run was new: statements of known runs are counted again, and change nothing."""
+        """Whether no session and no run was new. Then the import changed nothing, even if other lines are counted."""
         return not (self.imported["sessions"] or self.imported["runs"])
 
 
@@ -86,8 +86,8 @@ class ImportResult:
 async def import_file(store: Store, path: Path) -> ImportResult:
     """Import a file of `export_scopes` and return how much was imported.
 
-    Raises `FileInvalid` if it is no such file, or of a newer version, damaged or cut short. What came before the damage
-    stays; importing the whole file goes on from there.
+    Raises `FileInvalid` if the file is no export, is of another version, or is damaged or cut short. The lines before
+    the damage remain imported. Importing the whole file later continues from there.
     """
     running = _Import(store, path, origin=str(export_lines.read_head(path).get("origin")))
     for kind, lines in export_lines.read_groups(path):
@@ -98,8 +98,10 @@ async def import_file(store: Store, path: Path) -> ImportResult:
 
 
 class _Import:
-    """One import: the scope that is being imported, the blanked turns of its sessions, and its runs,
-    which are collected until the scope's last line."""
+    """The state of one import: the scope that is being imported, its blanked turns, and its runs.
+
+    The runs are collected until the last line of the scope.
+    """
 
     def __init__(self, store: Store, path: Path, origin: str) -> None:
         self._store, self._path, self._origin = store, path, origin
@@ -111,7 +113,7 @@ class _Import:
         self._own_keys: dict[str, str] = {}
         self._forgotten_sessions: set[str] = set()
         self.forgetful: set[Scope] = set()
-        """The scopes of which the file has tombstones."""
+        """The scopes for which the file contains tombstones."""
         self.result = ImportResult()
 
     async def write(self, kind: str, lines: Sequence[Line]) -> None:
@@ -135,7 +137,7 @@ class _Import:
             raise damaged(self._path, f"line of kind {kind}", "it stands before the line of its scope")
 
         def work(transaction: Session) -> ImportResult:
-            # The transaction may be repeated. Only the counts of the last try are added.
+            # The transaction may be repeated, so only the counts of the last attempt are added.
             before, self.result = self.result, ImportResult()
             try:
                 works[kind](transaction, lines)
@@ -146,7 +148,7 @@ class _Import:
         try:
             added = await self._store.write(work)
         except (FileInvalid, StatementError, ValueError) as error:
-            # Each line is sound by itself: they contradict each other, or what is here.
+            # Each line is valid by itself, but the lines contradict each other or what is stored.
             reason = str(error) if isinstance(error, FileInvalid) else type(error).__name__
             raise damaged(self._path, f"the {kind} lines of {self._scope}", reason) from None
         self.result.imported.update(added.imported)
@@ -169,7 +171,7 @@ class _Import:
         self._scope, self._changed, self._runs = Scope.parse(line["scope"]), {}, []
         self._other_ids, self._own_keys = {}, {}
         self._forgotten_sessions, self._is_in_scope = set(), True
-        # Nobody can forget anything of the scope during the transaction.
+        # The lock keeps other processes from forgetting anything of the scope during the transaction.
         scope_rows.lock_scope(transaction, self._scope)
         row = scope_rows.scope_row(transaction, self._scope)
         if row is not None and not row.revision:
@@ -195,14 +197,14 @@ class _Import:
                 turns.append(remaining)
         keys = insert_numbered(transaction, SessionRow, rows)
         turn_rows = [{**turn, "session_pk": key} for key, of_key in zip(keys, turns, strict=True) for turn in of_key]
-        # What follows from the text of a turn is made here, whatever the file says.
+        # Columns that are derived from the text of a turn are computed here and not taken from the file.
         insert_rows(transaction, TurnRow, [{**row, **derived_turn_values(turn_of(_as_row(row)))} for row in turn_rows])
         state_rows = [{**state, "session_pk": key} for key, state in zip(keys, states, strict=True) if state]
         insert_rows(transaction, StateRow, state_rows)
         self.result.imported["sessions"] += len(rows)
 
     def _without_forgotten(self, line: Line, forgotten: Forgotten | None) -> tuple[Line | None, list[Line] | None]:
-        """Return the state and the turns of a session without forgotten words; no turns if all were forgotten."""
+        """Return the state and the turns of a session with forgotten words blanked; no turns if all are forgotten."""
         turns, state = line["turns"], line["state"]
         if forgotten is None or not forgotten.touches_session:
             return state, turns
@@ -230,18 +232,18 @@ class _Import:
                 self.result.forgotten["assertions"] += 1
                 continue
             rows.append(row)
-            # A statement that is here already gets no other evidence.
+            # A statement that this store already has keeps its evidence.
             evidence_rows += [] if id_ in here else evidence
         insert_missing(transaction, AssertionRow, rows)
         insert_missing(transaction, EvidenceRow, evidence_rows)
         self.result.imported["assertions"] += len(rows)
 
     def _own_id(self, id_: str) -> str:
-        """Return the id of a statement, or another one where that statement belongs to another scope here."""
+        """Return the id that a statement gets here. It is a new one if another scope here uses its id in the file."""
         return self._other_ids.get(id_, id_)
 
     def _own_key(self, line: Line, earlier: Assertion, later: Assertion) -> str:
-        """Return the key of a verdict. A file cannot choose it: it could be that of a pair of another memory."""
+        """Return the key of a verdict. A file cannot choose it, since it could be that of another scope's verdict."""
         key = verdict_key(self._scope, earlier, later, line["columns"]["judge"])
         return key if key == line["key"] else digest(key, line["key"], length=32)
 
@@ -273,7 +275,7 @@ class _Import:
             session_id = line["source"].removeprefix(findings_source(""))
             if session_id != line["source"] and session_id in self._forgotten_sessions:
                 continue
-            # A refused candidate of a session of which something was forgotten may hold the forgotten words.
+            # If something of a session was forgotten, its rejected candidates may contain the forgotten words.
             if line["source"].removeprefix(ledger.session_source("")) not in changed_sessions:
                 refused += [{**row, "window_id": window_id} for row in line["rejections"]]
             of_window = {"window_id": window_id, "scope_id": scope_id}
@@ -286,7 +288,7 @@ class _Import:
         self.result.imported["windows"] += len(lines)
 
     def _is_finding_forgotten(self, row: Line, forgotten: Forgotten) -> bool:
-        """Return whether a finding was forgotten here, or its session was, or the agent's words in it."""
+        """Return whether a finding was forgotten here, or a turn that it quotes no longer contains the quote."""
         if is_finding_forgotten(forgotten, row["statement"], row["said_at"]):
             return True
         changed = (
@@ -298,7 +300,7 @@ class _Import:
     def _write_verdicts(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id = scope_rows.lock_scope(transaction, self._scope)
         ends = [(self._own_id(line["earlier_id"]), self._own_id(line["later_id"])) for line in lines]
-        # A file must not judge the statements of other memories, nor count them as its own.
+        # A file must not add verdicts on statements of other scopes.
         here = lookup.assertions_by_id(transaction, self._scope, [name for pair in ends for name in pair])
         keys = [line["key"] for line in lines]
         known = stored_values(transaction, col(VerdictRow.key), keys, VerdictRow.scope_id == scope_id)
@@ -313,7 +315,7 @@ class _Import:
         self.result.imported["verdicts"] += len(rows)
 
     def _end_scope(self, transaction: Session, _: Sequence[Line]) -> None:
-        """Insert the runs of the scope that are not here yet, and derive its facts."""
+        """Insert the new runs of the scope, and derive its facts."""
         run_import = RunImport(transaction, self._scope, scope_rows.lock_scope(transaction, self._scope), self._origin)
         new = []
         for line in self._runs:
@@ -335,5 +337,5 @@ def _as_row(values: Line) -> Any:
 
 
 def _new_row(line: Line, scope_id: int) -> Line:
-    """Return the columns of a line without the number that it had in the other store."""
+    """Return the columns of a row to insert, without the number that it had in the other store."""
     return {name: value for name, value in line["columns"].items() if name != "id"} | {"scope_id": scope_id}

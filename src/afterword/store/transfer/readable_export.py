@@ -1,4 +1,4 @@
-"""Writing what is remembered of a scope for people to read: its facts, and what was said and is kept."""
+"""Writes the facts and the stored turns of a scope for people to read, as Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from afterword.store.transfer.fact_formats import fact_json, facts_as_markdown, 
 PAGE = 200
 """How many turns are held in memory at once."""
 _NOBODY_SAID = (str(Role.SYSTEM), str(Role.MEMORY))
-"""Instructions of the application, and notes that the memory itself has told."""
+"""The roles of turns that are not exported: instructions of the application, and notes from the memory itself."""
 
 
 def write_as_markdown(transaction: Session, scope: Scope, facts: Sequence[Fact], file: TextIO) -> None:
@@ -59,7 +59,7 @@ def _turn_json(session_id: str, turn: Turn) -> dict[str, Any]:
 
 
 def _turns(transaction: Session, scope: Scope) -> Iterator[tuple[str, Turn]]:
-    """Yield the turns of a scope with the ids of their sessions, the oldest session first."""
+    """Yield the turns of a scope, each with the id of its session, the oldest session first."""
     query = (
         select(SessionRow.session_id, TurnRow)
         .join(TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
