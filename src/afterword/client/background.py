@@ -1,4 +1,4 @@
-"""Work that goes on by itself: the schedule, and the workers that share a PostgreSQL store."""
+"""Builds the schedule of periodic jobs, and the workers that process sessions from a queue in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WORKER_LIBRARY = "procrastinate"
 async def open_schedule(
     resources: Resources, halt: Halt, on_end: Callable[[JobReport], None]
 ) -> AsyncIterator[Schedule]:
-    """Yield the schedule of the configured jobs. Raises `RhythmInvalid` for a due time that cannot be read."""
+    """Yield the schedule of the configured jobs. Raises `RhythmInvalid` for a due time that cannot be parsed."""
     from afterword.pipeline.background.schedule import Schedule
 
     settings, options = resources.settings, resources.settings.schedule
@@ -74,7 +74,7 @@ async def open_schedule(
 
 
 def job_report_json(report: JobReport) -> dict[str, Any]:
-    """Return what came of a job: how it ended and when, what it did, and why parts of it failed."""
+    """Return as JSON how and when a job ended, what it did, and why parts of it failed."""
     counts, failures = dict(report.counts), dict(report.failures)
     return {"ending": str(report.ending), "at": iso_instant(report.at), "counts": counts, "failures": failures}
 
@@ -82,7 +82,7 @@ def job_report_json(report: JobReport) -> dict[str, Any]:
 async def run_worker(
     resources: Resources, *, concurrency: int, once: bool, on_begin: Callable[[str], None]
 ) -> JobResult:
-    """Process what is in the workers' queue, until stopped or, with `once`, until it is empty; return what was done."""
+    """Process the sessions in the workers' queue until stopped, or with `once` until it is empty. Return the counts."""
     store = await resources.store()
     check_workers(store)
     from afterword.pipeline.background import workers as fleet
@@ -106,7 +106,7 @@ async def run_worker(
 
 @asynccontextmanager
 async def handing_over(store: Store, *, is_wanted: bool) -> AsyncIterator[Callable[[], Awaitable[int]] | None]:
-    """Yield what puts the sessions that wait into the workers' queue, None if that is not wanted."""
+    """Yield a function that puts the waiting sessions into the workers' queue; None if that is not wanted."""
     if not is_wanted:
         yield None
         return
@@ -118,13 +118,13 @@ async def handing_over(store: Store, *, is_wanted: bool) -> AsyncIterator[Callab
 
 
 async def defer(resources: Resources) -> int:
-    """Put the recorded sessions that wait into the workers' queue; return how many."""
+    """Put the recorded sessions that wait into the workers' queue, and return their number."""
     async with handing_over(await resources.store(), is_wanted=True) as hand_over:
         return await hand_over() if hand_over else 0
 
 
 async def migrate(resources: Resources) -> tuple[str | None, str]:
-    """Bring the tables up to date, those of the workers' queue too; return the versions before and after."""
+    """Migrate the tables, including those of the workers' queue. Return the versions before and after."""
     opened = resources.given_store
     async with nullcontext(opened) if opened is not None else Store(resources.settings.store.url) as store:
         versions = await store.migrate()
@@ -139,7 +139,7 @@ def check_workers(store: Store) -> None:
     """Raise `ArgumentInvalid` if workers cannot share this store, or their library is not installed."""
     if store.dialect != "postgresql":
         raise ArgumentInvalid(
-            f"workers share a PostgreSQL store, and this is {store.shown_url}; use `afterword schedule`"
+            f"workers share a PostgreSQL store, but {store.shown_url} is not one; use `afterword schedule`"
         )
     if not are_workers_installed():
         raise ArgumentInvalid("workers need the extra: pip install 'afterword[workers]'")

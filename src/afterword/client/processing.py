@@ -1,4 +1,4 @@
-"""Processing sessions for `Afterword`: the selection, the extractor, the budget, and the result of each session."""
+"""Processes sessions for `Afterword`: selects them, extracts their facts within a budget, and reports the results."""
 
 from __future__ import annotations
 
@@ -51,13 +51,15 @@ Progressed = Callable[[SessionOutcome | Failure, Spending], None]
 class ProcessingOptions:
     """How sessions are processed.
 
-    `extractor` is "rules" or "model" (default: as configured). With `apply` False proposals are stored and count for
-    nothing until `apply(run_id)`. With `retry_now` sessions that failed before are tried at once, also those that were
-    set aside. `concurrency` is the number of requests to a model that are open at once. `processes`
-    divides the scopes among so many processes; None takes one for each core where more than twenty sessions wait. With
-    `own_process` even one process is another than this one, which goes on answering; its priority is lower. `stop`
-    returns a reason to begin no further session, or None. `on_begin` is told how many sessions are processed, `on_done`
-    of each as it ends, with what the call has cost so far.
+    `extractor` is "rules" or "model" (default: as configured). With `apply=False` the runs are only proposed: they have
+    no effect until `apply(run_id)` is called. With `retry_now`, sessions that failed before are tried at once,
+    including those that were set aside. `concurrency` is the number of requests to a model that are open at once.
+
+    `processes` is the number of processes among which the scopes are divided; None means one process for each core if
+    more than twenty sessions wait. With `own_process`, all work is done in other processes, with a lower priority, so
+    that this process can answer requests. `stop` returns the reason to begin no further session, or None to go on.
+    `on_begin` is called with the number of sessions, and `on_done` after each session with its result and with the
+    cost of all sessions so far.
     """
 
     extractor: str | None = None
@@ -74,7 +76,7 @@ class ProcessingOptions:
 async def process(
     resources: Resources, selection: Selection | None, options: ProcessingOptions | None = None
 ) -> ProcessingReport:
-    """Process the selected sessions, or without a selection the recorded ones that wait."""
+    """Process the selected sessions, or without a selection the recorded ones that wait, and return the results."""
     options = options or ProcessingOptions()
     tracker, store = resources.tracker(options.extractor), await resources.store()
     ended: dict[tuple[Scope, str], Result] = {}
@@ -114,7 +116,7 @@ async def process(
             reason = options.stop()
             if reason is None:
                 raise
-            # Whoever asked for an end and then cancelled the call is still told what became of each session.
+            # A caller that has asked to stop and then cancels this call still gets the result of each session.
             keys = [(saved.scope, saved.session_id) for saved in taken]
             results = [ended.get(key) or NotStarted(*key, reason) for key in keys]
     processed = (
@@ -125,7 +127,7 @@ async def process(
 
 
 async def _put_back(store: Store, selection: Selection | None) -> int:
-    """Queue the selected sessions that failed again, or without a selection all that were recorded; return how many."""
+    """Queue failed sessions again, and return their number. Without a selection, these are all recorded ones."""
 
     def work(transaction: Session) -> int:
         failed = {(session.scope, session.session_id) for session in sessions.failed_sessions(transaction)}
@@ -142,10 +144,10 @@ async def _put_back(store: Store, selection: Selection | None) -> int:
 
 
 def _sessions_at_once(resources: Resources, store: Store, options: ProcessingOptions) -> int | None:
-    """Return 1 where sessions wait neither for a model nor for a database server, None otherwise.
+    """Return 1 if sessions wait neither for a model nor for a database server, None (no limit) otherwise.
 
-    Several of them are done no sooner, since they compete for Python's lock. A live agent beside them would wait for
-    all of their threads: its slowest turns took twice as long.
+    Such sessions only compete for Python's global lock, so processing several at once is not faster. It would double
+    the time of the slowest turns of a live agent in this process.
     """
     return 1 if store.dialect == "sqlite" and not resources.asks_model(options.extractor) else None
 
@@ -158,7 +160,7 @@ async def _run_in_processes(
     tracker: CostTracker,
     on_done: Callable[[SessionOutcome | Failure], None],
 ) -> list[Result]:
-    """Process the sessions in `count` processes, and return the result of each, in their order."""
+    """Process the sessions in `count` processes, and return the results in the order of the sessions."""
     at_once = max(1, (options.concurrency or resources.settings.concurrency) // count)
     results: dict[tuple[Scope, str], Result] = {}
 
@@ -187,7 +189,7 @@ async def _follow_up(
     options: ProcessingOptions,
     judge: Any,
 ) -> None:
-    """Erase what people asked to be forgotten, where the settings say so, and make missing vectors."""
+    """Erase what people have asked to be forgotten, if the settings say so, and make missing vectors."""
     if resources.settings.privacy.erases:
         scopes, wait = [result.scope for result in results], resources.settings.privacy.erase_wait
         await erase_and_compare(store, scopes, judge=judge, at=resources.now(), wait=wait)
@@ -206,10 +208,10 @@ def select(
     started_at: datetime | None = None,
     at: datetime,
 ) -> Selection:
-    """Return the sessions that the arguments of `process` name. Raises `ArgumentInvalid` and `SourceInvalid`."""
+    """Return the sessions that the arguments of `process` select. Raises `ArgumentInvalid` and `SourceInvalid`."""
     if isinstance(source, Mapping | bytes):
         if scope is None or session_id is None:
-            raise ArgumentInvalid("a state belongs to one session of one scope: give both")
+            raise ArgumentInvalid("a state belongs to one session of one scope: give the scope and the session id")
         state = parse_state(source) if isinstance(source, bytes) else source
         saved = Saved(scope, session_id, state=state, humans=humans, started_at=started_at, file_time=at)
         return Selection([saved], are_named=True)
@@ -226,8 +228,8 @@ def _select_stored(
     manifest: Path | None,
     trust_manifest: bool,
 ) -> Selection:
-    """Return the sessions in these files and folders, or the recorded session that is named."""
-    # A single text that names no file or folder is the id of a recorded session. `Path.exists` fails if it is long.
+    """Return the sessions in these files and folders, or the recorded session whose id is given."""
+    # A single text that is not a path is the id of a recorded session. `Path.exists` raises an error for a long text.
     is_session_id = len(paths) == 1 and isinstance(paths[0], str) and not os.path.exists(paths[0])  # noqa: PTH110
     if (paths or manifest is not None) and (scope is None or session_id is not None or not is_session_id):
         return select_paths(
@@ -245,14 +247,14 @@ def _select_stored(
 async def reprocess(
     resources: Resources, scope: Scope, session_id: str, options: ProcessingOptions | None
 ) -> ProcessingReport:
-    """Read a session's stored turns again. Raises `NotFound` if the scope has no such session."""
+    """Extract facts again from the stored turns of a session. Raises `NotFound` if the scope has no such session."""
     if await resources.read(lambda transaction: sessions.find_session(transaction, scope, session_id)) is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
     return await process(resources, Selection([Saved(scope, session_id, reread=True)], are_named=True), options)
 
 
 async def retry_failed(store: Store, session_id: str | None, owner: Scope | None) -> tuple[tuple[Scope, str], ...]:
-    """Queue failed sessions again, and return their scopes and ids: all, or those with an id or of a scope."""
+    """Queue failed sessions again, and return their scopes and ids. `session_id` and `owner` select some of them."""
 
     def work(transaction: Session) -> tuple[tuple[Scope, str], ...]:
         failed = [
@@ -272,17 +274,17 @@ async def retry_failed(store: Store, session_id: str | None, owner: Scope | None
 
 
 async def scope_of_session(store: Store, session_id: str) -> Scope:
-    """Return the one scope that has a session. Raises `NotFound`, and `Ambiguous` if several have one of this id."""
+    """Return the scope that has a session with this id. Raises `NotFound`, and `Ambiguous` if several scopes have."""
     saved = await store.read(lambda transaction: sessions.read_sessions(transaction, session_id=session_id))
     if not saved:
-        raise NotFound(f"no session {session_id!r} is kept; see `afterword sessions`")
+        raise NotFound(f"no session {session_id!r} is stored; see `afterword sessions`")
     if len(saved) > 1:
         raise Ambiguous(f"{len(saved)} memories have a session {session_id!r}; name the scope")
     return saved[0].scope
 
 
 async def outdated(resources: Resources, scope: Scope | None, kind: str | None) -> tuple[OutdatedSession, ...]:
-    """Return the sessions whose last applied reading is of another extractor than the present one."""
+    """Return the sessions whose facts come from another extractor or version than the present one."""
     async with resources.extractor_and_judge(kind) as workers:
         version = workers.extractor.version
 
@@ -302,7 +304,7 @@ async def outdated(resources: Resources, scope: Scope | None, kind: str | None) 
 
 
 async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: bool) -> ConsolidationReport:
-    """Judge the pairs that were left unjudged in these scopes, within one budget."""
+    """Compare the statements in these scopes that were not compared before, within one budget. Return the report."""
     tracker, store = resources.tracker(), await resources.store()
     async with resources.extractor_and_judge() as workers:
         results = [
@@ -321,7 +323,7 @@ async def estimate_costs(resources: Resources, selection: Selection | None, kind
     async with _store_as_it_is(resources) as store, resources.extractor_and_judge(kind) as workers:
         waiting = await queued_sessions(store) if selection is None else selection.sessions
         estimates = await estimate(store, waiting, extractor=workers.extractor, judge=workers.judge)
-    # An estimate is told also where no price is known: nothing is asked.
+    # The tracker of the rules never raises `PriceUnknown`: an estimate is possible without a price.
     tracker, model = resources.tracker("rules"), resources.settings.model.name
 
     def priced(foreseen: Estimate) -> CostRange:
@@ -335,7 +337,7 @@ async def estimate_costs(resources: Resources, selection: Selection | None, kind
 
 @asynccontextmanager
 async def _store_as_it_is(resources: Resources) -> AsyncIterator[Store]:
-    """Yield the store without bringing its tables up to date; where there is none, an empty one in memory."""
+    """Yield the store without migrating its tables. If it does not exist, yield an empty store in memory."""
     if resources.is_store_open:
         yield await resources.store()
         return
