@@ -211,9 +211,7 @@ def text_of_content(content: MemoryContent) -> str:
 
 
 def entry_of(content: MemoryContent) -> Entry:
-    """Return the entry to store for `content`. Raises ValueError if it is empty or not text, or if its metadata are
-    invalid.
-    """
+    """Return the entry to store for `content`. Raises ValueError if it is empty, not text, or has invalid metadata."""
     statement = " ".join(text_of_content(content).split())
     if not statement:
         raise ValueError("there is nothing to remember: the content is empty")
