@@ -214,26 +214,9 @@ class ExtractorAgent(BaseChatAgent):
             assertions |= {assertion.id: assertion for assertion in grounding.assertions}
             refused += grounding.rejections
         facts = [
-            _fact(assertion)
+            ExtractedFact.model_validate(assertion, from_attributes=True)
             for assertion in assertions.values()
             if max(evidence.turn or 0 for evidence in assertion.evidence) > read_to
         ]
         counts = dict(Counter(rejection.reason for rejection in refused))
         return ExtractedFacts(facts=facts, rejected=counts), usage
-
-
-def _fact(assertion: Assertion) -> ExtractedFact:
-    return ExtractedFact(
-        kind=assertion.kind,
-        subject=assertion.subject,
-        attribute=assertion.attribute,
-        value=assertion.value,
-        statement=assertion.statement,
-        act=assertion.act,
-        valid_from=assertion.valid_from,
-        valid_to=assertion.valid_to,
-        evidence=[
-            Quote(turn=evidence.turn or 0, speaker=evidence.speaker or "", quote=evidence.quote)
-            for evidence in assertion.evidence
-        ],
-    )

@@ -40,7 +40,7 @@ from afterword.agents.memory_settings import (
     utc_now,
 )
 from afterword.agents.placement import enter_conversation, latest_question, place_block, user_texts
-from afterword.agents.shared_recall import facts_beside, recall_of_scopes
+from afterword.agents.shared_recall import recall_of_scopes
 from afterword.agents.turn_guard import TurnGuard
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
@@ -168,11 +168,17 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return FactQueryResult(results=results, outcome=result.outcome, stored=result.stored)
 
     async def _facts_beside(self, query: str, as_of: datetime | str | None, result: RecallResult) -> list[Fact]:
-        """Return the facts that are not in `result`, in the order of the block; none if not all fit the budget."""
+        """Return the facts that hold and are not in `result`, in the order of the block.
+
+        It returns no facts if they do not all fit the budget.
+        """
         at = instant_from(as_of, time.max) or self._clock()
         reading = recall_of_scopes(partial(self._recall_of, query, at=at), self._scopes, self._budget_tokens)
         recalls = await self._guard.attempt(self._guard.in_time(reading, self.timeout_s)) or []
-        return facts_beside(recalls, result.facts)
+        if not all(recalled.whole for recalled in recalls):
+            return []
+        known_ids = {fact.id for fact in result.facts}
+        return [fact for recalled in recalls for fact in recalled.facts if fact.is_served and fact.id not in known_ids]
 
     async def recall(
         self,

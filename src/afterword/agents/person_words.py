@@ -74,14 +74,14 @@ class LiveConversation:
         is_hidden = hide_off_record([*self._said, noted], self._privacy.markers)[-1].text != noted.text
         return "it was said off the record" if is_hidden else None
 
-    async def read_by(self, extractor: Extractor, scope: Scope) -> tuple[Assertion, ...]:
+    async def read_by(self, extractor: Extractor | None, scope: Scope) -> tuple[Assertion, ...]:
         """Return the assertions that an extractor finds in the person's last message, after the usual checks.
 
         Only plain statements count here. What a question, a denial, a supposition or a report may mean is left to the
-        later processing of the whole session.
+        later processing of the whole session. Without an extractor, there are none.
         """
         last = self.last_said
-        if last is None:
+        if last is None or extractor is None:
             return ()
         before = tuple(turn for turn in self.turns if turn.number < last.number)
         humans = tuple(dict.fromkeys(turn.speaker for turn in self.turns if turn.role is Role.HUMAN))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.recall.tokens import token_count
 from afterword.store.reading.recall import Recall
@@ -25,14 +24,6 @@ async def recall_of_scopes(
         if share < needs[number]:
             recalls[number] = await recall_of(scopes[number], share)
     return recalls
-
-
-def facts_beside(recalls: Sequence[Recall], chosen: Sequence[Fact]) -> list[Fact]:
-    """Return the facts that hold and are not in `chosen`; none if the facts of a scope do not all fit the budget."""
-    if not all(recalled.whole for recalled in recalls):
-        return []
-    chosen_ids = {fact.id for fact in chosen}
-    return [fact for recalled in recalls for fact in recalled.facts if fact.is_served and fact.id not in chosen_ids]
 
 
 def budget_shares(needs: Sequence[int], budget: int) -> list[int]:

@@ -144,12 +144,6 @@ class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         messages = await current_messages(self._memory.scope)
         return LiveConversation.of(messages, self._humans, store.privacy, self._memory.now())
 
-    async def _said_by_person(self, conversation: LiveConversation) -> tuple[Assertion, ...]:
-        """Return the assertions that the extractor finds in the person's last message; none without an extractor."""
-        if self._extractor is None:
-            return ()
-        return await conversation.read_by(self._extractor, self._memory.scope)
-
     def _subject(self, last_said: Turn | None) -> str:
         """Return the subject of a note: the name of the person who spoke last, "user" for the owner of the memory."""
         scope, name = self._memory.scope, last_said.speaker if last_said else OWNER
@@ -183,7 +177,8 @@ class RememberTool(MemoryTool[RememberArguments]):
             value=args.value or None,
         )
         claim = Claim.of(entry.subject, entry.attribute, args.value)
-        own = (said for said in await self._said_by_person(conversation) if Claim.in_assertion(said) == claim)
+        own_words = await conversation.read_by(self._extractor, self._memory.scope)
+        own = (said for said in own_words if Claim.in_assertion(said) == claim)
         said = next((said for said in own if not said.limited_to), None)
         if said is not None:
             # Store the statement that the extractor found in the person's words, not that of the agent.
@@ -271,7 +266,8 @@ class WithdrawTool(MemoryTool[WithdrawArguments]):
         store = await self._memory.opened()
         conversation = await self._conversation(store)
         claim = Claim.of(fact.subject, fact.attribute, fact.value, is_withdrawal=True)
-        own = (said for said in await self._said_by_person(conversation) if Claim.in_assertion(said) == claim)
+        own_words = await conversation.read_by(self._extractor, self._memory.scope)
+        own = (said for said in own_words if Claim.in_assertion(said) == claim)
         said = next((said for said in own if folded(said.limited_to or "") == folded(fact.limited_to or "")), None)
         outcome = await requests.request_withdrawal(
             store, self._memory.scope, fact, word=_word(said) if said else None, at=self._memory.now()

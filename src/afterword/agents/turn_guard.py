@@ -44,7 +44,9 @@ class TurnGuard:
 
         The reading then goes on in the background, until the next call cancels it.
         """
-        self._cancel_late_task()
+        late, self._late_task = self._late_task, None
+        if late is not None and late.get_loop() is asyncio.get_running_loop():
+            late.cancel()
         task = asyncio.ensure_future(reading)
         task.add_done_callback(_consume_exception)
         if token is not None:
@@ -99,11 +101,6 @@ class TurnGuard:
         """Keep a reference to a background task until it ends, so that it is not garbage-collected."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    def _cancel_late_task(self) -> None:
-        late, self._late_task = self._late_task, None
-        if late is not None and late.get_loop() is asyncio.get_running_loop():
-            late.cancel()
 
 
 def _consume_exception(task: asyncio.Task[Any]) -> None:

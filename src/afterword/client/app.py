@@ -153,7 +153,8 @@ class Afterword(StoreUpkeep):
 
         Raises `NotFound`, and `Ambiguous` if several scopes have a session with this id.
         """
-        return await self.scope(await self._scope_of_session(session_id)).session(session_id)
+        scope = await scope_of_session(await self.store(), session_id)
+        return await self.scope(scope).session(session_id)
 
     async def history(self, fact_id: str) -> FactOrigin:
         """Return the assertions and verdicts behind a fact of any scope, as `ScopeMemory.history` does.
@@ -272,7 +273,7 @@ class Afterword(StoreUpkeep):
 
         Raises `NotFound`, and `Ambiguous` if several scopes have a session with this id.
         """
-        scope = await self._scope_of_session(session_id)
+        scope = await scope_of_session(await self.store(), session_id)
         return await self.scope(scope).reprocess(session_id, options=options)
 
     async def outdated(self, *, extractor: str | None = None) -> tuple[OutdatedSession, ...]:
@@ -318,7 +319,6 @@ class Afterword(StoreUpkeep):
         return await self._merge(scope_of(scope), scope_of(to), is_rename=True)
 
     async def _merge(self, scope: Scope, into: Scope, *, is_rename: bool) -> RunEffect:
-
         store, clock = await self.store(), self._resources.now
         async with self._resources.extractor_and_judge() as workers:
             effect = await merge_scopes(store, scope, into, judge=workers.judge, is_rename=is_rename, clock=clock)
@@ -349,10 +349,6 @@ class Afterword(StoreUpkeep):
         target = ForgetTarget(before=before, asked=asked)
         scopes = await self._read(scope_rows.read_scopes)
         return tuple(await forget(self._resources, scopes, target, is_preview=is_preview))
-
-    async def _scope_of_session(self, session_id: str) -> Scope:
-
-        return await scope_of_session(await self._resources.store(), session_id)
 
     async def _scope_of_run(self, run_id: int) -> ScopeMemory:
         return self.scope((await self.run(run_id)).scope)

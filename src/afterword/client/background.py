@@ -51,7 +51,8 @@ async def open_schedule(
     }
     rhythms = {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
     store = await resources.store()
-    async with resources.extractor_and_judge() as workers, handing_over(store, is_wanted=options.defer) as defer:
+    queue = queue_of_workers(store) if options.defer else nullcontext()
+    async with resources.extractor_and_judge() as workers, queue as defer:
         chores = PeriodicJobs(
             store,
             workers.extractor,
@@ -105,22 +106,16 @@ async def run_worker(
 
 
 @asynccontextmanager
-async def handing_over(store: Store, *, is_wanted: bool) -> AsyncIterator[Callable[[], Awaitable[int]] | None]:
-    """Yield a function that puts the waiting sessions into the workers' queue; None if that is not wanted."""
-    if not is_wanted:
-        yield None
-        return
+async def queue_of_workers(store: Store) -> AsyncIterator[Callable[[], Awaitable[int]]]:
+    """Yield a function that puts the waiting sessions into the workers' queue, and returns their number.
+
+    Raises `ArgumentInvalid` if there can be no workers.
+    """
     check_workers(store)
     from afterword.pipeline.background import workers as fleet
 
     async with fleet.open_queue(store) as app:
         yield partial(fleet.enqueue, app, store)
-
-
-async def defer(resources: Resources) -> int:
-    """Put the recorded sessions that wait into the workers' queue, and return their number."""
-    async with handing_over(await resources.store(), is_wanted=True) as hand_over:
-        return await hand_over() if hand_over else 0
 
 
 async def migrate(resources: Resources) -> tuple[str | None, str]:

@@ -354,7 +354,17 @@ def status_json(status: StoreStatus) -> dict[str, Any]:
             "oldest_age_s": status.queue.oldest_age_s,
         },
         "reasons": dict(status.failures),
-        "failed": [_failed_json(session) for session in status.failed],
+        "failed": [
+            {
+                "scope": str(session.scope),
+                "session_id": session.session_id,
+                "reason": session.failure,
+                "progress": str(session.progress),
+                "tries": session.attempts,
+                "next_try_at": iso_instant(session.next_try_at),
+            }
+            for session in status.failed
+        ],
         "jobs": [{**job_outcome_json(job), "failure": job.failure} for job in status.jobs],
         "vectors": [
             {
@@ -370,17 +380,6 @@ def status_json(status: StoreStatus) -> dict[str, Any]:
             "total": spending_json(status.costs.total),
             "days": {day.isoformat(): spending_json(spent) for day, spent in status.costs.by_day.items()},
         },
-    }
-
-
-def _failed_json(session: SavedSession) -> dict[str, Any]:
-    return {
-        "scope": str(session.scope),
-        "session_id": session.session_id,
-        "reason": session.failure,
-        "progress": str(session.progress),
-        "tries": session.attempts,
-        "next_try_at": iso_instant(session.next_try_at),
     }
 
 

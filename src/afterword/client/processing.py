@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -172,10 +171,12 @@ async def _run_in_processes(
             on_done(result)
 
     most = _sessions_at_once(resources, await resources.store(), options)
-    begin = partial(
-        SessionShare, resources.settings, options.extractor, options.apply, at_once, most, options.own_process
-    )
-    jobs = [begin(share) for share in shares(taken, count)]
+    jobs = [
+        SessionShare(
+            resources.settings, options.extractor, options.apply, at_once, most, options.own_process, sessions=share
+        )
+        for share in shares(taken, count)
+    ]
     reached = await run_in_processes(jobs, stop=options.stop, on_ended=note_end)
     tracker.reached = tracker.reached or reached
     return [results[saved.scope, saved.session_id] for saved in taken]
@@ -216,19 +217,6 @@ def select(
         saved = Saved(scope, session_id, state=state, humans=humans, started_at=started_at, file_time=at)
         return Selection([saved], are_named=True)
     paths = [source] if isinstance(source, str | Path) else list(source or ())
-    file = None if manifest is None else Path(manifest)
-    return _select_stored(paths, scope=scope, session_id=session_id, manifest=file, trust_manifest=trust_manifest)
-
-
-def _select_stored(
-    paths: Sequence[str | Path],
-    *,
-    scope: Scope | None,
-    session_id: str | None,
-    manifest: Path | None,
-    trust_manifest: bool,
-) -> Selection:
-    """Return the sessions in these files and folders, or the recorded session whose id is given."""
     # A single text that is not a path is the id of a recorded session. `Path.exists` raises an error for a long text.
     is_session_id = len(paths) == 1 and isinstance(paths[0], str) and not os.path.exists(paths[0])  # noqa: PTH110
     if (paths or manifest is not None) and (scope is None or session_id is not None or not is_session_id):
@@ -236,7 +224,7 @@ def _select_stored(
             [Path(path) for path in paths],
             session_id=session_id,
             scope=scope,
-            manifest=manifest,
+            manifest=None if manifest is None else Path(manifest),
             trust_manifest=trust_manifest,
         )
     if scope is None or (session_id is None and not paths):

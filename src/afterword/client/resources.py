@@ -132,10 +132,8 @@ class Resources:
 
     def extractor_without_calls(self) -> Extractor | None:
         """Return the offline rules if they are the configured extractor, None if a model is."""
-        if self._extractor is not None or self.settings.extractor != "rules":
-            return None
-
-        return RulesExtractor()
+        is_offline = self._extractor is None and self.settings.extractor == "rules"
+        return RulesExtractor() if is_offline else None
 
     def tracker(self, kind: str | None = None) -> CostTracker:
         """Return a new tracker of what models cost in one call.
@@ -160,7 +158,6 @@ class Resources:
         embedder, batch = self.embedder(), self.settings.embedding.batch
         if embedder is None:
             return None
-
         return VectorRefresher(
             await self.store(), embedder, lambda: tracker or self.tracker("rules"), batch=batch, stop=stop
         )

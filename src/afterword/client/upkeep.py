@@ -11,7 +11,7 @@ from typing import TextIO, TypeVar
 from sqlmodel import Session
 
 from afterword.client.arguments import scope_of
-from afterword.client.background import defer, migrate, open_schedule, run_worker
+from afterword.client.background import migrate, open_schedule, queue_of_workers, run_worker
 from afterword.client.forgetting import retain
 from afterword.client.processing import ProcessingOptions
 from afterword.client.queries import audit_page
@@ -206,7 +206,8 @@ class StoreUpkeep:
 
         Raises `ArgumentInvalid` unless the store is PostgreSQL and `afterword[workers]` is installed.
         """
-        return await defer(self._resources)
+        async with queue_of_workers(await self._resources.store()) as enqueue:
+            return await enqueue()
 
     async def run_worker(
         self, *, concurrency: int = 4, once: bool = False, on_begin: Callable[[str], None] = lambda _: None

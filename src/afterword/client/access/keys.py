@@ -92,7 +92,9 @@ class Keys:
         `read_only` key cannot change anything. The scope need not exist yet, and is not created. Raises
         `ArgumentInvalid` and `ScopeInvalid`.
         """
-        owner = _owner(user, scope)
+        if user is not None and scope is not None:
+            raise ArgumentInvalid("give a user or a scope, not both")
+        owner = Scope.user(user) if user is not None else scope_of(scope) if scope is not None else None
         if owner is None and not admin:
             raise ArgumentInvalid("name the memory that the key gives access to: user or scope")
         chosen_tenant = tenant if tenant is not None else owner.tenant if owner is not None else DEFAULT_TENANT
@@ -252,11 +254,3 @@ def _repeatable(action: str, scope: Scope | None, idempotency_key: str, content:
     # The idempotency key is not stored, so nobody can test guesses of the content against the stored fingerprint.
     fingerprint = hmac.new(key, request.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
     return audit.Repeatable(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=HOLD_S))
-
-
-def _owner(user: str | None, scope: Scope | str | None) -> Scope | None:
-    if user is not None and scope is not None:
-        raise ArgumentInvalid("give a user or a scope, not both")
-    if user is not None:
-        return Scope.user(user)
-    return None if scope is None else scope_of(scope)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -160,7 +160,8 @@ class Webhooks:
     async def posts(self, webhook_id: str, *, tenant: str | None = None) -> tuple[WebhookPost, ...]:
         """Return the last 100 posts of a webhook, newest first. Raises `NotFound`."""
         await self._webhook(webhook_id, tenant)
-        return tuple(await self._posts(webhook_id))
+        posts = partial(webhooks.read_posts, webhook_id=webhook_id, most=MOST_POSTS)
+        return tuple(await self._resources.read(posts))
 
     async def remove(self, webhook_id: str, *, tenant: str | None = None) -> Webhook:
         """Remove a webhook with its posts, and return it. Raises `NotFound`."""
@@ -177,14 +178,11 @@ class Webhooks:
         webhook, now = await self._webhook(webhook_id, tenant), self._resources.now
         post = await self._resources.write(partial(webhooks.add_test_post, webhook_id=webhook_id, at=now()))
         await sender_of(await self._resources.store(), self._resources.settings.webhooks, now).try_post(webhook, post)
-        return next(sent for sent in await self._posts(webhook_id) if sent.id == post.id)
+        return next(sent for sent in await self.posts(webhook_id) if sent.id == post.id)
 
     async def _webhook(self, webhook_id: str, tenant: str | None) -> Webhook:
         webhook, _ = await self._resources.read(partial(webhooks.read_webhook, webhook_id=webhook_id, tenant=tenant))
         return webhook
-
-    async def _posts(self, webhook_id: str) -> Sequence[WebhookPost]:
-        return await self._resources.read(partial(webhooks.read_posts, webhook_id=webhook_id, most=MOST_POSTS))
 
     async def send(self) -> None:
         """Send the posts that wait, unless another process does this now or has just done it.
