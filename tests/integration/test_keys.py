@@ -231,7 +231,7 @@ async def test_a_request_whose_server_died_is_taken_over_and_made_once(app: Afte
 async def test_a_request_is_held_as_long_as_its_process_works(
     app: Afterword, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requests, "HOLD_S", 0.06)
+    monkeypatch.setattr(requests, "LEASE_S", 0.06)
     store, key = await app.store(), (await app.keys.create(user="mira")).key
 
     def held_until(transaction: Session) -> datetime:

@@ -184,7 +184,7 @@ class RememberTool(MemoryTool[RememberArguments]):
             # Store the statement that the extractor found in the person's words, not that of the agent.
             texts_of_person = said.statement, said.kind, said.subject, said.attribute, said.value
             entry = Entry(*texts_of_person, said.valid_from, said.valid_to)
-        word = _word(said) if said else None
+        word = _person_quote(said) if said else None
         outcome = await requests.request_statement(store, self._memory.scope, entry, word=word, relate=relation, at=at)
         return _answer_text(outcome, f"Remembered: {safe_line(said.statement) if said else ''}", _noted(args.statement))
 
@@ -270,7 +270,7 @@ class WithdrawTool(MemoryTool[WithdrawArguments]):
         own = (said for said in own_words if Claim.in_assertion(said) == claim)
         said = next((said for said in own if folded(said.limited_to or "") == folded(fact.limited_to or "")), None)
         outcome = await requests.request_withdrawal(
-            store, self._memory.scope, fact, word=_word(said) if said else None, at=self._memory.now()
+            store, self._memory.scope, fact, word=_person_quote(said) if said else None, at=self._memory.now()
         )
         return _answer_text(outcome, f"Taken back: {safe_line(fact.statement)}", _noted(f"no longer: {fact.statement}"))
 
@@ -297,7 +297,7 @@ def memory_tools(
     return [tool(memory, humans=humans, extractor=extractor) for tool in tools]
 
 
-def _word(said: Assertion) -> PersonQuote:
+def _person_quote(said: Assertion) -> PersonQuote:
     last = said.evidence[-1]
     return PersonQuote(last.quote, OWNER if said.speaker == OWNER else last.speaker or OWNER)
 

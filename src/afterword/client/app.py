@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from afterword.client.access.keys import KeyedRequests, Keys
 from afterword.client.access.webhooks import Webhooks
-from afterword.client.arguments import Instant, Several, Source, first_page, one_more, scope_of
+from afterword.client.arguments import Instant, Several, Source, first_page, limit_with_next, scope_of
 from afterword.client.forgetting import ForgetTarget, forget
 from afterword.client.processing import (
     ProcessingOptions,
@@ -126,7 +126,7 @@ class Afterword(StoreUpkeep):
         With `tenant`, only scopes of this tenant are returned. Raises `ArgumentInvalid` for a limit below 1, and
         `ScopeInvalid` if `after` is not a cursor.
         """
-        most, last = one_more(limit), None if after is None else Scope.parse(after)
+        most, last = limit_with_next(limit), None if after is None else Scope.parse(after)
         scopes, total = await self._read(
             lambda transaction: scope_rows.find_scopes(transaction, prefix=prefix, tenant=tenant, most=most, after=last)
         )
@@ -320,8 +320,8 @@ class Afterword(StoreUpkeep):
 
     async def _merge(self, scope: Scope, into: Scope, *, is_rename: bool) -> RunEffect:
         store, clock = await self.store(), self._resources.now
-        async with self._resources.extractor_and_judge() as workers:
-            effect = await merge_scopes(store, scope, into, judge=workers.judge, is_rename=is_rename, clock=clock)
+        async with self._resources.extractor_and_judge() as configured:
+            effect = await merge_scopes(store, scope, into, judge=configured.judge, is_rename=is_rename, clock=clock)
         await self._resources.refresh_vectors([into])
         return effect
 

@@ -109,14 +109,14 @@ def page(
     `cursor` returns the cursor of a row. If the row of `after` no longer exists, the page begins with the next greater
     cursor. Raises `ArgumentInvalid` for a limit below 1.
     """
-    most, start = one_more(limit), 0
+    most, start = limit_with_next(limit), 0
     if after is not None:
         places = [place for place, row in enumerate(rows) if cursor(row) == after]
         start = places[0] + 1 if places else sum(cursor(row) <= after for row in rows)
     return first_page(rows[start : None if most is None else start + most], cursor, limit=limit)
 
 
-def one_more(limit: int | None) -> int | None:
+def limit_with_next(limit: int | None) -> int | None:
     """Return `limit` plus 1: the row beyond a page shows that there is a next page. None stays None.
 
     Raises `ArgumentInvalid` for a limit below 1.

@@ -52,11 +52,11 @@ async def open_schedule(
     rhythms = {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
     store = await resources.store()
     queue = queue_of_workers(store) if options.defer else nullcontext()
-    async with resources.extractor_and_judge() as workers, queue as defer:
+    async with resources.extractor_and_judge() as configured, queue as defer:
         chores = PeriodicJobs(
             store,
-            workers.extractor,
-            workers.judge,
+            configured.extractor,
+            configured.judge,
             resources.tracker,
             retries=settings.retry.policy(),
             rule=ConsolidationRule(options.new_sessions, options.idle_s, options.apart_s),
@@ -86,11 +86,11 @@ async def run_worker(
     """Process the sessions in the workers' queue until stopped, or with `once` until it is empty. Return the counts."""
     store = await resources.store()
     check_workers(store)
-    from afterword.pipeline.background import workers as fleet
+    from afterword.pipeline.background import workers
 
     settings = resources.settings
     async with resources.extractor_and_judge() as configured:
-        worker = fleet.Worker(
+        worker = workers.Worker(
             store,
             extractor=configured.extractor,
             judge=configured.judge,
@@ -100,7 +100,7 @@ async def run_worker(
             erases=settings.privacy.erases,
             erase_wait=settings.privacy.erase_wait,
         )
-        async with fleet.open_queue(store) as app:
+        async with workers.open_queue(store) as app:
             on_begin(store.shown_url)
             return await worker.run(app, concurrency=concurrency, once=once)
 
@@ -112,10 +112,10 @@ async def queue_of_workers(store: Store) -> AsyncIterator[Callable[[], Awaitable
     Raises `ArgumentInvalid` if there can be no workers.
     """
     check_workers(store)
-    from afterword.pipeline.background import workers as fleet
+    from afterword.pipeline.background import workers
 
-    async with fleet.open_queue(store) as app:
-        yield partial(fleet.enqueue, app, store)
+    async with workers.open_queue(store) as app:
+        yield partial(workers.enqueue, app, store)
 
 
 async def migrate(resources: Resources) -> tuple[str | None, str]:

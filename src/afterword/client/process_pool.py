@@ -2,8 +2,8 @@
 
 All sessions of one scope are processed by the same child, in order. A child is started as
 `python -m afterword.client.process_pool`. It reads one `SessionShare` from standard input. To standard output it writes
-an `Ended` for every session, and then one `Finished`. When standard input ends, the child begins no further session;
-the text before the end is the reason to stop. So a child also stops if its parent process has died.
+a `SessionEnd` for every session, and then one `ShareEnd`. When standard input ends, the child begins no further
+session; the text before the end is the reason to stop. So a child also stops if its parent process has died.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BACKGROUND_NICENESS = 10
 
 MANY_SESSIONS = 20
 """Above this number of sessions, one process for each core is worth while. A process needs a second to start."""
-SECONDS_BETWEEN_LOOKS = 0.2
+SECONDS_BETWEEN_POLLS = 0.2
 """How often the parent process asks whether to stop."""
 
 
@@ -59,7 +59,7 @@ class SessionShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class SessionEnd:
     """The result of one session, and what it cost."""
 
     result: SessionOutcome | Failure | NotStarted
@@ -67,29 +67,29 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class ShareEnd:
     """The last message of a child. `error` is why it failed, `budget_reached` the budget that stopped it; else None."""
 
     budget_reached: str | None = None
     error: str | None = None
 
 
-def packed(message: SessionShare | Ended | Finished) -> bytes:
+def packed(message: SessionShare | SessionEnd | ShareEnd) -> bytes:
     """Return the bytes of a message: its length and its content."""
     content = pickle.dumps(message)
     return len(content).to_bytes(LENGTH_BYTES, "big") + content
 
 
-def unpacked(content: bytes) -> SessionShare | Ended | Finished:
+def unpacked(content: bytes) -> SessionShare | SessionEnd | ShareEnd:
     """Return the message in these bytes. Pass only bytes of our own processes: unpickling may run any code."""
-    message: SessionShare | Ended | Finished = pickle.loads(content)
+    message: SessionShare | SessionEnd | ShareEnd = pickle.loads(content)
     return message
 
 
 async def process_share(job: SessionShare, stop: Callable[[], str | None], output: BinaryIO) -> None:
     """Process the sessions of `job`, and write the result of each as a message to `output`."""
 
-    def send(message: Ended | Finished) -> None:
+    def send(message: SessionEnd | ShareEnd) -> None:
         # If the parent process has died, nobody reads. The session is nevertheless finished and stored.
         with suppress(BrokenPipeError):
             output.write(packed(message))
@@ -107,14 +107,14 @@ async def process_share(job: SessionShare, stop: Callable[[], str | None], outpu
                 # would stop this process for tenths of a second.
                 gc.freeze()
                 is_first = False
-            send(Ended(result, tracker.spent_on(result.scope, session_source(result.session_id))))
+            send(SessionEnd(result, tracker.spent_on(result.scope, session_source(result.session_id))))
 
-        async with resources.extractor_and_judge(job.extractor) as workers:
+        async with resources.extractor_and_judge(job.extractor) as configured:
             results = await run_batch(
                 await resources.store(),
                 job.sessions,
-                extractor=workers.extractor,
-                judge=workers.judge,
+                extractor=configured.extractor,
+                judge=configured.judge,
                 apply=job.apply,
                 budget=tracker,
                 stop=stop,
@@ -127,9 +127,9 @@ async def process_share(job: SessionShare, stop: Callable[[], str | None], outpu
         for result in results:
             if isinstance(result, NotStarted):
                 send_end(result)
-        send(Finished(tracker.reached))
+        send(ShareEnd(tracker.reached))
     except AfterwordError as error:
-        send(Finished(error=str(error)))
+        send(ShareEnd(error=str(error)))
     finally:
         await resources.close()
 
@@ -214,7 +214,7 @@ def shares(sessions: Sequence[Saved], count: int) -> list[tuple[Saved, ...]]:
 
 
 async def run_in_processes(
-    jobs: Sequence[SessionShare], *, stop: Callable[[], str | None], on_ended: Callable[[Ended], None]
+    jobs: Sequence[SessionShare], *, stop: Callable[[], str | None], on_ended: Callable[[SessionEnd], None]
 ) -> str | None:
     """Run each job in its own child process. Return which budget was reached, None if none was.
 
@@ -224,7 +224,7 @@ async def run_in_processes(
     processes: list[Process] = []
     try:
         for job in jobs:
-            processes.append(await _started(job))
+            processes.append(await _start_child(job))
         watching = asyncio.create_task(_pass_on_stop(processes, stop))
         try:
             reached = await asyncio.gather(*map(_follow, processes, jobs, [on_ended] * len(jobs)))
@@ -238,7 +238,7 @@ async def run_in_processes(
     return next(filter(None, reached), None)
 
 
-async def _started(job: SessionShare) -> Process:
+async def _start_child(job: SessionShare) -> Process:
     # In a new process group, Ctrl-C does not reach the child. The end of its input tells it to stop.
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", "afterword.client.process_pool", stdin=PIPE, stdout=PIPE, start_new_session=True
@@ -251,23 +251,23 @@ async def _started(job: SessionShare) -> Process:
     return process
 
 
-async def _follow(process: Process, job: SessionShare, on_ended: Callable[[Ended], None]) -> str | None:
+async def _follow(process: Process, job: SessionShare, on_ended: Callable[[SessionEnd], None]) -> str | None:
     left = {(saved.scope, saved.session_id): None for saved in job.sessions}
-    finished = Finished()
+    finished = ShareEnd()
     while (message := await _next_message(process)) is not None:
-        if isinstance(message, Ended):
+        if isinstance(message, SessionEnd):
             left.pop((message.result.scope, message.result.session_id), None)
             on_ended(message)
-        elif isinstance(message, Finished):
+        elif isinstance(message, ShareEnd):
             finished = message
     code = await process.wait()
     reason = finished.error or f"its process ended with exit code {code}"
     for key in left:
-        on_ended(Ended(NotStarted(*key, reason), Spending()))
+        on_ended(SessionEnd(NotStarted(*key, reason), Spending()))
     return finished.budget_reached
 
 
-async def _next_message(process: Process) -> SessionShare | Ended | Finished | None:
+async def _next_message(process: Process) -> SessionShare | SessionEnd | ShareEnd | None:
     if process.stdout is None:
         return None
     try:
@@ -280,7 +280,7 @@ async def _next_message(process: Process) -> SessionShare | Ended | Finished | N
 async def _pass_on_stop(processes: Sequence[Process], stop: Callable[[], str | None]) -> None:
     # `stop` is a function of the caller, so it can only be polled.
     while (reason := stop()) is None:  # noqa: ASYNC110
-        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+        await asyncio.sleep(SECONDS_BETWEEN_POLLS)
     for process in processes:
         if process.stdin is not None:
             process.stdin.write(reason.encode())

@@ -14,7 +14,7 @@ from typing import Any
 from sqlmodel import Session
 
 from afterword.client.arguments import Source
-from afterword.client.process_pool import Ended, SessionShare, count_processes, run_in_processes, shares
+from afterword.client.process_pool import SessionEnd, SessionShare, count_processes, run_in_processes, shares
 from afterword.client.resources import Resources
 from afterword.client.results import ConsolidatedScope, ConsolidationReport, ProcessedSession, ProcessingReport
 from afterword.client.store_results import CostEstimate, CostRange, OutdatedSession
@@ -84,21 +84,21 @@ async def process(
         ended[outcome.scope, outcome.session_id] = outcome
         options.on_done(outcome, tracker.spent)
 
-    async with resources.extractor_and_judge(options.extractor) as workers:
-        retried = await _put_back(store, selection) if options.retry_now else 0
-        taken, waiting = await sessions_to_process(store, selection, resources.now())
-        options.on_begin(len(taken))
+    async with resources.extractor_and_judge(options.extractor) as configured:
+        retried = await _queue_failed_again(store, selection) if options.retry_now else 0
+        batch, waiting = await sessions_to_process(store, selection, resources.now())
+        options.on_begin(len(batch))
         results: Sequence[Result]
         try:
-            count = count_processes(resources, store, taken, options.processes, own_process=options.own_process)
+            count = count_processes(resources, store, batch, options.processes, own_process=options.own_process)
             if count:
-                results = await _run_in_processes(resources, taken, count, options, tracker, note_end)
+                results = await _run_in_processes(resources, batch, count, options, tracker, note_end)
             else:
                 results = await run_batch(
                     store,
-                    taken,
-                    extractor=workers.extractor,
-                    judge=workers.judge,
+                    batch,
+                    extractor=configured.extractor,
+                    judge=configured.judge,
                     apply=options.apply,
                     budget=tracker,
                     stop=options.stop,
@@ -110,13 +110,13 @@ async def process(
                     is_brief=True,
                 )
             if options.apply:
-                await _follow_up(resources, store, results, tracker, options, workers.judge)
+                await _erase_and_make_vectors(resources, store, results, tracker, options, configured.judge)
         except asyncio.CancelledError:
             reason = options.stop()
             if reason is None:
                 raise
             # A caller that has asked to stop and then cancels this call still gets the result of each session.
-            keys = [(saved.scope, saved.session_id) for saved in taken]
+            keys = [(saved.scope, saved.session_id) for saved in batch]
             results = [ended.get(key) or NotStarted(*key, reason) for key in keys]
     processed = (
         ProcessedSession(result, tracker.spent_on(result.scope, session_source(result.session_id)))
@@ -125,7 +125,7 @@ async def process(
     return ProcessingReport(tuple(processed), tracker.spent, tracker.reached, retried)
 
 
-async def _put_back(store: Store, selection: Selection | None) -> int:
+async def _queue_failed_again(store: Store, selection: Selection | None) -> int:
     """Queue failed sessions again, and return their number. Without a selection, these are all recorded ones."""
 
     def work(transaction: Session) -> int:
@@ -153,7 +153,7 @@ def _sessions_at_once(resources: Resources, store: Store, options: ProcessingOpt
 
 async def _run_in_processes(
     resources: Resources,
-    taken: Sequence[Saved],
+    batch: Sequence[Saved],
     count: int,
     options: ProcessingOptions,
     tracker: CostTracker,
@@ -163,7 +163,7 @@ async def _run_in_processes(
     at_once = max(1, (options.concurrency or resources.settings.concurrency) // count)
     results: dict[tuple[Scope, str], Result] = {}
 
-    def note_end(ended: Ended) -> None:
+    def note_end(ended: SessionEnd) -> None:
         result = ended.result
         results[result.scope, result.session_id] = result
         tracker.add(result.scope, session_source(result.session_id), ended.spent)
@@ -175,14 +175,14 @@ async def _run_in_processes(
         SessionShare(
             resources.settings, options.extractor, options.apply, at_once, most, options.own_process, sessions=share
         )
-        for share in shares(taken, count)
+        for share in shares(batch, count)
     ]
     reached = await run_in_processes(jobs, stop=options.stop, on_ended=note_end)
     tracker.reached = tracker.reached or reached
-    return [results[saved.scope, saved.session_id] for saved in taken]
+    return [results[saved.scope, saved.session_id] for saved in batch]
 
 
-async def _follow_up(
+async def _erase_and_make_vectors(
     resources: Resources,
     store: Store,
     results: Sequence[SessionOutcome | Failure | NotStarted],
@@ -273,8 +273,8 @@ async def scope_of_session(store: Store, session_id: str) -> Scope:
 
 async def outdated(resources: Resources, scope: Scope | None, kind: str | None) -> tuple[OutdatedSession, ...]:
     """Return the sessions whose facts come from another extractor or version than the present one."""
-    async with resources.extractor_and_judge(kind) as workers:
-        version = workers.extractor.version
+    async with resources.extractor_and_judge(kind) as configured:
+        version = configured.extractor.version
 
     def work(transaction: Session) -> tuple[OutdatedSession, ...]:
         old: list[OutdatedSession] = []
@@ -294,9 +294,11 @@ async def outdated(resources: Resources, scope: Scope | None, kind: str | None) 
 async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: bool) -> ConsolidationReport:
     """Compare the statements in these scopes that were not compared before, within one budget. Return the report."""
     tracker, store = resources.tracker(), await resources.store()
-    async with resources.extractor_and_judge() as workers:
+    async with resources.extractor_and_judge() as configured:
         results = [
-            await consolidate_scope(store, scope, judge=workers.judge, apply=apply, budget=tracker, clock=resources.now)
+            await consolidate_scope(
+                store, scope, judge=configured.judge, apply=apply, budget=tracker, clock=resources.now
+            )
             for scope in scopes
         ]
     if apply:
@@ -308,9 +310,9 @@ async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: b
 async def estimate_costs(resources: Resources, selection: Selection | None, kind: str | None) -> CostEstimate:
     """Return what processing would cost. No request is sent, and nothing is stored."""
     extractor = kind or resources.settings.extractor
-    async with _store_as_it_is(resources) as store, resources.extractor_and_judge(kind) as workers:
+    async with _store_as_it_is(resources) as store, resources.extractor_and_judge(kind) as configured:
         waiting = await queued_sessions(store) if selection is None else selection.sessions
-        estimates = await estimate(store, waiting, extractor=workers.extractor, judge=workers.judge)
+        estimates = await estimate(store, waiting, extractor=configured.extractor, judge=configured.judge)
     # The tracker of the rules never raises `PriceUnknown`: an estimate is possible without a price.
     tracker, model = resources.tracker("rules"), resources.settings.model.name
 

@@ -197,9 +197,9 @@ class ScopeChanges(ScopeFindings):
         """
         await self._own_run(run_id)
         tracker = self._resources.tracker()
-        async with self._resources.extractor_and_judge() as workers:
+        async with self._resources.extractor_and_judge() as configured:
             applied = await apply_proposal(
-                await self._store(), run_id, judge=workers.judge, budget=tracker, clock=self._resources.now
+                await self._store(), run_id, judge=configured.judge, budget=tracker, clock=self._resources.now
             )
         await self._resources.refresh_vectors([self.scope], tracker)
         return applied
@@ -221,8 +221,8 @@ class ScopeChanges(ScopeFindings):
 
     async def _switched(self, run_id: int, switch: Callable[..., Awaitable[RunEffect]]) -> RunEffect:
         await self._own_run(run_id)
-        async with self._resources.extractor_and_judge() as workers:
-            effect = await switch(await self._store(), run_id, judge=workers.judge, clock=self._resources.now)
+        async with self._resources.extractor_and_judge() as configured:
+            effect = await switch(await self._store(), run_id, judge=configured.judge, clock=self._resources.now)
         await self._resources.refresh_vectors([self.scope])
         return effect
 

@@ -228,7 +228,7 @@ class ScopeMemory(ScopeChanges):
             raise ArgumentInvalid(f"there is no file {path}") from None
         except (ValueError, RecursionError):
             raise ArgumentInvalid(f"{path} is not JSON") from None
-        async with self._resources.extractor_and_judge() as workers:
+        async with self._resources.extractor_and_judge() as configured:
             imported = await import_memories(
                 await self._store(),
                 self.scope,
@@ -236,7 +236,7 @@ class ScopeMemory(ScopeChanges):
                 memories(Origin(kind), exported),
                 at=self._resources.now(),
                 file_time=file_time,
-                judge=workers.judge,
+                judge=configured.judge,
                 budget=self._resources.tracker(),
             )
         await self._resources.refresh_vectors([self.scope])

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from afterword.agents.memory_settings import additional_scopes
 from afterword.agents.shared_recall import recall_of_scopes
-from afterword.client.arguments import Instant, Several, choices, fact_filter, instant, one_more, tag_names
+from afterword.client.arguments import Instant, Several, choices, fact_filter, instant, limit_with_next, tag_names
 from afterword.client.queries import (
     fact_origin,
     fact_page,
@@ -133,7 +133,7 @@ class ScopeReading:
                 lambda transaction: lookup.read_facts(transaction, self.scope, at=at, known_at=believed_at)
             )
             return fact_page(facts, wanted, known_order, limit=limit, after=after, offset=offset)
-        one_more(limit)  # raises an error for a limit below 1, before anything is read
+        limit_with_next(limit)  # raises an error for a limit below 1, before anything is read
         views, most = view_cache_of(await self._store()), limit
 
         def listed(transaction: Session) -> tuple[Iterable[Fact], int, int] | None:
@@ -229,7 +229,7 @@ class ScopeReading:
         every fact. With a configured embedder, hits are ranked by meaning and by words; if it does not answer, by words
         alone. Without `explain`, `matched` and `parts` of the hits are empty. Raises `ArgumentInvalid`.
         """
-        one_more(limit)  # raises an error for a limit below 1
+        limit_with_next(limit)  # raises an error for a limit below 1
         kinds = None if kind is None else choices(Kind, kind, "kind")
         at, wanted = self._now() if as_of is None else await self._instant(as_of), tag_names(tags)
         asked = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=explain)

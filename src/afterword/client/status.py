@@ -33,12 +33,12 @@ async def store_status(resources: Resources) -> StoreStatus:
     store, at = await resources.store(), resources.now()
     privacy = resources.settings.privacy
     status = await store.read(lambda transaction: _status(transaction, store.shown_url, at, privacy))
-    async with resources.extractor_and_judge() as workers:
+    async with resources.extractor_and_judge() as configured:
 
         def with_pairs(transaction: Session) -> Iterator[ScopeStatus]:
             scope_rows.read_scopes(transaction)  # one query for all scopes, whose rows the transaction caches
             for scope in status.scopes:
-                pairs = read_judging_coverage(transaction, scope.scope, workers.judge)
+                pairs = read_judging_coverage(transaction, scope.scope, configured.judge)
                 yield replace(scope, pairs=pairs.required, judged_pairs=pairs.judged)
 
         scopes = await store.read(lambda transaction: tuple(with_pairs(transaction)))

@@ -34,7 +34,7 @@ from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
 
 T = TypeVar("T")
 
-SELDOM = (50_000, 20, 100)
+IMPORT_GC_THRESHOLDS = (50_000, 20, 100)
 """The thresholds of Python's garbage collector during an import.
 
 Hundreds of thousands of rows contain no reference cycles, and the search for cycles took two fifths of the time.
@@ -136,7 +136,7 @@ class StoreUpkeep:
         if not await asyncio.to_thread(Path(path).is_file):
             raise ArgumentInvalid(f"there is no file {path}")
         usual = gc.get_threshold()
-        gc.set_threshold(*SELDOM)
+        gc.set_threshold(*IMPORT_GC_THRESHOLDS)
         try:
             imported = await import_file(await self._resources.store(), Path(path))
         finally:

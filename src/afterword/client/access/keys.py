@@ -30,13 +30,13 @@ from afterword.store.transfer.fact_formats import iso_instant
 LONGEST_KEY = 200
 """The most characters of a key. A longer text is refused before it is hashed."""
 
-HOLD_S = 5.0
+LEASE_S = 5.0
 """How long the lease of the process that works on a request lasts. The process renews the lease while it works.
 
 If the process has died, another process may repeat the request after this time.
 """
 RENEWALS = 3
-"""How many times the lease is renewed within `HOLD_S`."""
+"""How many times the lease is renewed within `LEASE_S`."""
 LONGEST_IDEMPOTENCY_KEY = 255
 HOLDER = secrets.token_hex(8)
 """The random id of this process, which leases are recorded under."""
@@ -207,7 +207,7 @@ class KeyedRequests:
             yield opened
             return
         try:
-            async with self._held(begun):
+            async with self._leased(begun):
                 with audit.audited(begun):
                     yield opened
         except AfterwordError:
@@ -216,24 +216,24 @@ class KeyedRequests:
         await self._end(begun, opened.result, opened.answer)
 
     @asynccontextmanager
-    async def _held(self, request: audit.AuditedRequest) -> AsyncIterator[None]:
+    async def _leased(self, request: audit.AuditedRequest) -> AsyncIterator[None]:
         """Renew the lease of a request that may be repeated, until the block ends."""
         if request.repeatable is None:
             yield
             return
-        renewal = asyncio.create_task(self._keep_holding(request))
+        renewal = asyncio.create_task(self._renew_lease(request))
         try:
             yield
         finally:
             renewal.cancel()
             await asyncio.gather(renewal, return_exceptions=True)
 
-    async def _keep_holding(self, request: audit.AuditedRequest) -> None:
+    async def _renew_lease(self, request: audit.AuditedRequest) -> None:
         def hold_longer(transaction: Session) -> None:
-            audit.hold_longer(transaction, request, self._resources.now() + timedelta(seconds=HOLD_S))
+            audit.hold_longer(transaction, request, self._resources.now() + timedelta(seconds=LEASE_S))
 
         while True:
-            await asyncio.sleep(HOLD_S / RENEWALS)
+            await asyncio.sleep(LEASE_S / RENEWALS)
             with suppress(StoreError):  # the next attempt may succeed before the lease ends
                 await self._resources.write(hold_longer, lasting=False)
 
@@ -253,4 +253,4 @@ def _repeatable(action: str, scope: Scope | None, idempotency_key: str, content:
     key = idempotency_key.encode("utf-8", "surrogatepass")
     # The idempotency key is not stored, so nobody can test guesses of the content against the stored fingerprint.
     fingerprint = hmac.new(key, request.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
-    return audit.Repeatable(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=HOLD_S))
+    return audit.Repeatable(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=LEASE_S))

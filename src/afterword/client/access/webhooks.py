@@ -97,7 +97,7 @@ def _address_rules(options: WebhookOptions) -> AddressRules:
 
 
 @asynccontextmanager
-async def telling_of_failures(resources: Resources, scopes: Iterable[Scope]) -> AsyncIterator[list[ProcessingReport]]:
+async def announcing_failures(resources: Resources, scopes: Iterable[Scope]) -> AsyncIterator[list[ProcessingReport]]:
     """Yield a list, and after the block announce to webhooks the failed sessions in the reports that it then holds.
 
     Failures of a scope are announced once a day. If the block itself fails, each of the `scopes` counts as one failure.
@@ -106,13 +106,13 @@ async def telling_of_failures(resources: Resources, scopes: Iterable[Scope]) -> 
     try:
         yield reports
     except AfterwordError:
-        await _tell_of_failures(resources, Counter(scopes))
+        await _announce_failures(resources, Counter(scopes))
         raise
     results = [processed.result for report in reports for processed in report.sessions]
-    await _tell_of_failures(resources, Counter(result.scope for result in results if isinstance(result, Failure)))
+    await _announce_failures(resources, Counter(result.scope for result in results if isinstance(result, Failure)))
 
 
-async def _tell_of_failures(resources: Resources, failed: Counter[Scope]) -> None:
+async def _announce_failures(resources: Resources, failed: Counter[Scope]) -> None:
     for scope, failures in failed.items():
         # If the store does not answer, the failure cannot be stored for the webhooks.
         with suppress(StoreError):

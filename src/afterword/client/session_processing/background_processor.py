@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from afterword import telemetry
 from afterword.agents.memory_settings import SharedStore, StoreReference, resolve_url
-from afterword.client.access.webhooks import telling_of_failures
+from afterword.client.access.webhooks import announcing_failures
 from afterword.client.process_pool import process_obstacle
 from afterword.client.processing import ProcessingOptions, process
 from afterword.client.resources import Resources
@@ -95,7 +95,7 @@ class BackgroundProcessor:
             selected = [saved for saved in waiting if saved.scope in scopes]
             if not selected:
                 return
-            async with telling_of_failures(self._resources, scopes) as reports:
+            async with announcing_failures(self._resources, scopes) as reports:
                 obstacle = process_obstacle(self._resources, store, selected)
                 options = self._options or ProcessingOptions(own_process=obstacle is None)
                 reports.append(await process(self._resources, Selection(selected, are_named=False), options))

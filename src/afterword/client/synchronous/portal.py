@@ -17,7 +17,7 @@ from afterword.errors import AfterwordError
 
 T = TypeVar("T")
 
-NOTICED_AFTER_S = 0.5
+WAKE_UP_INTERVAL_S = 0.5
 """A waiting caller wakes up at this interval: a signal that comes just before the wait does not interrupt it."""
 
 
@@ -41,10 +41,10 @@ class Portal:
             finally:
                 ended.set()
 
-        future = self._started().start_task_soon(run_to_end)
+        future = self._running_portal().start_task_soon(run_to_end)
         try:
             while not future.done():
-                wait([future], timeout=NOTICED_AFTER_S)
+                wait([future], timeout=WAKE_UP_INTERVAL_S)
             return future.result()
         finally:
             # If the future is not done here, the caller was interrupted.
@@ -53,7 +53,7 @@ class Portal:
 
     def entered(self, manager: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
         """Return a context manager for `with` that runs this asynchronous one."""
-        return self._started().wrap_async_context_manager(manager)
+        return self._running_portal().wrap_async_context_manager(manager)
 
     def close(self, last_call: Callable[[], Awaitable[None]]) -> None:
         """If the thread was started, run a last coroutine in it, and end it."""
@@ -65,7 +65,7 @@ class Portal:
             finally:
                 running.end()
 
-    def _started(self) -> BlockingPortal:
+    def _running_portal(self) -> BlockingPortal:
         with self._lock:
             if self._running is None:
                 self._running = _Running()
