@@ -278,7 +278,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             if self._opened is None:
                 self._opened = opened
             else:
-                # Another turn was faster; one store is enough.
+                # Another turn has opened the store meanwhile.
                 await opened.close()
         return self._opened
 
@@ -355,7 +355,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             if is_shown:
                 shown += [*recalled.facts, *(former.fact for former in recalled.former)]
             else:
-                _log.warning("memory %s: the context has no room for a block beside the message", layers.label)
+                _log.warning("memory %s: the context has no room for the memory block", layers.label)
         return shown
 
     def _start_refresh(self, scopes: Sequence[Scope]) -> None:

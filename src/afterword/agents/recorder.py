@@ -252,7 +252,7 @@ def _read(
     try:
         return read_state(state, humans=humans, user=scope.user_id, privacy=privacy)
     except ReadError as error:
-        _log.warning("the state of session %r is kept, but not read (%s)", session_id, type(error).__name__)
+        _log.warning("the state of session %r is stored, but could not be read (%s)", session_id, type(error).__name__)
         return None
 
 

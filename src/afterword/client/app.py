@@ -127,7 +127,7 @@ class Afterword(StoreUpkeep):
         `ScopeInvalid` if `after` is not a cursor.
         """
         most, last = limit_with_next(limit), None if after is None else Scope.parse(after)
-        scopes, total = await self._read(
+        scopes, total = await self._resources.read(
             lambda transaction: scope_rows.find_scopes(transaction, prefix=prefix, tenant=tenant, most=most, after=last)
         )
         shown, cursor = first_page(scopes, str, limit=limit)
@@ -146,7 +146,7 @@ class Afterword(StoreUpkeep):
 
         `state` is one or several of pending, done, failed and "set aside". Raises `ArgumentInvalid`.
         """
-        return await self._read(session_page(None, session_id, state, limit, after, tenant=tenant))
+        return await self._resources.read(session_page(None, session_id, state, limit, after, tenant=tenant))
 
     async def session(self, session_id: str) -> SessionDetails:
         """Return the session with this id, of any scope, as `ScopeMemory.session` does.
@@ -177,21 +177,21 @@ class Afterword(StoreUpkeep):
                 raise NotFound(f"no fact {fact_id!r}; see `afterword facts --all`")
             return scopes[0]
 
-        return await self.scope(await self._read(work)).history(fact_id)
+        return await self.scope(await self._resources.read(work)).history(fact_id)
 
     async def run(self, run_id: int) -> Run:
         """Return a run of any scope. Raises `NotFound`."""
-        return await self._read(lambda transaction: runs.read_run(transaction, run_id))
+        return await self._resources.read(lambda transaction: runs.read_run(transaction, run_id))
 
     async def runs(
         self, *, status: Several | None = None, limit: int | None = None, after: str | None = None
     ) -> RunPage:
         """Return a page of the runs of all scopes, oldest first. Raises `ArgumentInvalid`. See `ScopeMemory.runs`."""
-        return await self._read(run_page(None, status, limit, after))
+        return await self._resources.read(run_page(None, status, limit, after))
 
     async def reviews(self) -> Mapping[Scope, Review]:
         """Return what waits for a person's decision in each scope. Scopes in which nothing waits are left out."""
-        scopes = await self._read(scope_rows.read_scopes)
+        scopes = await self._resources.read(scope_rows.read_scopes)
         reviews = {scope: await self.scope(scope).review() for scope in scopes}
         return {scope: review for scope, review in reviews.items() if not review.is_empty}
 
@@ -285,7 +285,7 @@ class Afterword(StoreUpkeep):
 
         One budget limits what models may cost for all scopes together.
         """
-        scopes = await self._read(scope_rows.read_scopes) if scope is None else [scope_of(scope)]
+        scopes = await self._resources.read(scope_rows.read_scopes) if scope is None else [scope_of(scope)]
         return await consolidate(self._resources, scopes, apply=apply)
 
     async def retry(
@@ -331,7 +331,7 @@ class Afterword(StoreUpkeep):
 
     async def costs(self, *, tenant: str | None = None) -> StoreCosts:
         """Return what requests to models have cost in the whole store or in one tenant, by scope and by day."""
-        return await self._read(lambda transaction: store_costs(transaction, tenant))
+        return await self._resources.read(lambda transaction: store_costs(transaction, tenant))
 
     async def preview_forget(self, *, before: Instant | None = None, asked: bool = False) -> tuple[Receipt, ...]:
         """Return how much `forget` with the same arguments would erase in each scope. Nothing is changed."""
@@ -347,7 +347,7 @@ class Afterword(StoreUpkeep):
 
     async def _forget(self, before: Instant | None, asked: bool, *, is_preview: bool) -> tuple[Receipt, ...]:
         target = ForgetTarget(before=before, asked=asked)
-        scopes = await self._read(scope_rows.read_scopes)
+        scopes = await self._resources.read(scope_rows.read_scopes)
         return tuple(await forget(self._resources, scopes, target, is_preview=is_preview))
 
     async def _scope_of_run(self, run_id: int) -> ScopeMemory:

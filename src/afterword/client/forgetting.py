@@ -76,7 +76,7 @@ async def _erase(
             await erasure.forget_requested_statements(store, scope, at=at, is_preview=is_preview) for scope in scopes
         ]
         return [receipt for receipt in asked if receipt is not None]
-    # Check the target in all scopes before anything is erased. In another time zone a date may lie in the future.
+    # Check the target in all scopes before anything is erased: a date may lie in the future in some time zones only.
     works = [(scope, await _work(resources, store, scope, target)) for scope in scopes]
     return [await erasure.erase_in_scope(store, scope, work, at=at, is_preview=is_preview) for scope, work in works]
 

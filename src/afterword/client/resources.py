@@ -71,7 +71,7 @@ class Resources:
             if self._opened is None:
                 self._opened = opened
             else:
-                # Another call was faster; one store is enough.
+                # Another call has opened the store meanwhile.
                 await opened.close()
         return self._opened
 

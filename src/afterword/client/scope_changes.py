@@ -56,7 +56,7 @@ class ScopeChanges(ScopeFindings):
         if not statement:
             raise ArgumentInvalid("the statement is empty; write one sentence that says what to remember")
         (known_kind,) = choices(Kind, kind, "kind")
-        said_at = in_zone(self._now(), await self._zone())
+        said_at = in_zone(self._resources.now(), await self._zone())
         entry = Entry(
             statement,
             known_kind,
@@ -123,7 +123,7 @@ class ScopeChanges(ScopeFindings):
 
     async def clear(self) -> RunEffect | None:
         """Withdraw all facts that hold. Return the run, None if no fact holds. Nothing is erased; `forget` erases."""
-        return await entries.withdraw_everything(await self._store(), self.scope, at=self._now())
+        return await entries.withdraw_everything(await self._resources.store(), self.scope, at=self._resources.now())
 
     async def decide(self, item_id: str, decision: Decision | str) -> RunEffect:
         """Carry out a person's decision on an item of `review`. Return the run that was made, applied or rejected.
@@ -154,7 +154,7 @@ class ScopeChanges(ScopeFindings):
         `policy` is "auto" (no run waits), "hold-retirements" (runs that end facts wait) or "hold-all".
         """
         (chosen,) = choices(Policy, policy, "policy")
-        await self._write(lambda transaction: scope_rows.set_policy(transaction, self.scope, chosen))
+        await self._resources.write(lambda transaction: scope_rows.set_policy(transaction, self.scope, chosen))
         return chosen
 
     async def set_zone(self, zone: str | None) -> str:
@@ -167,7 +167,7 @@ class ScopeChanges(ScopeFindings):
             read_zone(zone or "UTC")
         except ValueError as error:
             raise ArgumentInvalid(str(error)) from None
-        await self._write(lambda transaction: scope_rows.set_zone(transaction, self.scope, zone))
+        await self._resources.write(lambda transaction: scope_rows.set_zone(transaction, self.scope, zone))
         return await self.zone()
 
     async def pause(self) -> Pause:
@@ -177,15 +177,15 @@ class ScopeChanges(ScopeFindings):
         they are saved again after the pause. Agents cannot remember anything. Sessions that were recorded before wait
         until the pause ends. What the application enters with `remember` is still stored.
         """
-        at = self._now()
-        return await self._write(lambda transaction: pause_scope(transaction, self.scope, at))
+        at = self._resources.now()
+        return await self._resources.write(lambda transaction: pause_scope(transaction, self.scope, at))
 
     async def resume_keeping(self) -> Pause | None:
         """End the pause of the scope, so that sessions are stored again.
 
         Returns the pause with the number of sessions that were not stored, None if the scope was not paused.
         """
-        return await self._write(lambda transaction: end_pause(transaction, self.scope))
+        return await self._resources.write(lambda transaction: end_pause(transaction, self.scope))
 
     async def apply(self, run_id: int) -> RunEffect:
         """Apply a proposed or held run, and return the run that was applied.
@@ -199,7 +199,7 @@ class ScopeChanges(ScopeFindings):
         tracker = self._resources.tracker()
         async with self._resources.extractor_and_judge() as configured:
             applied = await apply_proposal(
-                await self._store(), run_id, judge=configured.judge, budget=tracker, clock=self._resources.now
+                await self._resources.store(), run_id, judge=configured.judge, budget=tracker, clock=self._resources.now
             )
         await self._resources.refresh_vectors([self.scope], tracker)
         return applied
@@ -222,7 +222,9 @@ class ScopeChanges(ScopeFindings):
     async def _switched(self, run_id: int, switch: Callable[..., Awaitable[RunEffect]]) -> RunEffect:
         await self._own_run(run_id)
         async with self._resources.extractor_and_judge() as configured:
-            effect = await switch(await self._store(), run_id, judge=configured.judge, clock=self._resources.now)
+            effect = await switch(
+                await self._resources.store(), run_id, judge=configured.judge, clock=self._resources.now
+            )
         await self._resources.refresh_vectors([self.scope])
         return effect
 
@@ -234,19 +236,21 @@ class ScopeChanges(ScopeFindings):
         run_id = int(number)
         if decision is Decision.APPROVE:
             return await self.apply(run_id)
-        await self._write(lambda transaction: ledger.reject_run(transaction, self.scope, run_id))
+        await self._resources.write(lambda transaction: ledger.reject_run(transaction, self.scope, run_id))
         return RunEffect(await self._own_run(run_id))
 
     async def _own_run(self, run_id: int) -> Run:
         # The error must not reveal whether the run exists in another scope.
         with suppress(NotFound):
-            run = await self._read(lambda transaction: runs.read_run(transaction, run_id))
+            run = await self._resources.read(lambda transaction: runs.read_run(transaction, run_id))
             if run.scope == self.scope:
                 return run
         raise NotFound(f"no run {run_id} in {self.scope}; see `afterword runs`")
 
     async def _changed(self, change: Callable[..., Awaitable[RunEffect]], *arguments: Any, **options: Any) -> RunEffect:
         """Call `change` for this scope, make the vectors that are missing then, and return the result of `change`."""
-        effect = await change(await self._store(), self.scope, *arguments, **{"at": self._now(), **options})
+        effect = await change(
+            await self._resources.store(), self.scope, *arguments, **{"at": self._resources.now(), **options}
+        )
         await self._resources.refresh_vectors([self.scope])
         return effect

@@ -103,7 +103,7 @@ class ScopeMemory(ScopeChanges):
         if not session_id.strip():
             raise StateConflict("the session id is empty; give each conversation an id of its own")
         await queue_state(
-            await self._store(),
+            await self._resources.store(),
             self.scope,
             session_id,
             state,
@@ -195,11 +195,11 @@ class ScopeMemory(ScopeChanges):
         and `FileInvalid` if the file exists. It also raises `FileInvalid` if a request to forget waits; with
         `even_asked` the scope is exported nevertheless, and what the request names stays hidden.
         """
-        path, store = Path(path), await self._store()
+        path, store = Path(path), await self._resources.store()
         if not readable:
             return ExportedFile(path, await export_scopes(store, path, [self.scope], even_asked=even_asked, file=file))
 
-        if not await self._read(lambda transaction: scope_rows.scope_key(transaction, self.scope)):
+        if not await self._resources.read(lambda transaction: scope_rows.scope_key(transaction, self.scope)):
             raise NotFound(f"nothing was ever kept for {self.scope}")
         facts = (await self.facts(status=EVERY_STATUS)).facts
         write = write_as_json if path.suffix == ".json" else write_as_markdown
@@ -208,7 +208,7 @@ class ScopeMemory(ScopeChanges):
             with opened_private(path, file) as written:
                 write(transaction, self.scope, facts, written)
 
-        await self._read(work)
+        await self._resources.read(work)
         return ExportedFile(path, len(facts))
 
     async def import_(self, path: str | Path, *, kind: str) -> MemoryImportResult:
@@ -230,7 +230,7 @@ class ScopeMemory(ScopeChanges):
             raise ArgumentInvalid(f"{path} is not JSON") from None
         async with self._resources.extractor_and_judge() as configured:
             imported = await import_memories(
-                await self._store(),
+                await self._resources.store(),
                 self.scope,
                 Origin(kind),
                 memories(Origin(kind), exported),

@@ -51,7 +51,6 @@ from afterword.recall.index_units import matched_words
 from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, lookup, reviews, scope_rows
 from afterword.store.costs import Spending
-from afterword.store.database.engine import Store
 from afterword.store.findings.held_findings import read_findings
 from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.forgetting.pauses import Pause, read_pause
@@ -75,26 +74,14 @@ class ScopeReading:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.scope)!r})"
 
-    def _now(self) -> datetime:
-        return self._resources.now()
-
-    async def _store(self) -> Store:
-        return await self._resources.store()
-
-    async def _read(self, work: Callable[[Session], T]) -> T:
-        return await self._resources.read(work)
-
-    async def _write(self, work: Callable[[Session], T]) -> T:
-        return await self._resources.write(work)
-
     async def _view(self, at: datetime, scope: Scope | None = None) -> View:
         """Return the cached facts of this scope, or of `scope`, with the status that they have at the time `at`."""
-        store = await self._store()
+        store = await self._resources.store()
         return await view_cache_of(store).view(store, scope or self.scope, at)
 
     async def check_known(self) -> None:
         """Raise `NotFound` if nothing was ever stored for the scope. The error suggests scopes with similar names."""
-        await self._read(lambda transaction: scope_rows.check_known(transaction, self.scope))
+        await self._resources.read(lambda transaction: scope_rows.check_known(transaction, self.scope))
 
     async def facts(
         self,
@@ -122,19 +109,19 @@ class ScopeReading:
         first `offset` facts are left out. `after` works only with the order "said". With a `limit` and without
         `known_at`, only a part of a large scope is read. Raises `ArgumentInvalid`.
         """
-        at = self._now() if as_of is None else await self._instant(as_of)
+        at = self._resources.now() if as_of is None else await self._instant(as_of)
         believed_at = None if known_at is None else await self._instant(known_at)
         wanted = fact_filter(status, kind, about, tags)
         (known_order,) = choices(FactOrder, order, "order")
         if offset < 0 or (after is not None and known_order is not FactOrder.SAID):
             raise ArgumentInvalid(f"offset={offset} is below 0, or after={after!r} is given with order={order!r}")
         if limit is None or believed_at is not None:
-            facts = await self._read(
+            facts = await self._resources.read(
                 lambda transaction: lookup.read_facts(transaction, self.scope, at=at, known_at=believed_at)
             )
             return fact_page(facts, wanted, known_order, limit=limit, after=after, offset=offset)
         limit_with_next(limit)  # raises an error for a limit below 1, before anything is read
-        views, most = view_cache_of(await self._store()), limit
+        views, most = view_cache_of(await self._resources.store()), limit
 
         def listed(transaction: Session) -> tuple[Iterable[Fact], int, int] | None:
             listing = views.listing(transaction.connection(), self.scope)
@@ -142,7 +129,7 @@ class ScopeReading:
 
         # If the scope is not in the cache, read only this page from the database, where that is possible.
         is_readable = not views.is_loaded(self.scope) and is_listed(wanted, known_order)
-        if is_readable and (page := await self._read(listed)) is not None:
+        if is_readable and (page := await self._resources.read(listed)) is not None:
             return FactPage(tuple(page[0]), page[1], page[2], None)
         view = await self._view(at)
         chosen = partial(fact_page_of_view, view, wanted, known_order, limit=limit, after=after, offset=offset)
@@ -150,7 +137,7 @@ class ScopeReading:
 
     async def fact_counts(self) -> FactCounts:
         """Return the number of facts with each status, and the number of facts that hold about each subject."""
-        view = await self._view(self._now())
+        view = await self._view(self._resources.now())
         return await asyncio.to_thread(lambda: view.lists.counts)
 
     async def erasures(self) -> tuple[WaitingErasure, ...]:
@@ -170,7 +157,7 @@ class ScopeReading:
                 for asked in read_waiting_requests(transaction, self.scope)
             )
 
-        return await self._read(work)
+        return await self._resources.read(work)
 
     async def fact(self, fact_id: str, *, as_of: Instant | None = None) -> Fact:
         """Return one fact by its id or the id of one of its assertions; the first digits are enough.
@@ -178,13 +165,15 @@ class ScopeReading:
         `as_of` is the time at which its status applies. Raises `NotFound` unless exactly one fact has this id; if
         several ids begin with these digits, the error lists them.
         """
-        at = self._now() if as_of is None else await self._instant(as_of)
-        return await self._read(lambda transaction: fact_ids.read_fact(transaction, self.scope, fact_id, at=at))
+        at = self._resources.now() if as_of is None else await self._instant(as_of)
+        return await self._resources.read(
+            lambda transaction: fact_ids.read_fact(transaction, self.scope, fact_id, at=at)
+        )
 
     async def history(self, fact_id: str) -> FactOrigin:
         """Return where a fact comes from: its assertions, and every verdict on them. Raises `NotFound`."""
-        at = self._now()
-        return await self._read(lambda transaction: fact_origin(transaction, self.scope, fact_id, at))
+        at = self._resources.now()
+        return await self._resources.read(lambda transaction: fact_origin(transaction, self.scope, fact_id, at))
 
     async def sessions(
         self,
@@ -200,15 +189,15 @@ class ScopeReading:
         `state` is one or several of pending, done, failed and "set aside". Raises `ArgumentInvalid`.
         """
         chosen = session_page(self.scope, None, state, limit, after, newest_first=newest_first, offset=offset)
-        return await self._read(chosen)
+        return await self._resources.read(chosen)
 
     async def session(self, session_id: str) -> SessionDetails:
         """Return a session: its transcript, the facts that each turn supports, and what was left out and why.
 
         Raises `NotFound` if the scope has no such session.
         """
-        at = self._now()
-        return await self._read(lambda transaction: session_details(transaction, self.scope, session_id, at))
+        at = self._resources.now()
+        return await self._resources.read(lambda transaction: session_details(transaction, self.scope, session_id, at))
 
     async def search(
         self,
@@ -231,7 +220,7 @@ class ScopeReading:
         """
         limit_with_next(limit)  # raises an error for a limit below 1
         kinds = None if kind is None else choices(Kind, kind, "kind")
-        at, wanted = self._now() if as_of is None else await self._instant(as_of), tag_names(tags)
+        at, wanted = self._resources.now() if as_of is None else await self._instant(as_of), tag_names(tags)
         asked = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=explain)
         results = await self._recalled(partial(asked, query=query), self.scope)
         parts = results.parts or tuple({} for _ in results.facts)
@@ -272,7 +261,7 @@ class ScopeReading:
             budget_tokens = self._resources.settings.recall.budget_tokens
         if budget_tokens < 1:
             raise ArgumentInvalid(f"budget_tokens={budget_tokens} is too small; give 1 or more")
-        at, scopes = self._now(), (self.scope, *additional_scopes(self.scope, also))
+        at, scopes = self._resources.now(), (self.scope, *additional_scopes(self.scope, also))
 
         async def recall_of(scope: Scope, tokens: int) -> recall.Recall:
             return await self._recalled(partial(recall.recall, query=query, at=at, budget_tokens=tokens), scope)
@@ -300,7 +289,7 @@ class ScopeReading:
 
     async def _recalled(self, asked: Callable[..., Awaitable[recall.Recall]], scope: Scope) -> recall.Recall:
         """Call a function of `recall`, and return its result. The cost of the embedder is charged to the scope."""
-        store, embedder = await self._store(), self._resources.embedder()
+        store, embedder = await self._resources.store(), self._resources.embedder()
         if embedder is None:
             return await asked(store=store, scope=scope)
 
@@ -320,15 +309,17 @@ class ScopeReading:
 
         `status` is one or several of proposed, held, applied, undone, rejected and satisfied. Raises `ArgumentInvalid`.
         """
-        return await self._read(run_page(self.scope, status, limit, after, newest_first=newest_first, offset=offset))
+        return await self._resources.read(
+            run_page(self.scope, status, limit, after, newest_first=newest_first, offset=offset)
+        )
 
     async def run_changes(self, run_id: int) -> tuple[FactChange, ...]:
         """Return the facts that a run changed when it was applied; none if it was never applied. Raises `NotFound`."""
-        return await self._read(lambda transaction: run_changes(transaction, self.scope, run_id))
+        return await self._resources.read(lambda transaction: run_changes(transaction, self.scope, run_id))
 
     async def review(self) -> Review:
         """Return what waits for a person's decision. Pass the decision to `decide`."""
-        at = self._now()
+        at = self._resources.now()
         lists = (await self._view(at)).lists
         waiting = await asyncio.to_thread(lambda: lists.waiting)
         erasures = await self.erasures()
@@ -347,11 +338,11 @@ class ScopeReading:
                 ),
             )
 
-        return await self._read(work)
+        return await self._resources.read(work)
 
     async def policy(self) -> Policy:
         """Return which runs wait for a person's approval before they take effect. The default is `auto`: none."""
-        return await self._read(lambda transaction: scope_rows.policy_of(transaction, self.scope))
+        return await self._resources.read(lambda transaction: scope_rows.policy_of(transaction, self.scope))
 
     async def zone(self) -> str:
         """Return the time zone (IANA name) for saved times without an offset: that of the profile if none was set."""
@@ -359,7 +350,7 @@ class ScopeReading:
 
     async def _zone(self) -> tzinfo:
         default = read_zone(self._resources.settings.zone)
-        return await self._read(lambda transaction: scope_rows.zone_of(transaction, self.scope, default))
+        return await self._resources.read(lambda transaction: scope_rows.zone_of(transaction, self.scope, default))
 
     async def _instant(self, value: Instant, day_time: time = time.max) -> datetime:
         """Return `value` as a datetime. Without an offset, it is in the time zone of the scope.
@@ -370,11 +361,11 @@ class ScopeReading:
 
     async def paused(self) -> Pause | None:
         """Return when the scope was paused and how many sessions were not stored since, None if it is not paused."""
-        return await self._read(lambda transaction: read_pause(transaction, self.scope))
+        return await self._resources.read(lambda transaction: read_pause(transaction, self.scope))
 
     async def spent(self) -> Spending:
         """Return what requests to models have cost in this scope in total. This is faster than `costs`."""
-        return await self._read(lambda transaction: costs.spending_of_scope(transaction, self.scope))
+        return await self._resources.read(lambda transaction: costs.spending_of_scope(transaction, self.scope))
 
     async def costs(self) -> ScopeCosts:
         """Return what requests to models have cost in this scope, by source and by run."""
@@ -386,7 +377,7 @@ class ScopeReading:
             of_runs = {run_id: spent for run_id, spent in by_run.items() if run_id is not None}
             return ScopeCosts(total, by_source, of_runs, by_run.get(None, Spending()))
 
-        return await self._read(work)
+        return await self._resources.read(work)
 
 
 def _joined(texts: Iterable[str]) -> str:

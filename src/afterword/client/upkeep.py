@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from sqlmodel import Session
-
 from afterword.client.arguments import scope_of
 from afterword.client.background import migrate, open_schedule, queue_of_workers, run_worker
 from afterword.client.forgetting import retain
@@ -64,9 +62,6 @@ class StoreUpkeep:
         """
         return processor_of(self._resources, options)
 
-    async def _read(self, work: Callable[[Session], T]) -> T:
-        return await self._resources.read(work)
-
     async def audit(
         self,
         *,
@@ -82,14 +77,14 @@ class StoreUpkeep:
         data are listed. Raises `ArgumentInvalid`.
         """
         owner = None if scope is None else scope_of(scope)
-        return await self._read(audit_page(tenant, owner, key_id, limit, after))
+        return await self._resources.read(audit_page(tenant, owner, key_id, limit, after))
 
     async def apply_retention(self, *, preview: bool = False) -> tuple[Receipt, ...]:
         """Forget in every scope what is older than the settings in `[retention]` allow, and return the receipts.
 
         `run_due_jobs` and `schedule` do this automatically. With `preview` nothing is forgotten.
         """
-        scopes = await self._read(scope_rows.read_scopes)
+        scopes = await self._resources.read(scope_rows.read_scopes)
         return tuple(await retain(self._resources, scopes, is_preview=preview))
 
     async def clean_files(self) -> bool:
@@ -178,7 +173,7 @@ class StoreUpkeep:
 
     async def jobs(self) -> tuple[JobState, ...]:
         """Return the state of every periodic job that has run at least once or is running."""
-        return tuple(await self._read(read_jobs))
+        return tuple(await self._resources.read(read_jobs))
 
     async def run_due_jobs(self, *, halt: Halt | None = None) -> tuple[JobReport, ...]:
         """Run the periodic jobs that are due now, and return the report of each. Imports APScheduler."""

@@ -12,6 +12,6 @@ from afterword.agents.agent_framework.provider import FactMemoryProvider
 
 __all__ = ["FactMemoryProvider"]
 
-# This package must not import the settings, since they import it. Loading the module by its name registers them, as
+# Packages below the settings must not import them. Loading the module by its name registers the settings, as the name
 # `afterword.FactMemory` does.
 import_module("afterword.live_settings").provide()

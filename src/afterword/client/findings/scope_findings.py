@@ -42,12 +42,12 @@ class ScopeFindings(ScopeReading):
         `as_of` is the time at which the status applies, by default now. With `known_at`, the findings are those that
         the store would have returned at that time. Raises `ArgumentInvalid`.
         """
-        at = self._now() if as_of is None else instant(as_of)
+        at = self._resources.now() if as_of is None else instant(as_of)
         believed_at = None if known_at is None else instant(known_at)
         wanted = frozenset({FindingStatus.CURRENT, FindingStatus.WAITING})
         if status is not None:
             wanted = frozenset(FindingStatus) if status == EVERY_STATUS else choices(FindingStatus, status, "status")
-        findings = await self._read(
+        findings = await self._resources.read(
             lambda transaction: held_findings.read_findings(transaction, self.scope, believed_at)
         )
         fitting = [finding for finding in findings if agent is None or finding.agent == agent]
@@ -62,7 +62,7 @@ class ScopeFindings(ScopeReading):
             sayings = held_findings.read_sayings(transaction, self.scope, finding)
             return FindingOrigin(finding, tuple((saying, tuple(run_ids)) for saying, run_ids in sayings))
 
-        return await self._read(work)
+        return await self._resources.read(work)
 
     async def save_finding(
         self, statement: str, *, agent: str, topic: str, after_tools: bool = False, is_from_notes: bool = False
@@ -79,12 +79,12 @@ class ScopeFindings(ScopeReading):
             if not 0 < len(text) <= longest_of[name]:
                 raise ArgumentInvalid(f"the {name} has {len(text)} characters; give 1 to {longest_of[name]}")
         return await save_finding(
-            await self._store(),
+            await self._resources.store(),
             self.scope,
             agent=agent,
             statement=statement,
             topic=topic,
-            at=self._now(),
+            at=self._resources.now(),
             after_tools=after_tools,
             is_from_notes=is_from_notes,
         )
@@ -102,14 +102,16 @@ class ScopeFindings(ScopeReading):
         return await self._decide_finding(finding_id, FindingReview.DROPPED)
 
     async def _decide_finding(self, finding_id: str, review: FindingReview) -> AgentFinding:
-        return await self._write(
+        return await self._resources.write(
             lambda transaction: held_findings.decide_finding(transaction, self.scope, finding_id, review)
         )
 
     async def finding_policy(self) -> FindingPolicy:
         """Return which agents' findings the scope keeps. By default it keeps none."""
-        privacy = (await self._store()).privacy
-        return await self._read(lambda transaction: held_findings.finding_policy_of(transaction, self.scope, privacy))
+        privacy = (await self._resources.store()).privacy
+        return await self._resources.read(
+            lambda transaction: held_findings.finding_policy_of(transaction, self.scope, privacy)
+        )
 
     async def set_finding_policy(
         self,
@@ -139,15 +141,17 @@ class ScopeFindings(ScopeReading):
         policy = FindingPolicy(
             names, mode, before.advice if advice is None else advice, before.days if days is None else days
         )
-        await self._write(partial(held_findings.set_finding_policy, scope=self.scope, policy=policy))
+        await self._resources.write(partial(held_findings.set_finding_policy, scope=self.scope, policy=policy))
         return policy
 
     async def tells_other_people(self) -> bool:
         """Return whether agents are told the words of people who are not the owner of the scope."""
-        privacy = (await self._store()).privacy
-        return await self._read(lambda transaction: held_findings.tells_other_people(transaction, self.scope, privacy))
+        privacy = (await self._resources.store()).privacy
+        return await self._resources.read(
+            lambda transaction: held_findings.tells_other_people(transaction, self.scope, privacy)
+        )
 
     async def set_other_people(self, *, are_told: bool) -> bool:
         """Set whether agents are told the words of people who are not the owner of the scope. Return the new value."""
-        await self._write(partial(held_findings.set_other_people, scope=self.scope, are_told=are_told))
+        await self._resources.write(partial(held_findings.set_other_people, scope=self.scope, are_told=are_told))
         return are_told
