@@ -285,10 +285,10 @@ def memory_tools(
     """Return the tools `remember`, `recall` and `withdraw` of a memory, for `AssistantAgent(..., tools=...)`.
 
     Also give the agent the same memory as `memory=[...]`: the tools learn from it what the person has said. `humans`
-    are the names of speakers who are people, in any letter case; by default "user" and "human". If another agent calls
-    this agent as its tool, pass an empty `humans`, because the task then looks like a message of a person. With an
-    `extractor`, for example the offline rules, a request that matches the person's last message takes effect at once;
-    without one every request waits until the session is processed. The extractor is not part of a dump. With
+    are the names of speakers who are people, in any letter case; by default "user", "human" and "user_proxy". If
+    another agent calls this agent as its tool, pass an empty `humans`: the task only looks like a person's message.
+    With an `extractor`, for example the offline rules, a request that matches the person's last message takes effect
+    at once; without one every request waits until the session is processed. The extractor is not part of a dump. With
     `findings`, the list also contains `save_finding`, with which the agent saves what it has found.
     """
     from afterword.agents.finding_tool import SaveFindingTool
