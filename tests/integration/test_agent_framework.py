@@ -110,7 +110,7 @@ async def test_what_cannot_be_stored_at_the_close_is_logged(tmp_path: Path, capl
     agent = helper(provider, "Noted.")
     await agent.run("I live in Bergen.", session=agent.create_session(session_id="monday"))
     await provider.close()
-    assert "what was said last in session 'monday' is not stored yet" in caplog.text
+    assert "the last messages of session 'monday' are not stored yet" in caplog.text
 
 
 async def test_equal_turns_are_all_kept(app: Afterword, store: Store) -> None:

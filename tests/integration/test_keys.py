@@ -81,7 +81,7 @@ async def test_keys_that_cannot_be_used(app: Afterword, clock: MovableClock) -> 
     with pytest.raises(KeyInvalid, match="revoked"):
         await app.keys.get(other.key.id)
     for wrong in ("", "x", made.key.id, made.secret + "x", "a" * 10_000, "\ud800"):
-        with pytest.raises(KeyInvalid, match="no key"):
+        with pytest.raises(KeyInvalid, match="no such key"):
             await app.keys.verify(wrong)
     for wrong_id in ("nobody", made.secret):
         with pytest.raises(NotFound):
@@ -231,7 +231,7 @@ async def test_a_request_whose_server_died_is_taken_over_and_made_once(app: Afte
 async def test_a_request_is_held_as_long_as_its_process_works(
     app: Afterword, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requests, "HOLD_S", 0.06)
+    monkeypatch.setattr(requests, "LEASE_S", 0.06)
     store, key = await app.store(), (await app.keys.create(user="mira")).key
 
     def held_until(transaction: Session) -> datetime:

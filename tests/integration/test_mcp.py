@@ -260,7 +260,7 @@ async def test_errors_say_what_to_do(mira: ScopeMemory) -> None:
         assert "exactly one" in await error_of(client, "forget")
         assert "at least 6 characters" in await error_of(client, "get_fact", fact_id="0")
         assert "is empty" in await error_of(client, "remember", statement="  ")
-        assert "is no cursor" in await error_of(client, "list_sessions", after="x")
+        assert "is not a cursor" in await error_of(client, "list_sessions", after="x")
         assert "1 to 100 characters" in await error_of(client, "recall", query="seat", tags=[""])
 
 

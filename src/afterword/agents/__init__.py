@@ -1,4 +1,4 @@
-"""Adapters for live agents of AutoGen and Agent Framework: memory, session recorder, tools, the extractor as an agent.
+"""Adapters for agents of AutoGen and Agent Framework: memory, session recorder, tools, and an extractor agent.
 
-`agents.memory` imports neither the extractors nor the pipeline.
+`agents.memory` imports neither the extractors nor the pipeline, so that it loads fast.
 """

@@ -1,4 +1,4 @@
-"""An extractor as an AutoGen agent: it answers with the facts in the messages that it was given."""
+"""`ExtractorAgent`: an AutoGen agent that answers with the facts in the messages that it receives."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ class ExtractorAgentState(BaseState):
 
 
 class ExtractorAgent(BaseChatAgent):
-    """Answers each call with a `StructuredMessage[ExtractedFacts]`: the grounded facts of the messages it was given.
+    """Answers each call with a `StructuredMessage[ExtractedFacts]`: the facts in the messages, with their quotes.
 
-    Earlier messages are kept as context. A team needs `custom_message_types=[StructuredMessage[ExtractedFacts]]`.
-    `humans` are names of people, in addition to user, human and user_proxy. The owner of the scope (default: a user
-    called "user") is who speaks about themselves. Secrets are masked, and words off the record are not heard
-    (`privacy`). Nothing is stored; use `process_session` for that. After an `ExtractionError` the next call reads the
-    same messages again.
+    Earlier messages are kept as context. A team with this agent needs
+    `custom_message_types=[StructuredMessage[ExtractedFacts]]`. `humans` are names of people, in addition to user, human
+    and user_proxy. `user` or `scope` names the person whom statements in the first person are about, by default "user".
+    `privacy` says how secrets are masked and what counts as off the record. Nothing is stored; use `process_session` to
+    store facts. After an `ExtractionError` the next call reads the same messages again.
     """
 
     def __init__(
@@ -129,11 +129,11 @@ class ExtractorAgent(BaseChatAgent):
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """The type of its answers."""
+        """The type of the messages that the agent answers with."""
         return (StructuredMessage[ExtractedFacts],)
 
     async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
-        """Return the facts that the new messages add. Raises `ExtractionError` if the extractor gave no answer."""
+        """Return the facts in the new messages. Raises `ExtractionError` if the extractor gave no answer."""
         self._hear(messages)
         reading = asyncio.ensure_future(self._read())
         cancellation_token.link_future(reading)
@@ -152,11 +152,11 @@ class ExtractorAgent(BaseChatAgent):
         self._state = ExtractorAgentState()
 
     async def save_state(self) -> Mapping[str, Any]:
-        """Return the turns that it has heard."""
+        """Return the state of the agent: the turns that it has received so far."""
         return self._state.model_dump(mode="json")
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Load the turns that it has heard. Raises ValueError for the state of another kind of agent."""
+        """Load a state that `save_state` has returned. Raises ValueError for that of another kind of agent."""
         if state.get("type") != ExtractorAgentState().type:
             raise ValueError(f"a state of type {state.get('type')!r} does not belong to an ExtractorAgent")
         self._state = ExtractorAgentState.model_validate(state)
@@ -195,7 +195,7 @@ class ExtractorAgent(BaseChatAgent):
         return Transcript(turns, layout="live", humans=people, time_basis=TimeBasis.TURNS)
 
     async def _read(self) -> tuple[ExtractedFacts, Usage]:
-        """Return the facts that cite a new turn. Windows without a new turn are not read again."""
+        """Return the facts that cite a new turn, and the model's usage. Windows without new turns are skipped."""
         transcript, read_to = self._transcript(), self._state.read_to
         owners = find_owners(transcript.humans, transcript.assumed, self._scope)
         assertions: dict[str, Assertion] = {}
@@ -214,26 +214,9 @@ class ExtractorAgent(BaseChatAgent):
             assertions |= {assertion.id: assertion for assertion in grounding.assertions}
             refused += grounding.rejections
         facts = [
-            _fact(assertion)
+            ExtractedFact.model_validate(assertion, from_attributes=True)
             for assertion in assertions.values()
             if max(evidence.turn or 0 for evidence in assertion.evidence) > read_to
         ]
         counts = dict(Counter(rejection.reason for rejection in refused))
         return ExtractedFacts(facts=facts, rejected=counts), usage
-
-
-def _fact(assertion: Assertion) -> ExtractedFact:
-    return ExtractedFact(
-        kind=assertion.kind,
-        subject=assertion.subject,
-        attribute=assertion.attribute,
-        value=assertion.value,
-        statement=assertion.statement,
-        act=assertion.act,
-        valid_from=assertion.valid_from,
-        valid_to=assertion.valid_to,
-        evidence=[
-            Quote(turn=evidence.turn or 0, speaker=evidence.speaker or "", quote=evidence.quote)
-            for evidence in assertion.evidence
-        ],
-    )

@@ -1,8 +1,8 @@
-"""The tool with which an agent saves what it found, for agents of later sessions.
+"""The tool `save_finding`: an agent saves what it has found, for agents of later sessions.
 
-A finding is the agent's own: it is stored apart from what people said, and changes nothing of that. Text of a tool or a
-page may have told the agent what to save. So a finding waits for a person once other tools were used, unless the scope
-keeps such findings, and a text that reads like an instruction always waits.
+Findings are stored apart from the statements of people, and never change these. The output of another tool, or a web
+page, may have told the agent what to save. So once the agent has used other tools, its finding waits for a person,
+unless the scope is set to keep such findings. A text that reads like an instruction always waits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SaveFindingArguments(BaseModel):
 
 
 class SaveFindingTool(MemoryTool[SaveFindingArguments]):
-    """Saves what the agent found, if the memory keeps findings of this agent."""
+    """Saves a finding of the agent, if the scope keeps findings of this agent."""
 
     arguments: type[SaveFindingArguments] = SaveFindingArguments
     tool_name: str = "save_finding"
@@ -57,7 +57,7 @@ class SaveFindingTool(MemoryTool[SaveFindingArguments]):
             message.content for message in messages if isinstance(message.content, str) and OPENING in message.content
         ]
         notes = [*blocks, *(result.content for result in results if result.name == "recall")]
-        # The agent that calls the tool said the last message of an assistant.
+        # The last message of an assistant comes from the agent that calls the tool.
         agents = (message.source for message in reversed(messages) if isinstance(message, AssistantMessage))
         saved = await save_finding(
             store,

@@ -1,4 +1,4 @@
-"""The memory of a live agent: an AutoGen memory that serves the facts of one scope."""
+"""`FactMemory`: an AutoGen memory that gives an agent the facts of one scope."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from afterword.agents.memory_settings import (
     utc_now,
 )
 from afterword.agents.placement import enter_conversation, latest_question, place_block, user_texts
-from afterword.agents.shared_recall import facts_beside, recall_of_scopes
+from afterword.agents.shared_recall import recall_of_scopes
 from afterword.agents.turn_guard import TurnGuard
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
@@ -61,19 +61,19 @@ _log = telemetry.logs(__name__)
 
 
 class FactMemory(Memory, Component[FactMemoryConfig]):
-    """Serves the facts of one scope to an agent, for example `AssistantAgent(..., memory=[FactMemory(user="lena")])`.
+    """Gives an agent the facts of one scope, for example `AssistantAgent(..., memory=[FactMemory(user="lena")])`.
 
-    `also` names scopes that are read in addition, for example the project of a team. Each has its own block after the
-    first, all within one budget. Facts are added to and cleared from the first scope only. One memory may serve any
-    number of agents and teams at once.
+    `also` names scopes that are read in addition, for example the project of a team. Each scope has its own block of
+    text in the context, and all blocks share one budget. `add` and `clear` change the first scope only. One memory may
+    serve any number of agents and teams at once.
 
-    `store` is an opened store, a URL, a `FromEnvironment`, or None: then the one of the settings. It is opened at first
-    use, and may be used from several event loops. The block never exceeds `budget_tokens`, and a turn never waits
-    longer than `timeout_s` for the store: if it is slow or down, the turn goes on without it. With an `embedder` facts
-    are ranked by meaning as well as by words, with None by words alone; missing vectors are made in the background.
-    What the arguments leave out comes from the profile and the environment, as for the command line. The embedder is
-    not part of a dump. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given, or if `also` names a
-    scope of another tenant, and `StoreError` for an unsupported URL.
+    `store` is an opened store, a URL, a `FromEnvironment`, or None for the store of the settings. It is opened at first
+    use, and may be used from several event loops. The blocks never exceed `budget_tokens`. A turn never waits longer
+    than `timeout_s` for the store: if the store is slow or down, the turn goes on without the memory. With an
+    `embedder`, facts are ranked by meaning and by words, with None by words alone; missing vectors are made in the
+    background. Arguments that are left out come from the profile and the environment, as for the command line. The
+    embedder is not part of `dump_component`. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given,
+    or if `also` names a scope of another tenant, and `StoreError` for an unsupported URL.
     """
 
     component_type: ClassVar[ComponentType] = "memory"
@@ -108,9 +108,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._refreshing: asyncio.Task[None] | None = None
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        """Replace the block of known facts in the context, and return its facts.
+        """Replace the memory block in the context by a new one, and return the facts in it.
 
-        If the store fails, nothing is raised, and the context keeps the block that it has.
+        If the store fails, no error is raised, and the context keeps its old block.
         """
         enter_conversation(self._scope, model_context)
         with telemetry.stage(telemetry.Stage.UPDATE_CONTEXT, scope=self._scope):
@@ -152,11 +152,11 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         explain: bool = False,
         **_other: Any,
     ) -> FactQueryResult:
-        """Return the result of `recall` as an AutoGen result with scores; with `explain` also the matched words and the
-        parts of each score.
+        """Return the result of `recall` as an AutoGen result. The metadata of each fact hold its score.
 
-        Without `limit` and `kinds`, a memory that fits the budget is returned whole, the best facts first. The
-        `outcome` says whether nothing is stored, nothing stored is relevant, or the store did not answer.
+        With `explain` they also hold the matched words and the parts of the score. Without `limit` and `kinds`, all
+        facts are returned if they fit the budget, best first. If there is no fact, `outcome` tells whether nothing is
+        stored, nothing stored is relevant, or the store did not answer.
         """
         words = query if isinstance(query, str) else text_of_content(query)
         result = await self.recall(
@@ -168,11 +168,17 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return FactQueryResult(results=results, outcome=result.outcome, stored=result.stored)
 
     async def _facts_beside(self, query: str, as_of: datetime | str | None, result: RecallResult) -> list[Fact]:
-        """Return the facts beside those of a result, in the order of the block; none if not all fit the budget."""
+        """Return the facts that hold and are not in `result`, in the order of the block.
+
+        It returns no facts if they do not all fit the budget.
+        """
         at = instant_from(as_of, time.max) or self._clock()
         reading = recall_of_scopes(partial(self._recall_of, query, at=at), self._scopes, self._budget_tokens)
         recalls = await self._guard.attempt(self._guard.in_time(reading, self.timeout_s)) or []
-        return facts_beside(recalls, result.facts)
+        if not all(recalled.whole for recalled in recalls):
+            return []
+        known_ids = {fact.id for fact in result.facts}
+        return [fact for recalled in recalls for fact in recalled.facts if fact.is_served and fact.id not in known_ids]
 
     async def recall(
         self,
@@ -184,11 +190,12 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         explain: bool = False,
         cancellation_token: CancellationToken | None = None,
     ) -> RecallResult:
-        """Return the facts that share words with the query, best first, 10 unless `limit` is given.
+        """Return the facts that match the query, best first, at most `limit` (by default 10).
 
-        An empty query returns every fact. `kinds` are preference, entity, decision. `as_of` (an instant, or the end of
-        a date) asks for the facts of that time. `explain` adds the parts of each score. Raises ValueError for an
-        invalid limit, kind or instant. If the store is slow or down, the outcome is `unavailable`.
+        An empty query returns every fact. `kinds` are one or several of preference, entity and decision. `as_of` is the
+        time at which the facts held, by default now; a date stands for its end. `explain` adds the parts of each score.
+        Raises ValueError for an invalid limit, kind or time. If the store is slow or down, no error is raised, and the
+        outcome is `unavailable`.
         """
         if limit is not None and limit < 1:
             raise ValueError(f"the limit is {limit}; it must be at least 1")
@@ -201,12 +208,12 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return UNAVAILABLE if result is None else result
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
-        """Store a sentence that the application states. The same sentence again supports the existing fact.
+        """Store a sentence on behalf of the application. Adding the same sentence again adds support to its fact.
 
-        Takes text, Markdown and JSON. `metadata` may give kind, subject, attribute, value, valid_from and valid_to
-        (dates or instants, ISO). A sentence that reads like an instruction to an assistant waits for a person
-        (`afterword review`). Raises ValueError for bytes, images, an empty text or invalid metadata, for a sentence
-        that asks to be off the record or says nothing but a secret, and `StoreError` if it could not be stored.
+        `content` may be text, Markdown or JSON. Its `metadata` may hold kind, subject, attribute, value, valid_from and
+        valid_to (ISO 8601 dates or times). A sentence that reads like an instruction to an assistant waits for a person
+        (`afterword review`). Raises ValueError for bytes, images, an empty text or invalid metadata, and for a sentence
+        that asks to be off the record or contains only a secret. Raises `StoreError` if it could not be stored.
         """
         entry = entry_of(content)
 
@@ -228,7 +235,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def close(self) -> None:
         """Cancel background tasks, and close the store if this memory opened it.
 
-        It is opened again at the next use. Nothing is deleted.
+        The next use opens the store again. No facts are deleted.
         """
         await self._guard.cancel()
         opened, self._opened = self._opened, None
@@ -259,7 +266,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return self._clock()
 
     async def opened(self) -> Store:
-        """Return the store, opened. Raises `StoreError` where it cannot be."""
+        """Return the opened store. Raises `StoreError` if it cannot be opened."""
         if isinstance(self._store_argument, Store):
             return self._store_argument
         if isinstance(self._store_argument, SharedStore):
@@ -271,7 +278,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             if self._opened is None:
                 self._opened = opened
             else:
-                # Another turn was faster; one store is enough.
+                # Another turn has opened the store meanwhile.
                 await opened.close()
         return self._opened
 
@@ -283,7 +290,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             at=at or self._clock(),
             budget_tokens=budget_tokens,
             embedder=self._embedder,
-            # What was loaded last serves a turn that the store would hold up; the loading serves the next.
+            # If loading takes longer than this, the turn gets the previous snapshot. The next turn gets the new one.
             patience_s=self.timeout_s / 2,
         )
 
@@ -307,10 +314,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return merge_results(parts, limit)
 
     async def instructions(self, query: str, heard: Collection[str] = (), timeout_s: float | None = None) -> str:
-        """Return the blocks of all scopes as one text, for frameworks that take instructions instead of a context.
+        """Return the memory blocks of all scopes as one text, for frameworks without an AutoGen context.
 
-        `heard` are the texts of the user's messages that the agent sees. The text is empty if the store fails or takes
-        longer than `timeout_s` seconds, by default the memory's own timeout.
+        `heard` are the texts of the user's messages that the agent sees; the blocks do not repeat them. The text is
+        empty if the store fails or takes longer than `timeout_s` seconds, by default the memory's own timeout.
         """
         with telemetry.stage(telemetry.Stage.UPDATE_CONTEXT, scope=self._scope):
             recalls = await self._guard.attempt(self._layers(query, heard, timeout_s)) or []
@@ -321,7 +328,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     async def _layers(
         self, query: str, heard: Collection[str], timeout_s: float | None = None
     ) -> list[tuple[Recall, Layers]]:
-        """Return what was recalled of each scope, and its layers without the turns that the agent has heard already."""
+        """Return the recall result of each scope, and its layers without the turns whose text is in `heard`."""
         reading = recall_of_scopes(partial(self._recall_of, query), self._scopes, self._budget_tokens)
         in_time = self._guard.in_time(reading, self.timeout_s if timeout_s is None else max(timeout_s, 0.0))
         recalls = list(zip(self._scopes, await in_time, strict=True))
@@ -348,7 +355,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             if is_shown:
                 shown += [*recalled.facts, *(former.fact for former in recalled.former)]
             else:
-                _log.warning("memory %s: the context has no room for a block beside the message", layers.label)
+                _log.warning("memory %s: the context has no room for the memory block", layers.label)
         return shown
 
     def _start_refresh(self, scopes: Sequence[Scope]) -> None:

@@ -1,4 +1,4 @@
-"""The results of memory queries, and facts as the contents of AutoGen memories."""
+"""The results of memory queries, and conversions between them and AutoGen's `MemoryContent`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from afterword.store.reading.recall import Recall
 
 
 class RecallOutcome(StrEnum):
-    """How a query ended."""
+    """Whether a query found something, and if not, why."""
 
     FOUND = "found"
     NOTHING_STORED = "nothing_stored"
@@ -33,9 +33,9 @@ class RecallOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FactMatch:
-    """A fact, its score (0 for an empty query), and the words of the query that it contains.
+    """A fact that matches a query, its score (0 for an empty query), and the words of the query that it contains.
 
-    `parts` are the parts of the score (words, meaning, neighbours ...), if they were asked for.
+    `parts` are the summands of the score (words, meaning, neighbours ...), or None unless `explain` was set.
     """
 
     fact: Fact
@@ -46,10 +46,10 @@ class FactMatch:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """The matching facts, best first. `stored` counts all facts that were searched.
+    """What matches a query: `matches` are facts, best first. `stored` counts all facts that were searched.
 
-    `former` are matching facts that held before, where the question is not about the past, and `turns` the turns that
-    bear on it, each with its score. `findings` are what agents found, not what a person said.
+    `former` are matching facts that held before; for a question about the past they are among `matches` instead.
+    `turns` are matching turns of conversations, and `findings` what agents found, each with its score.
     """
 
     outcome: RecallOutcome
@@ -66,8 +66,8 @@ class RecallResult:
 
     @property
     def found(self) -> tuple[FactMatch, ...]:
-        """The former name of `matches`. It goes in release 0.3."""
-        message = "RecallResult.found is now called RecallResult.matches; the old name goes in release 0.3"
+        """The former name of `matches`. It will be removed in release 0.3."""
+        message = "RecallResult.found is now called RecallResult.matches; the old name will be removed in release 0.3"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.matches
 
@@ -83,7 +83,7 @@ UNAVAILABLE = RecallResult(RecallOutcome.UNAVAILABLE)
 
 
 def search_result(query: str, ranked: Recall) -> RecallResult:
-    """Return what the search of one scope gave, with the words of the query that each fact contains."""
+    """Return the result of a search in one scope as a `RecallResult`, with the matched words of each fact."""
     scored = zip(ranked.facts, ranked.scores, ranked.parts or [None] * len(ranked.facts), strict=True)
     matches = [FactMatch(fact, score, matched_words(query, fact), parts) for fact, score, parts in scored]
     turns = list(zip(ranked.turns, ranked.turn_scores, strict=True))
@@ -91,7 +91,7 @@ def search_result(query: str, ranked: Recall) -> RecallResult:
 
 
 def merge_results(parts: Sequence[RecallResult], limit: int | None) -> RecallResult:
-    """Return the results of several scopes as one, best first; with equal scores, earlier scopes first."""
+    """Return the results of several scopes as one result, best first. With equal scores, earlier scopes come first."""
     matches = sorted((match for part in parts for match in part.matches), key=lambda match: -match.score)
     turns = sorted((turn for part in parts for turn in part.turns), key=lambda scored: -scored[1])
     former = [fact for part in parts for fact in part.former]
@@ -107,7 +107,7 @@ def recall_result(
     turns: Sequence[tuple[SourceTurn, float]] = (),
     findings: Sequence[tuple[AgentFinding, float]] = (),
 ) -> RecallResult:
-    """Return the result for these matches out of so many stored facts."""
+    """Return a `RecallResult` with the outcome that these matches and the number of stored facts imply."""
     if matches or former or turns or findings:
         beside = tuple(former), tuple(turns), tuple(findings)
         return RecallResult(RecallOutcome.FOUND, tuple(matches), stored, *beside)
@@ -120,9 +120,9 @@ def content_of(
     matched: Sequence[str] | None = None,
     parts: Mapping[str, float] | None = None,
 ) -> MemoryContent:
-    """Return a fact as the content of a memory: its sentence, and its details and evidence as JSON metadata.
+    """Return a fact as `MemoryContent`: its sentence as text, its details and evidence as metadata.
 
-    `matched` are the query words that explain the score, and `parts` the parts that the score is the sum of.
+    `matched` are the words of the query that the fact contains, and `parts` the summands of the score.
     """
     metadata: dict[str, Any] = {
         "fact_id": fact.id,
@@ -157,7 +157,7 @@ def content_of(
 
 
 def content_of_turn(turn: SourceTurn, score: float) -> MemoryContent:
-    """Return a turn as the content of a memory: its words, and where, when and by whom they were said."""
+    """Return a turn as `MemoryContent`: its words, and as metadata its session, time and speaker."""
     return _content(
         turn.text,
         layer="said",
@@ -170,7 +170,7 @@ def content_of_turn(turn: SourceTurn, score: float) -> MemoryContent:
 
 
 def content_of_finding(finding: AgentFinding, score: float) -> MemoryContent:
-    """Return what an agent found as the content of a memory. Its layer says that no person said it."""
+    """Return a finding of an agent as `MemoryContent`. The layer "found" marks that no person said it."""
     return _content(
         finding.statement,
         layer="found",
@@ -191,7 +191,7 @@ def _content(text: str, **metadata: Any) -> MemoryContent:
 
 
 def contents_of(result: RecallResult, others: Sequence[Fact] = (), *, explain: bool = False) -> list[MemoryContent]:
-    """Return a result as contents: the matching facts, the others with score 0, former facts, turns, findings."""
+    """Return a result as `MemoryContent`: the matching facts, `others` with score 0, former facts, turns, findings."""
     return [
         *(content_of(hit.fact, hit.score, hit.matched if explain else None, hit.parts) for hit in result.matches),
         *(content_of(fact, 0.0, () if explain else None) for fact in others),
@@ -202,7 +202,7 @@ def contents_of(result: RecallResult, others: Sequence[Fact] = (), *, explain: b
 
 
 def text_of_content(content: MemoryContent) -> str:
-    """Return the text of a memory's content. Raises ValueError if it is bytes or an image."""
+    """Return the text of `content`. Raises ValueError if it is bytes or an image."""
     if isinstance(content.content, str):
         return content.content
     if isinstance(content.content, dict):
@@ -211,7 +211,7 @@ def text_of_content(content: MemoryContent) -> str:
 
 
 def entry_of(content: MemoryContent) -> Entry:
-    """Return the entry to store. Raises ValueError if it is empty or no text, or if its metadata does not fit."""
+    """Return the entry to store for `content`. Raises ValueError if it is empty, not text, or has invalid metadata."""
     statement = " ".join(text_of_content(content).split())
     if not statement:
         raise ValueError("there is nothing to remember: the content is empty")
@@ -228,9 +228,9 @@ def entry_of(content: MemoryContent) -> Entry:
 
 
 def instant_from(value: object, clock: time) -> datetime | None:
-    """Return the instant of an ISO date (at this clock time, UTC) or of an ISO date and time; None for no value.
+    """Return an ISO 8601 date or time as a datetime in UTC; None for None and for an empty text.
 
-    Raises ValueError for any other text.
+    A date becomes the time `clock` of that day. Raises ValueError for any other text.
     """
     if value is None or value == "":
         return None

@@ -1,4 +1,4 @@
-"""What memories and recorders are given: the scope and the store that a caller names, the settings, and a processor."""
+"""Settings of agents' memories and recorders: the scope, the store, the defaults, and the background processor."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _processor_sources: list[ProcessorOfStore] = []
 
 
 class FromEnvironment(BaseModel):
-    """A store whose URL is in an environment variable, for example because it holds a password."""
+    """Refers to a store whose URL is in the environment variable `env`, for example because it contains a password."""
 
     env: str
 
 
 @dataclass(frozen=True, slots=True)
 class SharedStore:
-    """A store that its owner opens when it is first needed, and closes. `url` is its address."""
+    """Refers to a store that somebody else opens (by `open`, at the first use) and closes. `url` is its address."""
 
     url: str
     open: Callable[[], Awaitable[Store]]
@@ -49,42 +49,42 @@ class SharedStore:
 
 
 StoreReference = Store | SharedStore | FromEnvironment | str
-"""A store that is open, one that its owner opens, or the URL of one."""
+"""An opened store, a store that somebody else opens, or the URL of a store."""
 
 
 def named_scope(user: str | None, scope: Scope | str | None) -> Scope:
-    """Return the scope. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given."""
+    """Return the scope of the user, or `scope`. Raises `ScopeInvalid` unless exactly one of them is given."""
     if (user is None) == (scope is None):
-        raise ScopeInvalid("whose memory? give exactly one of user='lena' and scope='tenant/kind/id'")
+        raise ScopeInvalid("name the memory: give exactly one of user='lena' and scope='tenant/kind/id'")
     if user is not None:
         return Scope.user(user)
     return scope if isinstance(scope, Scope) else Scope.parse(str(scope))
 
 
 def additional_scopes(scope: Scope, also: Collection[Scope | str]) -> tuple[Scope, ...]:
-    """Return the scopes that are read in addition to `scope`, each once, in order.
+    """Return the scopes in `also`, without duplicates and without `scope`, in order.
 
-    Raises `ScopeInvalid` for a scope of another tenant: tenants never see each other's facts.
+    Raises `ScopeInvalid` for a scope of another tenant, because tenants must never see each other's facts.
     """
     others = dict.fromkeys(name if isinstance(name, Scope) else Scope.parse(name) for name in also)
     for other in others:
         if other.tenant != scope.tenant:
-            raise ScopeInvalid(f"{other} belongs to another tenant than {scope}; a memory reads one tenant")
+            raise ScopeInvalid(f"{other} belongs to another tenant than {scope}; a memory reads only one tenant")
     return tuple(other for other in others if other != scope)
 
 
 def resolve_url(store: str | FromEnvironment | None) -> str | None:
-    """Return the URL of the store, None for the default. Raises `StoreError` if its variable is not set."""
+    """Return the URL of the store, None for the default store. Raises `StoreError` if its variable is not set."""
     if not isinstance(store, FromEnvironment):
         return store
     url = os.environ.get(store.env)
     if not url:
-        raise StoreError(f"the environment variable {store.env} is not set; it holds the URL of the store")
+        raise StoreError(f"the environment variable {store.env} is not set; set it to the URL of the store")
     return url
 
 
 def dump_store_reference(store: StoreReference | None) -> str | FromEnvironment | None:
-    """Return the store as a dump names it: without a password, and without anything that may hold one."""
+    """Return the reference to the store for `dump_component`, without passwords and URL options."""
     if store is None or isinstance(store, FromEnvironment):
         return store
     shown = shown_url(store) if isinstance(store, str) else store.shown_url
@@ -100,17 +100,20 @@ def dump_store_reference(store: StoreReference | None) -> str | FromEnvironment 
 
 
 def load_store(store: str | FromEnvironment | None) -> str | FromEnvironment | None:
-    """Return the store that a dump names. Raises `StoreError` if its password was left out and is not set anywhere."""
+    """Return the store that `dump_store_reference` has named.
+
+    Raises `StoreError` if its password was masked and the environment does not name a store either.
+    """
     if not isinstance(store, str) or f":{_MASK}@" not in store:
         return store
     if os.environ.get(STORE_VARIABLE):
         return FromEnvironment(env=STORE_VARIABLE)
-    raise StoreError(f"the dumped memory holds no password ({store}): set {STORE_VARIABLE} to the URL of the store")
+    raise StoreError(f"the dumped memory has no password ({store}): set {STORE_VARIABLE} to the URL of the store")
 
 
 @asynccontextmanager
 async def opened_store(store: StoreReference | None) -> AsyncIterator[Store]:
-    """Yield the store. A store that is opened here is closed at the end. Raises `StoreError`."""
+    """Yield the opened store. If this function opens it, it is closed after the block. Raises `StoreError`."""
     if isinstance(store, Store | SharedStore):
         yield await store.open() if isinstance(store, SharedStore) else store
         return
@@ -120,7 +123,7 @@ async def opened_store(store: StoreReference | None) -> AsyncIterator[Store]:
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """The defaults: the store that is opened, the embedder, and the limits of a block."""
+    """The defaults of a `FactMemory`: the store, the embedder, the most tokens of its text, and its timeout."""
 
     url: str | None = None
     privacy: Privacy | None = None
@@ -144,7 +147,7 @@ class FactMemoryConfig(BaseModel):
 
 
 def utc_now() -> datetime:
-    """Return the present instant, aware."""
+    """Return the present time in UTC."""
     return datetime.now(UTC)
 
 
@@ -152,11 +155,11 @@ class SessionProcessor(Protocol):
     """Processes recorded sessions in the background, such as `Afterword.processor()`."""
 
     def start(self, scope: Scope, session_id: str, *, after_s: float = 0.0) -> None:
-        """Process a recorded session in `after_s` seconds. It returns at once."""
+        """Let a recorded session be processed in `after_s` seconds, and return at once."""
         ...
 
     async def finish(self) -> None:
-        """Process what was started, without a pause, and wait for the end."""
+        """Process at once all sessions that were passed to `start`, and wait until that is done."""
         ...
 
 
@@ -166,22 +169,22 @@ _settings_sources: list[Callable[[], MemorySettings]] = [MemorySettings]
 
 
 def register_sources(settings: Callable[[], MemorySettings], processor: ProcessorOfStore) -> None:
-    """Let memories take their settings from `settings`, and sessions be processed by what `processor` returns."""
+    """Register the functions that return the settings of memories and the background processor of a store."""
     _settings_sources[:], _processor_sources[:] = [settings], [processor]
 
 
 def memory_settings() -> MemorySettings:
-    """Return the settings of memories. Raises what their source raises."""
+    """Return the settings of memories. Raises what the registered function raises."""
     return _settings_sources[0]()
 
 
 def chosen_processor(process: bool | SessionProcessor, store: StoreReference | None) -> SessionProcessor | None:
-    """Return the processor that a caller passed, with True the configured one of the store, with False none."""
+    """Return `process` if it is a processor. True means the configured processor of the store, and False none."""
     if not isinstance(process, bool):
         return process
     if not process:
         return None
     if not _processor_sources:
-        # `import afterword` loads nothing, so that it is light; its settings are read when they are first needed.
+        # `import afterword` loads no settings, so that it is fast. They are loaded when they are first needed.
         import_module("afterword.live_settings").provide()
     return _processor_sources[0](store)

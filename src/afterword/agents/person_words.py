@@ -1,7 +1,7 @@
-"""A live conversation so far, and what an extractor finds in the person's last message.
+"""Finds statements in the last message of a person in a live conversation, for the memory tools.
 
-A tool's arguments are an agent's words, and a page may have told the agent to say them. So they decide nothing: only
-what the extractor gives for the person's own message counts.
+The arguments of a tool are the words of an agent, and a web page may have told the agent what to say. So they are not
+evidence: only what the extractor finds in the person's own message counts.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from afterword.privacy.policy import Privacy
 from afterword.privacy.redaction import Masking
 
 LIVE = "live"
-"""The layout of the transcript of a running conversation, and the session id of what is read from it."""
+"""The layout and the session id of the transcript of a running conversation."""
 
 
 class LiveConversation:
-    """A conversation so far. `turns` have their secrets masked and do not hold what was said off the record."""
+    """The turns of a running conversation. In `turns`, secrets and what was said off the record are masked."""
 
     def __init__(self, said: Sequence[Turn], privacy: Privacy) -> None:
         self._said, self._privacy = tuple(said), privacy
@@ -42,7 +42,7 @@ class LiveConversation:
     def of(
         cls, messages: Sequence[LLMMessage], humans: Collection[str], privacy: Privacy, at: datetime
     ) -> LiveConversation:
-        """Return the conversation of these messages. `humans` are the folded names of people."""
+        """Return the conversation of these messages. `humans` are the names of people, as `folded` returns them."""
         turns: list[Turn] = []
         for message in messages:
             if not isinstance(message, UserMessage | AssistantMessage) or message.source == SOURCE:
@@ -56,14 +56,14 @@ class LiveConversation:
 
     @property
     def last_said(self) -> Turn | None:
-        """The last turn of a person."""
+        """The last turn of a person, None if no person has said anything."""
         return next((turn for turn in reversed(self.turns) if turn.role is Role.HUMAN), None)
 
     def objection(self, *texts: str) -> str | None:
-        """Return why an agent may not keep these texts, not even for a person's review; None if it may.
+        """Return why an agent must not store these texts, not even for a person's review; None if it may.
 
-        They contain a secret, also one that was a secret only where it was said; or they repeat or answer what was said
-        off the record.
+        The reason is that they contain a secret of this conversation, or that they repeat or answer something that was
+        said off the record.
         """
         masking = Masking(self._privacy.kinds, thorough=True)
         for turn in self._said:
@@ -74,13 +74,14 @@ class LiveConversation:
         is_hidden = hide_off_record([*self._said, noted], self._privacy.markers)[-1].text != noted.text
         return "it was said off the record" if is_hidden else None
 
-    async def read_by(self, extractor: Extractor, scope: Scope) -> tuple[Assertion, ...]:
-        """Return what an extractor finds in the person's last message, checked like the statements of a session.
+    async def read_by(self, extractor: Extractor | None, scope: Scope) -> tuple[Assertion, ...]:
+        """Return the assertions that an extractor finds in the person's last message, after the usual checks.
 
-        What rests on a question, a denial, a supposition or a report is left to the processing of the session.
+        Only plain statements count here. What a question, a denial, a supposition or a report may mean is left to the
+        later processing of the whole session. Without an extractor, there are none.
         """
         last = self.last_said
-        if last is None:
+        if last is None or extractor is None:
             return ()
         before = tuple(turn for turn in self.turns if turn.number < last.number)
         humans = tuple(dict.fromkeys(turn.speaker for turn in self.turns if turn.role is Role.HUMAN))
@@ -99,7 +100,7 @@ class LiveConversation:
 
 
 def _own_words(message: UserMessage | AssistantMessage) -> str:
-    """Return the text of a message without injected memory; no tool calls."""
+    """Return the text of a message without tool calls and without memory blocks that were put into it."""
     content = message.content
     parts = [content] if isinstance(content, str) else [part for part in content if isinstance(part, str)]
     return "\n".join(

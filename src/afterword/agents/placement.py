@@ -1,13 +1,13 @@
-"""Placing a memory's block in an agent's model context: each part once, where the model sees it.
+"""Puts the two parts of a memory block into an agent's model context, each exactly once.
 
-At the start of the context it is next to the agent's own system message, so that clients that take one system message
-only can merge the two. A context that hides its start (one that shows the last messages only) gets the block right
-before the latest user message, in the user role: a system message there makes such clients refuse the whole request.
-The part for the question always stands there.
+The stable part stands at the start of the context, next to the agent's own system message, because some model clients
+accept only one system message and merge the two. If the context shows only the last messages, this part stands right
+before the latest user message, in the user role: these clients refuse a request with a system message there. The part
+for the question always stands right before the latest user message.
 
-The conversation of the running task is recorded too, so that memory tools know what the person has said in it. An agent
-queries its memory before it calls its tools, in the same task. So several conversations may share one memory. A tool
-that was loaded from a dump finds its conversation by the scope.
+This module also records which conversation the running task belongs to, so that memory tools can read what the person
+has said in it. An agent queries its memory before it calls its tools, in the same task. So several conversations may
+share one memory. A tool that was loaded from a dump finds its conversation by the scope.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _NONE: Mapping[Scope, ChatCompletionContext] = MappingProxyType({})
 _conversations: ContextVar[Mapping[Scope, ChatCompletionContext]] = ContextVar("afterword_conversations", default=_NONE)
 
 SOURCE = "afterword_memory"
-"""The source of a block in the user role."""
+"""The `source` of the user message that holds a block."""
 _INJECTED = re.compile(
     rf"\s*(?:{re.escape(OPENING)}\b|(?:#+ )?(?:potentially )?relevant memor(?:y|ies)\b)", re.IGNORECASE
 )
 
 
 def enter_conversation(scope: Scope, context: ChatCompletionContext) -> None:
-    """Record that the running task is in this conversation, for the memory of this scope."""
+    """Record that the running task belongs to this conversation, for the memory of this scope."""
     _conversations.set({**_conversations.get(), scope: context})
 
 
@@ -46,11 +46,11 @@ async def place_block(
     other_marks: Collection[str] = (),
     before_question: bool = False,
 ) -> bool:
-    """Make `text` the only block in the context that starts with `mark`, and return whether the model will see it.
+    """Replace the blocks in the context that start with `mark` by `text`. Return whether the model will see it.
 
-    It stands at the start of the context, or with `before_question` right before the latest user message. The empty
-    text removes the block. A block is left out where showing it would hide the message that the agent is to answer, or
-    a block that starts with one of `other_marks`.
+    The new block stands at the start of the context, or with `before_question` right before the latest user message. An
+    empty text only removes the old block. A context may show only some of its messages. If the block would hide the
+    message that the agent must answer, or a block that starts with one of `other_marks`, it is left out.
     """
     seen = list(await context.get_messages())
     contents = await _contents(context, seen)
@@ -72,9 +72,9 @@ async def place_block(
 
 
 async def current_messages(scope: Scope) -> list[LLMMessage]:
-    """Return the messages of the conversation of the running task; none if no memory of the scope was queried in it.
+    """Return the messages of the running task's conversation; none if no memory of the scope was queried in the task.
 
-    Hidden messages are among them if the context gives access to them.
+    Messages that the context hides from the model are included, if the context gives access to them.
     """
     context = _conversations.get().get(scope)
     if context is None:
@@ -85,23 +85,26 @@ async def current_messages(scope: Scope) -> list[LLMMessage]:
 
 
 def latest_question(messages: Sequence[LLMMessage]) -> str:
-    """Return the text of the latest user message, injected memory aside; an empty text if there is none."""
+    """Return the text of the latest user message that is not a memory block; an empty text if there is none."""
     return next((_words(message) for message in reversed(messages) if _is_question(message)), "")
 
 
 def user_texts(messages: Sequence[LLMMessage]) -> set[str]:
-    """Return the texts of the user messages, injected memory aside."""
+    """Return the texts of the user messages that are not memory blocks."""
     return {_words(message) for message in messages if _is_question(message)}
 
 
 def is_block(message: LLMMessage, mark: str) -> bool:
-    """Whether a message is a memory's block that starts with `mark`. Text that a user typed is never a block."""
+    """Return whether a message is a memory block that starts with `mark`. Text that a user typed is never a block."""
     ours = isinstance(message, SystemMessage) or (isinstance(message, UserMessage) and message.source == SOURCE)
     return ours and isinstance(message.content, str) and message.content.startswith(mark)
 
 
 class _MessageList:
-    """The private message list that all contexts of AutoGen have. Saving and loading would copy every picture."""
+    """Accesses the private message list of a context. All contexts of AutoGen have one.
+
+    This is faster than saving and loading the state of the context, which copies every picture.
+    """
 
     def __init__(self, messages: list[LLMMessage]) -> None:
         self._list = messages
@@ -113,7 +116,7 @@ class _MessageList:
 
 
 class _SavedState:
-    """The saved state of a context: slower, but public."""
+    """Accesses the messages of a context by its public methods that save and load its state. This is slower."""
 
     def __init__(self, context: ChatCompletionContext, messages: list[LLMMessage]) -> None:
         self._context = context
@@ -124,7 +127,7 @@ class _SavedState:
 
 
 async def _contents(context: ChatCompletionContext, seen: Sequence[LLMMessage]) -> _MessageList | _SavedState | None:
-    """Return the contents of the context; None if it stores its messages in some other way."""
+    """Return access to the messages of the context; None if it stores its messages in an unknown way."""
     private = getattr(context, "_messages", None)
     if isinstance(private, list) and (private or not seen):
         return _MessageList(private)
@@ -135,16 +138,16 @@ async def _contents(context: ChatCompletionContext, seen: Sequence[LLMMessage]) 
 
 
 async def _append(context: ChatCompletionContext, seen: Sequence[LLMMessage], text: str, mark: str) -> bool:
-    """Add the block to a context that can only be added to, unless the model sees this very text already."""
+    """Append the block to a context whose messages cannot be replaced, unless the model sees the same text already."""
     if text and not any(is_block(message, mark) and message.content == text for message in seen):
         await context.add_message(UserMessage(content=text, source=SOURCE))
     return True
 
 
 def _first_place(messages: Sequence[LLMMessage], others: Sequence[LLMMessage], mark: str) -> int:
-    """Return the place of the block at the start: its old place, else after the blocks of other memories.
+    """Return the index of the block at the start: its old index, or the first one after the blocks of other memories.
 
-    So several blocks keep the order of their memories, and no block moves unless it changes.
+    So several blocks stay in the order of their memories, and an unchanged block does not move.
     """
     leading = next((place for place, message in enumerate(messages) if not _is_leading(message)), len(messages))
     old_place = next((place for place in range(leading) if is_block(messages[place], mark)), None)

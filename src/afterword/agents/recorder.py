@@ -30,16 +30,16 @@ from afterword.store.forgetting import pauses
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 
 GENERIC = ("user", "human", "user_proxy")
-"""The speakers who are taken for people in a state that cannot be read."""
+"""The names of speakers who count as people if the state of a session cannot be read."""
 
 USER_PROXY = "UserProxyAgent"
-"""The class of agents that speak for a person. Its name is compared, so that no agent has to be imported."""
+"""The name of AutoGen's class of agents through which people speak. Comparing names avoids an import of the class."""
 
 _log = telemetry.logs(__name__)
 
 
 class Recordable(Protocol):
-    """An agent or a team: anything whose state can be saved and loaded."""
+    """An agent or a team: any object whose state can be saved and loaded."""
 
     async def save_state(self) -> Mapping[str, Any]:
         """Return the state, as JSON values."""
@@ -66,19 +66,20 @@ async def record_session(
     process: bool | SessionProcessor = False,
     clock: Callable[[], datetime] | None = None,
 ) -> AsyncIterator[AgentOrTeam]:
-    """Save the agent's or team's state at the end of the block, and queue the session for processing.
+    """Save the state of an agent or team at the end of the block, and queue the session for processing.
 
-    With `process` it is processed in the background after the block, by the settings of the profile and the
-    environment, or by what `Afterword.processor` returned. If the program ends first, the session stays queued: it is
-    processed with the next session of its memory, or by `run_pending`.
+    With `process=True`, the session is processed in the background after the block, with the settings of the profile
+    and the environment. Instead of True, pass what `Afterword.processor` returned to use its settings. If the program
+    ends before that, the session stays queued. It is then processed with the next session of its scope, or by
+    `run_pending`.
 
-    The state is saved even after an error or a cancellation. The error that ended the block is raised then, and a
-    failure to save is only logged. End a team's run within the block: a team that is still running is saved as it is.
-    A `UserProxyAgent` is a person under any name. `humans` are names of other people. Secrets are masked, and words off
-    the record left out; with `off_the_record` nothing is saved. `clock` tells when it was said, by default this
-    machine's clock. Raises `ScopeInvalid` unless exactly one of `user` and
-    `scope` is given, `StateConflict` if the session id is empty or another kind of agent saved this session, and
-    `StoreError` if the state could not be stored.
+    The state is saved even if the block fails or is cancelled. The error of the block is raised afterwards, and a
+    failure to save is then only logged. A team that is still running when the block ends is saved in its present state.
+    A `UserProxyAgent` counts as a person. `humans` are the names of other people. Secrets are masked, and what was said
+    off the record is left out. With `off_the_record` nothing is saved. `clock` returns the time at which the new
+    messages were said, by default the present time. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is
+    given, `StateConflict` if the session id is empty or another kind of agent saved this session, and `StoreError` if
+    the state could not be stored.
     """
     processor = chosen_processor(process, store)
     recording = _Recording(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans), processor, clock)
@@ -102,9 +103,9 @@ async def resume(
 ) -> bool:
     """Load the saved state of a session into an agent or team of the same kind; return whether there was one.
 
-    Secrets that were masked when it was saved stay masked. Raises `NotFound` if this scope has no such session (returns
-    False with `missing_ok`), and `StateConflict` if another kind of agent or team saved it, or one with other
-    participants.
+    Secrets that were masked when the state was saved stay masked. Raises `NotFound` if this scope has no such session
+    (with `missing_ok` it returns False instead), and `StateConflict` if another kind of agent or team saved it, or one
+    with other participants.
     """
     owner, component = named_scope(user, scope), _component(agent_or_team)
     async with opened_store(store) as source:
@@ -140,12 +141,12 @@ class _Recording:
     async def __aenter__(self) -> None: ...
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        """Save the state, even if the block was cancelled. If the block failed, a failure to save is only logged."""
+        """Save the state, even if the block has failed. A failure to save is then only logged."""
         saving, cancellation = asyncio.ensure_future(self._save()), None
         try:
             await asyncio.wait({saving})
         except asyncio.CancelledError as cancelled:
-            # Only the waiting was cancelled: losing half a conversation is worse than a short delay.
+            # Go on saving: to lose half a conversation is worse than a short delay of the cancellation.
             await asyncio.wait({saving})
             cancellation = cancelled
         failure = saving.exception()
@@ -168,7 +169,7 @@ class _Recording:
 
 
 def proxy_names(agent_or_team: object) -> Iterator[str]:
-    """Yield the names of the user proxies in an agent or team, through which people speak."""
+    """Yield the names of the user proxy agents in an agent or team. People speak through these."""
     if any(kind.__name__ == USER_PROXY for kind in type(agent_or_team).__mro__):
         yield str(getattr(agent_or_team, "name", ""))
     for member in (*getattr(agent_or_team, "_participants", ()), getattr(agent_or_team, "_team", None)):
@@ -187,10 +188,11 @@ async def queue_state(
     started_at: datetime | None = None,
     at: datetime | None = None,
 ) -> None:
-    """Store a state without what is private, and queue its session for processing.
+    """Store a state without its secrets and what was said off the record, and queue its session for processing.
 
-    `started_at` is when the session began; by default the new turns were said no later than now, which is `at` or this
-    machine's time. Raises `StateConflict` if another kind of component saved this session.
+    `started_at` is when the session began. Without it, turns that have no time of their own count as said at the time
+    of saving: `at`, by default the present time. Raises `StateConflict` if another kind of component saved this
+    session.
     """
     from afterword.extractors.transcript_assembly import (
         date_turns,
@@ -231,26 +233,26 @@ async def queue_state(
 def _private(
     state: Mapping[str, Any], humans: Collection[str], scope: Scope, session_id: str, privacy: Privacy
 ) -> tuple[Mapping[str, Any], Transcript | None]:
-    """Return the state as it may be stored, and its transcript."""
+    """Return the state without secrets and what was said off the record, and its transcript."""
     read = partial(_read, humans=humans, scope=scope, session_id=session_id, privacy=privacy)
     transcript = read(state)
     people = transcript.humans if transcript is not None else (*humans, *GENERIC)
     masked = privacy.mask_state(state, people)
-    # Processing will read the stored state: both must see the same turns.
+    # Processing will read the stored state later, so the transcript must have the same turns.
     return masked, transcript if masked == state else read(masked)
 
 
 def _read(
     state: Mapping[str, Any], humans: Collection[str], scope: Scope, session_id: str, privacy: Privacy
 ) -> Transcript | None:
-    """Return the transcript of a state; None if it cannot be read. The state is stored in any case."""
+    """Return the transcript of a state; None if the state cannot be read."""
     from afterword.extractors.errors import ReadError
     from afterword.extractors.readers import read_state
 
     try:
         return read_state(state, humans=humans, user=scope.user_id, privacy=privacy)
     except ReadError as error:
-        _log.warning("the state of session %r is kept, but not read (%s)", session_id, type(error).__name__)
+        _log.warning("the state of session %r is stored, but could not be read (%s)", session_id, type(error).__name__)
         return None
 
 

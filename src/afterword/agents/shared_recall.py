@@ -1,10 +1,9 @@
-"""Dividing one budget of tokens among several scopes."""
+"""Divides one budget of tokens among several scopes."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.recall.tokens import token_count
 from afterword.store.reading.recall import Recall
@@ -13,9 +12,9 @@ from afterword.store.reading.recall import Recall
 async def recall_of_scopes(
     recall_of: Callable[[Scope, int], Awaitable[Recall]], scopes: Sequence[Scope], budget_tokens: int
 ) -> list[Recall]:
-    """Return what `recall_of` gives for each scope within its budget.
+    """Call `recall_of` with each scope and a budget, and return the results.
 
-    If not everything fits the budget, each scope gets a share of it.
+    If not everything fits the budget, each scope gets a share of the budget.
     """
     recalls = [await recall_of(scope, budget_tokens) for scope in scopes]
     if len(scopes) == 1:
@@ -27,16 +26,8 @@ async def recall_of_scopes(
     return recalls
 
 
-def facts_beside(recalls: Sequence[Recall], chosen: Sequence[Fact]) -> list[Fact]:
-    """Return the facts that hold beside the chosen ones; none unless all scopes fit the budget whole."""
-    if not all(recalled.whole for recalled in recalls):
-        return []
-    chosen_ids = {fact.id for fact in chosen}
-    return [fact for recalled in recalls for fact in recalled.facts if fact.is_served and fact.id not in chosen_ids]
-
-
 def budget_shares(needs: Sequence[int], budget: int) -> list[int]:
-    """Divide a budget equally. What one scope does not need goes to the others."""
+    """Return an equal share of the budget for each scope. What a scope does not need goes to the others."""
     assigned = [0] * len(needs)
     left = budget
     for done, number in enumerate(sorted(range(len(needs)), key=needs.__getitem__)):

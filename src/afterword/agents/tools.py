@@ -1,9 +1,9 @@
 """Tools with which an agent remembers, recalls and withdraws notes about a person.
 
-The application fixes the scope: no argument names one. No tool erases. What a tool is given is an agent's note for the
-rest of the conversation, since a web page may have told the agent to ask for it. It counts only where an extractor
-finds the same in the person's own words: at once, or when the session is processed. Until then it waits for `afterword
-review`.
+The application sets the scope, so no tool has an argument for it. No tool erases anything. A web page may have told the
+agent what to remember or withdraw, so such a request is not evidence. It takes effect only if an extractor finds the
+same statement in the person's own words: at once, or later when the session is processed. Until then the request waits
+in `afterword review`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ToolOfAgent = BaseTool[Any, Any] | Callable[..., Any] | Callable[..., Awaitable[
 
 
 OneLine = Annotated[str, AfterValidator(safe_line)]
-"""A text of an agent, brought onto one line without invisible characters."""
+"""A text of an agent. Validation turns it into one line without invisible characters."""
 
 
 class RememberArguments(BaseModel):
@@ -113,9 +113,9 @@ class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         self._extractor = extractor
 
     async def run(self, args: ArgsT, cancellation_token: CancellationToken) -> ToolAnswer:
-        """Return the result in a sentence. A failure of the store is an answer, not an error.
+        """Run the tool, and return its result as a sentence.
 
-        The agent waits for the store no longer than the memory's `timeout_s`, as in a turn.
+        If the store fails or takes longer than the `timeout_s` of the memory, the sentence says so. No error is raised.
         """
         working = asyncio.ensure_future(self._answer(args))
         cancellation_token.link_future(working)
@@ -130,7 +130,7 @@ class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
 
     @abstractmethod
     async def _answer(self, args: ArgsT) -> str:
-        """Do what is asked for, and return the result in a sentence."""
+        """Do what the arguments ask for, and return the result as a sentence."""
 
     def _to_config(self) -> MemoryToolConfig:
         return MemoryToolConfig(memory=self._memory.dump_component(), humans=sorted(self._humans))
@@ -144,21 +144,15 @@ class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         messages = await current_messages(self._memory.scope)
         return LiveConversation.of(messages, self._humans, store.privacy, self._memory.now())
 
-    async def _said_by_person(self, conversation: LiveConversation) -> tuple[Assertion, ...]:
-        """Return what the extractor finds in the person's last message; nothing without an extractor."""
-        if self._extractor is None:
-            return ()
-        return await conversation.read_by(self._extractor, self._memory.scope)
-
     def _subject(self, last_said: Turn | None) -> str:
-        """Return the subject of a note: the person who spoke last."""
+        """Return the subject of a note: the name of the person who spoke last, "user" for the owner of the memory."""
         scope, name = self._memory.scope, last_said.speaker if last_said else OWNER
         is_owner = is_generic(name) or (scope.kind is ScopeKind.USER and snake_case(name) == snake_case(scope.id))
         return OWNER if is_owner else name
 
 
 class RememberTool(MemoryTool[RememberArguments]):
-    """Stores a statement if an extractor finds it in the person's last message; otherwise it waits for review."""
+    """Stores a statement if an extractor finds it in the person's last message; otherwise the request waits."""
 
     arguments: type[RememberArguments] = RememberArguments
     tool_name: str = "remember"
@@ -183,19 +177,20 @@ class RememberTool(MemoryTool[RememberArguments]):
             value=args.value or None,
         )
         claim = Claim.of(entry.subject, entry.attribute, args.value)
-        own = (said for said in await self._said_by_person(conversation) if Claim.in_assertion(said) == claim)
+        own_words = await conversation.read_by(self._extractor, self._memory.scope)
+        own = (said for said in own_words if Claim.in_assertion(said) == claim)
         said = next((said for said in own if not said.limited_to), None)
         if said is not None:
-            # The person's words are stored as the extractor reads them, not as the agent words them.
+            # Store the statement that the extractor found in the person's words, not that of the agent.
             texts_of_person = said.statement, said.kind, said.subject, said.attribute, said.value
             entry = Entry(*texts_of_person, said.valid_from, said.valid_to)
-        word = _word(said) if said else None
+        word = _person_quote(said) if said else None
         outcome = await requests.request_statement(store, self._memory.scope, entry, word=word, relate=relation, at=at)
         return _answer_text(outcome, f"Remembered: {safe_line(said.statement) if said else ''}", _noted(args.statement))
 
 
 class RecallTool(MemoryTool[RecallArguments]):
-    """Finds notes, what held before and what was said, and shows the words that notes rest on."""
+    """Finds facts that hold now or held before, turns, and findings. Shows the turns that each fact rests on."""
 
     arguments: type[RecallArguments] = RecallArguments
     tool_name: str = "recall"
@@ -236,7 +231,7 @@ class RecallTool(MemoryTool[RecallArguments]):
         return f"- {with_exceptions(fact)} ({shown_marks}; id {fact.id[:ID_LENGTH]}){''.join(said)}"
 
     async def _source_turns(self, fact: Fact) -> list[str]:
-        """Return the words of the turns that a fact rests on, at most the last two."""
+        """Return the texts of the last two turns that a fact rests on, each with its speaker."""
         cited = [source for source in fact.evidence if source.kind is EvidenceKind.TURN and source.session_id][-2:]
         store = await self._memory.opened()
         names = {evidence.session_id or "" for evidence in cited}
@@ -252,7 +247,7 @@ class RecallTool(MemoryTool[RecallArguments]):
 
 
 class WithdrawTool(MemoryTool[WithdrawArguments]):
-    """Withdraws a note if an extractor finds that in the person's last message; otherwise it waits for review."""
+    """Withdraws a fact if an extractor finds this in the person's last message; otherwise the request waits."""
 
     arguments: type[WithdrawArguments] = WithdrawArguments
     tool_name: str = "withdraw"
@@ -271,10 +266,11 @@ class WithdrawTool(MemoryTool[WithdrawArguments]):
         store = await self._memory.opened()
         conversation = await self._conversation(store)
         claim = Claim.of(fact.subject, fact.attribute, fact.value, is_withdrawal=True)
-        own = (said for said in await self._said_by_person(conversation) if Claim.in_assertion(said) == claim)
+        own_words = await conversation.read_by(self._extractor, self._memory.scope)
+        own = (said for said in own_words if Claim.in_assertion(said) == claim)
         said = next((said for said in own if folded(said.limited_to or "") == folded(fact.limited_to or "")), None)
         outcome = await requests.request_withdrawal(
-            store, self._memory.scope, fact, word=_word(said) if said else None, at=self._memory.now()
+            store, self._memory.scope, fact, word=_person_quote(said) if said else None, at=self._memory.now()
         )
         return _answer_text(outcome, f"Taken back: {safe_line(fact.statement)}", _noted(f"no longer: {fact.statement}"))
 
@@ -288,12 +284,12 @@ def memory_tools(
 ) -> list[ToolOfAgent]:
     """Return the tools `remember`, `recall` and `withdraw` of a memory, for `AssistantAgent(..., tools=...)`.
 
-    Give the agent the same memory as `memory=[...]`: through it the tools know what the person has said. `humans` are
-    the speakers whose words count, in any letter case; give the names of people who speak under their own name. Give
-    no `humans` if another agent runs this one as its tool: its task looks like a person's message, but is not. With an
-    `extractor`, for example the offline rules, what it finds in the person's last message counts at once; without one
-    everything waits until the session is processed. It is not part of a dump. With `findings` there is a fourth tool,
-    `save_finding`, by which the agent saves what it found, if the memory keeps its findings.
+    Also give the agent the same memory as `memory=[...]`: the tools learn from it what the person has said. `humans`
+    are the names of speakers who are people, in any letter case; by default "user", "human" and "user_proxy". If
+    another agent calls this agent as its tool, pass an empty `humans`: the task only looks like a person's message.
+    With an `extractor`, for example the offline rules, a request that matches the person's last message takes effect
+    at once; without one every request waits until the session is processed. The extractor is not part of a dump. With
+    `findings`, the list also contains `save_finding`, with which the agent saves what it has found.
     """
     from afterword.agents.finding_tool import SaveFindingTool
 
@@ -301,7 +297,7 @@ def memory_tools(
     return [tool(memory, humans=humans, extractor=extractor) for tool in tools]
 
 
-def _word(said: Assertion) -> PersonQuote:
+def _person_quote(said: Assertion) -> PersonQuote:
     last = said.evidence[-1]
     return PersonQuote(last.quote, OWNER if said.speaker == OWNER else last.speaker or OWNER)
 
@@ -311,7 +307,7 @@ def _noted(text: str) -> str:
 
 
 def text_problem(texts: Mapping[str, str], longest: Mapping[str, int], *, required: Collection[str]) -> str | None:
-    """Return what to tell an agent about its first text that is too long, or empty and required; None if all fit."""
+    """Return a message about the first text that is too long, or that is empty and required; None if there is none."""
     for name, text in texts.items():
         if not text and name in required:
             return f"the {name} is empty"
@@ -321,7 +317,7 @@ def text_problem(texts: Mapping[str, str], longest: Mapping[str, int], *, requir
 
 
 def _named_fact(note: str, result: RecallResult, scope: Scope) -> tuple[Fact | None, str]:
-    """Return the single fact of this scope with that sentence or id, else the problem."""
+    """Return the fact of this scope that has the sentence or id `note`, or None and a message that says why not."""
     own = [fact for fact in result.facts if fact.scope == scope]
     wanted = folded(safe_line(note)).removeprefix("- ")
     is_id = len(wanted) >= ID_LENGTH

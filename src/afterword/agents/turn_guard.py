@@ -1,4 +1,4 @@
-"""Keeps a turn from failing or waiting because of its memory."""
+"""`TurnGuard`: an agent's turn neither fails nor waits for long if its memory is slow or down."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _log = telemetry.logs(__name__)
 
 
 class TurnGuard:
-    """Limits how long a turn waits for its memory, and holds the tasks that go on in the background.
+    """Limits how long an agent's turn waits for its memory, and keeps track of background tasks.
 
-    `label` names the memory in the log.
+    `label` is the name of the memory in the log.
     """
 
     def __init__(self, label: str) -> None:
@@ -27,7 +27,7 @@ class TurnGuard:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def attempt(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Return the result of `work`, None if it failed."""
+        """Return the result of `work`. If it raises an error, log the error and return None."""
         try:
             return await work
         # A turn must not fail because of its memory, whatever a driver or a damaged store may raise.
@@ -40,8 +40,13 @@ class TurnGuard:
     async def in_time(
         self, reading: Coroutine[Any, Any, T], timeout_s: float, token: CancellationToken | None = None
     ) -> T:
-        """Return the result of `reading`. Raises TimeoutError if it is late; it goes on in the background."""
-        self._cancel_late_task()
+        """Return the result of `reading`. Raises TimeoutError after `timeout_s`.
+
+        The reading then goes on in the background, until the next call cancels it.
+        """
+        late, self._late_task = self._late_task, None
+        if late is not None and late.get_loop() is asyncio.get_running_loop():
+            late.cancel()
         task = asyncio.ensure_future(reading)
         task.add_done_callback(_consume_exception)
         if token is not None:
@@ -53,16 +58,16 @@ class TurnGuard:
             task.cancel()
             raise
         if not task.done():
-            # The first reading of a large memory may end while the model answers, and serve the next turn.
+            # The first reading of a large memory may finish while the model answers. The next turn then uses it.
             self._late_task = task
             self._keep(task)
             raise TimeoutError
         return task.result()
 
     async def finished(self, task: asyncio.Task[T], timeout_s: float) -> T:
-        """Return the result of a task, which goes on even if the turn is cancelled.
+        """Return the result of a task. After `timeout_s`, raises TimeoutError; the task goes on in the background.
 
-        Raises TimeoutError if it is late; it goes on in the background.
+        The task also goes on if the turn is cancelled.
         """
         await asyncio.wait({task}, timeout=max(timeout_s, 0.0))
         if not task.done():
@@ -70,7 +75,7 @@ class TurnGuard:
         return task.result()
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Return a task that does the work in the background."""
+        """Start a background task that runs `work`, and return it."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(_consume_exception)
         self._keep(task)
@@ -81,11 +86,11 @@ class TurnGuard:
         await asyncio.gather(*self._own_tasks(), return_exceptions=True)
 
     async def cancel(self) -> None:
-        """Cancel the background tasks of the running loop, and wait for their end."""
+        """Cancel the background tasks of the running loop, and wait until they have ended."""
         cancelled = self._own_tasks()
         for task in cancelled:
             task.cancel()
-        # A task that is running when its store is closed would leave a connection open.
+        # If the store were closed while a task is running, the task would leave a connection open.
         await asyncio.gather(*cancelled, return_exceptions=True)
 
     def _own_tasks(self) -> list[asyncio.Task[Any]]:
@@ -93,14 +98,9 @@ class TurnGuard:
         return [task for task in list(self._tasks) if task.get_loop() is loop]
 
     def _keep(self, task: asyncio.Task[Any]) -> None:
-        """Keep a reference to a background task until it ends."""
+        """Keep a reference to a background task until it ends, so that it is not garbage-collected."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    def _cancel_late_task(self) -> None:
-        late, self._late_task = self._late_task, None
-        if late is not None and late.get_loop() is asyncio.get_running_loop():
-            late.cancel()
 
 
 def _consume_exception(task: asyncio.Task[Any]) -> None:

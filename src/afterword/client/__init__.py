@@ -1,5 +1,5 @@
-"""The Python interface: `open` returns an `Afterword`, whose methods return the memory of a scope.
+"""The Python interface: `open` returns an `Afterword`, and `Afterword.user` the memory of one user.
 
-The command line, the HTTP service, the MCP server and applications call it, and nothing below it. It may import every
-package except those. Clients of models, APScheduler and Procrastinate are imported by the methods that need them.
+The command line, the HTTP service, the MCP server and applications call only this package, not the packages that it
+uses. Methods import model clients, APScheduler and Procrastinate when they need them, so that loading is fast.
 """

@@ -1,6 +1,6 @@
-"""One scope as an agent may use it: what it may be told of it, with clean texts, and what it may ask for.
+"""The memory of one scope with the rights of an agent: it reads cleaned texts, and requests changes.
 
-Every text is on one line, without invisible characters, disguised letters and tags of a block, as in the block.
+A cleaned text is one line, without invisible characters, disguised letters, and tags of a memory block.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ _TEXTS = ("subject", "attribute", "value", "statement", "limited_to", "outcome",
 
 
 def _texts(said: Fact | Assertion) -> dict[str, Any]:
-    """Return the clean texts that a fact and an assertion both have. A quote that commands an assistant is empty."""
+    """Return the cleaned texts that a fact and an assertion both have, by name of the field.
+
+    A quote that reads like a command to an assistant becomes empty.
+    """
     texts: dict[str, Any] = {name: _cleaned(getattr(said, name)) for name in _TEXTS}
     evidence = (
         replace(
@@ -57,18 +60,18 @@ def _texts(said: Fact | Assertion) -> dict[str, Any]:
 
 
 def cleaned_fact(fact: Fact) -> Fact:
-    """Return a fact with clean texts."""
+    """Return a fact with cleaned texts."""
     exceptions = tuple(map(cleaned_fact, fact.exceptions))
     return replace(fact, **_texts(fact), former=_cleaned(fact.former), exceptions=exceptions)
 
 
 def cleaned_assertion(assertion: Assertion) -> Assertion:
-    """Return an assertion with clean texts."""
+    """Return an assertion with cleaned texts."""
     return replace(assertion, **_texts(assertion), speaker=_cleaned(assertion.speaker))
 
 
 def cleaned_finding(finding: AgentFinding) -> AgentFinding:
-    """Return a finding with clean texts, without the words of its session."""
+    """Return a finding with cleaned texts and without its quotes."""
     return replace(
         finding,
         agent=safe_line(finding.agent),
@@ -80,12 +83,12 @@ def cleaned_finding(finding: AgentFinding) -> AgentFinding:
 
 
 def cleaned_turn(turn: SourceTurn) -> SourceTurn:
-    """Return a turn that may be shown, with clean words."""
+    """Return a turn with cleaned words."""
     return replace(turn, speaker=safe_line(turn.speaker), text=safe_line(turn.text))
 
 
 def cleaned_hit(hit: SearchHit) -> SearchHit:
-    """Return a search hit with clean texts."""
+    """Return a search hit with cleaned texts."""
     return replace(
         hit,
         fact=cleaned_fact(hit.fact) if hit.fact is not None else None,
@@ -100,10 +103,10 @@ def _cleaned(text: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ToldSession:
-    """A session, the turns of it that an agent may be shown, and the facts that it supports and agents are told.
+    """A session as an agent may see it: some of its turns, and the facts that rest on it.
 
-    `left_out` counts the turns that are not shown: those of other speakers, of agents and tools, pasted ones, commands
-    to an assistant, and turns that name what was withdrawn or replaced.
+    `left_out` counts the turns that are not shown: turns of other people, agents and tools, pasted texts, texts that
+    read like commands to an assistant, and turns that mention something that was withdrawn or replaced.
     """
 
     session: SavedSession
@@ -113,11 +116,11 @@ class ToldSession:
 
 
 class AgentAccess:
-    """The memory of one scope as an agent may use it, from `ScopeMemory.for_agent`.
+    """The memory of one scope with the rights of an agent, as `ScopeMemory.for_agent` returns it.
 
-    An agent reads what a block could tell it, in the same cleaned form: what holds, and what held before. What it asks
-    to remember, to correct or to withdraw waits for a person, since a page may have told the agent to ask for it.
-    Reading creates no scope. Every method raises `StoreError` if the store does not answer.
+    An agent reads facts that hold or held before, in the cleaned form that the memory block has. What it asks to
+    remember, correct or withdraw waits for a person, since a web page may have told the agent to ask for it.
+    Reading never creates a scope. Every method raises `StoreError` if the store does not answer.
     """
 
     def __init__(self, memory: ScopeMemory, resources: Resources) -> None:
@@ -138,7 +141,7 @@ class AgentAccess:
         limit: int | None = None,
         after: str | None = None,
     ) -> FactPage:
-        """Return the facts that agents may be told, in the order of saying.
+        """Return the facts that agents may be told, in the order in which they were said.
 
         The arguments are those of `ScopeMemory.facts`. Raises `ArgumentInvalid`.
         """
@@ -149,16 +152,16 @@ class AgentAccess:
         return FactPage(tuple(map(cleaned_fact, shown)), len(chosen), len(fitting) - len(chosen), next_cursor)
 
     async def fact(self, fact_id: str) -> Fact:
-        """Return a fact by its id or at least its first 6 digits.
+        """Return a fact by its id, or by the first digits of its id (at least 6).
 
-        Raises `NotFound` if there is none, or none that agents may be told.
+        Raises `NotFound` if there is no such fact, or if agents may not be told it.
         """
         return cleaned_fact(await self._agent_fact(fact_id))
 
     async def history(self, fact_id: str) -> FactOrigin:
-        """Return how a fact came to be: its assertions, and the verdicts that relate it to facts that agents are told.
+        """Return where a fact comes from: its assertions, and the verdicts on them.
 
-        Raises `NotFound` if there is none, or none that agents may be told.
+        Verdicts that involve a fact that agents may not be told are left out. Raises `NotFound` as `fact` does.
         """
         fact = await self._agent_fact(fact_id)
         told_ids = {name for each in await self._agent_facts() for name in each.assertion_ids}
@@ -175,7 +178,7 @@ class AgentAccess:
     ) -> SearchResults:
         """Return what matches a query, as `ScopeMemory.search` does. Raises `ArgumentInvalid`.
 
-        If every fact that holds fits the limit, those that do not match follow with the score 0.
+        If the scope has no more facts than `limit`, the facts that do not match follow with the score 0.
         """
         results = await self._memory.search(query, limit=limit, kind=kind, tags=tags)
         hits = list(results.hits)
@@ -188,7 +191,7 @@ class AgentAccess:
     async def context(
         self, query: str = "", *, budget_tokens: int | None = None, most_left_out: int | None = None
     ) -> ContextBlock:
-        """Return the block for a question, as `ScopeMemory.context` does. Raises `ArgumentInvalid`."""
+        """Return the memory block for a query, as `ScopeMemory.context` does. Raises `ArgumentInvalid`."""
         return await self._memory.context(query, budget_tokens=budget_tokens, most_left_out=most_left_out)
 
     async def sessions(self, *, limit: int | None = None, after: str | None = None) -> SessionPage:
@@ -196,7 +199,7 @@ class AgentAccess:
         return await self._memory.sessions(limit=limit, after=after)
 
     async def session(self, session_id: str) -> ToldSession:
-        """Return a session as agents may be shown it. Raises `NotFound` if the scope has no such session."""
+        """Return what agents may see of a session. Raises `NotFound` if the scope has no such session."""
         details = await self._memory.session(session_id)
         turns = await self._call(read_told_turns, session_id)
         facts = [
@@ -208,15 +211,15 @@ class AgentAccess:
         return ToldSession(details.session, tuple(map(cleaned_turn, turns)), tuple(facts), left_out)
 
     async def findings(self, *, agent: str | None = None, limit: int | None = None) -> tuple[AgentFinding, ...]:
-        """Return what agents found and other agents are told of it, the newest first. No person said it."""
+        """Return the findings of agents that other agents are told, newest first. No person said them."""
         findings = await self._call(read_told_findings)
         return tuple(cleaned_finding(each) for each in findings if agent is None or each.agent == agent)[:limit]
 
     async def save_finding(self, statement: str, *, agent: str, topic: str) -> SavedFinding:
-        """Store what an agent found, if the scope keeps findings of this agent; return what became of it.
+        """Store a finding of an agent if the scope keeps findings of this agent. Return whether it was stored.
 
-        What the agent has read before is not known, so it counts as found after tool output, and what the memory told
-        the agent does not last longer. Raises `ArgumentInvalid`.
+        What the agent has read is not known here. So the finding is treated as one that may come from the output of
+        tools or from the memory itself. Raises `ArgumentInvalid`. See `ScopeMemory.save_finding`.
         """
         return await self._memory.save_finding(
             safe_line(statement), agent=agent, topic=safe_line(topic), after_tools=True, is_from_notes=True
@@ -232,10 +235,10 @@ class AgentAccess:
         value: str = "",
         tags: Several = (),
     ) -> RequestOutcome:
-        """Ask to remember a sentence, and return what became of the request; `decide` carries out the person's answer.
+        """Request that a sentence is remembered, and return the status of the request. A person decides by `decide`.
 
-        `about` is whom it is about, by default the owner of the memory. Its status is `DONE`, without a run, if the
-        same sentence holds already. Raises `ArgumentInvalid`.
+        `about` is the person or thing that the sentence is about, by default the owner of the memory. If the same
+        sentence is known already, the status is `DONE`, and there is no run. Raises `ArgumentInvalid`.
         """
         statement = checked_text("statement", statement)
         (known_kind,) = choices(Kind, kind, "kind")
@@ -254,9 +257,9 @@ class AgentAccess:
         return await self._call(requests.request_statement, entry, word=None, relate=relation)
 
     async def correct(self, fact_id: str, statement: str, *, value: str = "", changed: bool = False) -> RequestOutcome:
-        """Ask to replace a fact by another sentence, and return what became of the request.
+        """Request that another sentence replaces a fact, and return the status of the request.
 
-        With `changed` the fact held until now; by default it was wrong from the start. Raises `NotFound` and
+        By default the old fact was never true. With `changed`, it was true until now. Raises `NotFound` and
         `ArgumentInvalid`.
         """
         fact = await self._agent_fact(fact_id)
@@ -271,27 +274,27 @@ class AgentAccess:
         return await self._call(requests.request_correction, fact, entry, is_change=changed)
 
     async def withdraw(self, fact_id: str) -> RequestOutcome:
-        """Ask to withdraw a fact, and return what became of the request. Raises `NotFound`."""
+        """Request that a fact is withdrawn, and return the status of the request. Raises `NotFound`."""
         return await self._call(requests.request_withdrawal, await self._agent_fact(fact_id), word=None)
 
     async def decide(self, outcome: RequestOutcome, *, approved: bool) -> RunEffect:
-        """Carry out what a person has answered to a request. Raises `NotFound` if it does not wait any more."""
+        """Carry out a person's answer to a request. Raises `NotFound` if the request no longer waits."""
         decision = Decision.APPROVE if approved else Decision.REJECT
         return await self._memory.decide(f"run:{outcome.run_id}", decision)
 
     async def preview_forget(self, *, fact: str | None = None, session: str | None = None) -> Receipt | None:
-        """Return what `forget` would erase, in counts. Raises `NotFound` and `ArgumentInvalid`."""
+        """Return how much `forget` would erase. Raises `NotFound` and `ArgumentInvalid`."""
         return await self._memory.preview_forget(fact=fact, session=session)
 
     async def forget(self, *, fact: str | None = None, session: str | None = None) -> Receipt | None:
-        """Erase a fact or a session for good, on a person's word: ask the person before you call this.
+        """Erase a fact or a session permanently. Ask a person for permission before you call this.
 
         Raises `NotFound` and `ArgumentInvalid`.
         """
         return await self._memory.forget(fact=fact, session=session)
 
     async def _call(self, work: Callable[..., Awaitable[T]], *arguments: Any, **options: Any) -> T:
-        """Return what `work` does in the store, with this scope and the present instant."""
+        """Call `work` with the store, the scope, these arguments and the present time, and return its result."""
         store, at = await self._resources.store(), self._resources.now()
         return await work(store, self.scope, *arguments, at=at, **options)
 
@@ -302,16 +305,16 @@ class AgentAccess:
         known = await self._memory.fact(fact_id)
         told_fact = next((fact for fact in await self._agent_facts() if fact.id == known.id), None)
         if told_fact is None:
-            raise NotFound(f"no fact {fact_id!r} that agents are told: it was withdrawn, or waits for a person")
+            raise NotFound(f"agents may not be told fact {fact_id!r}: it was withdrawn, or waits for a person")
         return told_fact
 
 
 def checked_text(argument: str, text: str, *, may_be_empty: bool = False) -> str:
-    """Return a text of an agent on one line. Raises `ArgumentInvalid` if it is too long, or empty and may not be."""
+    """Return an argument of an agent as one line. Raises `ArgumentInvalid` if it is too long or must not be empty."""
     line = safe_line(text)
     longest = LONGEST["subject" if argument == "about" else argument]
     if len(line) > longest:
-        raise ArgumentInvalid(f"the {argument} has {len(line)} characters; at most {longest} fit")
+        raise ArgumentInvalid(f"the {argument} has {len(line)} characters; at most {longest} are allowed")
     if not line and not may_be_empty:
-        raise ArgumentInvalid(f"the {argument} is empty; say in one sentence what is meant")
+        raise ArgumentInvalid(f"the {argument} is empty; write one sentence")
     return line

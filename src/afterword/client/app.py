@@ -1,4 +1,4 @@
-"""The whole store, for those who run it, and the way to the memory of one scope."""
+"""`Afterword`: the methods that work on a whole store, and those that return the memory of one scope."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from afterword.client.access.keys import KeyedRequests, Keys
 from afterword.client.access.webhooks import Webhooks
-from afterword.client.arguments import Instant, Several, Source, first_page, one_more, scope_of
+from afterword.client.arguments import Instant, Several, Source, first_page, limit_with_next, scope_of
 from afterword.client.forgetting import ForgetTarget, forget
 from afterword.client.processing import (
     ProcessingOptions,
@@ -60,11 +60,11 @@ from afterword.store.runs import Run
 
 
 class Afterword(StoreUpkeep):
-    """A store with everything that works on it, from `afterword.open()`.
+    """A store and the operations on it, as `afterword.open()` returns it.
 
-    It may be used from several event loops, and by any number of tasks at once. Its methods are for those who run the
-    store: they see every scope. What belongs to one person or project goes through `user` or `scope`. Every method
-    raises `StoreError` if the store does not answer, besides the errors that it names.
+    It may be used from several event loops, and by any number of tasks at once. Its methods are for the operator of
+    the store: they see every scope. For the memory of one person or project, call `user` or `scope`. Besides the
+    errors that its description names, every method raises `StoreError` if the store does not answer.
     """
 
     async def __aenter__(self) -> Self:
@@ -74,7 +74,7 @@ class Afterword(StoreUpkeep):
         await self.close()
 
     async def close(self) -> None:
-        """Close the store and every connection that was opened here. They are opened again at the next use."""
+        """Close the store and all connections that this object has opened. The next call opens them again."""
         await self._resources.close()
 
     @property
@@ -89,21 +89,21 @@ class Afterword(StoreUpkeep):
 
     @property
     def keys(self) -> Keys:
-        """The keys of the service: make, list, check and revoke them."""
+        """An object that creates, lists, checks and revokes API keys of the HTTP service."""
         return Keys(self._resources)
 
     @property
     def requests(self) -> KeyedRequests:
-        """The requests of keys: begin and end them, so that they are audited and can be repeated."""
+        """An object that records requests made with API keys, for the audit log and so that they can be repeated."""
         return KeyedRequests(self._resources)
 
     @property
     def webhooks(self) -> Webhooks:
-        """The webhooks of the store: make, list, test and remove them."""
+        """An object that creates, lists, tests and removes webhooks."""
         return Webhooks(self._resources)
 
     async def check(self) -> None:
-        """Raise a `StoreError` if the store does not answer, or its tables are not those of this program."""
+        """Raise a `StoreError` if the store does not answer, or its tables have another version than this program."""
         await (await self.store()).check()
 
     async def store(self) -> Store:
@@ -121,12 +121,13 @@ class Afterword(StoreUpkeep):
     async def scopes(
         self, *, prefix: str = "", tenant: str | None = None, limit: int | None = None, after: str | None = None
     ) -> ScopePage:
-        """Return the scopes whose id, or whose long form tenant/kind/id, begins with `prefix`; all, or of one tenant.
+        """Return a page of the scopes whose id, or whose written form tenant/kind/id, begins with `prefix`.
 
-        Raises `ArgumentInvalid`, and `ScopeInvalid` for an `after` that is no cursor.
+        With `tenant`, only scopes of this tenant are returned. Raises `ArgumentInvalid` for a limit below 1, and
+        `ScopeInvalid` if `after` is not a cursor.
         """
-        most, last = one_more(limit), None if after is None else Scope.parse(after)
-        scopes, total = await self._read(
+        most, last = limit_with_next(limit), None if after is None else Scope.parse(after)
+        scopes, total = await self._resources.read(
             lambda transaction: scope_rows.find_scopes(transaction, prefix=prefix, tenant=tenant, most=most, after=last)
         )
         shown, cursor = first_page(scopes, str, limit=limit)
@@ -141,23 +142,24 @@ class Afterword(StoreUpkeep):
         limit: int | None = None,
         after: str | None = None,
     ) -> SessionPage:
-        """Return the sessions of all scopes, oldest first: those of these states, of this id, or of this tenant.
+        """Return a page of the sessions of all scopes, oldest first, filtered by state, session id and tenant.
 
         `state` is one or several of pending, done, failed and "set aside". Raises `ArgumentInvalid`.
         """
-        return await self._read(session_page(None, session_id, state, limit, after, tenant=tenant))
+        return await self._resources.read(session_page(None, session_id, state, limit, after, tenant=tenant))
 
     async def session(self, session_id: str) -> SessionDetails:
-        """Return the one session of this id, as `ScopeMemory.session` does.
+        """Return the session with this id, of any scope, as `ScopeMemory.session` does.
 
-        Raises `NotFound`, and `Ambiguous` if several scopes have a session of this id.
+        Raises `NotFound`, and `Ambiguous` if several scopes have a session with this id.
         """
-        return await self.scope(await self._scope_of_session(session_id)).session(session_id)
+        scope = await scope_of_session(await self.store(), session_id)
+        return await self.scope(scope).session(session_id)
 
     async def history(self, fact_id: str) -> FactOrigin:
-        """Return how a fact of any scope came to be, as `ScopeMemory.history` does.
+        """Return the assertions and verdicts behind a fact of any scope, as `ScopeMemory.history` does.
 
-        Raises `NotFound`, and `Ambiguous` if facts of several scopes begin so.
+        Raises `NotFound`, and `Ambiguous` if several scopes have a fact whose id begins with `fact_id`.
         """
         at = self._resources.now()
 
@@ -168,26 +170,28 @@ class Afterword(StoreUpkeep):
                     fact_ids.read_fact(transaction, scope, fact_id, at=at)
                     scopes.append(scope)
             if len(scopes) > 1:
-                raise Ambiguous(f"facts of {len(scopes)} memories begin with {fact_id!r}; give more of the id")
+                raise Ambiguous(
+                    f"{len(scopes)} memories have a fact whose id begins with {fact_id!r}; give more of the id"
+                )
             if not scopes:
                 raise NotFound(f"no fact {fact_id!r}; see `afterword facts --all`")
             return scopes[0]
 
-        return await self.scope(await self._read(work)).history(fact_id)
+        return await self.scope(await self._resources.read(work)).history(fact_id)
 
     async def run(self, run_id: int) -> Run:
         """Return a run of any scope. Raises `NotFound`."""
-        return await self._read(lambda transaction: runs.read_run(transaction, run_id))
+        return await self._resources.read(lambda transaction: runs.read_run(transaction, run_id))
 
     async def runs(
         self, *, status: Several | None = None, limit: int | None = None, after: str | None = None
     ) -> RunPage:
-        """Return the runs of all scopes, oldest first, as `ScopeMemory.runs` does. Raises `ArgumentInvalid`."""
-        return await self._read(run_page(None, status, limit, after))
+        """Return a page of the runs of all scopes, oldest first. Raises `ArgumentInvalid`. See `ScopeMemory.runs`."""
+        return await self._resources.read(run_page(None, status, limit, after))
 
     async def reviews(self) -> Mapping[Scope, Review]:
-        """Return what waits for a person's decision, by scope; only the scopes where something does."""
-        scopes = await self._read(scope_rows.read_scopes)
+        """Return what waits for a person's decision in each scope. Scopes in which nothing waits are left out."""
+        scopes = await self._resources.read(scope_rows.read_scopes)
         reviews = {scope: await self.scope(scope).review() for scope in scopes}
         return {scope: review for scope, review in reviews.items() if not review.is_empty}
 
@@ -212,11 +216,12 @@ class Afterword(StoreUpkeep):
         session_id: str | None = None,
         options: ProcessingOptions | None = None,
     ) -> ProcessingReport:
-        """Extract facts from the sessions at these paths, which also tell the scope of each, and return the results.
+        """Extract facts from the saved sessions at `source`, and return the result of each session.
 
-        `source` is a folder with a manifest.json, a folder of <user>/<session>.json, or a database, or several of
-        them; `manifest` is a manifest whose paths are relative to it. With `session_id` only that one is processed. A
-        manifest names files below its own folder only, unless you `trust_manifest`.
+        `source` is a folder with a manifest.json, a folder of files named <user>/<session>.json, a database, or a
+        list of these. It must tell to which scope each session belongs. `manifest` is the path of a manifest file;
+        the paths in this file are relative to its folder. With `session_id`, only this session is processed. A
+        manifest may name only files below its own folder, unless `trust_manifest` is set.
         Raises `SourceInvalid`, and `NotFound` if no session has this id.
         """
         selection = select(
@@ -232,7 +237,7 @@ class Afterword(StoreUpkeep):
     async def run_pending(self, *, options: ProcessingOptions | None = None) -> ProcessingReport:
         """Extract facts from the recorded sessions that wait, and return the result of each.
 
-        A session that failed is tried again after its pause; until then it is reported as `NotDue`.
+        A session that failed is tried again only after a pause. During the pause it is reported as `NotDue`.
         """
         return await process(self._resources, None, options)
 
@@ -246,9 +251,10 @@ class Afterword(StoreUpkeep):
         session_id: str | None = None,
         extractor: str | None = None,
     ) -> CostEstimate:
-        """Return what processing would take and cost; without a source, of the sessions that wait.
+        """Return an estimate of what `process` would cost with the same arguments.
 
-        Nothing is asked or stored, and no store is made. The arguments are those of `process`.
+        Without a source, the estimate is for the recorded sessions that wait. No request is sent to a model, nothing
+        is stored, and no store is created.
         """
         selection = None
         if source is not None or manifest is not None or session_id is not None:
@@ -263,56 +269,59 @@ class Afterword(StoreUpkeep):
         return await estimate_costs(self._resources, selection, extractor)
 
     async def reprocess(self, session_id: str, *, options: ProcessingOptions | None = None) -> ProcessingReport:
-        """Read the one session of this id again, as `ScopeMemory.reprocess` does.
+        """Extract facts again from the session with this id, of any scope, as `ScopeMemory.reprocess` does.
 
-        Raises `NotFound`, and `Ambiguous` if several scopes have a session of this id.
+        Raises `NotFound`, and `Ambiguous` if several scopes have a session with this id.
         """
-        scope = await self._scope_of_session(session_id)
+        scope = await scope_of_session(await self.store(), session_id)
         return await self.scope(scope).reprocess(session_id, options=options)
 
     async def outdated(self, *, extractor: str | None = None) -> tuple[OutdatedSession, ...]:
-        """Return the sessions of all scopes that were last read by another extractor, or another version of it."""
+        """Return the sessions of all scopes whose facts come from another extractor or version than the present one."""
         return await outdated(self._resources, None, extractor)
 
     async def consolidate(self, *, scope: Scope | str | None = None, apply: bool = True) -> ConsolidationReport:
-        """Consolidate every scope, or this one, within one budget, as `ScopeMemory.consolidate` does."""
-        scopes = await self._read(scope_rows.read_scopes) if scope is None else [scope_of(scope)]
+        """Consolidate `scope`, or every scope if it is None, as `ScopeMemory.consolidate` does.
+
+        One budget limits what models may cost for all scopes together.
+        """
+        scopes = await self._resources.read(scope_rows.read_scopes) if scope is None else [scope_of(scope)]
         return await consolidate(self._resources, scopes, apply=apply)
 
     async def retry(
         self, session_id: str | None = None, *, scope: Scope | str | None = None
     ) -> tuple[tuple[Scope, str], ...]:
-        """Queue sessions again that failed or were set aside, and return their scopes and ids. The next run tries them.
+        """Queue failed sessions again, and return their scopes and ids. The next run processes them.
 
-        Without `session_id` all such sessions are queued. Raises `NothingSelected` if no such session failed, and
-        `Ambiguous` if several scopes have a failed session of this id.
+        A session that was set aside after many failures counts as failed, too. Without `session_id`, all failed
+        sessions are queued, or with `scope` those of this scope. Raises `NothingSelected` if no session with this id
+        has failed, and `Ambiguous` if several scopes have a failed session with this id.
         """
         owner = None if scope is None else scope_of(scope)
         return await retry_failed(await self._resources.store(), session_id, owner)
 
     async def merge(self, scope: Scope | str, *, into: Scope | str) -> RunEffect:
-        """Move everything that is known of a scope into another one, and return the run and the facts that changed.
+        """Move everything that is known of `scope` into the scope `into`. Return the run and the facts that changed.
 
-        The run belongs to `into`: `scope(into).undo(run_id)` moves everything back. If a session id is in use there,
-        the name of its scope is appended to the id. What was forgotten in either scope stays forgotten. What is
-        recorded for the old scope from now on stays in the old scope. Keys of the service that open the scope open
-        `into` from then on. Raises `NotFound` if nothing was ever kept for the scope, and `StateConflict` if the two
-        are one, or belong to different tenants.
+        The run belongs to `into`: `scope(into).undo(run_id)` moves everything back. If both scopes have a session with
+        the same id, the name of the old scope is appended to the id of the moved session. What was forgotten in either
+        scope stays forgotten. Sessions that are recorded for the old scope after the merge stay in the old scope. API
+        keys that gave access to the old scope give access to `into` instead. Raises `NotFound` if nothing was ever
+        stored for `scope`, and `StateConflict` if both are the same scope or belong to different tenants.
         """
         return await self._merge(scope_of(scope), scope_of(into), is_rename=False)
 
     async def rename(self, scope: Scope | str, to: Scope | str) -> RunEffect:
-        """Rename a scope, to a name under which nothing is stored yet. Return the run; `scope(to).undo` undoes it.
+        """Rename a scope, and return the run. `scope(to).undo(run_id)` gives the old name back.
 
-        Raises as `merge` does, and `StateConflict` if something is kept under the new name.
+        Raises what `merge` raises, and `StateConflict` if something is already stored under the new name.
         """
         return await self._merge(scope_of(scope), scope_of(to), is_rename=True)
 
     async def _merge(self, scope: Scope, into: Scope, *, is_rename: bool) -> RunEffect:
-
         store, clock = await self.store(), self._resources.now
-        async with self._resources.extractor_and_judge() as workers:
-            effect = await merge_scopes(store, scope, into, judge=workers.judge, is_rename=is_rename, clock=clock)
+        async with self._resources.extractor_and_judge() as configured:
+            effect = await merge_scopes(store, scope, into, judge=configured.judge, is_rename=is_rename, clock=clock)
         await self._resources.refresh_vectors([into])
         return effect
 
@@ -321,28 +330,25 @@ class Afterword(StoreUpkeep):
         return await store_status(self._resources)
 
     async def costs(self, *, tenant: str | None = None) -> StoreCosts:
-        """Return what models cost in the whole store or in one tenant, by scope and by day."""
-        return await self._read(lambda transaction: store_costs(transaction, tenant))
+        """Return what requests to models have cost in the whole store or in one tenant, by scope and by day."""
+        return await self._resources.read(lambda transaction: store_costs(transaction, tenant))
 
     async def preview_forget(self, *, before: Instant | None = None, asked: bool = False) -> tuple[Receipt, ...]:
-        """Return what `forget` with the same arguments would erase, in counts, by scope. Nothing is changed."""
+        """Return how much `forget` with the same arguments would erase in each scope. Nothing is changed."""
         return await self._forget(before, asked, is_preview=True)
 
     async def forget(self, *, before: Instant | None = None, asked: bool = False) -> tuple[Receipt, ...]:
-        """Erase in every scope what was said `before` an instant, or what people `asked` to be forgotten.
+        """Erase data in every scope, and return a receipt for each scope in which something was erased.
 
-        Returns a receipt for each scope in which something was erased. Raises `ArgumentInvalid`.
+        Give either `before`, to erase what was said before this instant, or `asked=True`, to erase what people have
+        asked to be forgotten. Raises `ArgumentInvalid`.
         """
         return await self._forget(before, asked, is_preview=False)
 
     async def _forget(self, before: Instant | None, asked: bool, *, is_preview: bool) -> tuple[Receipt, ...]:
         target = ForgetTarget(before=before, asked=asked)
-        scopes = await self._read(scope_rows.read_scopes)
+        scopes = await self._resources.read(scope_rows.read_scopes)
         return tuple(await forget(self._resources, scopes, target, is_preview=is_preview))
-
-    async def _scope_of_session(self, session_id: str) -> Scope:
-
-        return await scope_of_session(await self._resources.store(), session_id)
 
     async def _scope_of_run(self, run_id: int) -> ScopeMemory:
         return self.scope((await self.run(run_id)).scope)
@@ -361,12 +367,11 @@ def open(  # noqa: A001 - as in gzip.open: called as afterword.open()
 ) -> Afterword:
     """Return the `Afterword` of a store. Use it with `async with`, or close it.
 
-    `settings` are by default those of the profile and the environment. `url` replaces their address of the store.
-    `store` is an opened store; it is not closed here. Nothing is opened before it is needed. With `create=False` a
-    missing SQLite file is not created; methods that need it raise `StoreMissing`. `extractor` and `judge` replace the
-    configured ones. `clock` returns the present instant, for tests and for conversations that are told again: what is
-    recorded, processed and read happens then. `on_vectors` is called with the result whenever a method has made
-    vectors.
+    `settings` come by default from the profile and the environment. `url` overrides the address of the store in the
+    settings. `store` is a store that the caller has opened; the caller also closes it. Nothing is opened before it is
+    needed. With `create=False` a missing SQLite file is not created, and methods that need it raise `StoreMissing`.
+    `extractor` and `judge` replace the configured ones. `clock` is called for the present time, so that tests and
+    replays of old conversations can set it. `on_vectors` is called with the result each time vectors were made.
 
     Raises `SettingsInvalid`.
     """

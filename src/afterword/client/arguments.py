@@ -1,4 +1,4 @@
-"""Arguments as callers give them, turned into the values that the packages take."""
+"""Checks the arguments of the Python interface, and converts them: names, dates, filters, cursors of pages."""
 
 from __future__ import annotations
 
@@ -21,26 +21,32 @@ Row = TypeVar("Row")
 Choice = TypeVar("Choice", bound=StrEnum)
 
 Instant = datetime | date | str
-"""An instant: aware, or a local time of the scope. A date stands for its last instant there. A text is ISO 8601."""
+"""A datetime, a date, or either as an ISO 8601 text. Without a time zone, that of the scope applies.
+
+A date stands for the end of that day, unless the description of the method says otherwise.
+"""
 Several = Collection[str] | str
 Source = str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None
-"""What is processed: paths, a saved state (a mapping, or the bytes of its JSON), or None."""
+"""What is processed: one or several paths, a saved state (a mapping, or the bytes of its JSON), or None."""
 
 EVERY_STATUS = "all"
 LONGEST_TAG = 100
 LONGEST_NUMBER = 18
-"""How many digits a number in a cursor may have."""
+"""The most digits that a number in a cursor may have."""
 LARGEST_ID = 2**31 - 1
-"""The largest number of a row. PostgreSQL refuses to compare a larger one."""
+"""The largest id of a row. PostgreSQL raises an error if it is compared with a larger number."""
 
 
 def scope_of(scope: Scope | str) -> Scope:
-    """Return the scope that is named. Raises `ScopeInvalid`."""
+    """Return the scope, parsed if it is a text tenant/kind/id. Raises `ScopeInvalid`."""
     return scope if isinstance(scope, Scope) else Scope.parse(scope)
 
 
 def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) -> datetime:
-    """Return an instant; of a date the one at `day_time` in `zone`. Raises `ArgumentInvalid`."""
+    """Return `value` as a datetime with a time zone. Raises `ArgumentInvalid` if it is not a date or time.
+
+    A date becomes `day_time` of that day. A value without a time zone is in `zone`.
+    """
     try:
         if isinstance(value, str):
             is_day = len(value) == len("2026-01-01")
@@ -50,18 +56,18 @@ def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) ->
         local = value if value.tzinfo else value.replace(tzinfo=zone)
         return at_offset(local, offset_seconds(local))
     except (ValueError, OverflowError):
-        raise ArgumentInvalid(f"{value!r} is no instant; write 2026-01-31 or 2026-01-31T18:00:00Z") from None
+        raise ArgumentInvalid(f"{value!r} is not a date or time; write 2026-01-31 or 2026-01-31T18:00:00Z") from None
 
 
 def check_not_future(argument: str, at: datetime, *, now: datetime, margin: timedelta) -> None:
-    """Raise `ArgumentInvalid` if an instant of the past is later than `now` by more than the margin."""
+    """Raise `ArgumentInvalid` if `at`, which must not lie in the future, is later than `now` plus `margin`."""
     if at > now + margin:
-        told, present = at.isoformat(timespec="seconds"), now.isoformat(timespec="seconds")
-        raise ArgumentInvalid(f"{argument}={told} lies in the future, and nothing was said then; it is {present}")
+        future, present = at.isoformat(timespec="seconds"), now.isoformat(timespec="seconds")
+        raise ArgumentInvalid(f"{argument}={future} lies in the future; the present time is {present}")
 
 
 def choices(kind: type[Choice], value: Several, argument: str) -> frozenset[Choice]:
-    """Return the members that are named. Raises `ArgumentInvalid` for a name that is none."""
+    """Return the members of the enum `kind` that `value` names. Raises `ArgumentInvalid` for an unknown name."""
     names = {value} if isinstance(value, str) else set(value)
     unknown = names - set(kind)
     if unknown:
@@ -70,7 +76,10 @@ def choices(kind: type[Choice], value: Several, argument: str) -> frozenset[Choi
 
 
 def tag_names(tags: Several) -> tuple[str, ...]:
-    """Return tags as they are stored: each once, on one line. Raises `ArgumentInvalid` for an empty or long one."""
+    """Return tags as they are stored: without duplicates and line breaks.
+
+    Raises `ArgumentInvalid` for a tag that is empty or longer than 100 characters.
+    """
     names = tuple(dict.fromkeys(" ".join(composed(tag).split()) for tag in ([tags] if isinstance(tags, str) else tags)))
     if not all(0 < len(name) <= LONGEST_TAG for name in names):
         raise ArgumentInvalid(f"a tag is a text of 1 to {LONGEST_TAG} characters, not {min(names, key=len)!r}")
@@ -78,7 +87,10 @@ def tag_names(tags: Several) -> tuple[str, ...]:
 
 
 def fact_filter(status: Several | None, kind: Several | None, about: str | None, tags: Several) -> FactFilter:
-    """Return the filter of these arguments; without a status the facts that hold. Raises `ArgumentInvalid`."""
+    """Return the filter that these arguments describe. Raises `ArgumentInvalid`.
+
+    Without a status it selects the facts that hold: current and contested.
+    """
     statuses: frozenset[Status] | None = SERVED
     if status is not None:
         statuses = None if status == EVERY_STATUS else choices(Status, status, "status")
@@ -92,20 +104,23 @@ def fact_filter(status: Several | None, kind: Several | None, about: str | None,
 def page(
     rows: Sequence[Row], cursor: Callable[[Row], str], *, limit: int | None, after: str | None
 ) -> tuple[tuple[Row, ...], str | None]:
-    """Return the rows after a cursor, at most `limit`, and the cursor of the next page.
+    """Return at most `limit` rows that follow the cursor `after`, and the cursor of the next page (None: no next page).
 
-    A cursor whose row is gone goes on with the rows that come after it in the order of cursors. Raises
-    `ArgumentInvalid` for a limit below 1.
+    `cursor` returns the cursor of a row. If the row of `after` no longer exists, the page begins with the next greater
+    cursor. Raises `ArgumentInvalid` for a limit below 1.
     """
-    most, start = one_more(limit), 0
+    most, start = limit_with_next(limit), 0
     if after is not None:
         places = [place for place, row in enumerate(rows) if cursor(row) == after]
         start = places[0] + 1 if places else sum(cursor(row) <= after for row in rows)
     return first_page(rows[start : None if most is None else start + most], cursor, limit=limit)
 
 
-def one_more(limit: int | None) -> int | None:
-    """Return how many rows to read to see whether a page is the last. Raises `ArgumentInvalid` for a limit below 1."""
+def limit_with_next(limit: int | None) -> int | None:
+    """Return `limit` plus 1: the row beyond a page shows that there is a next page. None stays None.
+
+    Raises `ArgumentInvalid` for a limit below 1.
+    """
     if limit is not None and limit < 1:
         raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
     return None if limit is None else limit + 1
@@ -114,23 +129,23 @@ def one_more(limit: int | None) -> int | None:
 def first_page(
     rows: Sequence[Row], cursor: Callable[[Row], str], *, limit: int | None
 ) -> tuple[tuple[Row, ...], str | None]:
-    """Return the page of rows that `one_more` has read, and the cursor of the next page."""
+    """Return the first `limit` of the rows, and the cursor of the next page, None if there are no more rows."""
     chosen = tuple(rows[:limit])
     return chosen, cursor(chosen[-1]) if len(chosen) < len(rows) else None
 
 
 def fact_cursor(fact: Fact | StoredFact) -> str:
-    """Return where a fact stands in the order of saying."""
+    """Return the cursor of a fact. Cursors sort like the facts: by the time of saying, then by id."""
     return f"{fact.said_at.astimezone(UTC).isoformat(timespec='microseconds')} {fact.id}"
 
 
 def number_cursor(run_id: int) -> str:
-    """Return where a run or a session with this number stands."""
+    """Return the cursor of the row with this number. Cursors sort like the numbers."""
     return f"{run_id:012d}"
 
 
 def number_after(cursor: str | None) -> int:
-    """Return the number in a cursor of `number_cursor`, 0 for none. Raises `ArgumentInvalid`."""
+    """Return the number in a cursor that `number_cursor` returned, 0 for None. Raises `ArgumentInvalid`."""
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= LONGEST_NUMBER):
-        raise ArgumentInvalid(f"after={cursor!r} is no cursor; give the `next` of the page before")
+        raise ArgumentInvalid(f"after={cursor!r} is not a cursor; pass `next` of the previous page")
     return min(int(cursor or 0), LARGEST_ID)

@@ -1,4 +1,4 @@
-"""Work that goes on by itself: the schedule, and the workers that share a PostgreSQL store."""
+"""Builds the schedule of periodic jobs, and the workers that process sessions from a queue in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WORKER_LIBRARY = "procrastinate"
 async def open_schedule(
     resources: Resources, halt: Halt, on_end: Callable[[JobReport], None]
 ) -> AsyncIterator[Schedule]:
-    """Yield the schedule of the configured jobs. Raises `RhythmInvalid` for a due time that cannot be read."""
+    """Yield the schedule of the configured jobs. Raises `RhythmInvalid` for a due time that cannot be parsed."""
     from afterword.pipeline.background.schedule import Schedule
 
     settings, options = resources.settings, resources.settings.schedule
@@ -51,11 +51,12 @@ async def open_schedule(
     }
     rhythms = {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
     store = await resources.store()
-    async with resources.extractor_and_judge() as workers, handing_over(store, is_wanted=options.defer) as defer:
+    queue = queue_of_workers(store) if options.defer else nullcontext()
+    async with resources.extractor_and_judge() as configured, queue as defer:
         chores = PeriodicJobs(
             store,
-            workers.extractor,
-            workers.judge,
+            configured.extractor,
+            configured.judge,
             resources.tracker,
             retries=settings.retry.policy(),
             rule=ConsolidationRule(options.new_sessions, options.idle_s, options.apart_s),
@@ -74,7 +75,7 @@ async def open_schedule(
 
 
 def job_report_json(report: JobReport) -> dict[str, Any]:
-    """Return what came of a job: how it ended and when, what it did, and why parts of it failed."""
+    """Return as JSON how and when a job ended, what it did, and why parts of it failed."""
     counts, failures = dict(report.counts), dict(report.failures)
     return {"ending": str(report.ending), "at": iso_instant(report.at), "counts": counts, "failures": failures}
 
@@ -82,14 +83,14 @@ def job_report_json(report: JobReport) -> dict[str, Any]:
 async def run_worker(
     resources: Resources, *, concurrency: int, once: bool, on_begin: Callable[[str], None]
 ) -> JobResult:
-    """Process what is in the workers' queue, until stopped or, with `once`, until it is empty; return what was done."""
+    """Process the sessions in the workers' queue until stopped, or with `once` until it is empty. Return the counts."""
     store = await resources.store()
     check_workers(store)
-    from afterword.pipeline.background import workers as fleet
+    from afterword.pipeline.background import workers
 
     settings = resources.settings
     async with resources.extractor_and_judge() as configured:
-        worker = fleet.Worker(
+        worker = workers.Worker(
             store,
             extractor=configured.extractor,
             judge=configured.judge,
@@ -99,32 +100,26 @@ async def run_worker(
             erases=settings.privacy.erases,
             erase_wait=settings.privacy.erase_wait,
         )
-        async with fleet.open_queue(store) as app:
+        async with workers.open_queue(store) as app:
             on_begin(store.shown_url)
             return await worker.run(app, concurrency=concurrency, once=once)
 
 
 @asynccontextmanager
-async def handing_over(store: Store, *, is_wanted: bool) -> AsyncIterator[Callable[[], Awaitable[int]] | None]:
-    """Yield what puts the sessions that wait into the workers' queue, None if that is not wanted."""
-    if not is_wanted:
-        yield None
-        return
+async def queue_of_workers(store: Store) -> AsyncIterator[Callable[[], Awaitable[int]]]:
+    """Yield a function that puts the waiting sessions into the workers' queue, and returns their number.
+
+    Raises `ArgumentInvalid` if there can be no workers.
+    """
     check_workers(store)
-    from afterword.pipeline.background import workers as fleet
+    from afterword.pipeline.background import workers
 
-    async with fleet.open_queue(store) as app:
-        yield partial(fleet.enqueue, app, store)
-
-
-async def defer(resources: Resources) -> int:
-    """Put the recorded sessions that wait into the workers' queue; return how many."""
-    async with handing_over(await resources.store(), is_wanted=True) as hand_over:
-        return await hand_over() if hand_over else 0
+    async with workers.open_queue(store) as app:
+        yield partial(workers.enqueue, app, store)
 
 
 async def migrate(resources: Resources) -> tuple[str | None, str]:
-    """Bring the tables up to date, those of the workers' queue too; return the versions before and after."""
+    """Migrate the tables, including those of the workers' queue. Return the versions before and after."""
     opened = resources.given_store
     async with nullcontext(opened) if opened is not None else Store(resources.settings.store.url) as store:
         versions = await store.migrate()
@@ -139,7 +134,7 @@ def check_workers(store: Store) -> None:
     """Raise `ArgumentInvalid` if workers cannot share this store, or their library is not installed."""
     if store.dialect != "postgresql":
         raise ArgumentInvalid(
-            f"workers share a PostgreSQL store, and this is {store.shown_url}; use `afterword schedule`"
+            f"workers share a PostgreSQL store, but {store.shown_url} is not one; use `afterword schedule`"
         )
     if not are_workers_installed():
         raise ArgumentInvalid("workers need the extra: pip install 'afterword[workers]'")

@@ -1,4 +1,4 @@
-"""Forgetting for `Afterword`: one transaction for each scope, after which the database files are rewritten."""
+"""Erases data for `Afterword.forget` and `ScopeMemory.forget`, and then rewrites the files of the database."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
 from afterword.store.forgetting.retention import apply_retention
 
 SHORTEST_ID = 6
-"""How much of a fact's id must be given to erase it: a mistyped number must not name one."""
+"""How many digits of a fact's id must be given to erase it, so that a mistyped number does not match a fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetTarget:
-    """The target of `forget`: exactly one field is set. Raises `ArgumentInvalid` otherwise."""
+    """The arguments of `forget`. Raises `ArgumentInvalid` unless exactly one field is set."""
 
     fact: str | None = None
     session: str | None = None
@@ -40,15 +40,15 @@ class ForgetTarget:
     def __post_init__(self) -> None:
         named = (value for value in astuple(self) if value is not None and value is not False)
         if len(list(named)) != 1:
-            raise ArgumentInvalid("name exactly one of fact, finding, session, before, everything and asked")
+            raise ArgumentInvalid("give exactly one of fact, finding, session, before, everything and asked")
         if not all(isinstance(value, str | None) for value in (self.fact, self.session, self.finding)):
-            raise ArgumentInvalid("a fact, a finding and a session are named by their ids, which are texts")
+            raise ArgumentInvalid("the id of a fact, finding or session must be a text")
 
 
 async def forget(
     resources: Resources, scopes: Sequence[Scope], target: ForgetTarget, *, is_preview: bool
 ) -> list[Receipt]:
-    """Forget in these scopes what is named, and return a receipt for each in which there was something.
+    """Erase the target in these scopes, and return a receipt for each scope in which something was erased.
 
     With `is_preview` nothing is changed, and `is_clean` of each receipt is None.
     """
@@ -56,7 +56,7 @@ async def forget(
     try:
         receipts = await _erase(resources, store, scopes, target, is_preview=is_preview)
     except NotFound:
-        # It may be that an earlier attempt was killed after it had erased this, and before the files were cleared.
+        # An earlier attempt may have been killed after it had erased the target and before it had cleaned the files.
         if not is_preview:
             await store.compact()
         raise
@@ -76,13 +76,13 @@ async def _erase(
             await erasure.forget_requested_statements(store, scope, at=at, is_preview=is_preview) for scope in scopes
         ]
         return [receipt for receipt in asked if receipt is not None]
-    # A refusal comes before anything is erased: a day begins elsewhere in another zone.
+    # Check the target in all scopes before anything is erased: a date may lie in the future in some time zones only.
     works = [(scope, await _work(resources, store, scope, target)) for scope in scopes]
     return [await erasure.erase_in_scope(store, scope, work, at=at, is_preview=is_preview) for scope, work in works]
 
 
 async def retain(resources: Resources, scopes: Sequence[Scope], *, is_preview: bool) -> list[Receipt]:
-    """Forget in these scopes what is older than the settings allow, and return a receipt for each with such content."""
+    """Erase what is older than the settings allow. Return a receipt for each scope in which something was erased."""
     store, at, retention = await resources.store(), resources.now(), resources.settings.retention.policy()
     receipts = [await apply_retention(store, scope, retention, at=at, is_preview=is_preview) for scope in scopes]
     erased = [receipt for receipt in receipts if receipt is not None]
@@ -90,14 +90,14 @@ async def retain(resources: Resources, scopes: Sequence[Scope], *, is_preview: b
 
 
 async def _clean_up(resources: Resources, store: Store, receipts: Sequence[Receipt]) -> list[Receipt]:
-    """Rewrite the database files, and make the vectors and verdicts again that were erased with the target."""
+    """Rewrite the database files, and restore the vectors and verdicts that other statements have lost."""
     if not receipts:
         return []
     is_clean, scopes = await store.compact(), [receipt.scope for receipt in receipts]
-    # Statements that were compared only with erased ones are compared again, but no request is sent to a model.
+    # Statements that were compared only with erased ones need new pairs. No request is sent to a model for this.
     if resources.settings.extractor == "rules":
         await compare_again(store, scopes, RulesJudge())
-    # What was forgotten took the vectors of its whole scope along.
+    # Forgetting deletes all vectors of the scope.
     await resources.refresh_vectors(scopes)
     return [replace(receipt, is_clean=is_clean) for receipt in receipts]
 
@@ -118,11 +118,11 @@ async def _work(resources: Resources, store: Store, scope: Scope, target: Forget
         case ForgetTarget(fact=fact_id) if fact_id is not None:
             if len(fact_id) < SHORTEST_ID:
                 raise ArgumentInvalid(
-                    f"{fact_id!r} is short for what is erased for good; give {SHORTEST_ID} digits of the id"
+                    f"{fact_id!r} is too short: to erase a fact, give at least {SHORTEST_ID} digits of its id"
                 )
             read = partial(fact_ids.read_fact, scope=scope, fact_id=fact_id, at=resources.now())
             ids = (await store.read(read)).assertion_ids
             return lambda erasure: erasure.forget_statements(ids)
         case ForgetTarget(everything=True):
             return Erasure.forget_everything
-    raise ArgumentInvalid("everything is forgotten with everything=True alone")
+    raise ArgumentInvalid("to forget everything, give everything=True")

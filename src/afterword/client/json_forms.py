@@ -1,4 +1,4 @@
-"""The results of `Afterword` as JSON for machines, as the command line prints them and services send them. Pure."""
+"""Converts the results of `Afterword` to JSON, for `--json` of the command line and for the HTTP service."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["fact_json", "iso_instant"]
 
 SESSION_STATES = ("new", "grown", "unchanged", "unreadable")
-"""The states of sessions in an estimate."""
+"""The states by which an estimate counts sessions."""
 
 
 def spending_json(spent: Spending) -> dict[str, Any]:
-    """Return a sum: `usd` is a decimal number as text, null if no price is known."""
+    """Return a cost as JSON. `usd` is a decimal number as text, null if no price is known."""
     return {
         "calls": spent.calls,
         "prompt_tokens": spent.prompt_tokens,
@@ -48,7 +48,7 @@ def spending_json(spent: Spending) -> dict[str, Any]:
 
 
 def run_json(run: Run) -> dict[str, Any]:
-    """Return a run."""
+    """Return a run as JSON."""
     return {
         "id": run.id,
         "scope": str(run.scope),
@@ -68,12 +68,12 @@ def run_json(run: Run) -> dict[str, Any]:
 
 
 def run_record_json(record: RunRecord) -> dict[str, Any]:
-    """Return a run with what it cost and which key asked for it."""
+    """Return as JSON a run, its cost, and the id of the API key that requested it."""
     return {**run_json(record.run), "spent": spending_json(record.spent), "actor": record.actor}
 
 
 def origin_json(origin: FactOrigin) -> dict[str, Any]:
-    """Return how a fact came to be."""
+    """Return as JSON a fact, its assertions, and the verdicts on them."""
     return {
         "scope": str(origin.fact.scope),
         "fact": fact_json(origin.fact),
@@ -97,7 +97,7 @@ def origin_json(origin: FactOrigin) -> dict[str, Any]:
 
 
 def assertion_json(assertion: Assertion) -> dict[str, Any]:
-    """Return an assertion with its quotes."""
+    """Return an assertion with its quotes as JSON."""
     return {
         "id": assertion.id,
         "said_at": iso_instant(assertion.said_at),
@@ -108,7 +108,7 @@ def assertion_json(assertion: Assertion) -> dict[str, Any]:
 
 
 def search_json(results: SearchResults) -> dict[str, Any]:
-    """Return the facts that were found, with their scores and what adds up to them."""
+    """Return search results as JSON. `facts` holds the facts with their scores, and `found` all hits."""
     facts = [{**fact_json(hit.fact), "score": hit.score, "parts": dict(hit.parts)} for hit in results.hits if hit.fact]
     hits = [
         {
@@ -128,7 +128,7 @@ def search_json(results: SearchResults) -> dict[str, Any]:
 
 
 def context_json(block: ContextBlock) -> dict[str, Any]:
-    """Return the block that an agent is told, and what is left out of it."""
+    """Return as JSON the memory block for an agent, and the facts that are left out of it."""
     return {
         "text": block.text,
         "tokens": block.tokens,
@@ -148,7 +148,7 @@ def context_json(block: ContextBlock) -> dict[str, Any]:
 
 
 def session_details_json(details: SessionDetails) -> dict[str, Any]:
-    """Return how a session was read, which facts it supports, and what was refused."""
+    """Return as JSON how a session was read, which facts it supports, and which candidates were refused."""
     session = details.session
     return {
         "scope": str(session.scope),
@@ -176,7 +176,7 @@ def session_details_json(details: SessionDetails) -> dict[str, Any]:
 
 
 def pasted_stretches(details: SessionDetails) -> list[tuple[int, str, str]]:
-    """Return the pasted stretches of a session: turn, how it was recognised, and the words."""
+    """Return each part of a session that a speaker pasted: the number of its turn, its form, and its words."""
     return [
         (read.turn.number, str(stretch.kind), read.turn.text[stretch.start : stretch.end])
         for read in details.turns
@@ -185,7 +185,7 @@ def pasted_stretches(details: SessionDetails) -> list[tuple[int, str, str]]:
 
 
 def saved_session_json(session: SavedSession) -> dict[str, Any]:
-    """Return the state of a session."""
+    """Return a session and its state as JSON."""
     return {
         "scope": str(session.scope),
         "session_id": session.session_id,
@@ -200,7 +200,7 @@ def saved_session_json(session: SavedSession) -> dict[str, Any]:
 
 
 def processed_json(processed: ProcessedSession) -> dict[str, Any]:
-    """Return what became of a session, with what it cost in this call, whatever became of it."""
+    """Return as JSON the result of processing a session, and what the call cost for it."""
     from afterword.pipeline.session_outcome import SessionOutcome
 
     result, spent = processed.result, spending_json(processed.spent)
@@ -211,7 +211,7 @@ def processed_json(processed: ProcessedSession) -> dict[str, Any]:
 
 
 def outcome_json(outcome: SessionOutcome) -> dict[str, Any]:
-    """Return the result of a session that was read."""
+    """Return as JSON the result of a session that was read successfully."""
     transcript = outcome.transcript
     return {
         "scope": str(outcome.scope),
@@ -236,7 +236,7 @@ def outcome_json(outcome: SessionOutcome) -> dict[str, Any]:
 
 
 def changes_json(changes: Changes) -> dict[str, Any]:
-    """Return what a run changes."""
+    """Return as JSON the facts that a run changes."""
     return {
         "learned": [fact_json(fact) for fact in changes.learned],
         "repeated": [fact_json(fact) for fact in changes.repeated],
@@ -249,7 +249,7 @@ def changes_json(changes: Changes) -> dict[str, Any]:
 
 
 def review_json(review: Review) -> dict[str, Any]:
-    """Return what waits for a person; contests are numbered as `decide` takes them."""
+    """Return as JSON what waits for a person's decision. `decide` accepts the numbers of the contests."""
     return {
         "contests": [
             {
@@ -288,12 +288,12 @@ def review_json(review: Review) -> dict[str, Any]:
 
 
 def held_json(held: HeldRun) -> dict[str, Any]:
-    """Return a run that waits for a person, with what it says and why code holds it."""
+    """Return as JSON a run that waits for a person's approval, its statements, and the check that holds it."""
     return {**run_json(held.run), "says": list(held.statements), "held_because": held.reason}
 
 
 def receipt_json(receipt: Receipt) -> dict[str, Any]:
-    """Return what was forgotten, in counts; `done` is false for a preview."""
+    """Return as JSON how much was forgotten. `done` is false for a preview."""
     return {
         "scope": str(receipt.scope),
         "done": receipt.is_clean is not None,
@@ -305,7 +305,7 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
 
 
 def estimate_json(estimate: CostEstimate) -> dict[str, Any]:
-    """Return what processing would cost, in all and by scope."""
+    """Return as JSON what processing would cost, in total and by scope."""
     return {
         "extractor": estimate.extractor,
         "model": estimate.model,
@@ -324,7 +324,7 @@ def _range_json(costs: CostRange) -> dict[str, Any]:
 
 
 def status_json(status: StoreStatus) -> dict[str, Any]:
-    """Return what the store holds, what waits, and what failed."""
+    """Return as JSON what the store holds, what waits, and what failed."""
     return {
         "store": status.store,
         "scopes": [
@@ -354,7 +354,17 @@ def status_json(status: StoreStatus) -> dict[str, Any]:
             "oldest_age_s": status.queue.oldest_age_s,
         },
         "reasons": dict(status.failures),
-        "failed": [_failed_json(session) for session in status.failed],
+        "failed": [
+            {
+                "scope": str(session.scope),
+                "session_id": session.session_id,
+                "reason": session.failure,
+                "progress": str(session.progress),
+                "tries": session.attempts,
+                "next_try_at": iso_instant(session.next_try_at),
+            }
+            for session in status.failed
+        ],
         "jobs": [{**job_outcome_json(job), "failure": job.failure} for job in status.jobs],
         "vectors": [
             {
@@ -373,19 +383,8 @@ def status_json(status: StoreStatus) -> dict[str, Any]:
     }
 
 
-def _failed_json(session: SavedSession) -> dict[str, Any]:
-    return {
-        "scope": str(session.scope),
-        "session_id": session.session_id,
-        "reason": session.failure,
-        "progress": str(session.progress),
-        "tries": session.attempts,
-        "next_try_at": iso_instant(session.next_try_at),
-    }
-
-
 def job_outcome_json(job: JobState) -> dict[str, Any]:
-    """Return when a periodic job last ended and how, in counts: without the reasons, which may name an address."""
+    """Return as JSON when a periodic job last ended, and its counts. Reasons are left out: they may contain a URL."""
     return {
         "job": job.name,
         "ended_at": iso_instant(job.ended_at),

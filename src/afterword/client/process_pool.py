@@ -1,9 +1,9 @@
-"""Processing sessions in several processes, and the program of such a process.
+"""Processes sessions in several child processes. This module is also the program of a child process.
 
-The sessions of one scope stay together, in their order. A process is started as
+All sessions of one scope are processed by the same child, in order. A child is started as
 `python -m afterword.client.process_pool`. It reads one `SessionShare` from standard input. To standard output it writes
-an `Ended` for every session, and one `Finished`. What follows on standard input is the reason to stop: at its end no
-further session is begun. So it also ends when the process that began it has died.
+a `SessionEnd` for every session, and then one `ShareEnd`. When standard input ends, the child begins no further
+session; the text before the end is the reason to stop. So a child also stops if its parent process has died.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from afterword.store.database.engine import Store
 from afterword.store.ledger import session_source
 
 LENGTH_BYTES = 8
-"""How many bytes stand before each message and give its length, the highest byte first."""
+"""Each message begins with its length, as an integer of this many bytes in big-endian order."""
 BACKGROUND_NICENESS = 10
-"""How far the priority of background work is lowered, so that a live agent on a busy machine comes first."""
+"""The `nice` value of background work. It lowers its priority, so that a live agent on a busy machine comes first."""
 
 MANY_SESSIONS = 20
-"""Beyond this many sessions a run that may choose takes one process for each core. Each needs a second to begin."""
-SECONDS_BETWEEN_LOOKS = 0.2
-"""How often a run in several processes looks whether it is to stop."""
+"""Above this number of sessions, one process for each core is worth while. A process needs a second to start."""
+SECONDS_BETWEEN_POLLS = 0.2
+"""How often the parent process asks whether to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionShare:
-    """The sessions of one process, and how they are processed. `is_background` lowers its priority."""
+    """The sessions of one child process, and how to process them. `is_background` lowers the priority of the child."""
 
     settings: Settings
     extractor: str | None
@@ -59,38 +59,38 @@ class SessionShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """What became of one session, and what it cost."""
+class SessionEnd:
+    """The result of one session, and what it cost."""
 
     result: SessionOutcome | Failure | NotStarted
     spent: Spending
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """The end of a share. `error` says what kept the process from beginning, `budget_reached` which budget ended it."""
+class ShareEnd:
+    """The last message of a child. `error` is why it failed, `budget_reached` the budget that stopped it; else None."""
 
     budget_reached: str | None = None
     error: str | None = None
 
 
-def packed(message: SessionShare | Ended | Finished) -> bytes:
-    """Return a message as it is sent: its length and its content."""
+def packed(message: SessionShare | SessionEnd | ShareEnd) -> bytes:
+    """Return the bytes of a message: its length and its content."""
     content = pickle.dumps(message)
     return len(content).to_bytes(LENGTH_BYTES, "big") + content
 
 
-def unpacked(content: bytes) -> SessionShare | Ended | Finished:
-    """Return the message of a content. Only for bytes of a process of our own: pickle runs what it reads."""
-    message: SessionShare | Ended | Finished = pickle.loads(content)
+def unpacked(content: bytes) -> SessionShare | SessionEnd | ShareEnd:
+    """Return the message in these bytes. Pass only bytes of our own processes: unpickling may run any code."""
+    message: SessionShare | SessionEnd | ShareEnd = pickle.loads(content)
     return message
 
 
 async def process_share(job: SessionShare, stop: Callable[[], str | None], output: BinaryIO) -> None:
-    """Process the sessions of a job and write what becomes of each to `output`."""
+    """Process the sessions of `job`, and write the result of each as a message to `output`."""
 
-    def send(message: Ended | Finished) -> None:
-        # If the process that began this one has died, nobody reads. What has begun is finished and stored all the same.
+    def send(message: SessionEnd | ShareEnd) -> None:
+        # If the parent process has died, nobody reads. The session is nevertheless finished and stored.
         with suppress(BrokenPipeError):
             output.write(packed(message))
             output.flush()
@@ -103,18 +103,18 @@ async def process_share(job: SessionShare, stop: Callable[[], str | None], outpu
         def send_end(result: SessionOutcome | Failure | NotStarted) -> None:
             nonlocal is_first
             if is_first:
-                # By now all libraries are loaded. Collections of garbage that go through them stop this process for
-                # tenths of a second each.
+                # By now all libraries are loaded. If the garbage collector went through their objects, each collection
+                # would stop this process for tenths of a second.
                 gc.freeze()
                 is_first = False
-            send(Ended(result, tracker.spent_on(result.scope, session_source(result.session_id))))
+            send(SessionEnd(result, tracker.spent_on(result.scope, session_source(result.session_id))))
 
-        async with resources.extractor_and_judge(job.extractor) as workers:
+        async with resources.extractor_and_judge(job.extractor) as configured:
             results = await run_batch(
                 await resources.store(),
                 job.sessions,
-                extractor=workers.extractor,
-                judge=workers.judge,
+                extractor=configured.extractor,
+                judge=configured.judge,
                 apply=job.apply,
                 budget=tracker,
                 stop=stop,
@@ -127,9 +127,9 @@ async def process_share(job: SessionShare, stop: Callable[[], str | None], outpu
         for result in results:
             if isinstance(result, NotStarted):
                 send_end(result)
-        send(Finished(tracker.reached))
+        send(ShareEnd(tracker.reached))
     except AfterwordError as error:
-        send(Finished(error=str(error)))
+        send(ShareEnd(error=str(error)))
     finally:
         await resources.close()
 
@@ -145,10 +145,10 @@ def _read_exactly(source: FileIO, length: int) -> bytes:
 
 
 def _main() -> None:
-    """Run the job that standard input holds. What libraries print goes to standard error."""
+    """Run the job from standard input. What libraries print is redirected to standard error."""
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    # Unbuffered: a thread that waits for a buffered file keeps its lock, and the interpreter cannot end.
+    # Unbuffered, because a thread that waits for a buffered file holds a lock, and then the interpreter cannot exit.
     source, halt = FileIO(sys.stdin.fileno(), closefd=False), Halt()
     try:
         job = unpacked(_read_exactly(source, int.from_bytes(_read_exactly(source, LENGTH_BYTES), "big")))
@@ -160,7 +160,7 @@ def _main() -> None:
         os.nice(BACKGROUND_NICENESS)
 
     def await_stop() -> None:
-        halt.stop(source.readall().decode() or "the process that began it has ended")
+        halt.stop(source.readall().decode() or "the parent process has ended")
 
     threading.Thread(target=await_stop, daemon=True).start()
     try:
@@ -173,10 +173,10 @@ def _main() -> None:
 def count_processes(
     resources: Resources, store: Store, sessions: Sequence[Saved], wanted: int | None, *, own_process: bool
 ) -> int:
-    """Return how many processes of their own a run takes; 0 means that the calling process does the work.
+    """Return how many child processes to start; 0 means that the calling process does the work.
 
-    `wanted` None takes one for each core where many sessions of several scopes wait. Raises `ArgumentInvalid` if a
-    process of its own is asked for and the sessions cannot be handed to one.
+    With `wanted` None, it is one for each core if many sessions of several scopes wait. Raises `ArgumentInvalid` if
+    child processes are required and the sessions cannot be passed to them.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     most = min(len({saved.scope for saved in sessions}), cores if wanted is None else wanted)
@@ -190,14 +190,14 @@ def count_processes(
 
 
 def process_obstacle(resources: Resources, store: Store, sessions: Sequence[Saved]) -> str | None:
-    """Return why no other process can do the work, None if it can."""
+    """Return the reason why no other process can do the work, None if it can."""
     if resources.is_custom:
         return "the store, the extractor, the judge or the clock is an object of the caller"
     if store.in_memory:
         return "the store is in memory"
     budget = resources.settings.budget
     if budget.usd_per_run is not None or budget.tokens_per_run is not None:
-        return "a budget for one run is kept within one process; a budget for a day holds for all"
+        return "a budget for one run works only within one process; a budget for a day works for all"
     try:
         pickle.dumps(sessions)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -206,7 +206,7 @@ def process_obstacle(resources: Resources, store: Store, sessions: Sequence[Save
 
 
 def shares(sessions: Sequence[Saved], count: int) -> list[tuple[Saved, ...]]:
-    """Return the sessions divided among `count` processes by scope, so that the largest share is small."""
+    """Return the sessions divided among `count` processes, about equally. A scope is never split."""
     sizes = Counter(saved.scope for saved in sessions)
     loads = [0] * count
     place_of: dict[Scope, int] = {}
@@ -217,17 +217,17 @@ def shares(sessions: Sequence[Saved], count: int) -> list[tuple[Saved, ...]]:
 
 
 async def run_in_processes(
-    jobs: Sequence[SessionShare], *, stop: Callable[[], str | None], on_ended: Callable[[Ended], None]
+    jobs: Sequence[SessionShare], *, stop: Callable[[], str | None], on_ended: Callable[[SessionEnd], None]
 ) -> str | None:
-    """Run each job in a process of its own, and return the budget that was reached, None if none was.
+    """Run each job in its own child process. Return which budget was reached, None if none was.
 
-    `on_ended` is called with what became of each session. After `stop` returns a reason, no process begins another
-    session. The sessions that a process left when it failed are reported as `NotStarted`.
+    `on_ended` is called with the result of each session. After `stop` has returned a reason, no child begins another
+    session. If a child fails, its remaining sessions are reported as `NotStarted`.
     """
     processes: list[Process] = []
     try:
         for job in jobs:
-            processes.append(await _started(job))
+            processes.append(await _start_child(job))
         watching = asyncio.create_task(_pass_on_stop(processes, stop))
         try:
             reached = await asyncio.gather(*map(_follow, processes, jobs, [on_ended] * len(jobs)))
@@ -241,36 +241,36 @@ async def run_in_processes(
     return next(filter(None, reached), None)
 
 
-async def _started(job: SessionShare) -> Process:
-    # A session of its own keeps Ctrl-C from it: it is told to stop by the end of its input.
+async def _start_child(job: SessionShare) -> Process:
+    # In a new process group, Ctrl-C does not reach the child. The end of its input tells it to stop.
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", "afterword.client.process_pool", stdin=PIPE, stdout=PIPE, start_new_session=True
     )
     if process.stdin is not None:
-        # It may have ended already, which is found when it is followed.
+        # The child may have ended already. `_follow` notices that.
         with suppress(BrokenPipeError, ConnectionResetError):
             process.stdin.write(packed(job))
             await process.stdin.drain()
     return process
 
 
-async def _follow(process: Process, job: SessionShare, on_ended: Callable[[Ended], None]) -> str | None:
+async def _follow(process: Process, job: SessionShare, on_ended: Callable[[SessionEnd], None]) -> str | None:
     left = {(saved.scope, saved.session_id): None for saved in job.sessions}
-    finished = Finished()
+    finished = ShareEnd()
     while (message := await _next_message(process)) is not None:
-        if isinstance(message, Ended):
+        if isinstance(message, SessionEnd):
             left.pop((message.result.scope, message.result.session_id), None)
             on_ended(message)
-        elif isinstance(message, Finished):
+        elif isinstance(message, ShareEnd):
             finished = message
     code = await process.wait()
     reason = finished.error or f"its process ended with exit code {code}"
     for key in left:
-        on_ended(Ended(NotStarted(*key, reason), Spending()))
+        on_ended(SessionEnd(NotStarted(*key, reason), Spending()))
     return finished.budget_reached
 
 
-async def _next_message(process: Process) -> SessionShare | Ended | Finished | None:
+async def _next_message(process: Process) -> SessionShare | SessionEnd | ShareEnd | None:
     if process.stdout is None:
         return None
     try:
@@ -281,9 +281,9 @@ async def _next_message(process: Process) -> SessionShare | Ended | Finished | N
 
 
 async def _pass_on_stop(processes: Sequence[Process], stop: Callable[[], str | None]) -> None:
-    # `stop` is a function of the caller, and cannot wake anybody: it has to be asked.
+    # `stop` is a function of the caller, so it can only be polled.
     while (reason := stop()) is None:  # noqa: ASYNC110
-        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+        await asyncio.sleep(SECONDS_BETWEEN_POLLS)
     for process in processes:
         if process.stdin is not None:
             process.stdin.write(reason.encode())
@@ -291,7 +291,7 @@ async def _pass_on_stop(processes: Sequence[Process], stop: Callable[[], str | N
 
 
 if __name__ == "__main__":
-    # The classes of the messages belong to the module that was imported, not to the program that is run.
+    # Import this module again: pickle needs its classes under the module's name, not under `__main__`.
     from afterword.client import process_pool
 
     process_pool._main()

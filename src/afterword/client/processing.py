@@ -1,4 +1,4 @@
-"""Processing sessions for `Afterword`: the selection, the extractor, the budget, and the result of each session."""
+"""Processes sessions for `Afterword`: selects them, extracts their facts within a budget, and reports the results."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sqlmodel import Session
 
 from afterword.client.arguments import Source
-from afterword.client.process_pool import Ended, SessionShare, count_processes, run_in_processes, shares
+from afterword.client.process_pool import SessionEnd, SessionShare, count_processes, run_in_processes, shares
 from afterword.client.resources import Resources
 from afterword.client.results import ConsolidatedScope, ConsolidationReport, ProcessedSession, ProcessingReport
 from afterword.client.store_results import CostEstimate, CostRange, OutdatedSession
@@ -51,13 +50,15 @@ Progressed = Callable[[SessionOutcome | Failure, Spending], None]
 class ProcessingOptions:
     """How sessions are processed.
 
-    `extractor` is "rules" or "model" (default: as configured). With `apply` False proposals are stored and count for
-    nothing until `apply(run_id)`. With `retry_now` sessions that failed before are tried at once, also those that were
-    set aside. `concurrency` is the number of requests to a model that are open at once. `processes`
-    divides the scopes among so many processes; None takes one for each core where more than twenty sessions wait. With
-    `own_process` even one process is another than this one, which goes on answering; its priority is lower. `stop`
-    returns a reason to begin no further session, or None. `on_begin` is told how many sessions are processed, `on_done`
-    of each as it ends, with what the call has cost so far.
+    `extractor` is "rules" or "model" (default: as configured). With `apply=False` the runs are only proposed: they have
+    no effect until `apply(run_id)` is called. With `retry_now`, sessions that failed before are tried at once,
+    including those that were set aside. `concurrency` is the number of requests to a model that are open at once.
+
+    `processes` is the number of processes among which the scopes are divided; None means one process for each core if
+    more than twenty sessions wait. With `own_process`, all work is done in other processes, with a lower priority, so
+    that this process can answer requests. `stop` returns the reason to begin no further session, or None to go on.
+    `on_begin` is called with the number of sessions, and `on_done` after each session with its result and with the
+    cost of all sessions so far.
     """
 
     extractor: str | None = None
@@ -74,7 +75,7 @@ class ProcessingOptions:
 async def process(
     resources: Resources, selection: Selection | None, options: ProcessingOptions | None = None
 ) -> ProcessingReport:
-    """Process the selected sessions, or without a selection the recorded ones that wait."""
+    """Process the selected sessions, or without a selection the recorded ones that wait, and return the results."""
     options = options or ProcessingOptions()
     tracker, store = resources.tracker(options.extractor), await resources.store()
     ended: dict[tuple[Scope, str], Result] = {}
@@ -83,21 +84,21 @@ async def process(
         ended[outcome.scope, outcome.session_id] = outcome
         options.on_done(outcome, tracker.spent)
 
-    async with resources.extractor_and_judge(options.extractor) as workers:
-        retried = await _put_back(store, selection) if options.retry_now else 0
-        taken, waiting = await sessions_to_process(store, selection, resources.now())
-        options.on_begin(len(taken))
+    async with resources.extractor_and_judge(options.extractor) as configured:
+        retried = await _queue_failed_again(store, selection) if options.retry_now else 0
+        batch, waiting = await sessions_to_process(store, selection, resources.now())
+        options.on_begin(len(batch))
         results: Sequence[Result]
         try:
-            count = count_processes(resources, store, taken, options.processes, own_process=options.own_process)
+            count = count_processes(resources, store, batch, options.processes, own_process=options.own_process)
             if count:
-                results = await _run_in_processes(resources, taken, count, options, tracker, note_end)
+                results = await _run_in_processes(resources, batch, count, options, tracker, note_end)
             else:
                 results = await run_batch(
                     store,
-                    taken,
-                    extractor=workers.extractor,
-                    judge=workers.judge,
+                    batch,
+                    extractor=configured.extractor,
+                    judge=configured.judge,
                     apply=options.apply,
                     budget=tracker,
                     stop=options.stop,
@@ -109,13 +110,13 @@ async def process(
                     is_brief=True,
                 )
             if options.apply:
-                await _follow_up(resources, store, results, tracker, options, workers.judge)
+                await _erase_and_make_vectors(resources, store, results, tracker, options, configured.judge)
         except asyncio.CancelledError:
             reason = options.stop()
             if reason is None:
                 raise
-            # Whoever asked for an end and then cancelled the call is still told what became of each session.
-            keys = [(saved.scope, saved.session_id) for saved in taken]
+            # A caller that has asked to stop and then cancels this call still gets the result of each session.
+            keys = [(saved.scope, saved.session_id) for saved in batch]
             results = [ended.get(key) or NotStarted(*key, reason) for key in keys]
     processed = (
         ProcessedSession(result, tracker.spent_on(result.scope, session_source(result.session_id)))
@@ -124,8 +125,8 @@ async def process(
     return ProcessingReport(tuple(processed), tracker.spent, tracker.reached, retried)
 
 
-async def _put_back(store: Store, selection: Selection | None) -> int:
-    """Queue the selected sessions that failed again, or without a selection all that were recorded; return how many."""
+async def _queue_failed_again(store: Store, selection: Selection | None) -> int:
+    """Queue failed sessions again, and return their number. Without a selection, these are all recorded ones."""
 
     def work(transaction: Session) -> int:
         failed = {(session.scope, session.session_id) for session in sessions.failed_sessions(transaction)}
@@ -142,27 +143,27 @@ async def _put_back(store: Store, selection: Selection | None) -> int:
 
 
 def _sessions_at_once(resources: Resources, store: Store, options: ProcessingOptions) -> int | None:
-    """Return 1 where sessions wait neither for a model nor for a database server, None otherwise.
+    """Return 1 if sessions wait neither for a model nor for a database server, None (no limit) otherwise.
 
-    Several of them are done no sooner, since they compete for Python's lock. A live agent beside them would wait for
-    all of their threads: its slowest turns took twice as long.
+    Such sessions only compete for Python's global lock, so processing several at once is not faster. It would double
+    the time of the slowest turns of a live agent in this process.
     """
     return 1 if store.dialect == "sqlite" and not resources.asks_model(options.extractor) else None
 
 
 async def _run_in_processes(
     resources: Resources,
-    taken: Sequence[Saved],
+    batch: Sequence[Saved],
     count: int,
     options: ProcessingOptions,
     tracker: CostTracker,
     on_done: Callable[[SessionOutcome | Failure], None],
 ) -> list[Result]:
-    """Process the sessions in `count` processes, and return the result of each, in their order."""
+    """Process the sessions in `count` processes, and return the results in the order of the sessions."""
     at_once = max(1, (options.concurrency or resources.settings.concurrency) // count)
     results: dict[tuple[Scope, str], Result] = {}
 
-    def note_end(ended: Ended) -> None:
+    def note_end(ended: SessionEnd) -> None:
         result = ended.result
         results[result.scope, result.session_id] = result
         tracker.add(result.scope, session_source(result.session_id), ended.spent)
@@ -170,16 +171,18 @@ async def _run_in_processes(
             on_done(result)
 
     most = _sessions_at_once(resources, await resources.store(), options)
-    begin = partial(
-        SessionShare, resources.settings, options.extractor, options.apply, at_once, most, options.own_process
-    )
-    jobs = [begin(share) for share in shares(taken, count)]
+    jobs = [
+        SessionShare(
+            resources.settings, options.extractor, options.apply, at_once, most, options.own_process, sessions=share
+        )
+        for share in shares(batch, count)
+    ]
     reached = await run_in_processes(jobs, stop=options.stop, on_ended=note_end)
     tracker.reached = tracker.reached or reached
-    return [results[saved.scope, saved.session_id] for saved in taken]
+    return [results[saved.scope, saved.session_id] for saved in batch]
 
 
-async def _follow_up(
+async def _erase_and_make_vectors(
     resources: Resources,
     store: Store,
     results: Sequence[SessionOutcome | Failure | NotStarted],
@@ -187,7 +190,7 @@ async def _follow_up(
     options: ProcessingOptions,
     judge: Any,
 ) -> None:
-    """Erase what people asked to be forgotten, where the settings say so, and make missing vectors."""
+    """Erase what people have asked to be forgotten, if the settings say so, and make missing vectors."""
     if resources.settings.privacy.erases:
         scopes, wait = [result.scope for result in results], resources.settings.privacy.erase_wait
         await erase_and_compare(store, scopes, judge=judge, at=resources.now(), wait=wait)
@@ -206,35 +209,22 @@ def select(
     started_at: datetime | None = None,
     at: datetime,
 ) -> Selection:
-    """Return the sessions that the arguments of `process` name. Raises `ArgumentInvalid` and `SourceInvalid`."""
+    """Return the sessions that the arguments of `process` select. Raises `ArgumentInvalid` and `SourceInvalid`."""
     if isinstance(source, Mapping | bytes):
         if scope is None or session_id is None:
-            raise ArgumentInvalid("a state belongs to one session of one scope: give both")
+            raise ArgumentInvalid("a state belongs to one session of one scope: give the scope and the session id")
         state = parse_state(source) if isinstance(source, bytes) else source
         saved = Saved(scope, session_id, state=state, humans=humans, started_at=started_at, file_time=at)
         return Selection([saved], are_named=True)
     paths = [source] if isinstance(source, str | Path) else list(source or ())
-    file = None if manifest is None else Path(manifest)
-    return _select_stored(paths, scope=scope, session_id=session_id, manifest=file, trust_manifest=trust_manifest)
-
-
-def _select_stored(
-    paths: Sequence[str | Path],
-    *,
-    scope: Scope | None,
-    session_id: str | None,
-    manifest: Path | None,
-    trust_manifest: bool,
-) -> Selection:
-    """Return the sessions in these files and folders, or the recorded session that is named."""
-    # A single text that names no file or folder is the id of a recorded session. `Path.exists` fails if it is long.
+    # A single text that is not a path is the id of a recorded session. `Path.exists` raises an error for a long text.
     is_session_id = len(paths) == 1 and isinstance(paths[0], str) and not os.path.exists(paths[0])  # noqa: PTH110
     if (paths or manifest is not None) and (scope is None or session_id is not None or not is_session_id):
         return select_paths(
             [Path(path) for path in paths],
             session_id=session_id,
             scope=scope,
-            manifest=manifest,
+            manifest=None if manifest is None else Path(manifest),
             trust_manifest=trust_manifest,
         )
     if scope is None or (session_id is None and not paths):
@@ -245,14 +235,14 @@ def _select_stored(
 async def reprocess(
     resources: Resources, scope: Scope, session_id: str, options: ProcessingOptions | None
 ) -> ProcessingReport:
-    """Read a session's stored turns again. Raises `NotFound` if the scope has no such session."""
+    """Extract facts again from the stored turns of a session. Raises `NotFound` if the scope has no such session."""
     if await resources.read(lambda transaction: sessions.find_session(transaction, scope, session_id)) is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
     return await process(resources, Selection([Saved(scope, session_id, reread=True)], are_named=True), options)
 
 
 async def retry_failed(store: Store, session_id: str | None, owner: Scope | None) -> tuple[tuple[Scope, str], ...]:
-    """Queue failed sessions again, and return their scopes and ids: all, or those with an id or of a scope."""
+    """Queue failed sessions again, and return their scopes and ids. `session_id` and `owner` select some of them."""
 
     def work(transaction: Session) -> tuple[tuple[Scope, str], ...]:
         failed = [
@@ -272,19 +262,19 @@ async def retry_failed(store: Store, session_id: str | None, owner: Scope | None
 
 
 async def scope_of_session(store: Store, session_id: str) -> Scope:
-    """Return the one scope that has a session. Raises `NotFound`, and `Ambiguous` if several have one of this id."""
+    """Return the scope that has a session with this id. Raises `NotFound`, and `Ambiguous` if several scopes have."""
     saved = await store.read(lambda transaction: sessions.read_sessions(transaction, session_id=session_id))
     if not saved:
-        raise NotFound(f"no session {session_id!r} is kept; see `afterword sessions`")
+        raise NotFound(f"no session {session_id!r} is stored; see `afterword sessions`")
     if len(saved) > 1:
         raise Ambiguous(f"{len(saved)} memories have a session {session_id!r}; name the scope")
     return saved[0].scope
 
 
 async def outdated(resources: Resources, scope: Scope | None, kind: str | None) -> tuple[OutdatedSession, ...]:
-    """Return the sessions whose last applied reading is of another extractor than the present one."""
-    async with resources.extractor_and_judge(kind) as workers:
-        version = workers.extractor.version
+    """Return the sessions whose facts come from another extractor or version than the present one."""
+    async with resources.extractor_and_judge(kind) as configured:
+        version = configured.extractor.version
 
     def work(transaction: Session) -> tuple[OutdatedSession, ...]:
         old: list[OutdatedSession] = []
@@ -302,11 +292,13 @@ async def outdated(resources: Resources, scope: Scope | None, kind: str | None) 
 
 
 async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: bool) -> ConsolidationReport:
-    """Judge the pairs that were left unjudged in these scopes, within one budget."""
+    """Compare the statements in these scopes that were not compared before, within one budget. Return the report."""
     tracker, store = resources.tracker(), await resources.store()
-    async with resources.extractor_and_judge() as workers:
+    async with resources.extractor_and_judge() as configured:
         results = [
-            await consolidate_scope(store, scope, judge=workers.judge, apply=apply, budget=tracker, clock=resources.now)
+            await consolidate_scope(
+                store, scope, judge=configured.judge, apply=apply, budget=tracker, clock=resources.now
+            )
             for scope in scopes
         ]
     if apply:
@@ -318,10 +310,10 @@ async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: b
 async def estimate_costs(resources: Resources, selection: Selection | None, kind: str | None) -> CostEstimate:
     """Return what processing would cost. No request is sent, and nothing is stored."""
     extractor = kind or resources.settings.extractor
-    async with _store_as_it_is(resources) as store, resources.extractor_and_judge(kind) as workers:
+    async with _store_as_it_is(resources) as store, resources.extractor_and_judge(kind) as configured:
         waiting = await queued_sessions(store) if selection is None else selection.sessions
-        estimates = await estimate(store, waiting, extractor=workers.extractor, judge=workers.judge)
-    # An estimate is told also where no price is known: nothing is asked.
+        estimates = await estimate(store, waiting, extractor=configured.extractor, judge=configured.judge)
+    # The tracker of the rules never raises `PriceUnknown`: an estimate is possible without a price.
     tracker, model = resources.tracker("rules"), resources.settings.model.name
 
     def priced(foreseen: Estimate) -> CostRange:
@@ -335,7 +327,7 @@ async def estimate_costs(resources: Resources, selection: Selection | None, kind
 
 @asynccontextmanager
 async def _store_as_it_is(resources: Resources) -> AsyncIterator[Store]:
-    """Yield the store without bringing its tables up to date; where there is none, an empty one in memory."""
+    """Yield the store without migrating its tables. If it does not exist, yield an empty store in memory."""
     if resources.is_store_open:
         yield await resources.store()
         return

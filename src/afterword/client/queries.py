@@ -1,4 +1,4 @@
-"""What the reads of the interface ask of the store: pages of lists, and one fact or session with what belongs to it."""
+"""Reads results of the Python interface from the store: pages of lists, and details of one fact or session."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from afterword.client.arguments import (
     choices,
     fact_cursor,
     first_page,
+    limit_with_next,
     number_after,
     number_cursor,
-    one_more,
     page,
 )
 from afterword.client.results import (
@@ -50,17 +50,17 @@ from afterword.store.reading.views import View
 
 _NOT_IN_FORCE = {
     RunStatus.HELD: VerdictEffect.WAITS,
-    RunStatus.APPLIED: VerdictEffect.UNDONE,  # the session was read again
+    RunStatus.APPLIED: VerdictEffect.UNDONE,  # a later reading of the same session has replaced the run
     RunStatus.UNDONE: VerdictEffect.UNDONE,
     RunStatus.REJECTED: VerdictEffect.REJECTED,
     RunStatus.PROPOSED: VerdictEffect.PROPOSED,
     RunStatus.SATISFIED: VerdictEffect.OVERRULED,
 }
-"""Why a verdict has no effect whose runs have these statuses. Of several statuses the first one counts."""
+"""Why a verdict has no effect, by the status of its run. If it has several runs, the first status here counts."""
 
 
 def fact_origin(transaction: Session, scope: Scope, fact_id: str, at: datetime) -> FactOrigin:
-    """Return how a fact came to be. Raises `NotFound`."""
+    """Return the assertions of a fact, and the verdicts on them. Raises `NotFound`."""
     fact = fact_ids.read_fact(transaction, scope, fact_id, at=at)
     verdicts = lookup.verdicts_on(transaction, scope, fact.assertion_ids)
     ids = {end for verdict, _, _ in verdicts for end in (verdict.earlier_id, verdict.later_id)}
@@ -77,7 +77,7 @@ def fact_origin(transaction: Session, scope: Scope, fact_id: str, at: datetime) 
 
 
 def _with_effects(transaction: Session, scope: Scope, recorded: Sequence[RecordedVerdict]) -> list[RecordedVerdict]:
-    """Return recorded verdicts with whether each counts, and why it does not."""
+    """Return the verdicts with `effect` and `refused_because` set."""
     known = lookup.read_knowledge(transaction, scope)
     pairs = known.judged_pairs({id_ for entry in recorded for id_ in entry.verdict.pair})
     refused = {refusal.verdict.pair: refusal.reason for refusal in pairs.refused}
@@ -106,7 +106,7 @@ def _with_effects(transaction: Session, scope: Scope, recorded: Sequence[Recorde
 
 
 def session_details(transaction: Session, scope: Scope, session_id: str, at: datetime) -> SessionDetails:
-    """Return a session with the facts that rest on it. Raises `NotFound`."""
+    """Return a session with its turns and the facts that rest on it. Raises `NotFound`."""
     saved = sessions.find_session(transaction, scope, session_id)
     if saved is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
@@ -142,7 +142,7 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
 
 
 def run_changes(transaction: Session, scope: Scope, run_id: int) -> tuple[FactChange, ...]:
-    """Return what a run of a scope changed when it was applied. Raises `NotFound`."""
+    """Return the facts that a run of this scope changed when it was applied. Raises `NotFound`."""
     run = runs.read_run(transaction, run_id)
     if run.scope != scope:
         raise NotFound(f"no run {run_id} in {scope}; see `afterword runs`")
@@ -151,7 +151,7 @@ def run_changes(transaction: Session, scope: Scope, run_id: int) -> tuple[FactCh
 
 
 def held_runs(transaction: Session, scope: Scope) -> list[HeldRun]:
-    """Return the runs of a scope that wait for a person, with the statements in them."""
+    """Return the runs of a scope that wait for a person's approval, with the statements in them."""
     held = runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])
     return [HeldRun(run, read_proposal(transaction, run)[0].statements) for run in held]
 
@@ -159,7 +159,7 @@ def held_runs(transaction: Session, scope: Scope) -> list[HeldRun]:
 def fact_page(
     facts: Iterable[Fact], wanted: FactFilter, order: FactOrder, *, limit: int | None, after: str | None, offset: int
 ) -> FactPage:
-    """Return a page of the facts of a scope, which come in the order of saying. Raises `ArgumentInvalid`."""
+    """Return a page of `facts`, which must be sorted by the time of saying. Raises `ArgumentInvalid`."""
     fitting = [fact for fact in facts if wanted.fits(fact)]
     chosen = order.sorted(filter(wanted.has_status, fitting))
     shown, cursor = page(chosen[offset:], fact_cursor, limit=limit, after=after)
@@ -169,7 +169,7 @@ def fact_page(
 def fact_page_of_view(
     view: View, wanted: FactFilter, order: FactOrder, *, limit: int, after: str | None, offset: int
 ) -> FactPage:
-    """Return the page that `fact_page` returns of the same facts. It builds no other facts than those of the page."""
+    """Return the same page as `fact_page`, from a cached view. Only the `Fact` objects of the page are built."""
     lists = view.lists
     places, others = lists.chosen(wanted, order)
     shown, cursor = page(places[offset:], lambda place: fact_cursor(lists.stored(place)), limit=limit, after=after)
@@ -180,7 +180,7 @@ def fact_page_of_view(
 def omissions(
     views: Sequence[View], chosen_ids: Collection[str], most: int | None
 ) -> tuple[tuple[OmittedFact, ...], int]:
-    """Return at most so many of the facts that an agent is not told, and how many there are in all."""
+    """Return the facts that an agent is not told, at most `most` of them, and how many there are in total."""
     places = [(view, place, Omission.NO_ROOM) for view in views for place in view.lists.served_but(chosen_ids)]
     for view in views:
         for place in view.lists.pending():
@@ -203,7 +203,7 @@ def session_page(
     newest_first: bool = False,
     offset: int = 0,
 ) -> Callable[[Session], SessionPage]:
-    """Return what reads a page of the sessions in these states. Raises `ArgumentInvalid`."""
+    """Return a function that reads a page of the sessions that match these filters. Raises `ArgumentInvalid`."""
     states = None if state is None else choices(sessions.Progress, state, "state")
     rows = _row_range(limit, after, offset, newest_first)
 
@@ -226,7 +226,7 @@ def run_page(
     newest_first: bool = False,
     offset: int = 0,
 ) -> Callable[[Session], RunPage]:
-    """Return what reads a page of the runs with these statuses, of a scope or of all. Raises `ArgumentInvalid`."""
+    """Return a function that reads a page of the runs of a scope, or of all scopes. Raises `ArgumentInvalid`."""
     statuses = () if status is None else tuple(choices(RunStatus, status, "status"))
     rows = _row_range(limit, after, offset, newest_first)
 
@@ -237,7 +237,7 @@ def run_page(
         spent, actors = costs.spending_of_runs(transaction, ids), audit.actors_of_runs(transaction, ids)
 
         def record(run: runs.Run) -> RunRecord:
-            # Of a run from before costs were recorded the tokens are known, without a price.
+            # For a run that is older than the recording of costs, the tokens are known but not the price.
             tokens = costs.Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
             return RunRecord(run, spent.get(run.id) or tokens, actors.get(run.id))
 
@@ -249,14 +249,14 @@ def run_page(
 def _row_range(limit: int | None, after: str | None, offset: int, newest_first: bool) -> RowRange:
     if offset < 0:
         raise ArgumentInvalid(f"offset={offset} is below 0")
-    return RowRange(one_more(limit), number_after(after), offset, newest_first)
+    return RowRange(limit_with_next(limit), number_after(after), offset, newest_first)
 
 
 def audit_page(
     tenant: str | None, scope: Scope | None, key_id: str | None, limit: int | None, after: str | None
 ) -> Callable[[Session], AuditPage]:
-    """Return what reads a page of the audit entries. Raises `ArgumentInvalid`."""
-    most, before = one_more(limit), number_after(after)
+    """Return a function that reads a page of the audit entries. Raises `ArgumentInvalid`."""
+    most, before = limit_with_next(limit), number_after(after)
 
     def work(transaction: Session) -> AuditPage:
         entries = audit.read_audit(transaction, tenant=tenant, scope=scope, key_id=key_id, most=most, before=before)

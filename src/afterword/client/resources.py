@@ -1,4 +1,4 @@
-"""The resources of an `Afterword`: the store, the embedder, and for single calls the extractor and the judge."""
+"""The resources that an `Afterword` opens: store and embedder, and for single calls the extractor and the judge."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 
 class Resources:
-    """The opened parts of one `Afterword`. Everything is opened when it is first needed.
+    """The store, embedder and background processor of one `Afterword`. Each is opened when it is first needed.
 
-    `given_store` is the store that the caller opened, if any; it is not closed here. `is_custom` says that the caller
-    gave objects of its own, which no other process can use.
+    `given_store` is the store that the caller has opened and also closes, or None. `is_custom` is true if the caller
+    passed a store, an extractor, a judge or a clock: another process could not use these objects.
     """
 
     def __init__(
@@ -71,16 +71,19 @@ class Resources:
             if self._opened is None:
                 self._opened = opened
             else:
-                # Another call was faster; one store is enough.
+                # Another call has opened the store meanwhile.
                 await opened.close()
         return self._opened
 
     async def read(self, work: Callable[[Session], T]) -> T:
-        """Return what `work` reads in one transaction. Raises what `store` and `Store.read` raise."""
+        """Run `work` in a reading transaction, and return its result. Raises what `store` and `Store.read` raise."""
         return await (await self.store()).read(work)
 
     async def write(self, work: Callable[[Session], T], *, lasting: bool = True) -> T:
-        """Return what `work` returns after its transaction was committed. Raises what `store` and `work` raise."""
+        """Run `work` in a writing transaction, commit it, and return the result of `work`.
+
+        `lasting` is that of `Store.write`. Raises what `store` and `work` raise.
+        """
         return await (await self.store()).write(work, lasting=lasting)
 
     @property
@@ -89,7 +92,7 @@ class Resources:
         return shown_url(self.settings.store.url)
 
     def shared_store(self) -> SharedStore:
-        """Return the store for those who open it at their first use."""
+        """Return a reference to the store for agents' memories and recorders, which open it at their first use."""
         return SharedStore(self.settings.store.url, self.store)
 
     @property
@@ -98,7 +101,7 @@ class Resources:
         return self.given_store is not None or self._opened is not None
 
     async def close(self) -> None:
-        """Close what was opened here; it is opened again at the next use. Work in the background ends."""
+        """Stop background work, and close what this object has opened. The next use opens it again."""
         processor, self.processor = self.processor, None
         if processor is not None:
             await processor.stop()
@@ -111,7 +114,10 @@ class Resources:
 
     @asynccontextmanager
     async def extractor_and_judge(self, kind: str | None = None) -> AsyncIterator[ExtractorAndJudge]:
-        """Yield the extractor and the judge of a kind, by default the configured one; closed at the end."""
+        """Yield the extractor and the judge, which are closed at the end of the block.
+
+        `kind` is "rules" or "model". By default, those that the caller of `open` passed or the configured ones.
+        """
         extractor, judge = (None, None) if kind else (self._extractor, self._judge)
         if extractor is not None and judge is not None:
             yield ExtractorAndJudge(extractor, judge)
@@ -120,23 +126,24 @@ class Resources:
             yield ExtractorAndJudge(extractor or configured.extractor, judge or configured.judge)
 
     def asks_model(self, kind: str | None = None) -> bool:
-        """Whether the extractor or the judge of a kind, by default the configured ones, may wait for a model."""
+        """Return whether `extractor_and_judge(kind)` may yield one that sends requests to a model."""
         is_custom = kind is None and (self._extractor is not None or self._judge is not None)
         return is_custom or (kind or self.settings.extractor) != "rules"
 
     def extractor_without_calls(self) -> Extractor | None:
         """Return the offline rules if they are the configured extractor, None if a model is."""
-        if self._extractor is not None or self.settings.extractor != "rules":
-            return None
-
-        return RulesExtractor()
+        is_offline = self._extractor is None and self.settings.extractor == "rules"
+        return RulesExtractor() if is_offline else None
 
     def tracker(self, kind: str | None = None) -> CostTracker:
-        """Return the tracker of one call. Raises `PriceUnknown` if a budget in dollars cannot be kept."""
+        """Return a new tracker of what models cost in one call.
+
+        Raises `PriceUnknown` if there is a budget in dollars and the price of the model is not known.
+        """
         return configured_tracker(self.settings, kind or self.settings.extractor)
 
     def embedder(self) -> LocalEmbedder | EndpointEmbedder | None:
-        """Return the configured embedder, None if there is none. It is made once."""
+        """Return the configured embedder, None if there is none. Each call returns the same object."""
         if self._embedder is None:
             self._embedder = embedder(self.settings.embedding)
         return self._embedder
@@ -144,14 +151,13 @@ class Resources:
     async def refresher(
         self, tracker: CostTracker | None = None, stop: Callable[[], str | None] = lambda: None
     ) -> VectorRefresher | None:
-        """Return the refresher of missing vectors, None if no embedder is configured.
+        """Return an object that makes missing vectors, None if no embedder is configured.
 
-        Their cost is charged to `tracker`.
+        What the embedder costs is charged to `tracker`.
         """
         embedder, batch = self.embedder(), self.settings.embedding.batch
         if embedder is None:
             return None
-
         return VectorRefresher(
             await self.store(), embedder, lambda: tracker or self.tracker("rules"), batch=batch, stop=stop
         )
@@ -162,10 +168,10 @@ class Resources:
         tracker: CostTracker | None = None,
         stop: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """Make the missing vectors of these scopes (None: all), and call `on_vectors` with the result.
+        """Make the missing vectors of these scopes (None: all scopes), and call `on_vectors` with the result.
 
-        An error of the embedder is part of the result and not raised. Until the next refresh those texts are ranked by
-        words alone.
+        An error of the embedder is not raised: it is part of the result. Texts without a vector are ranked by their
+        words alone until the next refresh.
         """
         refresher = await self.refresher(tracker, stop)
         if refresher is not None:

@@ -1,6 +1,6 @@
-"""What the methods of `Afterword` and `ScopeMemory` return: frozen values. All instants are aware.
+"""The frozen dataclasses that methods of `Afterword` and `ScopeMemory` return. All datetimes have a time zone.
 
-Values of other packages are used as they are: `Fact`, `Run`, `SavedSession`, `SessionOutcome`, `Receipt`, `Spending`.
+Some results are classes of other packages: `Fact`, `Run`, `SavedSession`, `SessionOutcome`, `Receipt`, `Spending`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from afterword.store.sessions import SavedSession
 
 @dataclass(frozen=True, slots=True)
 class FactPage:
-    """Facts in the order of saying. `total` counts all that fit, on every page.
+    """A page of facts, by default in the order in which they were said.
 
-    `other_statuses` counts the facts that fit but for their status. `next` is the cursor of the page after this one:
-    give it as `after`; None on the last page.
+    `total` counts the matching facts on all pages. `other_statuses` counts the facts that match all filters but the
+    status. `next` is the cursor of the next page, to be passed as `after`; None on the last page.
     """
 
     facts: tuple[Fact, ...]
@@ -41,8 +41,11 @@ class FactPage:
 
 
 class VerdictEffect(StrEnum):
-    """Whether a verdict counts, and why not: code refused it, a person is to decide, its run was undone, was only a
-    proposal or was rejected, or another verdict on the same statements counts in its place."""
+    """Whether a verdict takes effect, and if not, why.
+
+    A rule of the code may refuse it, or another verdict on the same statements may overrule it. It may wait for a
+    person's decision. Its run may be undone, rejected or only proposed.
+    """
 
     COUNTS = "counts"
     REFUSED = "refused"
@@ -55,9 +58,9 @@ class VerdictEffect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RecordedVerdict:
-    """A judged pair of assertions, when the verdict was recorded, and the ids of the runs that stand on it.
+    """The verdict on a pair of assertions, the time when it was recorded, and the ids of the runs that contain it.
 
-    `effect` says whether it counts, `refused_because` why code refused it.
+    `refused_because` is the reason if a rule of the code refused the verdict.
     """
 
     verdict: Verdict
@@ -71,9 +74,9 @@ class RecordedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class FactOrigin:
-    """How a fact came to be: its assertions in the order of saying, and every verdict on them.
+    """Where a fact comes from: its assertions in the order in which they were said, and every verdict on them.
 
-    `held` are the runs that judge the fact too, and wait for a person.
+    `held` are the runs that contain a verdict on the fact and wait for a person's approval.
     """
 
     fact: Fact
@@ -84,7 +87,7 @@ class FactOrigin:
 
 @dataclass(frozen=True, slots=True)
 class TurnFacts:
-    """A turn of a session, the facts that cite it, and its pasted stretches."""
+    """A turn of a session, the facts that cite it, and the parts of it that the speaker pasted from elsewhere."""
 
     turn: Turn
     facts: tuple[Fact, ...]
@@ -93,7 +96,7 @@ class TurnFacts:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCandidate:
-    """What an extractor proposed and code refused, and why."""
+    """A candidate that the extractor proposed and a check refused, with the reason."""
 
     reason: str
     statement: str
@@ -102,12 +105,12 @@ class RejectedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class SessionDetails:
-    """A session with its transcript: of each turn the facts that cite it, and what was left out.
+    """A session with its transcript, the facts that rest on it, and what was left out.
 
-    `facts` are all facts that the session supports, with their status now. `rejected` are the candidates that code
-    refused; `session.skipped` counts what could not be read or was not kept, by reason. `spent` is what models cost.
-    `held` is the run of the session that waits for a person's approval, or None. `unfound` are the requests to forget
-    for which no fact was found, and about which a person has not decided.
+    `facts` are all facts that the session supports, with their present status. `rejected` are the candidates that a
+    check refused. `session.skipped` counts, by reason, what could not be read or was not stored. `spent` is what models
+    cost. `held` is the run of the session that waits for a person's approval, or None. `unfound` are requests to forget
+    that matched no fact and wait for a person.
     """
 
     session: SavedSession
@@ -121,7 +124,10 @@ class SessionDetails:
 
 @dataclass(frozen=True, slots=True)
 class SessionPage:
-    """Sessions, oldest first. `total` counts all that fit; `next` is the cursor of the page after this one."""
+    """A page of sessions, by default oldest first.
+
+    `total` and `next` are like those of `FactPage`.
+    """
 
     sessions: tuple[SavedSession, ...]
     total: int
@@ -130,7 +136,10 @@ class SessionPage:
 
 @dataclass(frozen=True, slots=True)
 class FindingPage:
-    """What agents found, the newest first, as of an instant. `other_statuses` counts those with another status."""
+    """The findings of agents, newest first, with the status that they have at the time `at`.
+
+    `other_statuses` counts the findings that match all filters but the status.
+    """
 
     findings: tuple[AgentFinding, ...]
     other_statuses: int
@@ -139,14 +148,14 @@ class FindingPage:
 
 @dataclass(frozen=True, slots=True)
 class FindingOrigin:
-    """A finding, and every time that an agent said it, the oldest first, each with the runs that have it."""
+    """A finding, and each time that an agent stated it, oldest first, with the ids of the runs that recorded it."""
 
     finding: AgentFinding
     sayings: tuple[tuple[AgentFinding, tuple[int, ...]], ...]
 
 
 class Layer(StrEnum):
-    """The layer of a search hit: a fact that holds now or held before, a turn, or a finding of an agent."""
+    """What a search hit is: a fact that holds now, a fact that held before, a turn, or a finding of an agent."""
 
     NOW = "now"
     BEFORE = "before"
@@ -158,8 +167,8 @@ class Layer(StrEnum):
 class SearchHit:
     """A fact, turn or finding that matches a query, and its score (0 for an empty query).
 
-    One of `fact`, `turn` and `finding` is set. `matched` are the words of the query that the fact contains. `parts` are
-    the parts of the score of a fact: words, meaning, neighbours.
+    Exactly one of `fact`, `turn` and `finding` is set. `matched` are the words of the query that the fact contains.
+    `parts` are the summands of a fact's score: words, meaning, neighbours.
     """
 
     layer: Layer
@@ -172,13 +181,13 @@ class SearchHit:
 
     @property
     def said_at(self) -> datetime | None:
-        """When it was said."""
+        """When the fact, turn or finding was said."""
         source = self.finding or self.fact or self.turn
         return source.said_at if source is not None else None
 
     @property
     def speaker(self) -> str | None:
-        """Who said it, None where it was entered without a conversation."""
+        """Who said the fact, turn or finding; None for a fact that was entered outside of a conversation."""
         if self.fact is not None:
             return next((evidence.speaker for evidence in self.fact.evidence if evidence.speaker), None)
         return self.finding.agent if self.finding is not None else self.turn.speaker if self.turn is not None else None
@@ -192,9 +201,10 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """Hits, best first: facts, then turns, then findings. `stored` counts the facts that could have been found.
+    """The hits of a search: facts, then turns, then findings, each sorted by score.
 
-    `without_vector` counts the texts that cannot be found by meaning yet, because they have no vector.
+    `stored` counts the facts that were searched. `without_vector` counts the texts that have no vector yet, and so
+    can be found by their words only.
     """
 
     hits: tuple[SearchHit, ...]
@@ -228,15 +238,13 @@ class OmittedFact:
 
 @dataclass(frozen=True, slots=True)
 class ContextBlock:
-    """What an agent is told for a query: the text exactly as it is put into the context, empty if nothing is known.
+    """The text about a scope that an agent gets for a query, exactly as it is put into the agent's context.
 
-    Of several scopes the blocks stand one after the other.
-
-    `tokens` is an estimate. The block contains `facts` (what holds), `former` (what held before) and `turns` (what
-    was said). `left_out` is what holds and is not in it, `left_out_count` how many facts that are. `stable_text` is
-    the part that does not depend on the query and stands first in the context, `question_text` the part just before
-    the last message. `missing` counts the flagged facts for which there was no room. `findings` are what agents
-    found, not what a person said.
+    `text` is empty if nothing is known. For several scopes it contains one block after the other. `tokens` is an
+    estimate. The text contains `facts` (they hold now), `former` (facts that held before), `turns` (what was said) and
+    `findings` (what agents found). `left_out` are facts that hold now and are not in the text; `left_out_count` counts
+    all of these. `stable_text` is the part at the beginning of the context, which does not depend on the query.
+    `question_text` is the part just before the last message. `missing` counts the flagged facts that did not fit.
     """
 
     text: str
@@ -255,7 +263,7 @@ class ContextBlock:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run and what it cost. `actor` is the id of the key that asked for it, None if no key did."""
+    """A run and what it cost. `actor` is the id of the API key that requested it, None if it was made without a key."""
 
     run: Run
     spent: Spending
@@ -264,7 +272,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Runs, oldest first. `total` counts all that fit; `next` is the cursor of the page after this one."""
+    """A page of runs, by default oldest first. `total` and `next` are like those of `FactPage`."""
 
     runs: tuple[RunRecord, ...]
     total: int
@@ -273,29 +281,31 @@ class RunPage:
 
 @dataclass(frozen=True, slots=True)
 class HeldRun:
-    """A run that waits for a person, and the statements in it."""
+    """A run that waits for a person's approval, and the statements in it."""
 
     run: Run
     statements: tuple[str, ...]
 
     @property
     def reason(self) -> str | None:
-        """Why code holds the run; None if an agent asked for it, or the policy of the scope holds it."""
+        """Which check holds the run; None if it waits because an agent requested it or the policy demands it."""
         return held_reason(self.run.counts)
 
     @property
     def id(self) -> str:
-        """What `decide` takes."""
+        """The id by which `decide` takes this run."""
         return f"run:{self.run.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What waits for a person: contested pairs, held runs, facts that may no longer fit, and unclear names.
+    """Everything in a scope that waits for a person's decision.
 
-    `erasures` are requests to erase that can be rejected. The items of `contests`, `held` and `erasures` have an `id`
-    that `decide` takes. `unclear` are facts whose subject may be several: `edit(fact_id, about=...)` settles them.
-    `findings` of agents wait for `approve_finding` or `drop_finding`.
+    `contests` are pairs of statements that contradict each other. `held` are runs that need approval. `erasures` are
+    requests to forget something, which can be rejected. Pass the `id` of an item in these three lists to `decide`.
+    `dependents` are facts that may no longer hold since another fact has changed. `unclear` are facts about a name that
+    fits several people: `edit(fact_id, about=...)` names the right one. `findings` of agents wait for `approve_finding`
+    or `drop_finding`.
     """
 
     contests: tuple[Contest, ...]
@@ -313,10 +323,11 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class WaitingErasure:
-    """What somebody asked to be erased, and is hidden. It is erased by itself at `due_at`, None if only on request.
+    """A person's request to forget something. What it names is hidden until it is erased.
 
-    `statement` is the request; it does not repeat what is to be forgotten. `decide` takes the `id`. If the request
-    finds no facts, the turns that hold its words are hidden. What `is_everything` hides nothing but the request.
+    It is erased automatically at `due_at`, or if this is None, only by `forget`. `statement` is the request without the
+    words to be forgotten. `decide` takes the `id`. If not `finds_facts`, the turns with these words are hidden. A
+    request to forget everything (`is_everything`) hides only itself.
     """
 
     id: str
@@ -329,9 +340,9 @@ class WaitingErasure:
 
 @dataclass(frozen=True, slots=True)
 class ScopeCosts:
-    """What models cost in one scope: in all, by source (`session:ID` and the like), and by run.
+    """What requests to models have cost in one scope: in total, by source (for example `session:ID`), and by run.
 
-    `without_run` is what led to no run, for example failed tries.
+    `without_run` is the cost of requests that led to no run, for example of failed attempts.
     """
 
     total: Spending
@@ -342,14 +353,14 @@ class ScopeCosts:
 
 @dataclass(frozen=True, slots=True)
 class ProcessedSession:
-    """What became of one session, and what models cost for it in this call."""
+    """The result of processing one session, and what requests to models cost for it in this call."""
 
     result: SessionOutcome | Failure | NotStarted | NotDue
     spent: Spending
 
     @property
     def result_name(self) -> str:
-        """The result in one word: "done", "failed", "waiting" for its next try, "left" by a stop, and so on."""
+        """The result in a word or two, such as "done", "failed", "waiting" (for a retry) or "left" (by a stop)."""
         if isinstance(self.result, SessionOutcome):
             return self.result.result_name
         if isinstance(self.result, Failure):
@@ -359,9 +370,9 @@ class ProcessedSession:
 
 @dataclass(frozen=True, slots=True)
 class ProcessingReport:
-    """What became of each session, in order. `budget_reached` says which limit stopped the rest, if one did.
+    """The result of each session, in order. `budget_reached` names the limit that stopped the processing, if one did.
 
-    `retried` counts the sessions that had failed and were tried again before it was their time.
+    `retried` counts the sessions that had failed before and were tried again without waiting for their pause to end.
     """
 
     sessions: tuple[ProcessedSession, ...]
@@ -372,7 +383,7 @@ class ProcessingReport:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidatedScope:
-    """What a consolidation did in one scope, and what models cost for it."""
+    """What a consolidation did in one scope, and what requests to models cost for it."""
 
     result: ConsolidationResult
     spent: Spending
@@ -380,7 +391,7 @@ class ConsolidatedScope:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationReport:
-    """What a consolidation did in each scope. `budget_reached` says which limit stopped the judging, if one did."""
+    """What a consolidation did in each scope. `budget_reached` names the limit that stopped it, if one did."""
 
     scopes: tuple[ConsolidatedScope, ...]
     spent: Spending

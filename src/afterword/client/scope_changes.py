@@ -1,4 +1,4 @@
-"""What people and applications change in one scope: facts, runs, decisions, the policy. Each change is a run."""
+"""The methods of `ScopeMemory` that change a scope: facts, runs, decisions, the policy, the time zone, pauses."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
 
 NOTE = "note"
-"""The subject of texts that are about nobody."""
+"""The subject of texts that are not about a person."""
 HELD_RUN, ERASE_REQUEST = "run:", "erase:"
-"""How the ids of a held run and of a request to erase begin, where a person decides."""
+"""The prefixes of the ids that `decide` takes for a held run and for a request to erase."""
 
 
 class ScopeChanges(ScopeFindings):
-    """What can be changed in one scope. Use it through `ScopeMemory`."""
+    """Changes one scope. Use it through `ScopeMemory`."""
 
     async def remember(
         self,
@@ -44,19 +44,19 @@ class ScopeChanges(ScopeFindings):
         valid_to: Instant | None = None,
         tags: Several = (),
     ) -> RunEffect:
-        """Store a sentence that the application states, and return its run with the changes.
+        """Store a sentence on behalf of the application, and return the run with the facts that it changed.
 
-        `subject` is whom it is about, "user" for the owner of the memory. `tags` are words to find it by. The same
-        sentence again supports the fact that is there, and adds its tags. Secrets in it are masked. A sentence that
-        reads like an instruction to an assistant waits for `review`: the run's status is "held". Raises
-        `ArgumentInvalid`, also if the sentence asks to be off the record or says nothing but a secret, and `Overtaken`
-        if other writers were always faster.
+        `subject` is the person or thing that the sentence is about, "user" for the owner of the memory. Facts can be
+        listed and searched by `tags`. Storing the same sentence again adds support and tags to the existing fact.
+        Secrets are masked. A sentence that reads like an instruction to an assistant waits in `review`; the status of
+        the run is then "held". Raises `ArgumentInvalid`, also if the sentence asks to be off the record or contains
+        only a secret, and `Overtaken` if all attempts failed because of other writers.
         """
         statement = " ".join(statement.split())
         if not statement:
-            raise ArgumentInvalid("the statement is empty; say in one sentence what is to be remembered")
+            raise ArgumentInvalid("the statement is empty; write one sentence that says what to remember")
         (known_kind,) = choices(Kind, kind, "kind")
-        said_at = in_zone(self._now(), await self._zone())
+        said_at = in_zone(self._resources.now(), await self._zone())
         entry = Entry(
             statement,
             known_kind,
@@ -70,11 +70,11 @@ class ScopeChanges(ScopeFindings):
         return await self._changed(entries.add_entry, entry, at=said_at)
 
     async def remember_text(self, text: str, *, tags: Several = ()) -> RunEffect:
-        """Store a text that the application states, and return its run with the changes.
+        """Store a text on behalf of the application, and return the run with the facts that it changed.
 
-        A sentence about somebody counts as `remember` says. Any other text, such as a finding or a result, is kept as
-        it is, under a subject of its own: recall finds it, and nothing that a person says ever replaces it or is
-        replaced by it. Raises as `remember` does.
+        A sentence about a person is stored as `remember` does it. Any other text, for example the result of a task, is
+        stored under the subject "note". It can be found by `search`, but it never replaces a person's statement and is
+        never replaced by one. Raises what `remember` raises.
         """
         subject = OWNER if is_about_somebody(text, self.scope.id) else NOTE
         return await self.remember(text, subject=subject, tags=tags)
@@ -88,45 +88,51 @@ class ScopeChanges(ScopeFindings):
         about: str | None = None,
         changed: bool = False,
     ) -> RunEffect:
-        """Correct a fact on behalf of a person. A person's word outranks what was extracted.
+        """Correct a fact on behalf of a person, and return the run. A correction outranks extracted statements.
 
-        Give at least one of `statement` (the sentence), `value` (the value alone) and `about` (whom it is about). With
-        `changed` the fact held until now; by default it was wrong from the start. The days on which it begins and ends
-        stay, unless the new words name other days. Raises `NotFound` and `ArgumentInvalid`.
+        Give at least one of `statement` (the new sentence), `value` (the new value alone) and `about` (the person or
+        thing that the fact is about). By default the old fact was never true. With `changed`, it was true until now.
+        The first and last day of the fact stay, unless the new words name other days. Raises `NotFound` and
+        `ArgumentInvalid`.
         """
         if statement is None and about is None and value is None:
-            raise ArgumentInvalid("say what the fact should be: statement, value or about")
+            raise ArgumentInvalid("give what is to be corrected: statement, value or about")
         return await self._changed(reviews.edit_fact, fact_id, Wording(statement, value, about), is_change=changed)
 
     async def confirm(self, fact_id: str) -> RunEffect:
-        """Mark a fact as confirmed by a person: it outranks what was extracted. Raises `NotFound`."""
+        """Mark a fact as confirmed by a person, and return the run. Raises `NotFound`.
+
+        A confirmed fact outranks extracted statements.
+        """
         return await self._changed(reviews.confirm_fact, fact_id)
 
     async def flag(self, fact_id: str, *, flagged: bool = True) -> RunEffect:
-        """Say whether an agent must never miss a fact: flagged facts come first where not all fit. Raises `NotFound`.
+        """Set or remove the flag of a fact, and return the run. Raises `NotFound`.
 
-        Facts about health, allergies and safety and standing instructions are flagged without this.
+        Agents are told flagged facts first if not all facts fit. Facts about health, allergies and safety and standing
+        instructions are flagged automatically.
         """
         return await self._changed(reviews.flag_fact, fact_id, is_flagged=flagged)
 
     async def withdraw(self, fact_id: str) -> RunEffect:
-        """Withdraw a fact on behalf of a person: it no longer holds from now on.
+        """Withdraw a fact on behalf of a person, and return the run. The fact does not hold from now on.
 
         Nothing is erased. Raises `NotFound`.
         """
         return await self._changed(reviews.withdraw_fact, fact_id)
 
     async def clear(self) -> RunEffect | None:
-        """Withdraw everything that holds, as one run; None if nothing holds. Nothing is erased: see `forget`."""
-        return await entries.withdraw_everything(await self._store(), self.scope, at=self._now())
+        """Withdraw all facts that hold. Return the run, None if no fact holds. Nothing is erased; `forget` erases."""
+        return await entries.withdraw_everything(await self._resources.store(), self.scope, at=self._resources.now())
 
     async def decide(self, item_id: str, decision: Decision | str) -> RunEffect:
-        """Carry out a person's decision on an item of `review`, and return the run that it made or decided.
+        """Carry out a person's decision on an item of `review`. Return the run that was made, applied or rejected.
 
-        Of a contest, "approve" lets the later statement take the place of the earlier one, "reject" withdraws the later
-        one, and "keep-both" lets both stand. A held run ("run:12") is approved or rejected. A request to erase
-        ("erase:ID") can be rejected: what it hides counts again. `item_id` may also be the place of a contest in the
-        list, from 1. Raises `NotFound`, `ArgumentInvalid`, and `StateConflict` if a person has decided otherwise.
+        For a contest (two statements that contradict each other), "approve" replaces the earlier statement by the later
+        one, "reject" withdraws the later one, and "keep-both" keeps both. `item_id` is the id of the contest, or its
+        number in the list, counted from 1. A held run ("run:12") can be approved or rejected. A request to erase
+        ("erase:ID") can only be rejected; what it has hidden is then visible again. Raises `NotFound`,
+        `ArgumentInvalid`, and `StateConflict` if a person has already decided otherwise.
         """
         (chosen,) = choices(Decision, decision, "decision")
         if item_id.startswith(HELD_RUN):
@@ -139,104 +145,112 @@ class ScopeChanges(ScopeFindings):
         by_id = {str(number): contest for number, contest in enumerate(contests, 1)}
         contest = (by_id | {contest.id: contest for contest in contests}).get(item_id)
         if contest is None:
-            raise NotFound(f"nothing in the review of {self.scope} is called {item_id!r}; see `afterword review`")
+            raise NotFound(f"no item {item_id!r} in the review of {self.scope}; see `afterword review`")
         return await self._changed(reviews.decide_contest, contest.earlier.id, contest.later.id, chosen)
 
     async def set_policy(self, policy: Policy | str) -> Policy:
-        """Set which runs wait for a person from now on: "auto" (none), "hold-retirements" or "hold-all"."""
+        """Set which runs wait for a person's approval from now on, and return the new policy.
+
+        `policy` is "auto" (no run waits), "hold-retirements" (runs that end facts wait) or "hold-all".
+        """
         (chosen,) = choices(Policy, policy, "policy")
-        await self._write(lambda transaction: scope_rows.set_policy(transaction, self.scope, chosen))
+        await self._resources.write(lambda transaction: scope_rows.set_policy(transaction, self.scope, chosen))
         return chosen
 
     async def set_zone(self, zone: str | None) -> str:
-        """Set the time zone (IANA name) of sources without offsets for what is read from now on, and return it.
+        """Set the time zone (IANA name) for saved times without an offset, and return it.
 
-        None stands for the zone of the profile. `reprocess` reads a session that is known already in the new zone.
-        Raises `ArgumentInvalid`.
+        It applies to sessions that are read from now on, including those that `reprocess` reads again. None stands for
+        the zone of the profile. Raises `ArgumentInvalid`.
         """
         try:
             read_zone(zone or "UTC")
         except ValueError as error:
             raise ArgumentInvalid(str(error)) from None
-        await self._write(lambda transaction: scope_rows.set_zone(transaction, self.scope, zone))
+        await self._resources.write(lambda transaction: scope_rows.set_zone(transaction, self.scope, zone))
         return await self.zone()
 
     async def pause(self) -> Pause:
         """Store no session of the scope from now on, and return the pause. Nothing is forgotten.
 
-        Sessions that are recorded or processed meanwhile are counted and left out, also when they are saved again after
-        the pause; agents cannot remember anything. Sessions that were recorded before wait. What the application
-        enters with `remember` is still kept.
+        Sessions that are recorded or processed during the pause are only counted. Their turns stay left out even if
+        they are saved again after the pause. Agents cannot remember anything. Sessions that were recorded before wait
+        until the pause ends. What the application enters with `remember` is still stored.
         """
-        at = self._now()
-        return await self._write(lambda transaction: pause_scope(transaction, self.scope, at))
+        at = self._resources.now()
+        return await self._resources.write(lambda transaction: pause_scope(transaction, self.scope, at))
 
     async def resume_keeping(self) -> Pause | None:
-        """Store sessions again, and return the pause that has ended, with the number of sessions that were not stored.
+        """End the pause of the scope, so that sessions are stored again.
 
-        None if the scope was not paused.
+        Returns the pause with the number of sessions that were not stored, None if the scope was not paused.
         """
-        return await self._write(lambda transaction: end_pause(transaction, self.scope))
+        return await self._resources.write(lambda transaction: end_pause(transaction, self.scope))
 
     async def apply(self, run_id: int) -> RunEffect:
         """Apply a proposed or held run, and return the run that was applied.
 
-        If the scope has changed since, the same assertions are judged against what is new, and the run that is applied
-        is a new one. Raises `NotFound`, `ProposalOutdated` if its session was read further since, or if a proposed run
-        would now do something else than it showed, `ScopeBusy`, and an `ExtractionError` if the judge gave no answer.
+        If the scope has changed since the run was made, its statements are compared with what is new, and a new run is
+        applied in its place. Raises `NotFound`, `ScopeBusy`, and an `ExtractionError` if the judge gave no answer.
+        Raises `ProposalOutdated` if newer turns of its session were read meanwhile, or if a proposed run would now
+        have other effects than those that were shown.
         """
         await self._own_run(run_id)
         tracker = self._resources.tracker()
-        async with self._resources.extractor_and_judge() as workers:
+        async with self._resources.extractor_and_judge() as configured:
             applied = await apply_proposal(
-                await self._store(), run_id, judge=workers.judge, budget=tracker, clock=self._resources.now
+                await self._resources.store(), run_id, judge=configured.judge, budget=tracker, clock=self._resources.now
             )
         await self._resources.refresh_vectors([self.scope], tracker)
         return applied
 
     async def undo(self, run_id: int) -> RunEffect:
-        """Undo an applied run, as if it had never been applied, and return what changed.
+        """Undo an applied run, as if it had never been applied, and return the run with the facts that changed.
 
         Raises `NotFound` if the scope has no such applied run.
         """
         return await self._switched(run_id, undo_run)
 
     async def redo(self, run_id: int) -> RunEffect:
-        """Redo an undone run, as if it had never been undone, and return what changed.
+        """Apply an undone run again, as if it had never been undone, and return the run with the facts that changed.
 
         A later run over the same session still takes precedence. Raises `NotFound` if the scope has no such undone run,
-        and `StateConflict` if a decision of a person meanwhile must be undone first.
+        and `StateConflict` if a person has made a decision since that must be undone first.
         """
         return await self._switched(run_id, redo_run)
 
     async def _switched(self, run_id: int, switch: Callable[..., Awaitable[RunEffect]]) -> RunEffect:
         await self._own_run(run_id)
-        async with self._resources.extractor_and_judge() as workers:
-            effect = await switch(await self._store(), run_id, judge=workers.judge, clock=self._resources.now)
+        async with self._resources.extractor_and_judge() as configured:
+            effect = await switch(
+                await self._resources.store(), run_id, judge=configured.judge, clock=self._resources.now
+            )
         await self._resources.refresh_vectors([self.scope])
         return effect
 
     async def _decide_run(self, number: str, decision: Decision) -> RunEffect:
         if not number.isdecimal():
-            raise ArgumentInvalid(f"{number!r} is no number of a run; see `afterword review`")
+            raise ArgumentInvalid(f"{number!r} is not the number of a run; see `afterword review`")
         if decision is Decision.KEEP_BOTH:
-            raise ArgumentInvalid("a held run is approved or rejected")
+            raise ArgumentInvalid("a held run can only be approved or rejected")
         run_id = int(number)
         if decision is Decision.APPROVE:
             return await self.apply(run_id)
-        await self._write(lambda transaction: ledger.reject_run(transaction, self.scope, run_id))
+        await self._resources.write(lambda transaction: ledger.reject_run(transaction, self.scope, run_id))
         return RunEffect(await self._own_run(run_id))
 
     async def _own_run(self, run_id: int) -> Run:
-        # The answer is the same whether there is no such run or it belongs to another scope.
+        # The error must not reveal whether the run exists in another scope.
         with suppress(NotFound):
-            run = await self._read(lambda transaction: runs.read_run(transaction, run_id))
+            run = await self._resources.read(lambda transaction: runs.read_run(transaction, run_id))
             if run.scope == self.scope:
                 return run
         raise NotFound(f"no run {run_id} in {self.scope}; see `afterword runs`")
 
     async def _changed(self, change: Callable[..., Awaitable[RunEffect]], *arguments: Any, **options: Any) -> RunEffect:
-        """Make a change of the scope and the vectors that it lacks then, and return the change."""
-        effect = await change(await self._store(), self.scope, *arguments, **{"at": self._now(), **options})
+        """Call `change` for this scope, make the vectors that are missing then, and return the result of `change`."""
+        effect = await change(
+            await self._resources.store(), self.scope, *arguments, **{"at": self._resources.now(), **options}
+        )
         await self._resources.refresh_vectors([self.scope])
         return effect

@@ -1,4 +1,4 @@
-"""The memory of one scope: every read and change that a program may need."""
+"""`ScopeMemory`: every method that reads or changes the memory of one scope."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ AgentOrTeam = TypeVar("AgentOrTeam", bound="Recordable")
 class ScopeMemory(ScopeChanges):
     """The memory of one scope, from `Afterword.user` or `Afterword.scope`.
 
-    Making it reads and writes nothing; reading never makes a scope. It may be used from several event loops. Every
-    method raises `StoreError` if the store does not answer, besides the errors that it names. Facts, sessions and runs
-    of other scopes are unknown to it.
+    Creating this object does not touch the store, and reading never creates a scope. It may be used from several event
+    loops. Besides the errors that its description names, every method raises `StoreError` if the store does not answer.
+    A fact, session or run of another scope counts as not found.
     """
 
     async def process(
@@ -61,16 +61,17 @@ class ScopeMemory(ScopeChanges):
         started_at: Instant | None = None,
         options: ProcessingOptions | None = None,
     ) -> ProcessingReport:
-        """Turn sessions into facts, and return the outcome of each session.
+        """Extract facts from sessions, and return the result of each session.
 
-        `source` is a saved state: a file, a folder of files, or the state itself, as a mapping or as the bytes of its
-        JSON (with `session_id`); or the id of a session that was recorded. A text that names no file or folder is such
-        an id. `manifest` is a manifest whose paths are relative to it; it names sessions of this scope and files below
-        its own folder only, unless you `trust_manifest`. `humans` and `started_at` are what is known of a
-        given state: names of people, and when the session began. Processed again it costs nothing.
+        `source` is the path of a file or folder with saved states, or the id of a recorded session (any text that is
+        not the path of a file or folder). It may also be the state itself, as a mapping or as the bytes of its JSON;
+        then `session_id` is required, and `humans` (names of people) and `started_at` (when the session began) may tell
+        more about it. `manifest` is the path of a manifest file; the paths in this file are relative to its folder.
+        Unless `trust_manifest` is set, a manifest may name only sessions of this scope and files below its own folder.
+        Processing an unchanged session again costs nothing.
 
         A session that fails is reported as a `Failure` and does not stop the others. Raises `ArgumentInvalid`,
-        `SourceInvalid`, and `NotFound` if a recorded session is named that the scope does not have.
+        `SourceInvalid`, and `NotFound` if the scope has no recorded session with the given id.
         """
         selection = select(
             source,
@@ -92,17 +93,17 @@ class ScopeMemory(ScopeChanges):
         humans: Collection[str] = (),
         started_at: Instant | None = None,
     ) -> None:
-        """Store a saved state and queue its session: `process(session_id)` or `run_pending` extracts the facts.
+        """Store a saved state, and queue its session for `process(session_id)` or `run_pending`.
 
-        `humans` and `started_at` are what is known of it: names of people, and when it began (by default, now). Raises
-        `StateConflict` for an empty session id, or if another kind of agent saved this session, and `ReadError` for a
-        state that is nested more than 200 levels deep.
+        `humans` are names of people who speak in the session, and `started_at` is when it began (by default, now).
+        Raises `StateConflict` for an empty session id, or if another kind of agent saved this session, and `ReadError`
+        for a state that is nested more than 200 levels deep.
         """
         check_depth(state)
         if not session_id.strip():
             raise StateConflict("the session id is empty; give each conversation an id of its own")
         await queue_state(
-            await self._store(),
+            await self._resources.store(),
             self.scope,
             session_id,
             state,
@@ -113,7 +114,7 @@ class ScopeMemory(ScopeChanges):
         )
 
     async def _started_at(self, value: Instant | None) -> datetime | None:
-        """Return when a session began. Raises `ArgumentInvalid` for a time that lies in the future."""
+        """Return the argument `started_at` as a datetime. Raises `ArgumentInvalid` for a time in the future."""
         if value is None:
             return None
         at = await self._instant(value, time.min)
@@ -121,23 +122,23 @@ class ScopeMemory(ScopeChanges):
         return at
 
     async def reprocess(self, session_id: str, *, options: ProcessingOptions | None = None) -> ProcessingReport:
-        """Read the stored turns of a session again, by the present extractor.
+        """Extract facts again from the stored turns of a session, with the present extractor.
 
-        With `ProcessingOptions(apply=False)` the result is proposed: its changes are shown and `apply(run_id)` applies
-        them. Raises `NotFound` if the scope has no such session.
+        With `ProcessingOptions(apply=False)` the changes are only proposed: the report shows them, and `apply(run_id)`
+        applies them. Raises `NotFound` if the scope has no such session.
         """
         return await reprocess(self._resources, self.scope, session_id, options)
 
     async def outdated(self, *, extractor: str | None = None) -> tuple[OutdatedSession, ...]:
-        """Return the sessions that were last read by another extractor, or another version of it."""
+        """Return the sessions whose facts come from another extractor or version than the present one."""
         return await outdated(self._resources, self.scope, extractor)
 
     async def consolidate(self, *, apply: bool = True) -> ConsolidationResult:
-        """Judge the pairs that were left unjudged over all sessions, and apply the verdicts.
+        """Compare the statements of all sessions that were not compared before, and apply the judge's verdicts.
 
-        The run is held for a person if it would retire many facts, if the policy of the scope says so, or with
-        `apply=False`. Raises an `ExtractionError` if the judge gave no answer, and `ScopeBusy` if others kept changing
-        the scope.
+        The run waits for a person's approval if it would end many facts, if the policy of the scope says so, or with
+        `apply=False`. Raises an `ExtractionError` if the judge gave no answer, and `ScopeBusy` if other writers kept
+        changing the scope.
         """
         return (await consolidate(self._resources, [self.scope], apply=apply)).scopes[0].result
 
@@ -151,7 +152,7 @@ class ScopeMemory(ScopeChanges):
         asked: bool = False,
         finding: str | None = None,
     ) -> Receipt | None:
-        """Return what `forget` with the same arguments would erase, in counts. Nothing is changed."""
+        """Return how much `forget` with the same arguments would erase. Nothing is changed."""
         return await self._forget(ForgetTarget(fact, session, before, everything, asked, finding), is_preview=True)
 
     async def forget(
@@ -164,12 +165,13 @@ class ScopeMemory(ScopeChanges):
         asked: bool = False,
         finding: str | None = None,
     ) -> Receipt | None:
-        """Erase for good, keep it from coming back, and return counts of what was erased. It cannot be undone.
+        """Erase data permanently, and return counts of what was erased. It cannot be undone.
 
-        Name exactly one: the id of a `fact`, `finding` or `session`; `before` an instant (of a date, its beginning);
-        `everything`; or what people `asked` to be forgotten (None if nobody did). What is said again later is new.
-        `is_clean` of the receipt says whether the words are gone from the database's files too. Raises `NotFound` if
-        there is nothing of that kind, and `ArgumentInvalid`.
+        Give exactly one argument: the id of a `fact`, `finding` or `session`; `before`, to erase what was said before
+        this time (a date stands for its beginning); `everything=True`; or `asked=True`, to erase what people have asked
+        to be forgotten (returns None if nobody has). Processing or importing the same session again does not bring it
+        back, but what is said again later is stored as new. `is_clean` of the receipt tells whether the words are gone
+        from the files of the database, too. Raises `NotFound` if there is nothing to erase, and `ArgumentInvalid`.
         """
         return await self._forget(ForgetTarget(fact, session, before, everything, asked, finding), is_preview=False)
 
@@ -177,26 +179,27 @@ class ScopeMemory(ScopeChanges):
         return next(iter(await forget(self._resources, [self.scope], target, is_preview=is_preview)), None)
 
     async def apply_retention(self, *, preview: bool = False) -> Receipt | None:
-        """Forget what is older than the settings in `[retention]` allow. Return a receipt, or None if there is nothing.
+        """Forget what is older than the settings in `[retention]` allow. Return a receipt, None if nothing is so old.
 
-        With `preview` nothing is forgotten. Without these settings everything is kept.
+        With `preview`, nothing is forgotten. Without these settings everything is kept.
         """
         return next(iter(await retain(self._resources, [self.scope], is_preview=preview)), None)
 
     async def export(
         self, path: str | Path, *, readable: bool = False, even_asked: bool = False, file: TextIO | None = None
     ) -> ExportedFile:
-        """Write the scope to a new file of mode 0600, as of one moment. With `file`, it is written there.
+        """Write a snapshot of the scope to a new file of mode 0600, or to `file` if this is given.
 
-        It is a file for `import_`, or with `readable` the facts and what was said, for people: JSON if the name ends in
-        .json, else Markdown. Raises `NotFound` if nothing was ever kept, and `FileInvalid` if the file exists, or if
-        somebody has asked for something to be forgotten (with `even_asked` it is exported, hidden as it is).
+        `Afterword.import_` can read the file. With `readable`, the file holds the facts and their quotes for people to
+        read: JSON if the name ends in .json, else Markdown. Raises `NotFound` if nothing was ever stored for the scope,
+        and `FileInvalid` if the file exists. It also raises `FileInvalid` if a request to forget waits; with
+        `even_asked` the scope is exported nevertheless, and what the request names stays hidden.
         """
-        path, store = Path(path), await self._store()
+        path, store = Path(path), await self._resources.store()
         if not readable:
             return ExportedFile(path, await export_scopes(store, path, [self.scope], even_asked=even_asked, file=file))
 
-        if not await self._read(lambda transaction: scope_rows.scope_key(transaction, self.scope)):
+        if not await self._resources.read(lambda transaction: scope_rows.scope_key(transaction, self.scope)):
             raise NotFound(f"nothing was ever kept for {self.scope}")
         facts = (await self.facts(status=EVERY_STATUS)).facts
         write = write_as_json if path.suffix == ".json" else write_as_markdown
@@ -205,15 +208,15 @@ class ScopeMemory(ScopeChanges):
             with opened_private(path, file) as written:
                 write(transaction, self.scope, facts, written)
 
-        await self._read(work)
+        await self._resources.read(work)
         return ExportedFile(path, len(facts))
 
     async def import_(self, path: str | Path, *, kind: str) -> MemoryImportResult:
-        """Import what another library exported.
+        """Import memories that another library has exported, and return what was imported.
 
-        `kind` is "mem0", "langmem", "listmemory", "chromadb", "graphiti" or "zep".
-        A file of `export` names its scopes itself: `Afterword.import_` takes it. Importing again changes nothing.
-        Raises `ArgumentInvalid` for a file that is not there or no JSON, an `ExtractionError` and `ScopeBusy`.
+        `kind` is "mem0", "langmem", "listmemory", "chromadb", "graphiti" or "zep". (For a file that `export` wrote, use
+        `Afterword.import_`.) Importing the same file again changes nothing.
+        Raises `ArgumentInvalid` if the file does not exist or is not JSON, an `ExtractionError`, and `ScopeBusy`.
         """
         path = Path(path)
         if kind not in set(Origin):
@@ -224,16 +227,16 @@ class ScopeMemory(ScopeChanges):
         except OSError:
             raise ArgumentInvalid(f"there is no file {path}") from None
         except (ValueError, RecursionError):
-            raise ArgumentInvalid(f"{path} is no JSON") from None
-        async with self._resources.extractor_and_judge() as workers:
+            raise ArgumentInvalid(f"{path} is not JSON") from None
+        async with self._resources.extractor_and_judge() as configured:
             imported = await import_memories(
-                await self._store(),
+                await self._resources.store(),
                 self.scope,
                 Origin(kind),
                 memories(Origin(kind), exported),
                 at=self._resources.now(),
                 file_time=file_time,
-                judge=workers.judge,
+                judge=configured.judge,
                 budget=self._resources.tracker(),
             )
         await self._resources.refresh_vectors([self.scope])
@@ -250,10 +253,10 @@ class ScopeMemory(ScopeChanges):
     ) -> AbstractAsyncContextManager[AgentOrTeam]:
         """Save the state of an agent or team at the end of an `async with` block, and queue it for processing.
 
-        Like `record_session`, for this memory. `run_pending` or `process(session_id)` extracts the facts; with
-        `process` that is done in the background, by `Afterword.processor`. `humans` are
-        names of people, for speakers whose names do not say so. Raises `StateConflict` for an empty session id, or if
-        another kind of agent saved this session.
+        See `record_session`. With `process`, the facts are extracted in the background by `Afterword.processor`;
+        otherwise call `run_pending` or `process(session_id)`. `humans` are the names of speakers who are people; "user"
+        and "human" need not be named. Raises `StateConflict` for an empty session id, or if another kind of agent saved
+        this session.
         """
         return record_session(
             agent_or_team,
@@ -267,10 +270,10 @@ class ScopeMemory(ScopeChanges):
         )
 
     async def resume(self, agent_or_team: Recordable, *, session_id: str, missing_ok: bool = False) -> bool:
-        """Load the saved state of a session into an agent or team of the same make; return whether there was one.
+        """Load the saved state of a session into an agent or team of the same kind; return whether there was one.
 
-        Raises `NotFound` if the scope has no such session (False with `missing_ok`), and `StateConflict` if another
-        kind of agent saved it.
+        Raises `NotFound` if the scope has no such session (with `missing_ok` it returns False instead), and
+        `StateConflict` if another kind of agent saved it.
         """
         return await resume(
             agent_or_team,
@@ -306,15 +309,15 @@ class ScopeMemory(ScopeChanges):
         )
 
     def for_agent(self) -> AgentAccess:
-        """Return this memory as an agent may use it: it reads what a block could tell, and asks for changes."""
+        """Return access to this memory with the rights of an agent: its changes are requests that a person decides."""
         return AgentAccess(self, self._resources)
 
     def tools(self, *, humans: Collection[str] | None = None, findings: bool = False) -> list[ToolOfAgent]:
         """Return the tools `remember`, `recall` and `withdraw` of this scope, for `AssistantAgent(..., tools=...)`.
 
-        The agent needs a `memory` of the same scope. `humans` are the speakers whose words count, as in `memory_tools`.
-        If the configured extractor is the offline rules, what they find in the person's last message counts at once.
-        With `findings` the tool `save_finding` comes with them, for agents whose findings the scope keeps.
+        The agent also needs a `memory` of the same scope. `humans` are the speakers whose words count, as in
+        `memory_tools`. If the configured extractor is the offline rules, what they find in the person's last message
+        counts at once. With `findings`, the list also contains the tool `save_finding`.
         """
         from afterword.agents.tools import memory_tools
 

@@ -1,4 +1,4 @@
-"""The reads of one scope. None of them creates a scope or sends a request to a language model."""
+"""The methods of `ScopeMemory` that read. None of them creates a scope or sends a request to a language model."""
 
 from __future__ import annotations
 
@@ -12,15 +12,7 @@ from sqlmodel import Session
 
 from afterword.agents.memory_settings import additional_scopes
 from afterword.agents.shared_recall import recall_of_scopes
-from afterword.client.arguments import (
-    Instant,
-    Several,
-    choices,
-    fact_filter,
-    instant,
-    one_more,
-    tag_names,
-)
+from afterword.client.arguments import Instant, Several, choices, fact_filter, instant, limit_with_next, tag_names
 from afterword.client.queries import (
     fact_origin,
     fact_page,
@@ -59,7 +51,6 @@ from afterword.recall.index_units import matched_words
 from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, lookup, reviews, scope_rows
 from afterword.store.costs import Spending
-from afterword.store.database.engine import Store
 from afterword.store.findings.stored_findings import read_findings
 from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.forgetting.pauses import Pause, read_pause
@@ -74,7 +65,7 @@ T = TypeVar("T")
 
 
 class ScopeReading:
-    """What is known in one scope. Use it through `ScopeMemory`."""
+    """Reads what is known in one scope. Use it through `ScopeMemory`."""
 
     def __init__(self, resources: Resources, scope: Scope) -> None:
         self._resources = resources
@@ -83,26 +74,14 @@ class ScopeReading:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.scope)!r})"
 
-    def _now(self) -> datetime:
-        return self._resources.now()
-
-    async def _store(self) -> Store:
-        return await self._resources.store()
-
-    async def _read(self, work: Callable[[Session], T]) -> T:
-        return await self._resources.read(work)
-
-    async def _write(self, work: Callable[[Session], T]) -> T:
-        return await self._resources.write(work)
-
     async def _view(self, at: datetime, scope: Scope | None = None) -> View:
-        """Return what the read model holds of this scope or another one at an instant."""
-        store = await self._store()
+        """Return the cached facts of this scope, or of `scope`, with the status that they have at the time `at`."""
+        store = await self._resources.store()
         return await view_cache_of(store).view(store, scope or self.scope, at)
 
     async def check_known(self) -> None:
-        """Raise `NotFound`, which names the scopes with the nearest names, if nothing was ever stored for the scope."""
-        await self._read(lambda transaction: scope_rows.check_known(transaction, self.scope))
+        """Raise `NotFound` if nothing was ever stored for the scope. The error suggests scopes with similar names."""
+        await self._resources.read(lambda transaction: scope_rows.check_known(transaction, self.scope))
 
     async def facts(
         self,
@@ -118,50 +97,51 @@ class ScopeReading:
         order: FactOrder | str = FactOrder.SAID,
         offset: int = 0,
     ) -> FactPage:
-        """Return the facts of the scope, in the order of saying, at most `limit` after the cursor `after`.
+        """Return the facts of the scope, at most `limit` of them, beginning after the cursor `after`.
 
         `status` is one or several of current, superseded, retracted, expired, contested and pending, or "all"; by
         default the facts that hold: current and contested. `kind` is one or several of preference, entity and decision.
-        `about` is a person or thing by name, "user" for the owner; `tags` must all be tags of the fact. `as_of` gives
-        the statuses at that instant, by default now; `known_at` what was believed then.
+        `about` is the name of a person or thing, or "user" for the owner of the memory. Only facts that have all `tags`
+        are returned. `as_of` is the time at which the statuses apply, by default now. With `known_at`, the facts are
+        those that the store would have returned at that time.
 
-        `order` is "said", "subject" (by kind and subject, the newest first) or "learned" (the latest first). The first
-        `offset` facts are left out; `after` goes on in the order of saying only. With a `limit` and without `known_at`
-        a large scope is not read as a whole. Raises `ArgumentInvalid`.
+        `order` is "said" (oldest first), "subject" (by kind and subject, newest first) or "learned" (newest first). The
+        first `offset` facts are left out. `after` works only with the order "said". With a `limit` and without
+        `known_at`, only a part of a large scope is read. Raises `ArgumentInvalid`.
         """
-        at = self._now() if as_of is None else await self._instant(as_of)
+        at = self._resources.now() if as_of is None else await self._instant(as_of)
         believed_at = None if known_at is None else await self._instant(known_at)
         wanted = fact_filter(status, kind, about, tags)
         (known_order,) = choices(FactOrder, order, "order")
         if offset < 0 or (after is not None and known_order is not FactOrder.SAID):
             raise ArgumentInvalid(f"offset={offset} is below 0, or after={after!r} is given with order={order!r}")
         if limit is None or believed_at is not None:
-            facts = await self._read(
+            facts = await self._resources.read(
                 lambda transaction: lookup.read_facts(transaction, self.scope, at=at, known_at=believed_at)
             )
             return fact_page(facts, wanted, known_order, limit=limit, after=after, offset=offset)
-        one_more(limit)  # a limit below 1 is refused before anything is read
-        views, most = view_cache_of(await self._store()), limit
+        limit_with_next(limit)  # raises an error for a limit below 1, before anything is read
+        views, most = view_cache_of(await self._resources.store()), limit
 
         def listed(transaction: Session) -> tuple[Iterable[Fact], int, int] | None:
             listing = views.listing(transaction.connection(), self.scope)
             return listing.page(transaction, wanted, known_order, at=at, limit=most, offset=offset)
 
-        # Of a scope that is not loaded the page itself is read, where that is possible.
+        # If the scope is not in the cache, read only this page from the database, where that is possible.
         is_readable = not views.is_loaded(self.scope) and is_listed(wanted, known_order)
-        if is_readable and (page := await self._read(listed)) is not None:
+        if is_readable and (page := await self._resources.read(listed)) is not None:
             return FactPage(tuple(page[0]), page[1], page[2], None)
         view = await self._view(at)
         chosen = partial(fact_page_of_view, view, wanted, known_order, limit=limit, after=after, offset=offset)
         return await asyncio.to_thread(chosen)
 
     async def fact_counts(self) -> FactCounts:
-        """Return how many facts there are with each status, and how many that hold are about each subject."""
-        view = await self._view(self._now())
+        """Return the number of facts with each status, and the number of facts that hold about each subject."""
+        view = await self._view(self._resources.now())
         return await asyncio.to_thread(lambda: view.lists.counts)
 
     async def erasures(self) -> tuple[WaitingErasure, ...]:
-        """Return what somebody asked to be erased, also if no fact of it was found."""
+        """Return the requests to forget that wait, including those that match no fact."""
         due_at = self._resources.settings.privacy.due_at
 
         def work(transaction: Session) -> tuple[WaitingErasure, ...]:
@@ -177,21 +157,23 @@ class ScopeReading:
                 for asked in read_waiting_requests(transaction, self.scope)
             )
 
-        return await self._read(work)
+        return await self._resources.read(work)
 
     async def fact(self, fact_id: str, *, as_of: Instant | None = None) -> Fact:
-        """Return one fact by the id of any of its assertions, or by the beginning of one.
+        """Return one fact by its id or the id of one of its assertions; the first digits are enough.
 
-        Raises `NotFound` if there is no such fact; if several begin so, it names them.
+        `as_of` is the time at which its status applies. Raises `NotFound` unless exactly one fact has this id; if
+        several ids begin with these digits, the error lists them.
         """
-        at = self._now() if as_of is None else await self._instant(as_of)
-        return await self._read(lambda transaction: fact_ids.read_fact(transaction, self.scope, fact_id, at=at))
+        at = self._resources.now() if as_of is None else await self._instant(as_of)
+        return await self._resources.read(
+            lambda transaction: fact_ids.read_fact(transaction, self.scope, fact_id, at=at)
+        )
 
     async def history(self, fact_id: str) -> FactOrigin:
-        """Return how a fact came to be: every assertion of it, and every verdict on them. Raises `NotFound`."""
-        at = self._now()
-
-        return await self._read(lambda transaction: fact_origin(transaction, self.scope, fact_id, at))
+        """Return where a fact comes from: its assertions, and every verdict on them. Raises `NotFound`."""
+        at = self._resources.now()
+        return await self._resources.read(lambda transaction: fact_origin(transaction, self.scope, fact_id, at))
 
     async def sessions(
         self,
@@ -202,21 +184,20 @@ class ScopeReading:
         newest_first: bool = False,
         offset: int = 0,
     ) -> SessionPage:
-        """Return the sessions of the scope, the oldest or the newest first, without the first `offset`.
+        """Return a page of the sessions of the scope, oldest or newest first. The first `offset` are left out.
 
         `state` is one or several of pending, done, failed and "set aside". Raises `ArgumentInvalid`.
         """
         chosen = session_page(self.scope, None, state, limit, after, newest_first=newest_first, offset=offset)
-        return await self._read(chosen)
+        return await self._resources.read(chosen)
 
     async def session(self, session_id: str) -> SessionDetails:
         """Return a session: its transcript, the facts that each turn supports, and what was left out and why.
 
         Raises `NotFound` if the scope has no such session.
         """
-        at = self._now()
-
-        return await self._read(lambda transaction: session_details(transaction, self.scope, session_id, at))
+        at = self._resources.now()
+        return await self._resources.read(lambda transaction: session_details(transaction, self.scope, session_id, at))
 
     async def search(
         self,
@@ -229,17 +210,17 @@ class ScopeReading:
         as_of: Instant | None = None,
         explain: bool = True,
     ) -> SearchResults:
-        """Return the matches of a query in all layers: facts that hold or held before, turns, and findings of agents.
+        """Return what matches a query: facts that hold, facts that held before, turns, and findings of agents.
 
-        Each hit has its layer, its score, its time and its speaker. For a question about the past, the facts that held
-        before are ranked together with those that hold; otherwise they follow. Without `turns` only facts are found.
-        `limit` bounds facts and turns together; with `tags` only facts that have all of these. An empty query finds
-        every fact. With a configured embedder, matches are ranked by meaning as well as by words; if it does not
-        answer, words alone count. Without `explain` hits do not say why they match. Raises `ArgumentInvalid`.
+        Each hit has a layer, a score, a time and a speaker. Facts that held before follow those that hold; for a
+        question about the past, they are ranked together. Without `turns`, only facts are searched. `limit` bounds
+        facts and turns together. With `tags`, only facts that have all of these tags are found. An empty query finds
+        every fact. With a configured embedder, hits are ranked by meaning and by words; if it does not answer, by words
+        alone. Without `explain`, `matched` and `parts` of the hits are empty. Raises `ArgumentInvalid`.
         """
-        one_more(limit)  # a limit below 1 is refused
+        limit_with_next(limit)  # raises an error for a limit below 1
         kinds = None if kind is None else choices(Kind, kind, "kind")
-        at, wanted = self._now() if as_of is None else await self._instant(as_of), tag_names(tags)
+        at, wanted = self._resources.now() if as_of is None else await self._instant(as_of), tag_names(tags)
         asked = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=explain)
         results = await self._recalled(partial(asked, query=query), self.scope)
         parts = results.parts or tuple({} for _ in results.facts)
@@ -270,18 +251,17 @@ class ScopeReading:
         also: Collection[Scope | str] = (),
         most_left_out: int | None = None,
     ) -> ContextBlock:
-        """Return the block that an agent with this memory is told for a query, and what is left out of it and why.
+        """Return the text that `FactMemory` puts into an agent's context for a query, and what is left out and why.
 
-        It is the text that `FactMemory` puts into the context. `also` names scopes that are read in addition: their
-        blocks follow, a message each, all within one budget. At most `most_left_out` of the facts that are left out are
-        returned; all are counted. Raises `ArgumentInvalid` for a budget below 1, and `ScopeInvalid` for a scope of
-        another tenant.
+        `also` names scopes that are read in addition. Each has its own block of text after the first, and all blocks
+        share one budget. At most `most_left_out` of the facts that are left out are returned, but all are counted.
+        Raises `ArgumentInvalid` for a budget below 1, and `ScopeInvalid` for a scope of another tenant.
         """
         if budget_tokens is None:
             budget_tokens = self._resources.settings.recall.budget_tokens
         if budget_tokens < 1:
             raise ArgumentInvalid(f"budget_tokens={budget_tokens} is too small; give 1 or more")
-        at, scopes = self._now(), (self.scope, *additional_scopes(self.scope, also))
+        at, scopes = self._resources.now(), (self.scope, *additional_scopes(self.scope, also))
 
         async def recall_of(scope: Scope, tokens: int) -> recall.Recall:
             return await self._recalled(partial(recall.recall, query=query, at=at, budget_tokens=tokens), scope)
@@ -308,8 +288,8 @@ class ScopeReading:
         )
 
     async def _recalled(self, asked: Callable[..., Awaitable[recall.Recall]], scope: Scope) -> recall.Recall:
-        """Return what recall answers; what the embedder costs is charged to the scope."""
-        store, embedder = await self._store(), self._resources.embedder()
+        """Call a function of `recall`, and return its result. The cost of the embedder is charged to the scope."""
+        store, embedder = await self._resources.store(), self._resources.embedder()
         if embedder is None:
             return await asked(store=store, scope=scope)
 
@@ -325,19 +305,21 @@ class ScopeReading:
         newest_first: bool = False,
         offset: int = 0,
     ) -> RunPage:
-        """Return the runs of the scope, the oldest or the newest first, without the first `offset`, each with its cost.
+        """Return a page of the runs of the scope with their costs, oldest or newest first, without the first `offset`.
 
         `status` is one or several of proposed, held, applied, undone, rejected and satisfied. Raises `ArgumentInvalid`.
         """
-        return await self._read(run_page(self.scope, status, limit, after, newest_first=newest_first, offset=offset))
+        return await self._resources.read(
+            run_page(self.scope, status, limit, after, newest_first=newest_first, offset=offset)
+        )
 
     async def run_changes(self, run_id: int) -> tuple[FactChange, ...]:
-        """Return which facts a run changed when it was applied; none if it never was. Raises `NotFound`."""
-        return await self._read(lambda transaction: run_changes(transaction, self.scope, run_id))
+        """Return the facts that a run changed when it was applied; none if it was never applied. Raises `NotFound`."""
+        return await self._resources.read(lambda transaction: run_changes(transaction, self.scope, run_id))
 
     async def review(self) -> Review:
-        """Return what waits for a person's decision; `decide` carries one out."""
-        at = self._now()
+        """Return what waits for a person's decision. Pass the decision to `decide`."""
+        at = self._resources.now()
         view = await self._view(at)
         waiting = await asyncio.to_thread(lambda: view.lists.waiting)
         erasures = await self.erasures()
@@ -356,34 +338,37 @@ class ScopeReading:
                 ),
             )
 
-        return await self._read(work)
+        return await self._resources.read(work)
 
     async def policy(self) -> Policy:
-        """Return which runs wait for a person before they count: `auto` (none) if nothing was set."""
-        return await self._read(lambda transaction: scope_rows.policy_of(transaction, self.scope))
+        """Return which runs wait for a person's approval before they take effect. The default is `auto`: none."""
+        return await self._resources.read(lambda transaction: scope_rows.policy_of(transaction, self.scope))
 
     async def zone(self) -> str:
-        """Return the time zone of sources without offsets (IANA name): that of the profile if none was set."""
+        """Return the time zone (IANA name) for saved times without an offset: that of the profile if none was set."""
         return str(await self._zone())
 
     async def _zone(self) -> tzinfo:
         default = read_zone(self._resources.settings.zone)
-        return await self._read(lambda transaction: scope_rows.zone_of(transaction, self.scope, default))
+        return await self._resources.read(lambda transaction: scope_rows.zone_of(transaction, self.scope, default))
 
     async def _instant(self, value: Instant, day_time: time = time.max) -> datetime:
-        """Return an instant; a day or a time without an offset is a local one of the scope."""
+        """Return `value` as a datetime. Without an offset, it is in the time zone of the scope.
+
+        A date becomes `day_time` of that day.
+        """
         return instant(value, day_time=day_time, zone=await self._zone())
 
     async def paused(self) -> Pause | None:
-        """Return since when no session is stored and how many were left out, None if the scope is not paused."""
-        return await self._read(lambda transaction: read_pause(transaction, self.scope))
+        """Return when the scope was paused and how many sessions were not stored since, None if it is not paused."""
+        return await self._resources.read(lambda transaction: read_pause(transaction, self.scope))
 
     async def spent(self) -> Spending:
-        """Return what models cost in this scope in all, sooner than `costs` does."""
-        return await self._read(lambda transaction: costs.spending_of_scope(transaction, self.scope))
+        """Return what requests to models have cost in this scope in total. This is faster than `costs`."""
+        return await self._resources.read(lambda transaction: costs.spending_of_scope(transaction, self.scope))
 
     async def costs(self) -> ScopeCosts:
-        """Return what models cost in this scope, by source and by run."""
+        """Return what requests to models have cost in this scope, by source and by run."""
 
         def work(transaction: Session) -> ScopeCosts:
             by_source = costs.spending_by_source(transaction, self.scope)
@@ -392,7 +377,7 @@ class ScopeReading:
             of_runs = {run_id: spent for run_id, spent in by_run.items() if run_id is not None}
             return ScopeCosts(total, by_source, of_runs, by_run.get(None, Spending()))
 
-        return await self._read(work)
+        return await self._resources.read(work)
 
 
 def _joined(texts: Iterable[str]) -> str:

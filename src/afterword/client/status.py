@@ -1,4 +1,4 @@
-"""What the store holds, what waits and what failed, for `Afterword.status`."""
+"""Counts what the store holds, what waits and what failed, for `Afterword.status`."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from afterword.store.ledger import RunStatus
 from afterword.store.reading import scope_vectors
 
 SCOPES_AT_ONCE = 100
-"""The facts of so many scopes are read by one query."""
+"""How many scopes one query reads the facts of."""
 
 
 async def store_status(resources: Resources) -> StoreStatus:
-    """Return what the store holds."""
+    """Return the counts of all scopes, sessions, jobs, vectors and costs."""
     store, at = await resources.store(), resources.now()
     privacy = resources.settings.privacy
     status = await store.read(lambda transaction: _status(transaction, store.shown_url, at, privacy))
-    async with resources.extractor_and_judge() as workers:
+    async with resources.extractor_and_judge() as configured:
 
         def with_pairs(transaction: Session) -> Iterator[ScopeStatus]:
-            scope_rows.read_scopes(transaction)  # all by one query, which the transaction remembers
+            scope_rows.read_scopes(transaction)  # one query for all scopes, whose rows the transaction caches
             for scope in status.scopes:
-                pairs = read_judging_coverage(transaction, scope.scope, workers.judge)
+                pairs = read_judging_coverage(transaction, scope.scope, configured.judge)
                 yield replace(scope, pairs=pairs.required, judged_pairs=pairs.judged)
 
         scopes = await store.read(lambda transaction: tuple(with_pairs(transaction)))
@@ -47,7 +47,7 @@ async def store_status(resources: Resources) -> StoreStatus:
 
 
 def store_costs(transaction: Session, tenant: str | None = None) -> StoreCosts:
-    """Return what models cost in the whole store, or in one tenant."""
+    """Return what requests to models have cost in the whole store, or in one tenant."""
     by_day, by_scope = costs.spending_by_day(transaction, tenant), costs.spending_by_scope(transaction)
     if tenant is not None:
         by_scope = {scope: spent for scope, spent in by_scope.items() if scope.tenant == tenant}
@@ -55,11 +55,11 @@ def store_costs(transaction: Session, tenant: str | None = None) -> StoreCosts:
 
 
 def _status(transaction: Session, shown_url: str, at: datetime, privacy: PrivacyOptions) -> StoreStatus:
-    """Return the status without the vectors and the judged pairs."""
+    """Return the status without `vectors`, `pairs` and `judged_pairs`."""
     saved, total = sessions.read_sessions(transaction), store_costs(transaction)
     held, of_scope = runs.count_runs(transaction, RunStatus.HELD), Counter(session.scope for session in saved)
     failed = tuple(session for session in saved if session.failure)
-    # The kind of a failure is its reason without what differs from session to session.
+    # A failure is stored as "kind: details".
     kinds = Counter((session.failure or "").partition(":")[0] for session in failed)
     scopes, asking = [], forgotten_statements.scopes_with_requests(transaction)
     for scope, facts, served in _statuses_of_facts(transaction, scope_rows.read_scopes(transaction), at):
@@ -103,7 +103,7 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
 def _statuses_of_facts(
     transaction: Session, scopes: Sequence[Scope], at: datetime
 ) -> Iterator[tuple[Scope, list[Status], int]]:
-    """Yield the status of each fact of each scope, and how many facts are served. A query reads many scopes."""
+    """Yield each scope, the statuses of its facts, and how many of them agents may be told."""
     for first in range(0, len(scopes), SCOPES_AT_ONCE):
         histories = lookup.read_histories_by_scope(transaction, scopes[first : first + SCOPES_AT_ONCE])
         for scope, of_scope in histories.items():
@@ -114,7 +114,7 @@ def _statuses_of_facts(
 async def _vectors(
     resources: Resources, store: Store, scopes: Sequence[Scope], at: datetime
 ) -> tuple[VectorStatus, ...]:
-    """Return, for each model that has vectors and for the configured one, how many texts have and lack one."""
+    """Return, for the configured embedding model and any other with vectors, how many texts have and lack a vector."""
     embedder = resources.embedder()
     configured = (embedder.model, embedder.dimension) if embedder else None
     texts, vectors = 0, Counter[tuple[str, int]]()

@@ -1,4 +1,4 @@
-"""What the methods of `Afterword` return about the whole store: frozen values. All instants are aware."""
+"""The frozen dataclasses that methods of `Afterword` return about the whole store. All datetimes have a time zone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from afterword.store.sessions import SavedSession
 
 @dataclass(frozen=True, slots=True)
 class StoreCosts:
-    """What models cost in the whole store: in all, by scope, and by day (UTC)."""
+    """What requests to models have cost in the whole store: in total, by scope, and by day (UTC)."""
 
     total: Spending
     by_scope: Mapping[Scope, Spending]
@@ -26,7 +26,7 @@ class StoreCosts:
 
 @dataclass(frozen=True, slots=True)
 class OutdatedSession:
-    """A session that was last read by another extractor, or another version of it, than the present one."""
+    """A session that was last read by `extractor`, which is not the present extractor in its present version."""
 
     scope: Scope
     session_id: str
@@ -35,7 +35,7 @@ class OutdatedSession:
 
 @dataclass(frozen=True, slots=True)
 class CostRange:
-    """What processing would cost in one scope or in all: from `least` to `most`. `sessions` are counted by state."""
+    """An estimate of what processing would cost, from `least` to `most`. `sessions` are counted by state."""
 
     sessions: Mapping[str, int]
     windows: int
@@ -45,7 +45,7 @@ class CostRange:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What processing would cost. `model` is None if no request to a model would be sent."""
+    """An estimate of what processing would cost. `model` is None if no request to a model would be sent."""
 
     extractor: str
     model: str | None
@@ -55,7 +55,10 @@ class CostEstimate:
 
 @dataclass(frozen=True, slots=True)
 class ScopePage:
-    """Scopes in the order of tenant, kind and id. `total` counts all that fit; `next` is the cursor after this page."""
+    """A page of scopes, sorted by tenant, kind and id.
+
+    `total` counts the matching scopes on all pages. `next` is the cursor of the next page, None on the last page.
+    """
 
     scopes: tuple[Scope, ...]
     total: int
@@ -64,11 +67,12 @@ class ScopePage:
 
 @dataclass(frozen=True, slots=True)
 class ScopeStatus:
-    """What the store holds of one scope, in counts.
+    """How much the store holds of one scope.
 
-    `current` counts the facts that are served, `to_forget` the requests to forget that wait (as `review` lists them),
-    `judged_pairs` how many of the `pairs` that must be judged are. `erase_due_at` says when the first
-    request to forget is carried out by itself.
+    `current` counts the facts that agents may be told, and `facts` all facts. `to_forget` counts the requests to forget
+    that wait, as `review` lists them. `pairs` counts the pairs of statements that must be compared, and `judged_pairs`
+    those of them that have been compared. `erase_due_at` is when the first request to forget is carried out
+    automatically, None if there is no such request.
     """
 
     scope: Scope
@@ -97,7 +101,7 @@ class QueueStatus:
 
 @dataclass(frozen=True, slots=True)
 class VectorStatus:
-    """How many texts have and lack a vector of one embedding model."""
+    """How many texts have a vector of one embedding model, and how many lack one."""
 
     model: str
     dimension: int
@@ -110,7 +114,7 @@ class VectorStatus:
 class StoreStatus:
     """What the store holds, what waits, and what failed and why.
 
-    `failed` are the sessions with a failure, `failures` how often each kind of failure occurs.
+    `sessions` counts the sessions in each state. `failures` counts the sessions in `failed` by kind of failure.
     """
 
     store: str
@@ -128,7 +132,7 @@ class StoreStatus:
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """A file that was written, and how many lines (of a readable export: facts) it holds."""
+    """A file that was written. `count` is the number of its lines, or of its facts in a readable export."""
 
     path: Path
     count: int
@@ -144,9 +148,9 @@ class BackupFile:
 
 @dataclass(frozen=True, slots=True)
 class TombstoneReplay:
-    """How many tombstones were taken in, and how many rows were erased for them, by table.
+    """How many tombstones were replayed, and how many rows of each table were erased because of them.
 
-    `is_clean` says whether the words are gone from the database's files too.
+    `is_clean` tells whether the erased words are gone from the files of the database, too.
     """
 
     tombstones: int
@@ -156,7 +160,7 @@ class TombstoneReplay:
 
 @dataclass(frozen=True, slots=True)
 class AuditPage:
-    """Audit entries, newest first. `next` is the cursor of the page after this one."""
+    """A page of audit entries, newest first. `next` is the cursor of the next page, None on the last page."""
 
     entries: tuple[AuditEntry, ...]
     next: str | None = None

@@ -1,4 +1,4 @@
-"""The upkeep of a whole store: retention, exports and imports, backups, migrations, and work in the background."""
+"""Maintenance of a whole store: retention, exports, imports, backups, migrations, and background work."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from sqlmodel import Session
-
 from afterword.client.arguments import scope_of
-from afterword.client.background import defer, migrate, open_schedule, run_worker
+from afterword.client.background import migrate, open_schedule, queue_of_workers, run_worker
 from afterword.client.forgetting import retain
 from afterword.client.processing import ProcessingOptions
 from afterword.client.queries import audit_page
@@ -34,13 +32,15 @@ from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
 
 T = TypeVar("T")
 
-SELDOM = (50_000, 20, 100)
-"""How seldom Python looks for reference cycles during an import: rows by the hundred thousand hold none, and looking
-took two fifths of the time."""
+IMPORT_GC_THRESHOLDS = (50_000, 20, 100)
+"""The thresholds of Python's garbage collector during an import.
+
+Hundreds of thousands of rows contain no reference cycles, and the search for cycles took two fifths of the time.
+"""
 
 
 class StoreUpkeep:
-    """What those who run a store do to it. Use it through `Afterword`."""
+    """Maintains a whole store. Use it through `Afterword`."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -50,20 +50,17 @@ class StoreUpkeep:
 
     @property
     def resources(self) -> Resources:
-        """What is opened here; for modules of this package."""
+        """The opened store and embedder, for other modules of this package."""
         return self._resources
 
     def processor(self, options: ProcessingOptions | None = None) -> BackgroundProcessor:
-        """Return what processes recorded sessions in the background, for `process=` of recorders and providers.
+        """Return the background processor of sessions. Pass it as `process=` to recorders and providers.
 
-        Without `options` the work is done in a process of its own where that is possible. `finish` of the result waits
-        for the end; `close` ends the work, and leaves the rest queued. There is one for each `Afterword`, with the
-        options of the first call.
+        Without `options` it works in another process where that is possible. Its method `finish` waits until all
+        sessions are processed. `close` of this object stops it; the remaining sessions stay queued. Each `Afterword`
+        has one processor, with the options of the first call.
         """
         return processor_of(self._resources, options)
-
-    async def _read(self, work: Callable[[Session], T]) -> T:
-        return await self._resources.read(work)
 
     async def audit(
         self,
@@ -74,41 +71,42 @@ class StoreUpkeep:
         limit: int | None = 100,
         after: str | None = None,
     ) -> AuditPage:
-        """Return who asked for what and when, newest first: all, or of a tenant, a scope or a key. Without words.
+        """Return a page of the audit log, newest entry first, filtered by tenant, scope and API key.
 
-        Only what changes or exports something is listed. Raises `ArgumentInvalid`.
+        An entry tells which key requested which action and when, but no content. Only requests that change or export
+        data are listed. Raises `ArgumentInvalid`.
         """
         owner = None if scope is None else scope_of(scope)
-        return await self._read(audit_page(tenant, owner, key_id, limit, after))
+        return await self._resources.read(audit_page(tenant, owner, key_id, limit, after))
 
     async def apply_retention(self, *, preview: bool = False) -> tuple[Receipt, ...]:
-        """Forget in every scope what is older than the settings in `[retention]` allow, and return how much.
+        """Forget in every scope what is older than the settings in `[retention]` allow, and return the receipts.
 
-        `run_due_jobs` and `schedule` do so by themselves. With `preview` nothing is forgotten.
+        `run_due_jobs` and `schedule` do this automatically. With `preview` nothing is forgotten.
         """
-        scopes = await self._read(scope_rows.read_scopes)
+        scopes = await self._resources.read(scope_rows.read_scopes)
         return tuple(await retain(self._resources, scopes, is_preview=preview))
 
     async def clean_files(self) -> bool:
-        """Rewrite the database, so that its files hold nothing that was erased; return whether that succeeded.
+        """Rewrite the database so that its files contain nothing that was erased; return whether that succeeded.
 
-        It may fail while other processes use the database: then try again.
+        It may fail while other processes use the database. Then call it again later.
         """
         return await (await self._resources.store()).compact()
 
     async def write_tombstones(self, path: str | Path, *, scope: Scope | str | None = None) -> ExportedFile:
-        """Write the tombstones to a new file, to be replayed after a backup is restored.
+        """Write the tombstones (hashes of what was forgotten) to a new file, for `replay_tombstones`.
 
-        Raises `FileInvalid` if it exists.
+        Replay them after you have restored an older backup. Raises `FileInvalid` if the file exists.
         """
         scopes = None if scope is None else [scope_of(scope)]
         count = await tombstone_replay.write_tombstones(await self._resources.store(), Path(path), scopes)
         return ExportedFile(Path(path), count)
 
     async def replay_tombstones(self, path: str | Path) -> TombstoneReplay:
-        """Forget again what the tombstones in a file of `write_tombstones`, or of `export`, stand for.
+        """Erase again what was forgotten before a backup was restored, and return how much was erased.
 
-        Raises `NotFound` and `FileInvalid`.
+        The file was written by `write_tombstones` or `export`. Raises `NotFound` and `FileInvalid`.
         """
         if not await asyncio.to_thread(Path(path).is_file):
             raise NotFound(f"there is no file {path}; `afterword forget --tombstones FILE` writes one")
@@ -119,21 +117,21 @@ class StoreUpkeep:
         return TombstoneReplay(count, erased, is_clean)
 
     async def export(self, path: str | Path, *, even_asked: bool = False, file: TextIO | None = None) -> ExportedFile:
-        """Write the whole store, as of one moment; arguments and errors as `ScopeMemory.export`."""
+        """Write a snapshot of the whole store to a file. Arguments and errors are those of `ScopeMemory.export`."""
         store = await self._resources.store()
         return ExportedFile(Path(path), await export_scopes(store, Path(path), even_asked=even_asked, file=file))
 
     async def import_(self, path: str | Path) -> ImportResult:
-        """Take in a file of `export`, and return what came of it. Importing again changes nothing.
+        """Import a file that `export` wrote, and return what was imported. Importing it again changes nothing.
 
-        What was forgotten here stays so. What the file names as forgotten and is here still stays, and is counted as
-        `still_here`: `replay_tombstones` with the same file erases it. Raises `ArgumentInvalid` if the file is not
-        there, and `FileInvalid` if it is of a newer version, or damaged.
+        What was forgotten in this store is not imported. What was forgotten in the other store but exists here is not
+        erased, only counted as `still_here`; `replay_tombstones` with the same file erases it. Raises `ArgumentInvalid`
+        if the file does not exist, and `FileInvalid` if it is damaged or was written by a newer version.
         """
         if not await asyncio.to_thread(Path(path).is_file):
             raise ArgumentInvalid(f"there is no file {path}")
         usual = gc.get_threshold()
-        gc.set_threshold(*SELDOM)
+        gc.set_threshold(*IMPORT_GC_THRESHOLDS)
         try:
             imported = await import_file(await self._resources.store(), Path(path))
         finally:
@@ -142,40 +140,43 @@ class StoreUpkeep:
         return imported
 
     async def backup(self, path: str | Path) -> BackupFile:
-        """Copy the SQLite store to a new file while it is in use. Raises `StoreInvalid` for any other store."""
+        """Copy a SQLite store to a new file while it is in use. Raises `StoreInvalid` for any other store."""
         store, copy = await self._resources.store(), Path(path)
         if store.path is None:
             raise StoreInvalid(
-                f"{store.shown_url} is no SQLite file: use `pg_dump --format=custom` for PostgreSQL, "
-                "or `afterword export` for a file that any store takes in"
+                f"{store.shown_url} is not a SQLite file: use `pg_dump --format=custom` for PostgreSQL, "
+                "or `afterword export` for a file that any store can import"
             )
         await asyncio.to_thread(copy_file, store.path, copy)
         return BackupFile(copy, (await asyncio.to_thread(copy.stat)).st_size)
 
     async def migrate(self) -> tuple[str | None, str]:
-        """Bring the tables up to date, and return the versions before and after. Raises `StoreTooNew`."""
+        """Migrate the tables to the version of this program. Return the versions before and after.
+
+        Raises `StoreTooNew` if a newer version of the program has migrated them already.
+        """
         return await migrate(self._resources)
 
     async def merge_scope_forms(self) -> tuple[Scope, ...]:
-        """Merge the scopes whose names an older afterword stored in another form than NFC; return those scopes.
+        """Merge scopes whose names differ only in their Unicode normal form (older versions did not use NFC).
 
-        Run it after `migrate`. A SQLite store that is upgraded when it is opened does this itself.
+        Returns the merged scopes. Call it after `migrate`. A SQLite store does this itself when it is opened.
         """
         return await merge_scope_forms(await self._resources.store())
 
     async def derive_facts(self) -> Mapping[Scope, tuple[FactChange, ...]]:
-        """Derive the facts again that the rules of an older afterword derived; return what changed in each scope.
+        """Derive the facts again that an older version has derived by other rules. Return the changes by scope.
 
-        Run it after `migrate`. A SQLite store that is upgraded when it is opened does this itself.
+        Call it after `migrate`. A SQLite store does this itself when it is opened.
         """
         return await derive_outdated_scopes(await self._resources.store())
 
     async def jobs(self) -> tuple[JobState, ...]:
-        """Return the state of every periodic job that was ever begun."""
-        return tuple(await self._read(read_jobs))
+        """Return the state of every periodic job that has run at least once or is running."""
+        return tuple(await self._resources.read(read_jobs))
 
     async def run_due_jobs(self, *, halt: Halt | None = None) -> tuple[JobReport, ...]:
-        """Do the periodic jobs that are due now, and return what came of each; loads APScheduler."""
+        """Run the periodic jobs that are due now, and return the report of each. Imports APScheduler."""
         async with open_schedule(self._resources, halt or Halt(), lambda _: None) as schedule:
             return await schedule.run_once()
 
@@ -186,29 +187,29 @@ class StoreUpkeep:
         on_begin: Callable[[str], None] = lambda _: None,
         on_end: Callable[[JobReport], None] = lambda _: None,
     ) -> None:
-        """Do the periodic jobs when they are due, until `halt.stop` is called; loads APScheduler.
+        """Run the periodic jobs whenever they are due, until `halt.stop` is called. Imports APScheduler.
 
-        Several processes share the work. `on_begin` is told the store, `on_end` what came of each job.
+        Several processes may do this and share the jobs. `on_begin` is called with the address of the store, and
+        `on_end` with the report of each job.
         """
         async with open_schedule(self._resources, halt or Halt(), on_end) as schedule:
             on_begin(schedule.store.shown_url)
             await schedule.run()
 
     async def defer(self) -> int:
-        """Put the recorded sessions that wait into the queue of the workers, and return how many.
+        """Put the recorded sessions that wait into the queue of the workers, and return their number.
 
         Raises `ArgumentInvalid` unless the store is PostgreSQL and `afterword[workers]` is installed.
         """
-        return await defer(self._resources)
+        async with queue_of_workers(await self._resources.store()) as enqueue:
+            return await enqueue()
 
     async def run_worker(
         self, *, concurrency: int = 4, once: bool = False, on_begin: Callable[[str], None] = lambda _: None
     ) -> JobResult:
-        """Process what is in the queue of the workers, until stopped; with `once` until it is empty.
+        """Process the sessions in the queue of the workers until stopped, or with `once` until the queue is empty.
 
-        Return how many sessions were processed, and why others failed.
-
-        Raises `ArgumentInvalid` as `defer` does.
+        Returns how many sessions were processed, and why others failed. Raises `ArgumentInvalid` as `defer` does.
         """
         if concurrency < 1:
             raise ArgumentInvalid(f"concurrency={concurrency} is too small; give 1 or more")

@@ -1,7 +1,7 @@
-"""Re-exports of what `Afterword` and `ScopeMemory` take and return beside the public names of `afterword`.
+"""Re-exports of types and functions that callers of `Afterword` and `ScopeMemory` need and `afterword` does not export.
 
-With `dollars`, which formats an amount, `check_depth`, which refuses a state that is nested too deep, and `read_state`,
-which refuses one that is no conversation.
+`dollars` formats an amount of money. `check_depth` raises an error for a saved state that is nested too deep, and
+`read_state` for one that is not a conversation.
 """
 
 from afterword.extractors.errors import ReadError
@@ -23,7 +23,7 @@ from afterword.store.findings.stored_findings import SavingOutcome
 from afterword.store.requests import RequestOutcome, RequestStatus
 
 HIDDEN_TURNS = (HIDDEN, HIDDEN_FROM_HERE)
-"""What stands in the place of a turn that was said off the record. `SECRET_MASK` finds what stands for a secret."""
+"""The texts that replace a turn that was said off the record. `SECRET_MASK` matches the text that replaces a secret."""
 
 __all__ = [
     "HIDDEN_TURNS",

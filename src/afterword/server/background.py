@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 from afterword import Afterword, Scope
-from afterword.client.access.webhooks import telling_of_failures
+from afterword.client.access.webhooks import announcing_failures
 from afterword.errors import AfterwordError
 
 _log = logging.getLogger(__name__)
@@ -229,7 +229,7 @@ class Background:
                 del self._waiting[scope]
 
     async def _process(self, scope: Scope, session_id: str) -> None:
-        async with telling_of_failures(self._app.resources, [scope]) as reports:
+        async with announcing_failures(self._app.resources, [scope]) as reports:
             reports.append(await self._app.scope(scope).process(session_id=session_id))
 
     async def _send_webhook_posts(self) -> None:

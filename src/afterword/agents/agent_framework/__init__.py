@@ -1,6 +1,7 @@
-"""The adapter for agents of Microsoft Agent Framework. It needs the extra: pip install 'afterword[agent-framework]'.
+"""The adapter for agents of Microsoft Agent Framework. It needs an extra: pip install 'afterword[agent-framework]'.
 
-Nothing else imports that library. It uses the memory, the tools and the recorder of this package.
+No other package of afterword imports that framework. The adapter uses the memory, tools and recorder of
+`afterword.agents`.
 """
 
 from __future__ import annotations
@@ -11,5 +12,6 @@ from afterword.agents.agent_framework.provider import FactMemoryProvider
 
 __all__ = ["FactMemoryProvider"]
 
-# As the name `afterword.FactMemory` does: the settings lie above this package, which cannot import them.
+# Packages below the settings must not import them. Loading the module by its name registers the settings, as the name
+# `afterword.FactMemory` does.
 import_module("afterword.live_settings").provide()

@@ -1,4 +1,4 @@
-"""The memory of live agents of Agent Framework: a context provider that serves the facts of a person."""
+"""`FactMemoryProvider`: a context provider of Agent Framework that gives an agent the facts of a person."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ _log = telemetry.logs(__name__)
 SOURCE_ID = "afterword"
 IDLE_S = 5.0
 LONGEST_ANSWER_S = 120.0
-"""After this time without an answer a session is processed as it is: the model failed, or the stream was abandoned."""
+"""After this time a session is processed without the answer: the model failed, or nobody read its stream to the end."""
 MOST_MEMORIES = 1_000
 MOST_TRANSCRIPTS = 10_000
 FindUser = Callable[[AgentSession], str | Scope]
-"""Returns the user, or the scope, that a session belongs to."""
+"""A function that returns the user or the scope that a session belongs to."""
 
 
 def run_tools(memory: FactMemory, said: Sequence[LLMMessage], extractor: Extractor | None) -> list[FunctionTool]:
-    """Return the tools `remember`, `recall` and `withdraw` for a run in which this was said so far."""
+    """Return the tools `remember`, `recall` and `withdraw` for a run. `said` are the messages of the conversation."""
     humans = {message.source for message in said if isinstance(message, UserMessage)} | HUMAN_NAMES
     return [_function_tool(kind(memory, humans=humans, extractor=extractor), memory, said) for kind in TOOLS]
 
 
 def said_messages(messages: Sequence[JsonMessage]) -> list[LLMMessage]:
-    """Return what people and agents said, without what other memories and the framework itself put in."""
+    """Return the messages of people and agents, without those that other memories or the framework have added."""
     said: list[LLMMessage] = []
     for message in messages:
         text = spoken_words(message)
@@ -80,7 +80,7 @@ def said_messages(messages: Sequence[JsonMessage]) -> list[LLMMessage]:
 
 def _function_tool(tool: MemoryTool[Any], memory: FactMemory, said: Sequence[LLMMessage]) -> FunctionTool:
     async def answer(**arguments: Any) -> str:
-        # The tool finds what the person has said by the conversation of its task.
+        # The tool reads what the person has said from the conversation that its task belongs to.
         enter_conversation(memory.scope, UnboundedChatCompletionContext(initial_messages=list(said)))
         return (await tool.run(tool.arguments(**arguments), CancellationToken())).text
 
@@ -95,9 +95,10 @@ def _function_tool(tool: MemoryTool[Any], memory: FactMemory, said: Sequence[LLM
 
 @dataclass(slots=True)
 class _Run:
-    """One run of an agent: whose it is, what came in, and the record of its session as far as it could be read.
+    """One run of an agent: its scope and session, its incoming messages, and the record of the session.
 
-    `unsaved` are messages of earlier runs of the session that the store did not take.
+    `unsaved` are messages of earlier runs of the session that could not be stored. `record` is None if the record could
+    not be read in time.
     """
 
     scope: Scope
@@ -109,25 +110,26 @@ class _Run:
 
     @property
     def key(self) -> tuple[Scope, str]:
-        """The scope, and the id that the session has for its caller."""
+        """The scope, and the session id that the caller uses (the stored session may have another id)."""
         return self.scope, self.session_id
 
 
 class FactMemoryProvider(ContextProvider):
-    """Serves a person's facts to an agent, for example `Agent(..., context_providers=[FactMemoryProvider("lena")])`.
+    """Gives an agent a person's facts, for example `Agent(..., context_providers=[FactMemoryProvider("lena")])`.
 
-    `user` is the person, or a function that returns the person of a session, for agents that serve many. The executors
-    of a workflow have sessions of their own: let the function look into a `ContextVar` there. `scope`, `also`, `store`,
-    `budget_tokens`, `timeout_s` and `embedder` are those of `FactMemory`.
+    `user` is the name of the person. For an agent that serves many people, it is a function that returns the person of
+    a session. (In a workflow, each executor has its own session; there the function can read a `ContextVar`.) `scope`,
+    `also`, `store`, `budget_tokens`, `timeout_s` and `embedder` are those of `FactMemory`.
 
-    Before each run the block of known facts is added to the instructions. What is said is stored before and after each
-    run, and queued (`record=False`: not). With `process` a session is processed in the background when nothing was said
-    for `idle_s` seconds; pass `True`, or what `Afterword.processor` returned. With `tools` the agent gets `remember`,
-    `recall` and `withdraw`, for which `extractor` is that of `memory_tools`. `humans` are the speakers whose words
-    count. By default these are all in the user's role; give none if another agent calls this one as its tool.
+    Before each run, the known facts are added to the instructions. Unless `record` is False, the messages are stored
+    before and after each run, and the session is queued for processing. With `process`, it is processed in the
+    background after `idle_s` seconds without a message; pass True, or what `Afterword.processor` returned. With
+    `tools`, the agent gets the tools `remember`, `recall` and `withdraw`; `extractor` is that of `memory_tools`.
+    `humans` are the names of speakers who are people. By default, everybody in the role of the user is. If another
+    agent calls this agent as its tool, pass an empty `humans`.
 
-    A failure of the memory is logged and never fails a run. Raises `ScopeInvalid` unless exactly one of `user` and
-    `scope` is given, and `StoreError` for an unsupported URL.
+    A failure of the memory is logged, and does not make a run fail. Raises `ScopeInvalid` unless exactly one of `user`
+    and `scope` is given, and `StoreError` for an unsupported URL.
     """
 
     def __init__(
@@ -151,12 +153,12 @@ class FactMemoryProvider(ContextProvider):
     ) -> None:
         super().__init__(source_id)
         if callable(user) and scope is not None:
-            raise ScopeInvalid("whose memory? give exactly one of user and scope")
+            raise ScopeInvalid("name the memory: give exactly one of user and scope")
         self._find_user = user if callable(user) else None
         self._fixed_scope = None if callable(user) else named_scope(user, scope)
         self._options: dict[str, Any] = {"also": also, "budget_tokens": budget_tokens, "timeout_s": timeout_s}
         self._options |= {"clock": clock, "embedder": embedder}
-        # It opens the store for the memories of all people.
+        # This memory opens the store, which the memories of all people share.
         self._anchor = FactMemory(scope=self._fixed_scope or Scope.user(source_id), store=store, clock=clock)
         self._store: StoreReference = SharedStore("", self._anchor.opened)
         self._memories: OrderedDict[Scope, FactMemory] = OrderedDict()
@@ -171,27 +173,30 @@ class FactMemoryProvider(ContextProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add the block of known facts and the tools, and store what the person says. Nothing is raised."""
+        """Add the known facts and the tools to the run, and store what the person says. No error is raised."""
         await self._guard.attempt(self._begin(session, context))
 
     async def after_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Store the answer, and let the session be processed soon if that is wanted. Nothing is raised."""
+        """Store the answer, and with `process` let the session be processed soon. No error is raised."""
         run = context.metadata.get(self.source_id)
         if self._is_recording and isinstance(run, _Run):
             await self._guard.attempt(self._end(run, context))
 
     async def finish(self) -> None:
-        """Wait until everything is stored, and processed if that is wanted. What cannot be stored is logged."""
+        """Wait until all messages are stored, and with `process` until all sessions are processed.
+
+        If messages cannot be stored, this is logged.
+        """
         await self._settle()
         if self._processor is not None:
             await self._processor.finish()
 
     async def close(self) -> None:
-        """Wait until everything is stored, and close what was opened here. It is opened again at the next use.
+        """Wait until all messages are stored, and close the store if it was opened here. The next use opens it again.
 
-        What cannot be stored is logged, and stored with the next run of its session.
+        If messages cannot be stored, this is logged. They are stored with the next run of their session.
         """
         await self._settle()
         for memory in list(self._memories.values()):
@@ -210,7 +215,7 @@ class FactMemoryProvider(ContextProvider):
             run.unsaved = list(self._unsaved.get(run.key, ()))
             self._add_unsaved(run, run.incoming)
             reading = self._guard.start(self._read(run))
-            # A run that is cancelled now has been heard nevertheless.
+            # This task goes on if the run is cancelled: the messages were said nevertheless.
             saving = run.saving = self._guard.start(self._save_input(run, reading))
             run.record = await self._guard.attempt(self._guard.finished(reading, memory.timeout_s / 2))
             said = said_messages(run.record.messages) if run.record else said
@@ -229,7 +234,7 @@ class FactMemoryProvider(ContextProvider):
         answers = self._json(response.messages)
         saving = self._guard.start(self._save_answers(run, answers))
         await self._guard.finished(saving, self._memory(run.scope).timeout_s)
-        # Callers append the messages of the answer to their transcript, or its text alone.
+        # A caller without sessions appends either the messages of the answer or only its text to its transcript.
         for answered in (answers, self._json([Message("assistant", [response.text])])):
             for digest in transcript_digests([*run.incoming, *answered])[:1]:
                 self._continued[run.scope, digest] = run.record.session_id if run.record else run.session_id
@@ -237,10 +242,10 @@ class FactMemoryProvider(ContextProvider):
             self._continued.popitem(last=False)
 
     async def _read(self, run: _Run) -> SessionRecord:
-        """Return the record of the session with the messages of this run.
+        """Return the record of the session, with the messages of this run added.
 
-        A caller without sessions may send the whole transcript each time. The record is then that of the session whose
-        transcript it continues.
+        A caller without sessions may send the whole transcript each time. If the transcript continues that of an
+        earlier session, the record of that session is returned.
         """
         store = await self._anchor.opened()
         record = await read_record(store, run.scope, self._continued.get((run.scope, run.session_id), run.session_id))
@@ -260,7 +265,7 @@ class FactMemoryProvider(ContextProvider):
         await self._save(run, await reading, [*run.unsaved, *run.incoming], process_after_s=LONGEST_ANSWER_S)
 
     async def _save_answers(self, run: _Run, answers: list[JsonMessage]) -> None:
-        """Store the answers. If the store does not answer, they are stored with the next run of the session."""
+        """Store the answers. If that fails, they are stored with the next run of the session."""
         self._add_unsaved(run, answers)
         if run.saving is not None:
             await asyncio.wait({run.saving})
@@ -273,7 +278,7 @@ class FactMemoryProvider(ContextProvider):
     async def _save(
         self, run: _Run, record: SessionRecord, said: Sequence[JsonMessage], *, process_after_s: float
     ) -> None:
-        """Store a record, drop the messages that it contains (`said`) from the unsaved ones, and have it processed."""
+        """Store a record, remove the messages `said` from the unsaved ones, and let the session be processed."""
         await record.save(await self._anchor.opened(), sorted(self._humans or ()))
         saved = {id(message) for message in said}
         unsaved = [message for message in self._unsaved.pop(run.key, ()) if id(message) not in saved]
@@ -283,20 +288,20 @@ class FactMemoryProvider(ContextProvider):
             self._processor.start(record.scope, record.session_id, after_s=process_after_s)
 
     def _add_unsaved(self, run: _Run, messages: Sequence[JsonMessage]) -> None:
-        """Keep messages until they are stored."""
+        """Keep messages in memory until they are stored."""
         self._unsaved.setdefault(run.key, []).extend(messages)
         if len(self._unsaved) > MOST_MEMORIES:
             scope, session_id = next(iter(self._unsaved))
             del self._unsaved[scope, session_id]
-            _log.error("what was said in session %r was lost: too many sessions could not be stored", session_id)
+            _log.error("messages of session %r were lost: too many sessions could not be stored", session_id)
 
     async def _settle(self) -> None:
-        """Wait for the tasks in the background, and try once more to store what the store did not take."""
+        """Wait for the background tasks, and try once more to store the messages that could not be stored."""
         await self._guard.settle()
         for (scope, session_id), messages in list(self._unsaved.items()):
             await self._guard.attempt(self._save_later(_Run(scope, session_id, [], list(messages))))
         for _, session_id in self._unsaved:
-            _log.error("what was said last in session %r is not stored yet", session_id)
+            _log.error("the last messages of session %r are not stored yet", session_id)
 
     async def _save_later(self, run: _Run) -> None:
         await self._save(run, await self._read(run), run.unsaved, process_after_s=self._idle_s)

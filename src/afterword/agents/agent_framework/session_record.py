@@ -1,4 +1,4 @@
-"""What the store keeps of a session of Agent Framework: its messages, in the form that the framework saves."""
+"""Reads and stores the messages of a session of Agent Framework, in the JSON form that the framework uses."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ from afterword.store import sessions
 from afterword.store.database.engine import Store
 
 COMPONENT = "AgentFrameworkSession"
-"""The kind of component under which the sessions are stored."""
+"""The kind of component as which the sessions are stored."""
 OTHER_COMPONENT = " (agent framework)"
-"""What is appended to a session id that an AutoGen agent has used: an application may keep the ids of its chats."""
+"""The suffix of a session id that an AutoGen agent has used already.
+
+An application that has changed to Agent Framework may go on with the ids of its chats.
+"""
 KEPT_CONTENTS = frozenset({"text", "function_call", "function_result", "data", "uri"})
 
 JsonMessage = dict[str, Any]
@@ -32,7 +35,7 @@ JsonMessage = dict[str, Any]
 
 @dataclass(slots=True)
 class SessionRecord:
-    """The messages of one session so far. `session_id` is the id under which they are stored."""
+    """The messages of one session so far. `session_id` is the id of the session in the store."""
 
     scope: Scope
     session_id: str
@@ -44,13 +47,13 @@ class SessionRecord:
         await queue_state(store, self.scope, self.session_id, state, component=COMPONENT, humans=humans)
 
     def add_transcript(self, transcript: Sequence[JsonMessage]) -> None:
-        """Add the unknown messages of a transcript, each in its place. It may be a part of the conversation."""
+        """Insert the messages of a transcript that are new, each at its place. The transcript may be incomplete."""
         self.messages = _united(self.messages, transcript)
 
     def add(self, incoming: Sequence[JsonMessage]) -> None:
-        """Add messages, without those that are known.
+        """Add the incoming messages that are new.
 
-        Callers may send the whole transcript again, and a question that was never answered may be asked again.
+        A caller may send the whole transcript again, or repeat a question that was never answered.
         """
         if any(message["role"] != "user" for message in incoming):
             self.add_transcript(incoming)
@@ -64,7 +67,7 @@ class SessionRecord:
 
 
 async def read_record(store: Store, scope: Scope, session_id: str) -> SessionRecord:
-    """Return the stored messages of a session, none for a new one. Raises `StoreError`."""
+    """Return the record of a session with its stored messages. A new session has none. Raises `StoreError`."""
 
     def work(transaction: Session) -> SessionRecord:
         for name in (session_id, session_id + OTHER_COMPONENT):
@@ -81,13 +84,13 @@ async def read_record(store: Store, scope: Scope, session_id: str) -> SessionRec
 
 
 def masked_messages(store: Store, messages: Sequence[JsonMessage]) -> list[JsonMessage]:
-    """Return messages as they look in the store: without secrets, and without what was said off the record."""
+    """Return the messages as they are stored: without secrets, and without what was said off the record."""
     people = {message.get("author_name") or "user" for message in messages if message["role"] == "user"}
     return _messages(store.privacy.mask_state(_state("", messages), (*people, *GENERIC)))
 
 
 def transcript_digests(messages: Sequence[JsonMessage]) -> list[str]:
-    """Return a digest of the words up to each answer, the longest transcript first."""
+    """Return for each answer a digest of the transcript up to it, the longest transcript first."""
     digests, running = [], sha256()
     for role, text in _keys(messages):
         if role in ("user", "assistant") and text:
@@ -98,16 +101,17 @@ def transcript_digests(messages: Sequence[JsonMessage]) -> list[str]:
 
 
 def spoken_words(message: Mapping[str, Any]) -> str:
-    """Return the words of a message."""
+    """Return the text of a message."""
     return "\n".join(content["text"] for content in message["contents"] if content.get("type") == "text")
 
 
 def json_message(message: Message, at: datetime, humans: Collection[str] | None) -> JsonMessage:
-    """Return a message as it is stored. What `humans` (None: anybody) did not say is an agent's, whatever its role.
+    """Return a message in the form in which it is stored.
 
-    Pictures and files are left out, except that they were there.
+    A message in the role of the user gets the role of an assistant unless its author is one of `humans` (None:
+    anybody). Of pictures and files only the media type is stored.
     """
-    # What is no JSON value, for example in the arguments of a call, is stored as its text.
+    # Values that JSON does not know, for example in the arguments of a call, are stored as text.
     plain: JsonMessage = json.loads(json.dumps(message.to_dict(), default=str))
     contents = (content for content in plain.get("contents", ()) if content.get("type") in KEPT_CONTENTS)
     properties = plain.get("additional_properties") or {}
@@ -135,7 +139,7 @@ def _short_content(content: JsonMessage) -> JsonMessage:
 
 
 def _united(known: Sequence[JsonMessage], incoming: Sequence[JsonMessage]) -> list[JsonMessage]:
-    """Return the messages of both lists in order. A message that stands in both is taken from `known`."""
+    """Return the messages of both lists in order. A message that is in both lists is taken from `known`."""
     united: list[JsonMessage] = []
     matcher = SequenceMatcher(None, _keys(known), _keys(incoming), autojunk=False)
     for tag, start, end, new_start, new_end in matcher.get_opcodes():

@@ -1,6 +1,6 @@
-"""The keys of the service, for `Afterword.keys`, and their requests, for `Afterword.requests`.
+"""API keys of the HTTP service, for `Afterword.keys`, and requests made with them, for `Afterword.requests`.
 
-A request is recorded with its key, and the answer to a repeatable one is kept.
+Each request is recorded in the audit log with its key. The answer to a request that may be repeated is stored.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from afterword.store.access.keys import USE_IS_NOTED_AFTER, ApiKey
 from afterword.store.transfer.fact_formats import iso_instant
 
 LONGEST_KEY = 200
-"""No key is longer; a longer text is refused before it is hashed."""
+"""The most characters of a key. A longer text is refused before it is hashed."""
 
-HOLD_S = 5.0
-"""How long a request is held by the process that works on it. If that process has died, another may then repeat it.
+LEASE_S = 5.0
+"""How long the lease of the process that works on a request lasts. The process renews the lease while it works.
 
-The process extends the hold while it works.
+If the process has died, another process may repeat the request after this time.
 """
 RENEWALS = 3
-"""How often a hold is extended within its time."""
+"""How many times the lease is renewed within `LEASE_S`."""
 LONGEST_IDEMPOTENCY_KEY = 255
 HOLDER = secrets.token_hex(8)
-"""Stands for this process."""
+"""The random id of this process, which leases are recorded under."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key that was just made. `secret` is the key itself: it is shown once and cannot be read again."""
+    """A new API key. `secret` is the text that clients send. It is shown once and cannot be read again."""
 
     key: ApiKey
     secret: str
@@ -54,7 +54,7 @@ class NewKey:
 
 
 def key_json(key: ApiKey) -> dict[str, Any]:
-    """Return a key of the service, without the key itself."""
+    """Return an API key as JSON, without its secret."""
     return {
         "id": key.id,
         "name": key.name,
@@ -70,7 +70,7 @@ def key_json(key: ApiKey) -> dict[str, Any]:
 
 
 class Keys:
-    """The keys of the service. Use it through `Afterword.keys`."""
+    """Creates, lists, checks and revokes API keys. Use it through `Afterword.keys`."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -86,21 +86,24 @@ class Keys:
         admin: bool = False,
         expires_at: Instant | None = None,
     ) -> NewKey:
-        """Make a key for the memory of a `user` of the default tenant, or of a `scope`, and return it.
+        """Create an API key for the memory of a `user` of the default tenant, or of a `scope`, and return it.
 
-        With `admin` the key also opens every memory of the tenant: that of the scope, else `tenant`. A `read_only` key
-        changes nothing. The scope need not exist yet, and is not created. Raises `ArgumentInvalid` and `ScopeInvalid`.
+        An `admin` key gives access to all scopes of a tenant: that of the scope, or without a scope `tenant`. A
+        `read_only` key cannot change anything. The scope need not exist yet, and is not created. Raises
+        `ArgumentInvalid` and `ScopeInvalid`.
         """
-        owner = _owner(user, scope)
+        if user is not None and scope is not None:
+            raise ArgumentInvalid("give a user or a scope, not both")
+        owner = Scope.user(user) if user is not None else scope_of(scope) if scope is not None else None
         if owner is None and not admin:
-            raise ArgumentInvalid("say whose memory the key opens: user or scope")
+            raise ArgumentInvalid("name the memory that the key gives access to: user or scope")
         chosen_tenant = tenant if tenant is not None else owner.tenant if owner is not None else DEFAULT_TENANT
         Scope(chosen_tenant, ScopeKind.USER, "anybody")  # checks the name of the tenant
         if owner is not None and chosen_tenant != owner.tenant:
             raise ArgumentInvalid(f"{owner} does not belong to the tenant {chosen_tenant!r}")
         now, expiry = self._resources.now(), None if expires_at is None else instant(expires_at)
         if expiry is not None and expiry <= now:
-            raise ArgumentInvalid(f"the key would expire at {expiry.isoformat()}, which is past")
+            raise ArgumentInvalid(f"the key would expire at {expiry.isoformat()}, which is in the past")
         key_id, secret = keys.new_secret()
         key = ApiKey(
             key_id, " ".join(name.split()), chosen_tenant, owner, read_only, admin, created_at=now, expires_at=expiry
@@ -109,11 +112,11 @@ class Keys:
         return NewKey(key, secret)
 
     async def list(self) -> tuple[ApiKey, ...]:
-        """Return every key, also those that are revoked or expired, oldest first."""
+        """Return all keys, including revoked and expired ones, oldest first."""
         return tuple(await self._resources.read(keys.read_keys))
 
     async def get(self, key_id: str) -> ApiKey:
-        """Return the key of this id if it may still be used. Raises `KeyInvalid`, and `NotFound` for another id."""
+        """Return the key with this id. Raises `NotFound`, and `KeyInvalid` if it is revoked or expired."""
         key = await self._resources.read(lambda transaction: keys.read_key(transaction, key_id))
         key.check(self._resources.now())
         return key
@@ -132,7 +135,7 @@ class Keys:
         if 0 < len(secret) <= LONGEST_KEY:
             key = await self._resources.read(lambda transaction: keys.find_key(transaction, secret))
         if key is None:
-            raise KeyInvalid("this is no key of this store; `afterword keys create` makes one")
+            raise KeyInvalid("this store has no such key; `afterword keys create` makes one")
         key.check(at)
         if key.last_used_at is None or at - key.last_used_at >= USE_IS_NOTED_AFTER:
             key_id = key.id
@@ -142,11 +145,11 @@ class Keys:
 
 @dataclass(slots=True)
 class OpenRequest:
-    """A request that is worked on.
+    """A request that is being processed.
 
-    `answer` is the stored answer if the request was answered before. `made` are the runs of an earlier try whose
-    process ended before it could answer, each with its first statement. The caller sets `result` and `answer`, which
-    holds ids and counts only.
+    If the same request was answered before, `is_repeated` is true and `answer` is the stored answer. `made` are the
+    runs of an earlier attempt whose process ended before it could answer, each with its first statement. The caller
+    sets `result` to the HTTP status, and `answer` to ids and counts only.
     """
 
     made: tuple[tuple[int, str | None], ...] = ()
@@ -156,7 +159,7 @@ class OpenRequest:
 
 
 def audit_entry_json(entry: audit.AuditEntry) -> dict[str, Any]:
-    """Return which key asked for what, and the runs that came of it."""
+    """Return as JSON which API key requested which action, and the runs that resulted."""
     return {
         "id": entry.id,
         "at": iso_instant(entry.at),
@@ -170,7 +173,7 @@ def audit_entry_json(entry: audit.AuditEntry) -> dict[str, Any]:
 
 
 class KeyedRequests:
-    """The requests of keys. Use it through `Afterword.requests`."""
+    """Records requests made with API keys. Use it through `Afterword.requests`."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -185,11 +188,11 @@ class KeyedRequests:
         idempotency_key: str | None = None,
         content: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[OpenRequest]:
-        """Record a request of a key, and attribute the runs that are made inside to it.
+        """Record a request made with an API key, and attribute the runs of the `async with` block to it.
 
-        With an `idempotency_key` the answer is stored, and yielded when the request is repeated with the same
-        `content`. A request that failed may be tried again. Raises `RequestReused` if the key belongs to a request with
-        another content, `RequestPending` if that request is still worked on, and `ArgumentInvalid`.
+        With an `idempotency_key`, the answer is stored. If the request is repeated with the same `content`, the stored
+        answer is yielded. A request that failed may be tried again. Raises `RequestReused` if a request with another
+        content has this idempotency key, `RequestPending` if that request is still processed, and `ArgumentInvalid`.
         """
         at, repeatable = self._resources.now(), None
         if idempotency_key is not None:
@@ -204,7 +207,7 @@ class KeyedRequests:
             yield opened
             return
         try:
-            async with self._held(begun):
+            async with self._leased(begun):
                 with audit.audited(begun):
                     yield opened
         except AfterwordError:
@@ -213,25 +216,25 @@ class KeyedRequests:
         await self._end(begun, opened.result, opened.answer)
 
     @asynccontextmanager
-    async def _held(self, request: audit.AuditedRequest) -> AsyncIterator[None]:
-        """Extend the hold of a request that may be repeated until the end of the block."""
+    async def _leased(self, request: audit.AuditedRequest) -> AsyncIterator[None]:
+        """Renew the lease of a request that may be repeated, until the block ends."""
         if request.repeatable is None:
             yield
             return
-        renewal = asyncio.create_task(self._keep_holding(request))
+        renewal = asyncio.create_task(self._renew_lease(request))
         try:
             yield
         finally:
             renewal.cancel()
             await asyncio.gather(renewal, return_exceptions=True)
 
-    async def _keep_holding(self, request: audit.AuditedRequest) -> None:
+    async def _renew_lease(self, request: audit.AuditedRequest) -> None:
         def hold_longer(transaction: Session) -> None:
-            audit.hold_longer(transaction, request, self._resources.now() + timedelta(seconds=HOLD_S))
+            audit.hold_longer(transaction, request, self._resources.now() + timedelta(seconds=LEASE_S))
 
         while True:
-            await asyncio.sleep(HOLD_S / RENEWALS)
-            with suppress(StoreError):  # the next attempt may succeed before the hold ends
+            await asyncio.sleep(LEASE_S / RENEWALS)
+            with suppress(StoreError):  # the next attempt may succeed before the lease ends
                 await self._resources.write(hold_longer, lasting=False)
 
     async def _end(self, request: audit.AuditedRequest, result: int, answer: Mapping[str, Any] | None) -> None:
@@ -239,7 +242,7 @@ class KeyedRequests:
         await self._resources.write(end, lasting=False)
 
     async def discard_old_answers(self) -> None:
-        """Discard the stored answers that are older than a day."""
+        """Delete the stored answers that are older than a day."""
         await self._resources.write(partial(audit.discard_old_answers, at=self._resources.now()))
 
 
@@ -248,14 +251,6 @@ def _repeatable(action: str, scope: Scope | None, idempotency_key: str, content:
         raise ArgumentInvalid(f"an idempotency key is a text of 1 to {LONGEST_IDEMPOTENCY_KEY} characters")
     request = json.dumps([action, str(scope), content], sort_keys=True, default=str)
     key = idempotency_key.encode("utf-8", "surrogatepass")
-    # Without the idempotency key, which is not stored, nobody can find out whether a request held certain words.
+    # The idempotency key is not stored, so nobody can test guesses of the content against the stored fingerprint.
     fingerprint = hmac.new(key, request.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
-    return audit.Repeatable(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=HOLD_S))
-
-
-def _owner(user: str | None, scope: Scope | str | None) -> Scope | None:
-    if user is not None and scope is not None:
-        raise ArgumentInvalid("name a user or a scope, not both")
-    if user is not None:
-        return Scope.user(user)
-    return None if scope is None else scope_of(scope)
+    return audit.Repeatable(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=LEASE_S))

@@ -1,9 +1,9 @@
-"""Webhooks, for `Afterword.webhooks`: addresses that are told when something needs a person."""
+"""Webhooks, for `Afterword.webhooks`: URLs to which a message is posted when something needs a person's attention."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,14 +35,14 @@ from afterword.store.limits import Retries
 from afterword.store.transfer.fact_formats import iso_instant
 
 MOST_POSTS = 100
-"""How many posts of a webhook are listed."""
+"""How many posts of a webhook are listed at most."""
 MOST_WEBHOOKS = 50
 """How many webhooks a tenant may have: each event is posted to all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewWebhook:
-    """A webhook that was just made. `secret` signs its posts: it is shown once and cannot be read again."""
+    """A new webhook. `secret` signs its posts. It is shown once and cannot be read again."""
 
     webhook: Webhook
     secret: str
@@ -53,14 +53,14 @@ class NewWebhook:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """A webhook, and how many of its posts are waiting, sent (within a week) and set aside."""
+    """A webhook, and the numbers of its posts that are waiting, sent (within a week) and set aside."""
 
     webhook: Webhook
     posts: dict[str, int]
 
 
 def webhook_json(webhook: Webhook) -> dict[str, Any]:
-    """Return a webhook, without its secret."""
+    """Return a webhook as JSON, without its secret."""
     return {
         "id": webhook.id,
         "url": webhook.url,
@@ -71,7 +71,7 @@ def webhook_json(webhook: Webhook) -> dict[str, Any]:
 
 
 def webhook_post_json(post: WebhookPost) -> dict[str, Any]:
-    """Return a post to a webhook: its event, and what became of it."""
+    """Return a post to a webhook as JSON: its event, its state and its attempts."""
     return {
         "id": post.id,
         "event": post.event,
@@ -87,7 +87,7 @@ def webhook_post_json(post: WebhookPost) -> dict[str, Any]:
 def sender_of(
     store: Store, options: WebhookOptions, now: Callable[[], datetime], stop: Callable[[], str | None] = lambda: None
 ) -> WebhookSender:
-    """Return the sender that the settings describe."""
+    """Return an object that sends waiting posts, as the settings describe."""
     retries = Retries(options.tries, options.first_pause_s, options.longest_pause_s)
     return WebhookSender(store, SendingRules(_address_rules(options), options.timeout_s, retries), now, stop)
 
@@ -97,44 +97,44 @@ def _address_rules(options: WebhookOptions) -> AddressRules:
 
 
 @asynccontextmanager
-async def telling_of_failures(resources: Resources, scopes: Iterable[Scope]) -> AsyncIterator[list[ProcessingReport]]:
-    """Tell webhooks of what fails in the background, once a day: the sessions of the reports that the block appends.
+async def announcing_failures(resources: Resources, scopes: Iterable[Scope]) -> AsyncIterator[list[ProcessingReport]]:
+    """Yield a list, and after the block announce to webhooks the failed sessions in the reports that it then holds.
 
-    If the block itself fails, a session of each of the `scopes` counts as failed.
+    Failures of a scope are announced once a day. If the block itself fails, each of the `scopes` counts as one failure.
     """
     reports = list[ProcessingReport]()
     try:
         yield reports
     except AfterwordError:
-        await _tell_of_failures(resources, Counter(scopes))
+        await _announce_failures(resources, Counter(scopes))
         raise
     results = [processed.result for report in reports for processed in report.sessions]
-    await _tell_of_failures(resources, Counter(result.scope for result in results if isinstance(result, Failure)))
+    await _announce_failures(resources, Counter(result.scope for result in results if isinstance(result, Failure)))
 
 
-async def _tell_of_failures(resources: Resources, failed: Counter[Scope]) -> None:
+async def _announce_failures(resources: Resources, failed: Counter[Scope]) -> None:
     for scope, failures in failed.items():
-        # The work itself has ended, and a store that does not answer cannot be told either.
+        # If the store does not answer, the failure cannot be stored for the webhooks.
         with suppress(StoreError):
             told = partial(announce_failed_sessions, scope=scope, failures=failures, at=resources.now())
             await resources.write(told)
 
 
 class Webhooks:
-    """The webhooks of the store. Use it through `Afterword.webhooks`.
+    """Creates, lists, tests and removes webhooks. Use it through `Afterword.webhooks`.
 
-    With a `tenant` a method sees the webhooks of this tenant only.
+    With a `tenant`, a method sees only the webhooks of this tenant.
     """
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
 
     async def add(self, url: str, *, events: Several = (), tenant: str = DEFAULT_TENANT) -> NewWebhook:
-        """Make a webhook that is told of events in the memories of a tenant: all, or the named ones.
+        """Create a webhook for events in the scopes of a tenant, and return it with its secret.
 
-        `events` are of "session set aside", "budget reached", "review waits" and "job failed". Raises `ArgumentInvalid`
-        for a URL that nothing may be posted to (one without https, or an address of this machine or a private network),
-        and for more than 50 webhooks.
+        `events` are one or several of "session set aside", "budget reached", "review waits" and "job failed"; by
+        default all. Raises `ArgumentInvalid` for a URL that must not be posted to (one without https, or one of this
+        machine or a private network), and if the tenant already has 50 webhooks.
         """
         Scope(tenant, ScopeKind.USER, "anybody")  # checks the name of the tenant
         parse_webhook_url(url, _address_rules(self._resources.settings.webhooks))
@@ -160,36 +160,34 @@ class Webhooks:
     async def posts(self, webhook_id: str, *, tenant: str | None = None) -> tuple[WebhookPost, ...]:
         """Return the last 100 posts of a webhook, newest first. Raises `NotFound`."""
         await self._webhook(webhook_id, tenant)
-        return tuple(await self._posts(webhook_id))
+        posts = partial(webhooks.read_posts, webhook_id=webhook_id, most=MOST_POSTS)
+        return tuple(await self._resources.read(posts))
 
     async def remove(self, webhook_id: str, *, tenant: str | None = None) -> Webhook:
         """Remove a webhook with its posts, and return it. Raises `NotFound`."""
         return await self._resources.write(partial(webhooks.remove_webhook, webhook_id=webhook_id, tenant=tenant))
 
     async def retry(self, webhook_id: str, *, tenant: str | None = None) -> int:
-        """Queue the posts of a webhook again that were set aside, and return how many. Raises `NotFound`."""
+        """Queue again the posts of a webhook that were set aside, and return their number. Raises `NotFound`."""
         await self._webhook(webhook_id, tenant)
         at = self._resources.now()
         return await self._resources.write(partial(webhooks.retry_posts, webhook_id=webhook_id, at=at))
 
     async def test(self, webhook_id: str, *, tenant: str | None = None) -> WebhookPost:
-        """Send a post of the event "test" at once, and return what became of it. Raises `NotFound`."""
+        """Send a post with the event "test" at once, and return it with its state. Raises `NotFound`."""
         webhook, now = await self._webhook(webhook_id, tenant), self._resources.now
         post = await self._resources.write(partial(webhooks.add_test_post, webhook_id=webhook_id, at=now()))
         await sender_of(await self._resources.store(), self._resources.settings.webhooks, now).try_post(webhook, post)
-        return next(sent for sent in await self._posts(webhook_id) if sent.id == post.id)
+        return next(sent for sent in await self.posts(webhook_id) if sent.id == post.id)
 
     async def _webhook(self, webhook_id: str, tenant: str | None) -> Webhook:
         webhook, _ = await self._resources.read(partial(webhooks.read_webhook, webhook_id=webhook_id, tenant=tenant))
         return webhook
 
-    async def _posts(self, webhook_id: str) -> Sequence[WebhookPost]:
-        return await self._resources.read(partial(webhooks.read_posts, webhook_id=webhook_id, most=MOST_POSTS))
-
     async def send(self) -> None:
-        """Send what waits, unless another process does so or did so just now.
+        """Send the posts that wait, unless another process does this now or has just done it.
 
-        `afterword schedule` and `afterword serve` call this by themselves.
+        `afterword schedule` and `afterword serve` call this automatically.
         """
         store, settings = await self._resources.store(), self._resources.settings
         if not await store.read(webhooks.read_webhooks):

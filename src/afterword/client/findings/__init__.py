@@ -1,1 +1,1 @@
-"""What agents found, in the Python interface: the methods of a scope, and findings as JSON."""
+"""Findings of agents in the Python interface: the methods of a scope, and the JSON form."""

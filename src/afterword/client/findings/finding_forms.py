@@ -1,4 +1,4 @@
-"""Findings of agents as JSON for machines: the form of the command line and the services. Pure."""
+"""Converts findings of agents to JSON, for `--json` of the command line and for the HTTP service."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def finding_json(finding: AgentFinding, at: datetime | None = None) -> dict[str, Any]:
-    """Return a finding as a JSON object, with its status at an instant where one is given."""
+    """Return a finding as JSON, and if `at` is given, its status at that time."""
     return {
         "id": finding.id,
         "agent": finding.agent,
@@ -35,12 +35,12 @@ def finding_json(finding: AgentFinding, at: datetime | None = None) -> dict[str,
 
 
 def findings_json(page: FindingPage) -> dict[str, Any]:
-    """Return the findings of a page."""
+    """Return a page of findings as JSON."""
     listed = [finding_json(finding, page.at) for finding in page.findings]
     return {"findings": listed, "other_statuses": page.other_statuses}
 
 
 def finding_origin_json(origin: FindingOrigin) -> dict[str, Any]:
-    """Return a finding with every time that it was said."""
+    """Return as JSON a finding, and each time that an agent stated it."""
     sayings = [{**finding_json(saying), "runs": list(run_ids)} for saying, run_ids in origin.sayings]
     return {"finding": finding_json(origin.finding), "sayings": sayings}

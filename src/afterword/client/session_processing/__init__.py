@@ -1,4 +1,4 @@
-"""Processing sessions in the background when they end.
+"""Processes sessions in the background after they have ended.
 
-`afterword.agents` must not import the client: recorders get the processor through `agents.memory_settings`.
+`afterword.agents` must not import this package. Recorders get the processor through `agents.memory_settings`.
 """

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from afterword import telemetry
 from afterword.agents.memory_settings import SharedStore, StoreReference, resolve_url
-from afterword.client.access.webhooks import telling_of_failures
+from afterword.client.access.webhooks import announcing_failures
 from afterword.client.process_pool import process_obstacle
 from afterword.client.processing import ProcessingOptions, process
 from afterword.client.resources import Resources
@@ -25,11 +25,11 @@ _of_urls: dict[str | None, BackgroundProcessor] = {}
 
 
 class BackgroundProcessor:
-    """Processes recorded sessions one batch after the other, with the budget, the retries and the limits of a run.
+    """Processes recorded sessions in the background, one batch after the other, with the usual budget and retries.
 
-    Together with a session it processes what waits of the same memory, for example from a program that ended too
-    early. Without `options` the work is done in a process of its own where that is possible, so that this one goes on
-    answering. It may be used from several event loops.
+    With each session, it also processes the other waiting sessions of the same scope, for example those of a program
+    that ended too early. Without `options`, the work is done in a child process where that is possible, so that it does
+    not slow this process down. It may be used from several event loops.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class BackgroundProcessor:
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopQueue] = WeakKeyDictionary()
 
     def start(self, scope: Scope, session_id: str, *, after_s: float = 0.0) -> None:
-        """Process a recorded session in `after_s` seconds; a second call for it replaces the first."""
+        """Process a recorded session in `after_s` seconds. A second call for the same session replaces the first."""
         loop = asyncio.get_running_loop()
         queue = self._loops.setdefault(loop, _LoopQueue())
         queue.due_at[scope, session_id] = loop.time() + after_s
@@ -49,7 +49,7 @@ class BackgroundProcessor:
             queue.task = asyncio.create_task(self._work(queue))
 
     async def finish(self) -> None:
-        """Process what was started in this event loop, without a pause, and wait for the end."""
+        """Process at once all sessions that were passed to `start` in this event loop, and wait until that is done."""
         queue = self._loops.get(asyncio.get_running_loop())
         if queue is None or queue.task is None:
             return
@@ -58,7 +58,7 @@ class BackgroundProcessor:
         await asyncio.wait({queue.task})
 
     async def stop(self) -> None:
-        """End the work of this event loop. Sessions that are not done stay queued in the store."""
+        """Cancel the work in this event loop. Sessions that are not done stay queued in the store."""
         queue = self._loops.pop(asyncio.get_running_loop(), None)
         if queue is not None and queue.task is not None:
             queue.task.cancel()
@@ -75,7 +75,7 @@ class BackgroundProcessor:
                 await self._resources.close()
 
     async def _next_batch(self, queue: _LoopQueue) -> None:
-        """Process what is due, or wait until something is."""
+        """Process the sessions that are due, or wait until one is due."""
         now = asyncio.get_running_loop().time()
         ready = {key for key, due_at in queue.due_at.items() if due_at <= now}
         if ready:
@@ -95,18 +95,18 @@ class BackgroundProcessor:
             selected = [saved for saved in waiting if saved.scope in scopes]
             if not selected:
                 return
-            async with telling_of_failures(self._resources, scopes) as reports:
+            async with announcing_failures(self._resources, scopes) as reports:
                 obstacle = process_obstacle(self._resources, store, selected)
                 options = self._options or ProcessingOptions(own_process=obstacle is None)
                 reports.append(await process(self._resources, Selection(selected, are_named=False), options))
         except AfterwordError as error:
-            # The sessions stay queued, and the next one of their memory or `run_pending` tries them again.
+            # The sessions stay queued. The next session of their scope, or `run_pending`, tries them again.
             _log.warning("sessions that ended were not processed (%s)", type(error).__name__)
 
 
 @dataclass(slots=True)
 class _LoopQueue:
-    """The sessions that wait in one event loop, each with the time when it is due, and the task that processes them."""
+    """The waiting sessions of one event loop with the times when they are due, and the task that processes them."""
 
     due_at: dict[tuple[Scope, str], float] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -114,16 +114,17 @@ class _LoopQueue:
 
 
 def processor_of(resources: Resources, options: ProcessingOptions | None = None) -> BackgroundProcessor:
-    """Return the background processor of these resources, made with `options` at the first call."""
+    """Return the background processor of these resources. The first call creates it, with `options`."""
     if resources.processor is None:
         resources.processor = BackgroundProcessor(resources, options)
     return resources.processor
 
 
 def processor_of_store(reference: StoreReference | None) -> BackgroundProcessor:
-    """Return the processor of a store, with the settings of the profile and the environment; one for each store.
+    """Return the background processor of a store. Each store has one processor.
 
-    Raises `SettingsInvalid`, and `StoreError` if the environment variable of the store is not set.
+    Its settings come from the profile and the environment. Raises `SettingsInvalid`, and `StoreError` if the
+    environment variable of the store is not set.
     """
     from afterword.client.app import open as open_app
 

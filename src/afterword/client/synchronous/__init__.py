@@ -1,4 +1,4 @@
-"""The Python interface without `await`, for notebooks, scripts and Flask: the same methods, run in a thread.
+"""The Python interface without `await`, for notebooks, scripts and Flask. The methods run in an event loop in a thread.
 
-`connect` and applications import it; it may import all of `afterword.client`.
+`afterword.connect` returns an object of this package. The package may import all of `afterword.client`.
 """

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, which any thread may use."""
+"""An event loop in its own thread, in which any thread can run coroutines."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from afterword.errors import AfterwordError
 
 T = TypeVar("T")
 
-NOTICED_AFTER_S = 0.5
-"""A caller that waits looks this often whether it was interrupted: a signal just before the wait does not end it."""
+WAKE_UP_INTERVAL_S = 0.5
+"""A waiting caller wakes up at this interval: a signal that comes just before the wait does not interrupt it."""
 
 
 class Portal:
-    """Runs coroutines in its thread and waits for them.
+    """Runs coroutines in an event loop in its own thread, and waits for their results.
 
-    The first call starts the thread, `close` ends it, and the next call starts another one.
+    The first call starts the thread, and `close` ends it. A call after `close` starts a new one.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Portal:
         self._running: _Running | None = None
 
     def run(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of a coroutine. An interrupted caller (Ctrl-C) cancels it, and waits until it has ended."""
+        """Run a coroutine, and return its result. Ctrl-C cancels the coroutine, and waits until it has ended."""
         ended = Event()
 
         async def run_to_end() -> T:
@@ -41,22 +41,22 @@ class Portal:
             finally:
                 ended.set()
 
-        future = self._started().start_task_soon(run_to_end)
+        future = self._running_portal().start_task_soon(run_to_end)
         try:
             while not future.done():
-                wait([future], timeout=NOTICED_AFTER_S)
+                wait([future], timeout=WAKE_UP_INTERVAL_S)
             return future.result()
         finally:
-            # It is not done only where the caller was interrupted.
+            # If the future is not done here, the caller was interrupted.
             if not future.done() and future.cancel():
                 ended.wait()
 
     def entered(self, manager: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
-        """Return an asynchronous context manager as one for a plain `with`."""
-        return self._started().wrap_async_context_manager(manager)
+        """Return a context manager for `with` that runs this asynchronous one."""
+        return self._running_portal().wrap_async_context_manager(manager)
 
     def close(self, last_call: Callable[[], Awaitable[None]]) -> None:
-        """Run a last coroutine and end the thread, if it was started."""
+        """If the thread was started, run a last coroutine in it, and end it."""
         with self._lock:
             running, self._running = self._running, None
         if running is not None and running.is_of_this_process:
@@ -65,14 +65,14 @@ class Portal:
             finally:
                 running.end()
 
-    def _started(self) -> BlockingPortal:
+    def _running_portal(self) -> BlockingPortal:
         with self._lock:
             if self._running is None:
                 self._running = _Running()
             elif not self._running.is_of_this_process:
                 raise AfterwordError(
-                    f"this connection belongs to process {self._running.process_id}, from which this one was forked; "
-                    "call `afterword.connect` in each process"
+                    f"this connection was opened in process {self._running.process_id}, before this process was forked "
+                    "from it; call `afterword.connect` in each process"
                 )
             return self._running.portal
 
@@ -81,7 +81,7 @@ class _Running:
     def __init__(self) -> None:
         self.process_id = os.getpid()
         started = Future[BlockingPortal]()
-        # At the end of the program it must not wait for a connection that nobody closed.
+        # A daemon thread: the program can end even if nobody has closed the connection.
         self._thread = Thread(target=anyio.run, args=(_serve, started), name="afterword", daemon=True)
         self._thread.start()
         self.portal = started.result()
@@ -89,11 +89,11 @@ class _Running:
 
     @property
     def is_of_this_process(self) -> bool:
-        """Whether the thread runs in this process: a fork does not copy it."""
+        """Whether the thread runs in this process. A forked process has no copy of it."""
         return self.process_id == os.getpid()
 
     def end(self) -> None:
-        """Cancel what still runs, and end the thread."""
+        """Cancel all coroutines that still run, and end the thread."""
         atexit.unregister(self.end)
         if self.is_of_this_process:
             self.portal.call(self.portal.stop, True)

@@ -1,6 +1,6 @@
-"""`Afterword`, `ScopeMemory` and what they return, without `await`. The classes are made from the asynchronous ones.
+"""Classes like `Afterword` and `ScopeMemory`, without `await`. Their methods are made from the asynchronous classes.
 
-Their types are in wrappers.pyi, which a test writes.
+The types are in wrappers.pyi, which a test writes.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from afterword.client.synchronous.portal import Portal
 
 
 class Synchronous:
-    """An object whose methods run those of an asynchronous one in the thread of a portal, and wait for them."""
+    """Wraps an object with asynchronous methods. Its methods run those of the object in a portal, and wait for them."""
 
     def __init__(self, wrapped, portal):
         self._wrapped, self._portal = wrapped, portal
 
     def __init_subclass__(cls, *, of):
-        """Give the class a counterpart of every public method and property of the class `of`."""
+        """Add a synchronous version of every public method and property of the class `of`."""
         cls.__doc__ = f"{of.__doc__.splitlines()[0]} Like `{of.__name__}`, without `await`; for any number of threads."
         for name in dir(of):
             if not name.startswith("_") and name not in vars(cls):
@@ -71,7 +71,7 @@ class SyncAfterword(Synchronous, of=Afterword):
         self.close()
 
     def close(self):
-        """Close the store, every connection that was opened here, and the thread. They are opened again when needed."""
+        """Close the store and all connections, and end the thread. The next call opens them again."""
         self._portal.close(self._wrapped.close)
 
 
@@ -101,11 +101,11 @@ class SyncAgentAccess(Synchronous, of=AgentAccess):
 
 
 def connect(*arguments, **options):
-    """Return the store as `open` does, for code without `await`. Use it with `with`, or close it.
+    """Return the `Afterword` of a store, as `open` does, for code without `await`. Use it with `with`, or close it.
 
-    It works in notebooks too, where an event loop runs already, and from several threads. Ctrl-C cancels the call that
-    it interrupts. A process that forks (such as a web server that loads the application first) connects in each child.
-    Raises `SettingsInvalid`.
+    It also works in notebooks, where an event loop is already running, and it may be used from several threads. Ctrl-C
+    cancels the call that it interrupts. After a fork (for example by a web server that loads the application first),
+    call `connect` in each child process. Raises `SettingsInvalid`.
     """
     return SyncAfterword(open(*arguments, **options), Portal())
 
