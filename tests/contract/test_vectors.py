@@ -300,7 +300,7 @@ async def test_a_budget_that_is_reached_is_told_and_nothing_more_is_asked(store:
 
     class Refused(Lengths):
         async def embed(self, texts: Sequence[str]) -> list[Vector]:
-            raise BudgetReached("the day's budget would be passed")
+            raise BudgetReached("the day's budget would be exceeded")
 
     done = await refresher(store, Refused()).refresh()
     assert (done.made, done.left, type(done.error)) == (0, 1, BudgetReached)

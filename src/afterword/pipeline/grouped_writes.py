@@ -1,4 +1,4 @@
-"""Small writes of concurrent tasks, made together in one transaction."""
+"""Groups small writes of concurrent tasks into one transaction."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class _Write:
 
 
 class GroupedWrites:
-    """Writes of one event loop. While a transaction is under way, further writes wait; the next one makes all of them.
+    """Groups the writes of one event loop. Writes that arrive during a transaction are made together in the next one.
 
-    A transaction for each write is a queue: with many tasks the last one waits for all of the others. A `refusal` that
-    a write raises, before it writes anything, concerns this write alone.
+    With a transaction for each write, the last of many tasks would wait for all of the others. A write that raises a
+    `refusal` before it writes anything fails alone; the others of its group are committed.
     """
 
     def __init__(self, refusal: type[Exception]) -> None:
@@ -41,11 +41,11 @@ class GroupedWrites:
     async def write(
         self, store: Store, work: Callable[[Session], T], *, strict: bool = False, lasting: bool = True
     ) -> T:
-        """Return what `work` returns after its transaction was committed, as `Store.write` does.
+        """Run `work` in a shared transaction, and return its result once the transaction is committed.
 
-        Any error but the refusal ends the transaction, and concerns all writes that are in it. A cancelled caller waits
-        for the end of the transaction, and `cancellation.was_committed` tells of the CancelledError whether it was
-        committed.
+        Any error except the refusal rolls the transaction back, and is raised to the callers of all writes in it. A
+        cancelled caller waits for the end of the transaction; `cancellation.was_committed` says whether the write of
+        such a CancelledError was committed.
         """
         write = _Write(store, work, strict, lasting, asyncio.get_running_loop().create_future())
         self._waiting.append(write)
