@@ -1,4 +1,4 @@
-"""Check what is configured and what can be reached, and say how to fix the rest."""
+"""Checks the settings, the installed packages, and the access to store and models, and says how to fix faults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGES = ("autogen-agentchat", "autogen-ext", "sqlmodel", "instructor", "opena
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check: what was found, and how to fix it if it is not `ok`."""
+    """The result of one check: what was found, and how to fix it unless it is `ok`."""
 
     name: str
     ok: bool
@@ -33,10 +33,10 @@ class Check:
 
 
 async def examine(*, probe: bool = False) -> list[Check]:
-    """Return every check, the settings first. Nothing is changed.
+    """Run all checks and return their results. Nothing is changed.
 
-    Only with `probe` is a request sent: one to the model in every mode, and one to the embedder. With mode "auto" the
-    first mode that works is then remembered.
+    Only with `probe` are requests sent: one to the model in every mode of requesting JSON, and one to the embedder. If
+    the configured mode is "auto", the first mode that works is remembered.
     """
     checks = [_packages()]
     try:
@@ -104,12 +104,12 @@ def _extractor(configured: Settings) -> Check:
     endpoint = model.base_url or os.environ.get("OPENAI_BASE_URL") or "api.openai.com"
     has_key = model.used_key() is not None
     finding = f"model {model.name} at {endpoint}, key {_presence(has_key)}, mode {model.mode}"
-    # Endpoints of one's own often want no key.
+    # An endpoint that a user runs often needs no key.
     return Check("extractor", has_key or model.base_url is not None, finding, "set OPENAI_API_KEY")
 
 
 async def _embedding(configured: Settings, *, probe: bool) -> Check:
-    """Check the embedder; with `probe` it is asked for one vector."""
+    """Check the embedder. With `probe`, request one vector from it."""
     options = configured.embedding
     if options.kind == "auto" and options.used_kind == "none":
         finding = "auto: none here, recall goes by words; pip install 'afterword[local]' adds meaning"

@@ -25,7 +25,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class Options(BaseModel):
-    """The base of all sections: unknown settings are refused."""
+    """The base of all sections. Unknown settings are refused."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 

@@ -45,8 +45,8 @@ class Saved:
     """A session to process: a file at `path`, or the parsed `state` (or a function that returns it).
 
     `humans` are speakers who are known to be people. A time without an offset is a local time of the scope. `file_time`
-    is only a guess of when the session took place, so a statement with this time never retires a fact. The file must
-    lie in `folder`, and no symbolic link may lead out of it. With `reread` no file is needed: the turns in the store
+    is only a guess of when the session took place, so a statement with this time never retires a fact. With a
+    `folder`, no symbolic link in the path may lead out of that. With `reread` no file is needed: the turns in the store
     are read again, for example by a better extractor. A session that is `off_the_record` is not read at all.
     """
 

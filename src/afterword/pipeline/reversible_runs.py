@@ -1,7 +1,7 @@
 """Runs that can be undone: undoing and redoing a run, and merging or renaming scopes.
 
-A run is undone as if it had never been applied, and redone as if it had never been undone. After a merge, what one
-scope knows counts in another, as one run.
+A run is undone as if it had never been applied, and redone as if it had never been undone. A merge moves everything
+that is known of one scope into another. It is a run as well, so it can be undone.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ async def undo_run(
 ) -> RunEffect:
     """Undo an applied run, as if it had never been applied, and return it with the facts that changed.
 
-    Statements that were compared only with the removed ones are compared with the next ones: by stored verdicts, and
-    by a judge that costs nothing. Pairs that would need a call are left to consolidation. Raises `NotFound` if there is
-    no such applied run.
+    Statements that were compared only with removed ones are compared with the next ones, by stored verdicts or by a
+    judge that asks no model. Other pairs are left to consolidation. Raises `NotFound` if there is no such applied run.
     """
 
     def revert(transaction: Session, run: Run, at: datetime) -> None:
@@ -60,9 +59,9 @@ async def redo_run(
 ) -> RunEffect:
     """Redo an undone run, as if it had never been undone, and return it with the facts that changed.
 
-    The runs that undoing it made are undone. Its statements are compared with those that came meanwhile, as `undo_run`
-    does. Raises `NotFound` if there is no such undone run, and `StateConflict` if a decision of a person meanwhile must
-    be undone first.
+    The runs that undoing it added are undone. Its statements are compared, as in `undo_run`, with those that were added
+    meanwhile. Raises `NotFound` if there is no such undone run, and `StateConflict` if a person has made a decision
+    meanwhile that must be undone first.
     """
 
     def reinstate(transaction: Session, run: Run, at: datetime) -> None:
@@ -104,7 +103,7 @@ async def _switched(
 
 
 def _affected(before: Knowledge, after: Knowledge) -> list[Assertion]:
-    """Return the assertions that may lack a comparison: new ones, and those that were compared with removed ones."""
+    """Return the assertions that may lack a verdict: added ones, and those that were compared with removed ones."""
     removed = [assertion for assertion in before.assertions if assertion.id not in after.by_id]
     added = [assertion for assertion in after.assertions if assertion.id not in before.by_id]
     return added + [assertion for assertion in comparison_partners(removed, before) if assertion.id in after.by_id]
@@ -121,11 +120,11 @@ async def merge_scopes(
 ) -> RunEffect:
     """Move everything that is known of a scope into another one, and return the run with the facts that changed there.
 
-    The statements of both are compared by a judge that costs nothing; pairs that need a call are left to consolidation.
-    What was forgotten in either stays forgotten, and a pause of either holds for both. A renamed scope keeps its
-    settings. Undoing the run moves everything back. With `is_rename` nothing may be stored for the other scope yet.
-    Raises `NotFound` if nothing was ever stored for the scope, and `StateConflict` if the two are one or of different
-    tenants, or if there is something where nothing may be.
+    The statements of both are compared if the judge asks no model; otherwise the pairs are left to consolidation. What
+    was forgotten in either stays forgotten, and a pause of either holds for both. A renamed scope keeps its settings.
+    Undoing the run moves everything back. With `is_rename` nothing may be stored for the target scope yet. Raises
+    `NotFound` if nothing was ever stored for the scope. Raises `StateConflict` if both scopes are the same or belong to
+    different tenants, or if the target of a rename exists.
     """
 
     def work(transaction: Session) -> RunEffect:

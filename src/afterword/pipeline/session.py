@@ -1,7 +1,8 @@
 """Processing one session from its saved state to facts: read, extract, ground, judge, propose, apply.
 
 No transaction is open while a model is asked. One transaction reads the session, one reads what its statements are
-compared with, and one writes the run. The last is refused, and the session judged again, if the scope has changed.
+compared with, and one writes the run. If the scope has changed by then, the run is refused, and the session judged
+again.
 """
 
 from __future__ import annotations
@@ -50,15 +51,15 @@ from afterword.store.statement_ids import own_ids, with_ids
 from afterword.telemetry import Count, Measure, Stage, count
 
 PATIENT_TRIES = 6
-"""How often a session that other processes overtook is judged again without locking its scope."""
+"""How often a session is judged without a lock on its scope. After that the scope is locked before it is judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """A session's statements and what they are compared with.
+    """The statements of a session, and what they are compared with.
 
-    `before` is all that is known of the scope, what the session said before (`old`) included. In `combined` the new
-    statements take the place of the old ones.
+    `before` is everything that is known of the scope, including the stored statements of the session (`old`). In
+    `combined` the `new` statements have taken the place of the old ones.
     """
 
     policy: scope_rows.Policy
@@ -91,18 +92,18 @@ async def process_session(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     before: asyncio.Task[None] | None = None,
 ) -> SessionOutcome:
-    """Store what one session says, and return the outcome.
+    """Extract and store the facts of one session, and return the outcome.
 
     Processing an unchanged session again makes no calls. If the session has grown, only its last window and the new
-    ones are extracted, and their statements replaced. With `apply=False` the proposal is stored but not applied. Model
-    calls stay within the `budget` (sessions share a `CostTracker`), and their cost is stored. `before` is the task that
-    processes the previous session of the scope: judging waits for it.
+    ones are extracted, and the statements of these windows are replaced. With `apply=False` the proposal is stored but
+    not applied. Model calls stay within the `budget` (sessions share a `CostTracker`), and their cost is stored.
+    `before` is the task that processes the previous session of the scope: judging waits for it.
 
     Raises a `ReadError` if the state cannot be read, `SourceInvalid` if the session has no times, an `ExtractionError`
     if the extractor or the judge gave no answer (its `usage` is the cost of the whole session), `BudgetReached` if the
     budget leaves no room for an extraction, `TimeReached` if the work took longer than the budget allows, and
-    `ScopeBusy` if other processes kept changing the scope. Nothing of the session is then stored, unless only
-    the findings of agents could not be read: a run of their own stores these afterwards.
+    `ScopeBusy` if other processes kept changing the scope. In these cases nothing of the session is stored, with one
+    exception: findings of agents are read and stored last, so an error there leaves the facts of the session stored.
     """
     if judge is None:
         # Imported only here: a caller with a judge of its own never loads the rules.
@@ -169,14 +170,14 @@ class _Processing:
         fresh = await prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
         prepared = without_private_words(fresh, self.reader.private, self.extractor.version)
         if prepared.stored.is_paused:
-            # Nothing is stored of a paused scope but the number of the sessions in which something is new.
+            # While a scope is paused, only the number of sessions with new turns is stored.
             if has_new_turns(prepared.transcript, prepared.stored.turns):
                 await self.store.write(lambda transaction: count_session_not_kept(transaction, self.saved.scope))
             nothing = Transcript((), layout=PAUSED, skipped={PAUSED: 1})
             return SessionOutcome(self.saved.scope, self.saved.session_id, None, nothing, ())
         self.finding_policy = prepared.stored.findings
         self._record_queue_age(prepared.stored)
-        # The last run may have been undone: the same windows still hold nothing new.
+        # Compare with the last run even if it was undone: the same windows hold nothing new.
         is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread
         readings = None
         if prepared.keys and not is_same:
@@ -200,7 +201,7 @@ class _Processing:
         return self._outcome(prepared, run_id, readings, decision)
 
     def _record_queue_age(self, stored: StoredSession) -> None:
-        """Measure how long a recorded session has waited, unless it was already processed or tried."""
+        """Record in a metric how long a queued session has waited, unless it was already processed or tried."""
         if self.tries > 1:
             return
         if stored.row is not None and stored.row.progress != "done" and stored.state_saved_at is not None:
@@ -208,12 +209,12 @@ class _Processing:
             telemetry.measure(Measure.QUEUE_AGE, max(0.0, age.total_seconds()))
 
     async def _masked_readings(self, prepared: PreparedSession) -> tuple[PreparedSession, list[WindowReading]]:
-        """Return the session without what the model calls private in it, and the readings of its windows."""
+        """Return the session with everything masked that the model calls private, and the readings of its windows."""
         readings = await self._readings(prepared)
         masked = without_private_words(prepared, self.reader.private, self.extractor.version)
         if masked is prepared:
             return prepared, readings
-        self.extracted.clear()  # it was grounded before all that is private was known
+        self.extracted.clear()  # it was grounded before everything private was known
         return await self._masked_readings(masked)
 
     async def _readings(self, prepared: PreparedSession) -> list[WindowReading]:
@@ -242,7 +243,7 @@ class _Processing:
         return readings
 
     async def _finish_unchanged(self, prepared: PreparedSession) -> SessionOutcome:
-        """Mark a session without anything new as done, unless other processes have changed the scope."""
+        """Mark a session that has nothing new as done, unless other processes have changed the scope."""
 
         def work(transaction: Session) -> None:
             if scope_rows.revision_of(transaction, self.saved.scope) == prepared.stored.revision:
@@ -264,7 +265,7 @@ class _Processing:
         return current(transaction), readings, self._compare(transaction, readings)
 
     def _own_readings(self, transaction: Session, readings: Sequence[WindowReading]) -> list[WindowReading]:
-        """Return the readings with other ids for statements that a rename or a merge gave to another scope."""
+        """Return the readings. Statements whose ids a rename or a merge has given to another scope get other ids."""
         ids = [said.id for reading in readings for said in reading.assertions]
         other = own_ids(transaction, self.saved.scope, ids, session_id=self.saved.session_id)
         return [replace(reading, assertions=with_ids(reading.assertions, other)) for reading in readings]
@@ -323,7 +324,7 @@ class _Processing:
         readings: Sequence[WindowReading],
         transaction: Session,
     ) -> tuple[int, _Decision]:
-        """Decide while all other writers of the scope wait. Pairs that need a call are left to consolidation."""
+        """Judge and store the run while the scope is locked. Pairs that need a model are left to consolidation."""
         scope, session_id = self.saved.scope, self.saved.session_id
         scope_rows.lock_scope(transaction, scope)
         prepared = current(transaction)
@@ -359,7 +360,7 @@ class _Processing:
         return run_id
 
     def _save_transcript(self, transaction: Session, prepared: PreparedSession) -> int:
-        """Store the turns of the session and return its key. It stays queued if its state was saved again meanwhile."""
+        """Store the turns and return the session's key. It stays queued if its state was saved again meanwhile."""
         scope, session_id = self.saved.scope, self.saved.session_id
         is_done = sessions.state_saved_at(transaction, scope, session_id) == prepared.stored.state_saved_at
         transcript, at = prepared.transcript, self.clock()

@@ -1,4 +1,4 @@
-"""Reading what agents found in one session, and storing it as a run of its own beside the session's facts."""
+"""Reading the findings of agents in one session, and storing them as a run apart from the facts of the session."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ async def keep_findings(
     tracker: CostTracker,
     clock: Callable[[], datetime],
 ) -> int | None:
-    """Store what agents found in a processed session, and return the run; None if there is nothing new.
+    """Store what agents found in a processed session, and return the id of the run; None if there is nothing new.
 
-    Nothing is asked if by the `policy` the scope keeps no findings of agents that speak in the session, or if the
-    extractor cannot find any. Windows that were read before cost no call. Raises an `ExtractionError` if there was no
-    answer, and `BudgetReached`: the session then waits again.
+    No model is asked if the `policy` keeps no findings of the agents in the session, or if the extractor does not
+    extract findings. Windows that were read before are not read again. Raises an `ExtractionError` if the model gave no
+    answer, and `BudgetReached` if the budget leaves no room. After any error the session is queued again.
     """
     if not isinstance(extractor, FindingsExtractor):
         return None
@@ -139,7 +139,7 @@ class _FindingsReading:
         return WindowReading(key, first, last, (), findings=tuple(named))
 
     async def _candidates(self, window: Window) -> tuple[FindingCandidate, ...]:
-        """Return what the extractor proposes for a window, which is read in halves where it is too long."""
+        """Return what the extractor proposes for a window. A window that is too long is read in halves."""
         agents = _agents(window, self.policy)
         try:
             extraction = await self.extractor.extract_findings(window, agents, advice=self.policy.advice)

@@ -1,6 +1,6 @@
 """Sessions that other programs keep in SQLite: AutoGen Studio, the log of AutoGen v0.2, and the OpenAI Agents SDK.
 
-The files are opened read-only. What is returned names the sessions; their messages are read when they are processed.
+The files are opened read-only. Only the sessions are listed here. Their messages are read when they are processed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Message = dict[str, Any]
 
 
 def is_database(path: Path) -> bool:
-    """Whether the file is a SQLite database with content, damaged or not."""
+    """Whether the file is a SQLite database that is not empty. It may be damaged."""
     try:
         with closing(_open_read_only(path)) as database:
             return int(database.execute("PRAGMA schema_version").fetchone()[0]) > 0
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return True
-        # Only now: closing a plain file handle of a database drops every lock that this process has on the file.
+        # Last, because closing a plain handle of a database file drops all locks that this process has on the file.
         with suppress(OSError), path.open("rb") as file:
             return file.read(len(_HEADER)) == _HEADER
         return False
@@ -46,10 +46,10 @@ def is_database(path: Path) -> bool:
 def sessions_in(path: Path, scope: Scope | None) -> list[Saved]:
     """Return the sessions of an AutoGen Studio database, of a v0.2 log, or of a `SQLiteSession` of the Agents SDK.
 
-    Studio stores the user of a session (`user_id`); the others do not, so they need `scope`, which overrides Studio's
-    user. The session id is `studio-<id>`, or the id that the log or the SDK has.
+    Studio stores the user of a session (`user_id`). The others do not, so they need `scope`, which also overrides the
+    user that Studio stores. The session id is `studio-<id>`, or the id in the log or in the database of the SDK.
 
-    Raises `SourceInvalid` if it is another database, cannot be read, or does not name the user of its sessions.
+    Raises `SourceInvalid` if the file is another database or cannot be read, or if no user is known.
     """
     try:
         with closing(_open_read_only(path)) as database:
@@ -85,7 +85,7 @@ def _studio_sessions(database: sqlite3.Connection, path: Path, scope: Scope | No
 
 
 def _studio_messages(path: Path, session: int) -> list[Message]:
-    """Return the messages of a session: of each run its task, its result, and its other stored messages."""
+    """Return the messages of a session, run by run: its task, its result, and its other stored messages."""
     messages: list[Message] = []
     with closing(_open_read_only(path)) as database:
         columns = {row["name"] for row in database.execute("PRAGMA table_info(message)")}
@@ -107,7 +107,7 @@ def _studio_messages(path: Path, session: int) -> list[Message]:
 
 
 def _message(config: object, created_at: str | None) -> list[Message]:
-    """Return a stored message in the form of AgentChat; no message if it has no words."""
+    """Return a stored message in the form of AgentChat, in a list that is empty if the message has no content."""
     if not isinstance(config, dict) or not config.get("content"):
         return []
     kind = "LLMCallEventMessage" if config.get("source") == _UNNAMED_CALL else "TextMessage"
@@ -115,7 +115,7 @@ def _message(config: object, created_at: str | None) -> list[Message]:
 
 
 def _merged_messages(first: Sequence[Message], second: Sequence[Message]) -> list[Message]:
-    """Return the messages of both lists without copies: those of the first list only come first."""
+    """Return the messages of both lists. A message of the first list is left out if the second one has it, too."""
     known = [_identity(message) for message in second]
     if not known:
         return list(first)
@@ -179,7 +179,7 @@ def _sdk_sessions(database: sqlite3.Connection, path: Path, scope: Scope | None)
 
 
 def _sdk_messages(path: Path, session: str) -> list[Message]:
-    """Return the items of a session, with their times. Those of abandoned branches were said, too."""
+    """Return the items of a session, with their times, including those of branches that were abandoned."""
     query = "SELECT message_data, created_at FROM agent_messages WHERE session_id = ? ORDER BY id"
     with closing(_open_read_only(path)) as database:
         rows = database.execute(query, (session,)).fetchall()
@@ -191,7 +191,7 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _parsed(text: object) -> dict[str, Any]:
-    """Return the JSON object of a column, empty if it holds none."""
+    """Return the JSON object that a column contains, or an empty one if it contains none."""
     try:
         value = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
