@@ -60,9 +60,9 @@ from afterword.store.database.urls import shown_url
 PROFILE = Path("afterword.toml")
 
 _TOP = """\
-# The settings of afterword. A line that begins with # shows a default: remove the # to change it. # Environment
-variables win over this file. AFTERWORD_STORE__URL, for example, is url of [store]. # `afterword config` shows what is
-in force.
+# The settings of afterword. A line that begins with # shows a default: remove the # to change it.
+# Environment variables win over this file. AFTERWORD_STORE__URL, for example, is url of [store].
+# `afterword config` shows what is in force.
 """
 
 
@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     store: StoreOptions = StoreOptions()
     zone: Annotated[str, AfterValidator(_checked_zone)] = Field(
         default="UTC",
-        description='the zone of saved times without an offset, such as "Europe/Vienna"; a memory may name its own',
+        description='the zone of saved times without an offset, such as "Europe/Vienna"; a memory may have its own',
     )
     extractor: Literal["rules", "model"] = Field(default="rules", description="offline rules, or a language model")
     concurrency: int = Field(default=8, ge=1, description="how many requests to a model are open at once")
@@ -98,7 +98,7 @@ class Settings(BaseSettings):
     privacy: PrivacyOptions = PrivacyOptions()
     budget: BudgetOptions = BudgetOptions()
     prices: dict[str, Price] = Field(
-        default={}, description="the prices of models, which replace the prices that are shipped; a variable holds JSON"
+        default={}, description="prices of models, which replace the shipped ones; a variable takes a JSON object"
     )
     retry: RetryOptions = RetryOptions()
     schedule: ScheduleOptions = ScheduleOptions()
