@@ -134,24 +134,23 @@ class _Lease:
             return Ending.NOT_DUE
         failure: str | None = "a fault of afterword"
         try:
-            ending = await self._work()
+            is_done = await self._work()
             failure = None
         except asyncio.CancelledError:
             failure = None
             raise
         except AfterwordError as error:
-            ending, failure = Ending.FAILED, type(error).__name__
+            failure = type(error).__name__
             self.result = JobResult(failures={failure: 1})
             _log.warning("the job %s failed (%s); it is tried again", self.job.name, failure)
+            return Ending.FAILED
         finally:
             if failure is not None:
                 await self._hand_back(failure)
-        if ending is Ending.DONE and stop() is not None:
+        if is_done and stop() is not None:
             await self._hand_back(None)
             return Ending.HANDED_BACK
-        if ending is Ending.DONE and not await self.store.write(self._complete):
-            return Ending.LOST
-        return ending
+        return Ending.DONE if is_done and await self.store.write(self._complete) else Ending.LOST
 
     def _complete(self, transaction: Session) -> bool:
         failed = Counter(_kinds_of(self.result.failures))
@@ -172,22 +171,22 @@ class _Lease:
 
     def _announce(self, transaction: Session, failures: int) -> None:
         """Queue posts that the job failed, once a day. They omit the reason, which may contain an address."""
-        if not self.job.is_announced:
-            return
-        now = self.clock.now()
-        content = {"job": self.job.name, "failures": failures}
-        announce_everywhere(transaction, WebhookEvent.JOB_FAILED, f"job/{self.job.name}/{now.date()}", content, now)
+        if self.job.is_announced:
+            now, name = self.clock.now(), self.job.name
+            content = {"job": name, "failures": failures}
+            announce_everywhere(transaction, WebhookEvent.JOB_FAILED, f"job/{name}/{now.date()}", content, now)
 
-    async def _work(self) -> Ending:
+    async def _work(self) -> bool:
+        """Do the work of the job while its lease is renewed. Return False if the lease was lost first."""
         work = asyncio.ensure_future(self.job.work())
         renewal = asyncio.ensure_future(self._keep_renewing())
         try:
             await asyncio.wait({work, renewal}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 self.result = await work or JobResult()
-                return Ending.DONE
+                return True
             _log.warning("the lease of the job %s was lost; another process may do the job", self.job.name)
-            return Ending.LOST
+            return False
         finally:
             work.cancel()
             renewal.cancel()

@@ -78,8 +78,7 @@ class PeriodicJobs:
     async def pending(self) -> JobResult:
         """Process the recorded sessions, or hand them to workers."""
         if self.defer is not None:
-            deferred = await self.defer()
-            return JobResult({"sessions handed to workers": deferred, **await self._erase()})
+            return JobResult({"sessions handed to workers": await self.defer(), **await self._erase()})
         waiting = await self.store.read(
             lambda transaction: sessions.waiting_sessions(transaction, progress=(sessions.Progress.PENDING,))
         )
@@ -138,8 +137,7 @@ class PeriodicJobs:
     async def retain(self) -> JobResult:
         """Forget the sessions and facts that are older than the retention allows."""
         scopes = await self.store.read(read_scopes)
-        at = self.clock.now()
-        erased = await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=at)
+        erased = await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=self.clock.now())
         return JobResult({"rows erased": erased.total()})
 
     async def _erase(self) -> dict[str, int]:
@@ -150,8 +148,9 @@ class PeriodicJobs:
         if not self.erases:
             return {}
         scopes = await self.store.read(scopes_with_requests)
-        at = self.clock.now()
-        erased = await erase_and_compare(self.store, scopes, judge=self.judge, at=at, wait=self.erase_wait)
+        erased = await erase_and_compare(
+            self.store, scopes, judge=self.judge, at=self.clock.now(), wait=self.erase_wait
+        )
         return {"rows erased on request": erased.total()} if erased else {}
 
     def jobs(self, rhythms: Mapping[str, Rhythm]) -> list[Job]:

@@ -33,8 +33,7 @@ class _RhythmTrigger(BaseTrigger):  # type: ignore[misc]  # apscheduler has no t
     def get_next_fire_time(self, _previous: datetime | None, _now: datetime) -> datetime | None:
         """Return the next time to fire, by the machine's clock."""
         due_at = self.rhythm.next_due(self.clock.now())
-        delay = timedelta(seconds=random.uniform(0, self.jitter_s))
-        return self.clock.real(due_at + delay) if due_at else None
+        return due_at and self.clock.real(due_at + timedelta(seconds=random.uniform(0, self.jitter_s)))
 
 
 @dataclass(slots=True)
@@ -84,8 +83,9 @@ class Schedule:
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": MISFIRE_GRACE_S},
         )
         for job in self.jobs:
-            trigger = _RhythmTrigger(job.rhythm, self.clock, self.jitter_s)
-            scheduler.add_job(self._start, trigger, args=(job,), id=job.name)
+            scheduler.add_job(
+                self._start, _RhythmTrigger(job.rhythm, self.clock, self.jitter_s), args=(job,), id=job.name
+            )
         scheduler.start()
         try:
             # Jobs may be overdue after a start, a failure, or the death of another process. They are started here.

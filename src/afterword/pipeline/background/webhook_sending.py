@@ -103,9 +103,8 @@ class WebhookUrl:
 
         The caller must connect to one of these and not to the name, which might resolve to another address later.
         """
-        loop = asyncio.get_running_loop()
         try:
-            resolved = await loop.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+            resolved = await asyncio.get_running_loop().getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         except OSError:
             raise AddressRefused("its host has no address") from None
         addresses = [str(entry[4][0]).partition("%")[0] for entry in resolved]
@@ -195,13 +194,13 @@ class WebhookSender:
     async def _send_to(self, hook: Webhook, failures: Counter[str]) -> int:
         """Send the posts of one webhook, in their order, up to the first that fails; return how many were sent."""
         sent, began_s = 0, time.monotonic()
-        due = partial(webhooks.due_posts, webhook_id=hook.id, at=self.now(), most=POSTS_PER_ROUND)
-        for post in await self.store.read(due):
+        for post in await self.store.read(
+            partial(webhooks.due_posts, webhook_id=hook.id, at=self.now(), most=POSTS_PER_ROUND)
+        ):
             is_over = time.monotonic() - began_s > TIMEOUTS_PER_ROUND * self.rules.timeout_s
             if is_over or self.stop() is not None:
                 break
-            failure = await self.try_post(hook, post)
-            if failure is not None:
+            if failure := await self.try_post(hook, post):
                 failures[failure] += 1
                 break
             sent += 1
@@ -225,8 +224,9 @@ class WebhookSender:
         except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
             failure = f"no connection ({type(error).__name__})"
         next_try_at = self.rules.retries.next_try_at(post.tries + 1, at)
-        record = partial(webhooks.note_try, post_id=post.id, at=at, failure=failure, next_try_at=next_try_at)
-        await self.store.write(record, lasting=False)
+        await self.store.write(
+            partial(webhooks.note_try, post_id=post.id, at=at, failure=failure, next_try_at=next_try_at), lasting=False
+        )
         if failure is not None:
             _log.warning("post %s to webhook %s failed: %s", post.id, hook.id, failure)
         return failure
@@ -269,10 +269,9 @@ async def _post(url: WebhookUrl, address: str, body: bytes, headers: dict[str, s
     try:
         host = f"[{url.host}]" if ":" in url.host else url.host
         host += "" if url.port == (443 if url.is_encrypted else 80) else f":{url.port}"
-        lines = [f"POST {url.path} HTTP/1.1", f"Host: {host}", "Connection: close"]
-        lines += [f"{name}: {text}" for name, text in headers.items()]
-        head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
-        writer.write(head.encode("ascii") + body)
+        fields = {"Host": host, "Connection": "close", **headers, "Content-Length": len(body)}
+        lines = [f"POST {url.path} HTTP/1.1", *(f"{name}: {text}" for name, text in fields.items())]
+        writer.write("\r\n".join([*lines, "", ""]).encode("ascii") + body)
         await writer.drain()
         version, _, following = (await reader.readuntil(b"\n")).partition(b" ")
         if not version.startswith(b"HTTP/1."):

@@ -200,9 +200,10 @@ class Worker:
         )
         if isinstance(result, Failure):
             self._failures[result.reason] += 1
-            failed_at = datetime.now(UTC)
             with suppress(StoreError):  # the failure itself is stored already
-                await self.store.write(partial(announce_failed_sessions, scope=row.scope, failures=1, at=failed_at))
+                await self.store.write(
+                    partial(announce_failed_sessions, scope=row.scope, failures=1, at=datetime.now(UTC))
+                )
         elif not isinstance(result, NotStarted):
             self._processed += 1
         if self.erases:
