@@ -79,14 +79,16 @@ def _studio_sessions(database: sqlite3.Connection, path: Path, scope: Scope | No
     for key, user in database.execute("SELECT id, user_id FROM session ORDER BY id").fetchall():
         if scope is None and not user:
             raise SourceInvalid(f"{path}: session {key} has no user; say whose with --user or --scope")
-        written_at = _instant(last.get(key))
-        state = partial(_studio_messages, path, key)
-        yield Saved(scope or Scope.user(user), f"studio-{key}", state=state, file_time=written_at)
+        yield Saved(
+            scope or Scope.user(user),
+            f"studio-{key}",
+            state=partial(_studio_messages, path, key),
+            file_time=_instant(last.get(key)),
+        )
 
 
 def _studio_messages(path: Path, session: int) -> list[Message]:
     """Return the messages of a session, run by run: its task, its result, and its other stored messages."""
-    messages: list[Message] = []
     with closing(_open_read_only(path)) as database:
         columns = {row["name"] for row in database.execute("PRAGMA table_info(message)")}
         rows = database.execute("SELECT * FROM message WHERE session_id = ? ORDER BY id", (session,)).fetchall()
@@ -95,14 +97,13 @@ def _studio_messages(path: Path, session: int) -> list[Message]:
     for row in rows:
         message = _message(_parsed(row["config"]), row["created_at"])
         by_run.setdefault(row["run_id"] if "run_id" in columns else None, []).extend(message)
-    messages += by_run.pop(None, [])
+    messages = by_run.pop(None, [])
     for run in runs:
         result = _parsed(run["team_result"]).get("task_result")
         configs = result.get("messages") if isinstance(result, dict) else None
         complete = [message for config in configs or [] for message in _message(config, run["created_at"])]
-        stored = by_run.pop(run["id"], [])
         task = _message(_parsed(run["task"]), run["created_at"])
-        messages += _merged_messages(task, _merged_messages(complete, stored))
+        messages += _merged_messages(task, _merged_messages(complete, by_run.pop(run["id"], [])))
     return messages + [message for other_messages in by_run.values() for message in other_messages]
 
 
@@ -116,10 +117,8 @@ def _message(config: object, created_at: str | None) -> list[Message]:
 
 def _merged_messages(first: Sequence[Message], second: Sequence[Message]) -> list[Message]:
     """Return the messages of both lists. A message of the first list is left out if the second one has it, too."""
-    known = [_identity(message) for message in second]
-    if not known:
-        return list(first)
-    return [message for message in first if _identity(message) not in known] + list(second)
+    known = {_identity(message) for message in second}
+    return [*(message for message in first if _identity(message) not in known), *second]
 
 
 def _identity(message: Mapping[str, Any]) -> tuple[str, str]:
@@ -131,8 +130,7 @@ def _logged_sessions(database: sqlite3.Connection, path: Path, scope: Scope | No
         raise SourceInvalid(f"{path} is a log that names no user: say whose it is with --user or --scope")
     query = "SELECT session_id, count(*) FROM agents WHERE session_id IS NOT NULL GROUP BY session_id"
     for session, _ in database.execute(query).fetchall():
-        messages = _logged_messages(path, session)
-        if messages:
+        if messages := _logged_messages(path, session):
             said_at = _instant(messages[-1]["created_at"])
             yield Saved(scope, str(session), state=partial(_logged_messages, path, session), file_time=said_at)
 
@@ -163,8 +161,12 @@ def _received(event: Mapping[str, Any], timestamp: str | None) -> Message | None
         message = {"content": message}
     if not isinstance(message, dict):
         return None
-    name = message.get("name") or event.get("sender")
-    return {"role": "user", **message, "name": name, "created_at": _iso(timestamp)}
+    return {
+        "role": "user",
+        **message,
+        "name": message.get("name") or event.get("sender"),
+        "created_at": _iso(timestamp),
+    }
 
 
 def _sdk_sessions(database: sqlite3.Connection, path: Path, scope: Scope | None) -> Iterator[Saved]:

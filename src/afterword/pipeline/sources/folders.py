@@ -194,8 +194,7 @@ def _name(text: str) -> str:
 
 
 def _undated(path: Path, scope: Scope, folder: Path | None = None) -> Saved:
-    written_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
-    return Saved(scope, _session_name(path), path=path, file_time=written_at, folder=folder and folder.resolve())
+    return Saved(scope, _session_name(path), path=path, file_time=_file_time(path), folder=folder and folder.resolve())
 
 
 def _by_manifest(manifest: Path, scope: Scope | None, trust_manifest: bool) -> list[Saved]:

@@ -54,10 +54,10 @@ def memories(kind: Origin, exported: Any) -> list[Memory]:
         Origin.ZEP: _edges,
     }
     _check_single_owner(exported)
-    found_memories = list(readers[kind](exported))
-    if not found_memories:
+    exported_memories = list(readers[kind](exported))
+    if not exported_memories:
         raise SourceInvalid(f"the file holds no memories of {kind}: it must be {_FORMS[kind]}, as JSON")
-    return [memory for memory in found_memories if memory.text]
+    return [memory for memory in exported_memories if memory.text]
 
 
 _FORMS = {
