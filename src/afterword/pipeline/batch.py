@@ -166,8 +166,9 @@ class _Batch:
             return await self._failed(saved, f"{type(ended).__name__}: {ended}", begun_at)
         if not isinstance(ended, Exception):
             raise ended  # it was cancelled
-        mark = telemetry.scope_mark(saved.scope)
-        _log.warning("session %s of %s failed (%s)", saved.session_id, mark, type(ended).__name__)
+        _log.warning(
+            "session %s of %s failed (%s)", saved.session_id, telemetry.scope_mark(saved.scope), type(ended).__name__
+        )
         # The traceback may hold a user's words, so it is logged for debugging only.
         _log.debug("where it failed", exc_info=ended)
         count(Count.SESSIONS, result="failed")
@@ -175,20 +176,17 @@ class _Batch:
 
     async def _failed(self, saved: Saved, message: str, begun_at: datetime) -> Failure:
         """Store why a session failed. If that fails too, the reason is still returned."""
-        reason, at = self.store.privacy.mask_text(message), self.clock()
-
-        def work(transaction: Session) -> Progress:
-            return sessions.mark_failed(
-                transaction, saved.scope, saved.session_id, reason, at, retries=self.retries, begun_at=begun_at
-            )
-
+        reason, at, mark = self.store.privacy.mask_text(message), self.clock(), telemetry.scope_mark(saved.scope)
         try:
-            if await self.store.write(work) is Progress.SET_ASIDE:
+            progress = await self.store.write(
+                lambda transaction: sessions.mark_failed(
+                    transaction, saved.scope, saved.session_id, reason, at, retries=self.retries, begun_at=begun_at
+                )
+            )
+            if progress is Progress.SET_ASIDE:
                 count(Count.SESSIONS, result="set aside")
-                mark = telemetry.scope_mark(saved.scope)
                 _log.warning("session %s of %s is set aside; see `afterword status`", saved.session_id, mark)
         except StoreError as error:
-            mark = telemetry.scope_mark(saved.scope)
             _log.warning("the failure of a session of %s was not stored (%s)", mark, type(error).__name__)
         return Failure(saved.scope, saved.session_id, reason)
 

@@ -144,7 +144,8 @@ class CostTracker:
             _count_usage(spent, request.model)
             await self._settle(account.store, entry, spent, is_answered=bill.is_answered)
         finally:
-            self._release(reservation)
+            self._reserved.pop(reservation, None)
+            self._settled.set()
             self._add_spent(account, spent)
 
     @asynccontextmanager
@@ -160,10 +161,6 @@ class CostTracker:
         finally:
             self._slots.release()
 
-    def _release(self, reservation: object) -> None:
-        self._reserved.pop(reservation, None)
-        self._settled.set()
-
     def _add_spent(self, account: Account, spent: Spending) -> None:
         if spent.calls:
             self.add(account.scope, account.source, spent)
@@ -177,8 +174,9 @@ class CostTracker:
                 self._reserved[reservation] = bound
                 # Strict: two processes that read the day's total at once must not both find room in the budget.
                 # Lasting (the default): a paid request must stay recorded even if the database server crashes.
-                store_reservation = partial(self._store_reservation, account, request, bound)
-                entry = await self._records.write(account.store, store_reservation, strict=True)
+                entry = await self._records.write(
+                    account.store, partial(self._store_reservation, account, request, bound), strict=True
+                )
                 account.entries.append(entry)
                 return entry
             except asyncio.CancelledError as error:
@@ -197,12 +195,12 @@ class CostTracker:
 
     async def _settle(self, store: Store, entry: int, spent: Spending, *, is_answered: bool) -> None:
         status = CallStatus.ANSWERED if is_answered else CallStatus.FAILED
-
-        def work(transaction: Session) -> None:
-            costs.settle_spending(transaction, entry, spent, status)
-
         try:
-            await self._records.write(store, work, lasting=False)
+            await self._records.write(
+                store,
+                lambda transaction: costs.settle_spending(transaction, entry, spent, status),
+                lasting=False,
+            )
         except StoreError as error:
             # The answer is paid for, so it is returned all the same. The store keeps the reserved cost.
             _log.warning("the cost of a request was not stored (%s)", type(error).__name__)

@@ -70,11 +70,9 @@ class JudgingCoverage:
 
 def read_judging_coverage(transaction: Session, scope: Scope, judge: Judge) -> JudgingCoverage:
     """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
-    known = lookup.read_knowledge(transaction, scope)
-    pairs = _all_pairs(known, judge)
-    if judge.pairs_a_call is None:
-        return JudgingCoverage(len(pairs), len(pairs))
-    return JudgingCoverage(len(pairs), len(read_verdicts(transaction, scope, pairs, judge.version)))
+    pairs = _all_pairs(lookup.read_knowledge(transaction, scope), judge)
+    judged = pairs if judge.pairs_a_call is None else read_verdicts(transaction, scope, pairs, judge.version)
+    return JudgingCoverage(len(pairs), len(judged))
 
 
 @telemetry.staged(telemetry.Stage.CONSOLIDATE, "scope")
@@ -113,10 +111,14 @@ async def consolidate_scope(
         is_large = served >= LARGE_SCOPE and len(changes.retired) > served * MOST_RETIRED
         must_wait = is_large or changes.unnamed.must_wait
         is_held = not apply or must_wait or policy.holds(retires=bool(changes.retired))
-        proposal = verdicts_proposal(
-            scope, judge, known, judged.verdicts, clock(), usage=judging.usage, unjudged=judged.unjudged
+        proposal = verdicts_proposal(scope, judge, known, judged.verdicts, clock())
+        proposal = replace(
+            proposal,
+            calls=judging.usage.calls,
+            prompt_tokens=judging.usage.prompt_tokens,
+            completion_tokens=judging.usage.completion_tokens,
+            counts={**proposal.counts, "unjudged": judged.unjudged, **changes.unnamed.counts()},
         )
-        proposal = replace(proposal, counts={**proposal.counts, **changes.unnamed.counts()})
         run_id = await store_run(store, proposal, account, is_held=is_held)
         return ConsolidationResult(
             scope, run_id, is_held, len(judged.verdicts), judged.unjudged, judging.usage, changes
@@ -139,12 +141,8 @@ def verdicts_proposal(
     known: Knowledge,
     verdicts: tuple[Verdict, ...],
     at: datetime,
-    *,
-    usage: Usage | None = None,
-    unjudged: int = 0,
 ) -> Proposal:
     """Return the proposal of a run that adds verdicts and no statements."""
-    spent = usage or Usage()
     return Proposal(
         scope=scope,
         source=f"consolidation:{uuid4().hex}",
@@ -155,10 +153,7 @@ def verdicts_proposal(
         revision=known.revision,
         readings=(),
         verdicts=verdicts,
-        calls=spent.calls,
-        prompt_tokens=spent.prompt_tokens,
-        completion_tokens=spent.completion_tokens,
-        counts={"judged": len(verdicts), "unjudged": unjudged},
+        counts={"judged": len(verdicts), "unjudged": 0},
     )
 
 
@@ -168,8 +163,7 @@ def _changes(known: Knowledge, verdicts: Sequence[Verdict], now: datetime) -> tu
     after = known.revised(known.revision, added_verdicts=verdicts)
     before = timeline(known.assertions, known.verdicts, at)
     changes = compare_facts(before, timeline(after.assertions, after.verdicts, at))
-    hidden_ids = erased_ids(after.assertions, after.verdicts)
-    removals = removals_between(before, changes.retired, hidden_ids, after)
+    removals = removals_between(before, changes.retired, erased_ids(after.assertions, after.verdicts), after)
     return before, replace(changes, unnamed=unnamed_removals(removals))
 
 
@@ -195,8 +189,9 @@ async def erase_and_compare(
 
     The remaining statements are compared. Returns the numbers of deleted rows by table.
     """
-    forget = partial(erasure.forget_requested_statements, at=at, hidden_until=at - wait)
-    return await _forget_and_compare(store, scopes, judge, forget)
+    return await _forget_and_compare(
+        store, scopes, judge, partial(erasure.forget_requested_statements, at=at, hidden_until=at - wait)
+    )
 
 
 async def retain_and_compare(
@@ -212,14 +207,13 @@ async def _forget_and_compare(
     judge: Judge,
     forget: Callable[[Store, Scope], Awaitable[erasure.Receipt | None]],
 ) -> Counter[str]:
-    erased: Counter[str] = Counter()
-    touched: list[Scope] = []
-    for scope in dict.fromkeys(scopes):
-        receipt = await forget(store, scope)
-        if receipt is not None:
-            erased.update(receipt.erased)
-            touched.append(scope)
-    if touched:
+    receipts = {
+        scope: receipt for scope in dict.fromkeys(scopes) if (receipt := await forget(store, scope)) is not None
+    }
+    if receipts:
         await store.compact()
-    await compare_again(store, touched, judge)
+    await compare_again(store, receipts, judge)
+    erased = Counter[str]()
+    for receipt in receipts.values():
+        erased.update(receipt.erased)
     return erased

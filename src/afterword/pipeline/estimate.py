@@ -70,8 +70,7 @@ async def _session_estimate(store: Store, saved: Saved, extractor: Extractor, ju
     stored = prepared.stored
     if not prepared.keys or stored.last_keys == list(prepared.keys):
         return Estimate({UNCHANGED: 1})
-    windows = zip(prepared.windows, prepared.keys, strict=True)
-    fresh = [window for window, key in windows if key not in stored.readings]
+    fresh = [window for window, key in zip(prepared.windows, prepared.keys, strict=True) if key not in stored.readings]
     least, most = Usage(), Usage()
     if isinstance(extractor, ModelExtractor):
         prompts = sum(extractor.planned_request(window).prompt_tokens for window in fresh)

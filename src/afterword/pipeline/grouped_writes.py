@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 from sqlmodel import Session
@@ -73,8 +72,11 @@ class GroupedWrites:
 
     async def _write_group(self, store: Store, group: Sequence[_Write]) -> None:
         """Make these writes in one transaction, and set the outcome of each."""
-        strict, lasting = any(write.strict for write in group), any(write.lasting for write in group)
-        writing = store.write(partial(self._results, group), strict=strict, lasting=lasting)
+        writing = store.write(
+            lambda transaction: [self._result(write, transaction) for write in group],
+            strict=any(write.strict for write in group),
+            lasting=any(write.lasting for write in group),
+        )
         try:
             (outcome,) = await asyncio.gather(writing, return_exceptions=True)
         except asyncio.CancelledError:
@@ -88,15 +90,11 @@ class GroupedWrites:
             else:
                 write.outcome.set_result(result)
 
-    def _results(self, group: Sequence[_Write], transaction: Session) -> list[object]:
-        return [self._result(write, transaction) for write in group]
-
     def _result(self, write: _Write, transaction: Session) -> object:
         try:
-            result: object = write.work(transaction)
+            return write.work(transaction)
         except self._refusal as error:
             return error
-        return result
 
 
 async def _wait_for_end(outcome: asyncio.Future[Any]) -> None:

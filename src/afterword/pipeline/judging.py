@@ -91,7 +91,10 @@ class PairJudging:
         for number, batch in enumerate(batches[:calls]):
             try:
                 with telemetry.stage(Stage.JUDGE, pairs=len(batch)):
-                    verdicts, usage = await self._ask(batch, to_judge.other_names)
+                    if isinstance(self._judge, SelectiveJudge):
+                        verdicts, usage = await self._judge.judge(batch, to_judge.other_names)
+                    else:
+                        verdicts, usage = await self._judge.judge(batch)
             except BudgetReached:
                 # What was extracted and judged so far is paid for, so it is stored.
                 calls = number
@@ -102,11 +105,6 @@ class PairJudging:
             self._add(verdicts, batch)
             self.usage += usage
         return self._result(to_judge, sum(map(len, batches[calls:])))
-
-    async def _ask(self, pairs: Sequence[Pair], other_names: OtherNames) -> tuple[list[Verdict], Usage]:
-        if isinstance(self._judge, SelectiveJudge):
-            return await self._judge.judge(pairs, other_names)
-        return await self._judge.judge(pairs)
 
     def judge_without_calls(self, to_judge: PairsToJudge) -> JudgingResult:
         """Return the verdicts on these pairs that need no call. For use inside a transaction."""
@@ -159,8 +157,7 @@ def pair_ids(pair: Pair) -> tuple[str, str]:
 def _current_ids(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
     """Return the ids of the statements of facts that hold when the last statement of these pairs is made."""
     ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
-    at = max(assertion.said_at for pair in pairs for assertion in pair)
-    facts = facts_at(known.histories(ids), at)
+    facts = facts_at(known.histories(ids), max(assertion.said_at for pair in pairs for assertion in pair))
     return frozenset(id_ for fact in facts if fact.is_served for id_ in fact.assertion_ids)
 
 

@@ -47,17 +47,15 @@ async def apply_proposal(
         known = lookup.read_knowledge(transaction, run.scope)
         if known.revision == proposal.revision:
             return current, proposal, session_pk, known.revision, None
-        new = proposal.assertions
-        session_ids = {assertion.session_id for assertion in new} - {None}
+        session_ids = {assertion.session_id for assertion in proposal.assertions} - {None}
         old = [assertion for assertion in known.assertions if assertion.session_id in session_ids]
-        replaced = replaced_statements(known, old, new, judging.pairs_a_statement)
+        replaced = replaced_statements(known, old, proposal.assertions, judging.pairs_a_statement)
         judged_before = {verdict.pair for verdict in proposal.verdicts}
         pairs = [pair for pair in replaced.pairs if pair_ids(pair) not in judged_before]
         relied_on = {id_ for verdict in proposal.verdicts if _has_effect(verdict) for id_ in verdict.pair}
         if not relied_on <= replaced.combined.by_id.keys():
             _refuse_changed_dry_run(current)
-        to_judge = judging.prepare(transaction, replaced.others, pairs)
-        return current, proposal, session_pk, known.revision, to_judge
+        return current, proposal, session_pk, known.revision, judging.prepare(transaction, replaced.others, pairs)
 
     async def apply() -> RunEffect:
         current, proposal, session_pk, revision, to_judge = await store.read(read)
@@ -66,8 +64,9 @@ async def apply_proposal(
         judged = await judging.judge(to_judge)
         if any(map(_has_effect, judged.verdicts)):
             _refuse_changed_dry_run(current)
-        verdicts = (*proposal.verdicts, *judged.verdicts)
-        fresh = replace(proposal, revision=revision, verdicts=verdicts, started_at=clock())
+        fresh = replace(
+            proposal, revision=revision, verdicts=(*proposal.verdicts, *judged.verdicts), started_at=clock()
+        )
         return await store.write(partial(_apply_in_place_of, current, fresh, session_pk, account))
 
     with account.open():
@@ -93,8 +92,7 @@ def _apply_unchanged(run: runs.Run, at: datetime, transaction: Session) -> RunEf
     """Apply a proposal whose scope has not changed since it was judged."""
     _save_dry_run_turns(transaction, run, at)
     effect = effect_of(transaction, run.id, ledger.apply_run(transaction, run.scope, run.id, at), at)
-    proposal, _ = read_proposal(transaction, run)
-    _close_requests(transaction, run, proposal)
+    _close_requests(transaction, run, read_proposal(transaction, run)[0])
     return effect
 
 

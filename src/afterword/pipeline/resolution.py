@@ -297,9 +297,9 @@ class _LikelyPairs:
 
 def _likelihood(earlier: IndexedStatement, later: IndexedStatement) -> float:
     """Return how likely the later statement changes or ends the earlier one, by their words."""
+    common_names = _name_stems(earlier.said.statement) & _name_stems(later.said.statement)
     subjects = earlier.words.subject | later.words.subject
-    common = _name_stems(earlier.said.statement) & _name_stems(later.said.statement) - subjects
-    return _similarity(earlier, later) + (SHARED_NAME if common else 0.0)
+    return _similarity(earlier, later) + (0.0 if common_names <= subjects else SHARED_NAME)
 
 
 @text_cache(10_000)
@@ -369,5 +369,5 @@ def _is_unfound(said: Assertion, after: Knowledge) -> bool:
 
 
 def _is_retired(old: Fact | None, fact: Fact) -> bool:
-    is_over = not fact.is_served and fact.status not in (Status.EXPIRED, Status.PENDING)
-    return (old is None or old.is_served) and is_over
+    was_served = old is None or old.is_served
+    return was_served and not fact.is_served and fact.status not in (Status.EXPIRED, Status.PENDING)

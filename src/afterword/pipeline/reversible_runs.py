@@ -86,17 +86,16 @@ async def _switched(
     def work(transaction: Session) -> RunEffect:
         at = clock()
         run = runs.read_run(transaction, run_id)
-        proposal, _ = read_proposal(transaction, run)
+        ends = [end for verdict in read_proposal(transaction, run)[0].verdicts for end in verdict.pair]
         before = lookup.read_knowledge(transaction, run.scope)
         facts_before = lookup.read_facts(transaction, run.scope, at=at)
         switch(transaction, run, at)
         after = lookup.read_knowledge(transaction, run.scope)
-        ends = (end for verdict in proposal.verdicts for end in verdict.pair)
         affected = _affected(before, after) + [after.by_id[end] for end in ends if end in after.by_id]
         verdicts = missing_verdicts(transaction, after, affected, run.scope, judge)
         if verdicts:
-            closing = verdicts_proposal(run.scope, judge, after, verdicts, at)
-            ledger.propose_and_apply(transaction, closing, caused_by=run.id)
+            proposal = verdicts_proposal(run.scope, judge, after, verdicts, at)
+            ledger.propose_and_apply(transaction, proposal, caused_by=run.id)
         return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, run.scope, at=at))
 
     return await store.write(work)

@@ -1,8 +1,7 @@
 """Processing one session from its saved state to facts: read, extract, ground, judge, propose, apply.
 
 No transaction is open while a model is asked. One transaction reads the session, one reads what its statements are
-compared with, and one writes the run. If the scope has changed by then, the run is refused, and the session judged
-again.
+compared with, and one writes the run. If the scope has changed by then, the session is judged again.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from afterword.extractors.judge import Judge
 from afterword.extractors.private_words import hidden_from_state
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.transcripts import Transcript
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.intake import (
     PreparedSession,
@@ -39,7 +37,7 @@ from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, replaced_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.pipeline.session_findings import keep_findings
-from afterword.pipeline.session_outcome import SessionOutcome, counting_failures, record_outcome
+from afterword.pipeline.session_outcome import SessionOutcome, counting_failures, record_outcome, skipped_outcome
 from afterword.pipeline.window_reader import WindowReader, ground_window, limited_reading, window_reading
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, requests, scope_rows, sessions
@@ -115,8 +113,7 @@ async def process_session(
     stage = telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id)
     with stage, counting_failures():
         if saved.off_the_record:
-            transcript = Transcript((), layout=OFF_THE_RECORD, skipped={OFF_THE_RECORD: 1})
-            outcome = SessionOutcome(saved.scope, saved.session_id, None, transcript, ())
+            outcome = skipped_outcome(saved.scope, saved.session_id, OFF_THE_RECORD)
         else:
             with account.open():
                 async with account.time_limit():
@@ -157,9 +154,11 @@ class _Processing:
         return self.reader.usage + self.judging.usage
 
     async def run(self) -> SessionOutcome:
-        busy = f"{self.saved.scope} kept changing while {self.saved.session_id!r} was judged; run it again"
         try:
-            return await retry_if_overtaken(self._run_once, busy)
+            return await retry_if_overtaken(
+                self._run_once,
+                f"{self.saved.scope} kept changing while {self.saved.session_id!r} was judged; run it again",
+            )
         except ExtractionError as error:
             error.usage = self.usage  # of the whole session, earlier answers included
             raise
@@ -167,14 +166,13 @@ class _Processing:
     async def _run_once(self) -> SessionOutcome:
         self.tries += 1
         previous = self.previous if self.previous and not self.previous.done() else None
-        fresh = await prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
-        prepared = without_private_words(fresh, self.reader.private, self.extractor.version)
+        prepared = await prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
+        prepared = without_private_words(prepared, self.reader.private, self.extractor.version)
         if prepared.stored.is_paused:
             # While a scope is paused, only the number of sessions with new turns is stored.
             if has_new_turns(prepared.transcript, prepared.stored.turns):
                 await self.store.write(lambda transaction: count_session_not_kept(transaction, self.saved.scope))
-            nothing = Transcript((), layout=PAUSED, skipped={PAUSED: 1})
-            return SessionOutcome(self.saved.scope, self.saved.session_id, None, nothing, ())
+            return skipped_outcome(self.saved.scope, self.saved.session_id, PAUSED)
         self.finding_policy = prepared.stored.findings
         self._record_queue_age(prepared.stored)
         # Compare with the last run even if it was undone: the same windows hold nothing new.
@@ -202,9 +200,8 @@ class _Processing:
 
     def _record_queue_age(self, stored: StoredSession) -> None:
         """Record in a metric how long a queued session has waited, unless it was already processed or tried."""
-        if self.tries > 1:
-            return
-        if stored.row is not None and stored.row.progress != "done" and stored.state_saved_at is not None:
+        is_waiting = stored.row is not None and stored.row.progress != "done"
+        if self.tries == 1 and is_waiting and stored.state_saved_at is not None:
             age = self.clock() - stored.state_saved_at
             telemetry.measure(Measure.QUEUE_AGE, max(0.0, age.total_seconds()))
 
@@ -251,9 +248,14 @@ class _Processing:
 
         if self.apply:
             await self.store.write(work)
-        transcript = prepared.transcript
-        turns = len(transcript.turns)
-        return SessionOutcome(self.saved.scope, self.saved.session_id, None, transcript, prepared.owners, turns=turns)
+        return SessionOutcome(
+            scope=self.saved.scope,
+            session_id=self.saved.session_id,
+            run_id=None,
+            transcript=prepared.transcript,
+            owners=prepared.owners,
+            turns=len(prepared.transcript.turns),
+        )
 
     def _read_to_judge(
         self,
@@ -277,8 +279,9 @@ class _Processing:
         old = before.said_in(self.saved.session_id)
         replaced = replaced_statements(before, old, new, self.judging.pairs_a_statement)
         to_judge = self.judging.prepare(transaction, replaced.others, replaced.pairs)
-        policy = scope_rows.policy_of(transaction, self.saved.scope)
-        return _Comparison(policy, before, replaced.combined, old, new, to_judge)
+        return _Comparison(
+            scope_rows.policy_of(transaction, self.saved.scope), before, replaced.combined, old, new, to_judge
+        )
 
     def _decide(
         self, readings: Sequence[WindowReading], comparison: _Comparison, judged: JudgingResult, revision: int
@@ -290,7 +293,6 @@ class _Processing:
         ids += [end for verdict in judged.verdicts for end in (verdict.earlier_id, verdict.later_id)]
         known = KnowledgeChange(before, after, frozenset(after.affected_ids(before, ids)))
         changes = changes_between(before, after, known.affected_ids, self.clock())
-        splits = {"splits": self.reader.splits} if self.reader.splits else {}
         refused = {f"refused_{reason}": number for reason, number in _refused(readings).items()}
         proposal = Proposal(
             scope=self.saved.scope,
@@ -309,7 +311,7 @@ class _Processing:
                 "windows": len(readings),
                 "assertions": len(comparison.new),
                 "unjudged": judged.unjudged,
-                **splits,
+                **({"splits": self.reader.splits} if self.reader.splits else {}),
                 **self.reader.private.counts(),
                 **refused,
                 **changes.unnamed.counts(),

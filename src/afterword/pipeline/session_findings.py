@@ -109,17 +109,14 @@ class _FindingsReading:
         if last_keys == keys or not keys:
             return None
         readings = [await self._reading(window, key, known.get(key)) for window, key in zip(read, keys, strict=True)]
-        busy = f"{self.scope} kept changing while findings of {self.session_id!r} were stored; run it again"
-
-        async def write() -> int | None:
-            return await self.store.write(partial(self._write, readings))
-
-        return await retry_if_overtaken(write, busy)
+        return await retry_if_overtaken(
+            partial(self.store.write, partial(self._write, readings)),
+            f"{self.scope} kept changing while findings of {self.session_id!r} were stored; run it again",
+        )
 
     def _key(self, window: Window) -> str:
-        policy = self.policy
-        version = f"{self.extractor.findings_version}:{policy.advice}:{policy.agents_with_tools}"
-        return digest(window_key(window, version), _agents(window, policy), length=40)
+        version = f"{self.extractor.findings_version}:{self.policy.advice}:{self.policy.agents_with_tools}"
+        return digest(window_key(window, version), _agents(window, self.policy), length=40)
 
     async def _reading(self, window: Window, key: str, known: tuple[AgentFinding, ...] | None) -> WindowReading:
         first, last = window.turns[0].number, window.turns[-1].number
@@ -135,8 +132,8 @@ class _FindingsReading:
             privacy=self.store.privacy,
         )
         self.refused.update(grounded.refused)
-        named = [replace(said, id=finding_id(self.scope, self.source, key, said)) for said in grounded.findings]
-        return WindowReading(key, first, last, (), findings=tuple(named))
+        findings = (replace(said, id=finding_id(self.scope, self.source, key, said)) for said in grounded.findings)
+        return WindowReading(key, first, last, (), findings=tuple(findings))
 
     async def _candidates(self, window: Window) -> tuple[FindingCandidate, ...]:
         """Return what the extractor proposes for a window. A window that is too long is read in halves."""

@@ -63,6 +63,11 @@ class SessionOutcome:
         return "done" if self.applied else "proposed"
 
 
+def skipped_outcome(scope: Scope, session_id: str, reason: str) -> SessionOutcome:
+    """Return the outcome of a session of which nothing is stored, for this reason."""
+    return SessionOutcome(scope, session_id, None, Transcript((), layout=reason, skipped={reason: 1}), ())
+
+
 @contextmanager
 def counting_failures() -> Iterator[None]:
     """Count a session that fails with an error of afterword, or that is left out because of a budget."""

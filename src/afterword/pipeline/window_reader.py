@@ -67,12 +67,11 @@ class WindowReader:
         """
         try:
             return await self._read_whole(window, ground)
-        except AnswerCut as error:
-            cut = error
-        halves = halve(window)
-        if halves is None:
-            first, last = window.turns[0].number, window.turns[-1].number
-            raise AnswerCut(f"{cut} (turns {first} to {last} alone are too long already)", cut.usage)
+        except AnswerCut as cut:
+            halves = halve(window)
+            if halves is None:
+                first, last = window.turns[0].number, window.turns[-1].number
+                raise AnswerCut(f"{cut} (turns {first} to {last} alone are too long already)", cut.usage) from None
         return _join([await self.read(half, ground) for half in halves])
 
     async def _read_whole(self, window: Window, ground: Ground) -> Grounding:
