@@ -46,8 +46,9 @@ async def open_extractor_and_judge(kind: str, options: ModelOptions) -> AsyncIte
 
     extract = EXTRACT_EVERYTHING if options.detail == "everything" else EXTRACT
     async with model_client(options) as client:
-        extractor = ModelExtractor(client, extract=extract, language=options.statement_language)
-        yield ExtractorAndJudge(extractor, ModelJudge(client))
+        yield ExtractorAndJudge(
+            ModelExtractor(client, extract=extract, language=options.statement_language), ModelJudge(client)
+        )
 
 
 def model_client(options: ModelOptions) -> ModelClient:

@@ -12,6 +12,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -177,8 +178,9 @@ def load() -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        reason = f"the setting {where} cannot be used: {first['msg']} (profile: {profile_path() or 'none'})"
-        raise SettingsInvalid(reason) from None
+        raise SettingsInvalid(
+            f"the setting {where} cannot be used: {first['msg']} (profile: {profile_path() or 'none'})"
+        ) from None
     except SettingsError as error:
         raise SettingsInvalid(f"an environment variable cannot be used: {error}") from None
 
@@ -204,7 +206,7 @@ def settings_with_sources() -> list[Setting]:
     return [
         Setting(
             name,
-            _as_text(_value(loaded, name)),
+            _as_text(attrgetter(name)(loaded)),
             _variable(name, variables) or (str(path) if name in in_profile else "default"),
             variable_of(name),
         )
@@ -228,13 +230,6 @@ def commented_profile() -> str:
             shown = f"{key} is not set" if default is None else f"{key} = {json.dumps(default, ensure_ascii=False)}"
             lines.append(f"# {shown}  # {field.description}")
     return "\n".join(lines) + "\n"
-
-
-def _value(loaded: Settings, name: str) -> Any:
-    value: Any = loaded
-    for part in name.split("."):
-        value = getattr(value, part)
-    return value
 
 
 def _variable(name: str, variables: Mapping[str, str]) -> str | None:

@@ -155,15 +155,15 @@ def stage(name: Stage, **attributes: Attribute) -> Iterator[None]:
     are also fields of the log records inside.
     """
     began, labels = perf_counter(), {"afterword.stage": name.value}
-    token = None
     try:
         with _opened(name, _named(attributes), labels) as span:
             fields = {**_current.get().fields, "stage": name.value, **_logged(attributes)}
             token = _current.set(_Current(span, fields))
-            yield
+            try:
+                yield
+            finally:
+                _current.reset(token)
     finally:
-        if token is not None:
-            _current.reset(token)
         _HISTOGRAMS[Measure.STAGE].record(perf_counter() - began, labels)
 
 
@@ -206,11 +206,9 @@ def staged(name: Stage, *recorded: str) -> Callable[[Callable[P, T]], Callable[P
     return decorator
 
 
-@contextmanager
-def client_span(name: str, attributes: Mapping[str, AttributeValue]) -> Iterator[Span]:
+def client_span(name: str, attributes: Mapping[str, AttributeValue]) -> AbstractContextManager[Span]:
     """Open the span of a request to a service, with the name and attributes of OpenTelemetry's conventions."""
-    with _opened(name, attributes, {}, kind=SpanKind.CLIENT) as span:
-        yield span
+    return _opened(name, attributes, {}, kind=SpanKind.CLIENT)
 
 
 def mark_span_failed(span: Span, kind: str) -> None:
