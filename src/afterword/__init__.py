@@ -1,4 +1,4 @@
-"""What AutoGen agents remember after a session ends.
+"""A memory for AutoGen agents: facts from finished sessions, which later sessions are told.
 
 Each public name is imported when it is first used, so that a live agent loads only what it needs.
 """

@@ -115,7 +115,7 @@ async def _embedding(configured: Settings, *, probe: bool) -> Check:
         return Check(
             "embedding",
             True,
-            "auto: none is installed, so recall ranks by words alone; pip install 'afterword[local]' to rank by meaning",
+            "auto: none is installed, so recall ranks by words; pip install 'afterword[local]' to rank by meaning",
         )
     if options.kind == "none":
         return Check(

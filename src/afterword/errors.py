@@ -1,4 +1,4 @@
-"""The base of all errors, and the errors of the store. Each class calls for another reaction of the caller."""
+"""The base of all errors, and the errors of the store. Each class asks for a different reaction of the caller."""
 
 
 class AfterwordError(Exception):
@@ -21,7 +21,7 @@ class KeyInvalid(AfterwordError):
 
 
 class RequestReused(AfterwordError):
-    """An idempotency key belongs to another request. Take a new key for a new request."""
+    """An idempotency key was already used for another request. Use a new key for a new request."""
 
     is_usage = True
 
@@ -99,7 +99,7 @@ class Ambiguous(StoreError, LookupError):
 
 
 class StateConflict(StoreError):
-    """A saved state belongs to another scope or another kind of agent. Load it where it was saved."""
+    """A request conflicts with what is stored, for example a state of another kind of agent. Follow the message."""
 
 
 class Overtaken(StoreError):
@@ -107,4 +107,4 @@ class Overtaken(StoreError):
 
 
 class ScopeMoved(Overtaken):
-    """The scope has changed since a proposal was judged. Judge the proposal again, then try again."""
+    """The scope has changed since a proposal was judged. Judge the proposal again and then try again."""

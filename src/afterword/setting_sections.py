@@ -216,7 +216,7 @@ class BudgetOptions(Options):
 
 
 class PrivacyOptions(Options):
-    """What is never stored: secrets, and what is said off the record. Also when forgotten facts are erased."""
+    """What is never stored (secrets, and what is said off the record), and when forgotten facts are erased."""
 
     redact: bool = Field(default=True, description="mask secrets before anything is stored or sent")
     redact_kinds: list[Secret] = Field(default=list(Secret), description="the kinds of secrets that are masked")
@@ -291,7 +291,7 @@ class FindingsOptions(Options):
     days: Days = Field(default=DAYS, description="after how many days a finding expires, unless it is found again")
 
     def policy(self) -> FindingPolicy:
-        """Return the policy that the store takes."""
+        """Return the policy for the findings of agents that the store takes."""
         return FindingPolicy(tuple(self.agents), self.agents_with_tools, self.advice, self.days)
 
 

@@ -62,7 +62,7 @@ class Budget:
 
     @property
     def has_limit(self) -> bool:
-        """Whether anything is limited."""
+        """Whether dollars or tokens are limited."""
         return any(limit is not None for limit in (self.tokens_per_run, self.tokens_per_day)) or self.has_usd_limit
 
     @property
@@ -150,7 +150,7 @@ class CostTracker:
 
     @asynccontextmanager
     async def _open_slot(self, store: Store, entry: int) -> AsyncIterator[None]:
-        """Wait while too many requests are open. If the caller is cancelled meanwhile, book a cost of nothing."""
+        """Wait while too many requests are open. If the caller is cancelled meanwhile, release its reservation."""
         try:
             await self._slots.acquire()
         except asyncio.CancelledError:

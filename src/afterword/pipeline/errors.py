@@ -1,4 +1,4 @@
-"""Errors of the pipeline. Each class calls for another reaction of the caller."""
+"""Errors of the pipeline. Each class asks for a different reaction of the caller."""
 
 from afterword.errors import AfterwordError
 

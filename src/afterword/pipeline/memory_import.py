@@ -126,7 +126,7 @@ async def import_memories(
 def _plan(
     scope: Scope, source: str, assertions: Sequence[Assertion], judging: PairJudging, transaction: Session
 ) -> _Plan | None:
-    """Return what the import will add, or None if it was imported before."""
+    """Return what the import will add, or None if the same memories were imported before."""
     earlier = runs.read_runs(transaction, scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
     if any(run.source == source for run in earlier):
         return None
@@ -147,7 +147,7 @@ def _plan(
 
 
 def _repetitions(known: Sequence[Assertion], new: Sequence[Assertion]) -> list[Verdict]:
-    """Return a verdict for each new statement that has the words of a known one: they say the same, in any slots."""
+    """Return a verdict for each new statement with the words of a known one: both say the same, even in two slots."""
     first: dict[tuple[Kind, str], Assertion] = {}
     for assertion in known:
         if assertion.act is SpeechAct.STATE and not assertion.limited_to:

@@ -80,7 +80,7 @@ def _has_effect(verdict: Verdict) -> bool:
 
 
 def _refuse_changed_dry_run(run: runs.Run) -> None:
-    """Raise `ProposalOutdated` if the run is a dry run, whose effect is no longer the one that it showed."""
+    """Raise `ProposalOutdated` if the run is a dry run: it would not have the effect that it showed any more."""
     if run.status == ledger.RunStatus.PROPOSED:
         raise ProposalOutdated(
             f"{run.scope} has changed since run {run.id} was proposed, and the run would no longer do what it showed; "
@@ -111,7 +111,7 @@ def _apply_in_place_of(
 
 
 def _close_requests(transaction: Session, run: runs.Run, proposal: Proposal) -> None:
-    """Close the waiting requests of agents to remember what the session says as well."""
+    """Close the waiting requests of agents to remember something that the session says as well."""
     if run.purpose == "session":
         requests.close_requests(transaction, run.scope, proposal.assertions)
 

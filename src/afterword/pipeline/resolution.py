@@ -80,7 +80,7 @@ def required_pairs(
     replacements |= dict.fromkeys((assertion.id for assertion in new), REPLACEMENTS)
     for id_, count in replacements.items():
         statement = known.index.by_id[id_]
-        partners = _nearest_restatements(statement, _required_partners(statement, known, count))
+        partners = _nearest_by_value(statement, _required_partners(statement, known, count))
         pairs = [(other, statement) if other.order < statement.order else (statement, other) for other in partners]
         for earlier, later in (*pairs, *_newly_required(statement, known, count)):
             if likely is None or likely.contains(earlier, later):
@@ -162,7 +162,7 @@ def _newly_required(
         if earlier.said.id in known.replacement_starts and _undone_ids(earlier, known, [retraction]):
             before = {other.said.id for other in _required_partners(earlier, known, count, retraction.said.id)}
             after = [other for other in _required_partners(earlier, known, count) if other.order > earlier.order]
-            for later in _nearest_restatements(earlier, after):
+            for later in _nearest_by_value(earlier, after):
                 if later.said.id not in before:
                     yield earlier, later
 
@@ -232,10 +232,8 @@ def _similarity(first: IndexedStatement, second: IndexedStatement) -> float:
     return (SLOT if first.slot == second.slot else 0.0) + similarity(first.words, second.words)
 
 
-def _nearest_restatements(
-    statement: IndexedStatement, others: Iterable[IndexedStatement]
-) -> Iterable[IndexedStatement]:
-    """Yield, for each value, the last statement before this one and the first after it, in its session and in any."""
+def _nearest_by_value(statement: IndexedStatement, others: Iterable[IndexedStatement]) -> Iterable[IndexedStatement]:
+    """Yield, for each value, the last statement before this one and the first after it: in its session, and overall."""
     before: dict[object, IndexedStatement] = {}
     after: dict[object, IndexedStatement] = {}
     for other in others:
@@ -282,7 +280,7 @@ class _LikelyPairs:
         """Return the ids of the earlier statements of other slots that this one is judged with."""
         partners = _required_partners(later, self._known, REPLACEMENTS)
         before = [other for other in partners if other.order < later.order and other.slot != later.slot]
-        ranks = {other.said.id: self._rank(other, later) for other in _nearest_restatements(later, before)}
+        ranks = {other.said.id: self._rank(other, later) for other in _nearest_by_value(later, before)}
         likeliest = sorted(ranks, key=ranks.__getitem__, reverse=True)
         if later.said.act is not SpeechAct.STATE:
             return frozenset(likeliest[: max(self._most, WITHDRAWAL_PAIRS)])

@@ -160,7 +160,7 @@ async def merge_scopes(
 def missing_verdicts(
     transaction: Session, known: Knowledge, affected: Sequence[Assertion], scope: Scope, judge: Judge
 ) -> tuple[Verdict, ...]:
-    """Return the verdicts on the required pairs of these assertions that no live run contains."""
+    """Return the verdicts that the required pairs of these assertions lack, as far as no model must be asked."""
     in_force = {verdict.pair for assertion in affected for verdict in known.verdicts_by_id.get(assertion.id, ())}
     required = required_pairs((), known, compared_before=affected, pairs_a_statement=pairs_a_statement(judge))
     pairs = [pair for pair in required if pair_ids(pair) not in in_force]

@@ -42,7 +42,7 @@ class Clock:
         return self.origin + (at - self.origin) / self.speed
 
     def to_real_seconds(self, seconds: float) -> float:
-        """Return the real duration of so many seconds of this clock."""
+        """Return the seconds of the machine's clock that so many seconds of this clock take."""
         return seconds / self.speed
 
 

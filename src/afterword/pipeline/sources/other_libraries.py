@@ -1,4 +1,4 @@
-"""Reading the exported memories of other libraries. Pure."""
+"""Converting the exported memories of other libraries. Pure functions."""
 
 from __future__ import annotations
 
