@@ -1,4 +1,4 @@
-"""What AutoGen agents remember after a session ends.
+"""A memory for AutoGen agents: facts from finished sessions, which later sessions are told.
 
 Each public name is imported when it is first used, so that a live agent loads only what it needs.
 """
@@ -238,7 +238,12 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return _version()
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("afterword")
+        except PackageNotFoundError:
+            return "0+not-installed"
     home = next((module for module, names in _NAMES.items() if name in names.split()), None)
     if home is None:
         raise AttributeError(f"module 'afterword' has no attribute {name!r}")
@@ -247,15 +252,6 @@ def __getattr__(name: str) -> Any:
         import_module("afterword.live_settings").provide()
     globals()[name] = public_object
     return public_object
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("afterword")
-    except PackageNotFoundError:
-        return "0+not-installed"
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,6 @@
-"""Build the objects that the settings select: the extractor, the judge, the model client, the embedder, the cost
-tracker.
+"""Builds the objects that the settings select: extractor, judge, model client, embedder and cost tracker.
 
-Only this module turns settings into objects. Libraries that one object needs are imported when it is built.
+Only this module turns settings into objects. The libraries that an object needs are imported when it is built.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class ExtractorAndJudge:
 
 @asynccontextmanager
 async def open_extractor_and_judge(kind: str, options: ModelOptions) -> AsyncIterator[ExtractorAndJudge]:
-    """Yield the extractor and the judge of a kind, `rules` or `model`. A model's connections are closed at the end."""
+    """Yield the extractor and judge of a kind, `rules` or `model`. At the end, connections to a model are closed."""
     if kind == "rules":
         from afterword.extractors.rules import RulesExtractor, RulesJudge
 
@@ -47,12 +46,13 @@ async def open_extractor_and_judge(kind: str, options: ModelOptions) -> AsyncIte
 
     extract = EXTRACT_EVERYTHING if options.detail == "everything" else EXTRACT
     async with model_client(options) as client:
-        extractor = ModelExtractor(client, extract=extract, language=options.statement_language)
-        yield ExtractorAndJudge(extractor, ModelJudge(client))
+        yield ExtractorAndJudge(
+            ModelExtractor(client, extract=extract, language=options.statement_language), ModelJudge(client)
+        )
 
 
 def model_client(options: ModelOptions) -> ModelClient:
-    """Return a client of the configured model; use it with `async with`.
+    """Return a client of the configured model, to be used with `async with`.
 
     Raises `EndpointMisconfigured` if no request could be made with these options.
     """
@@ -73,9 +73,9 @@ def model_client(options: ModelOptions) -> ModelClient:
 def embedder(options: EmbeddingOptions | None = None) -> LocalEmbedder | EndpointEmbedder | None:
     """Return the configured embedder, for example for `FactMemory(user="mira", embedder=embedder())`.
 
-    Returns None if `[embedding]` asks for none: recall then ranks by words alone. Without `options` the settings are
-    read from the profile and the environment. No model is loaded and no request is sent yet. Close an
-    `EndpointEmbedder` when you are done.
+    Returns None if `[embedding]` selects none: recall then ranks by words alone. Without `options` the settings are
+    read from the profile and the environment. No model is loaded and no request is sent yet. An `EndpointEmbedder`
+    must be closed after use.
 
     Raises `SettingsInvalid`, and `EndpointMisconfigured` if no request could be made with these options.
     """
@@ -96,7 +96,7 @@ def embedder(options: EmbeddingOptions | None = None) -> LocalEmbedder | Endpoin
 
 @asynccontextmanager
 async def open_embedder(options: EmbeddingOptions) -> AsyncIterator[LocalEmbedder | EndpointEmbedder | None]:
-    """Yield the configured embedder, None if there is none. Its connections are closed at the end."""
+    """Yield the configured embedder, or None if there is none. Its connections are closed at the end."""
     configured_embedder = embedder(options)
     try:
         yield configured_embedder
@@ -106,7 +106,7 @@ async def open_embedder(options: EmbeddingOptions) -> AsyncIterator[LocalEmbedde
 
 
 def configured_tracker(configured: settings.Settings, kind: str) -> CostTracker:
-    """Return the tracker of one command: the configured budget, with the shipped prices and those of the profile.
+    """Return a cost tracker for one command, with the configured budget, the shipped prices and those of the profile.
 
     Raises `PriceUnknown` if a budget in dollars is set and the price of the model is not known.
     """

@@ -1,4 +1,4 @@
-"""Check what is configured and what can be reached, and say how to fix the rest."""
+"""Checks the settings, the installed packages, and the access to store and models, and says how to fix faults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGES = ("autogen-agentchat", "autogen-ext", "sqlmodel", "instructor", "opena
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check: what was found, and how to fix it if it is not `ok`."""
+    """The result of one check: what was found, and how to fix it unless it is `ok`."""
 
     name: str
     ok: bool
@@ -33,10 +33,10 @@ class Check:
 
 
 async def examine(*, probe: bool = False) -> list[Check]:
-    """Return every check, the settings first. Nothing is changed.
+    """Run all checks and return their results. Nothing is changed.
 
-    Only with `probe` is a request sent: one to the model in every mode, and one to the embedder. With mode "auto" the
-    first mode that works is then remembered.
+    Only with `probe` are requests sent: one to the model in every mode of requesting JSON, and one to the embedder. If
+    the configured mode is "auto", the first mode that works is remembered.
     """
     checks = [_packages()]
     try:
@@ -49,7 +49,7 @@ async def examine(*, probe: bool = False) -> list[Check]:
     if not probe:
         return checks
     if configured.extractor == "rules":
-        return [*checks, Check("model", True, "not asked: the extractor is the offline rules")]
+        return [*checks, Check("model", True, "not asked: the offline rules are the extractor, and use no model")]
     return [*checks, await _model_modes(configured.model)]
 
 
@@ -74,7 +74,7 @@ async def _store(configured: Settings) -> list[Check]:
         finding = f"{store.shown_url} cannot be read: {error.strerror}"
         return [Check("store", False, finding, "name another file with AFTERWORD_STORE__URL")]
     if is_new:
-        return [Check("store", True, f"{store.shown_url}: not there yet, the first run makes it")]
+        return [Check("store", True, f"{store.shown_url}: it does not exist yet; the first run creates it")]
     try:
         async with store:
             await store.check()
@@ -92,53 +92,58 @@ async def _store(configured: Settings) -> list[Check]:
 
 def _redaction(configured: Settings) -> Check:
     kinds = ", ".join(sorted(configured.privacy.policy().kinds))
-    return Check(
-        "redaction", True, f"masked before anything is stored: {kinds}" if kinds else "stored as they are said"
-    )
+    return Check("redaction", True, f"masked before anything is stored: {kinds}" if kinds else "no secret is masked")
 
 
 def _extractor(configured: Settings) -> Check:
     if configured.extractor == "rules":
-        return Check("extractor", True, 'offline rules: English patterns, no model (extractor = "model" asks one)')
+        return Check(
+            "extractor", True, 'offline rules: English patterns, no model (set extractor = "model" to use one)'
+        )
     model = configured.model
     endpoint = model.base_url or os.environ.get("OPENAI_BASE_URL") or "api.openai.com"
     has_key = model.used_key() is not None
     finding = f"model {model.name} at {endpoint}, key {_presence(has_key)}, mode {model.mode}"
-    # Endpoints of one's own often want no key.
+    # An endpoint that a user runs often needs no key.
     return Check("extractor", has_key or model.base_url is not None, finding, "set OPENAI_API_KEY")
 
 
 async def _embedding(configured: Settings, *, probe: bool) -> Check:
-    """Check the embedder; with `probe` it is asked for one vector."""
+    """Check the embedder. With `probe`, request one vector from it."""
     options = configured.embedding
     if options.kind == "auto" and options.used_kind == "none":
-        finding = "auto: none here, recall goes by words; pip install 'afterword[local]' adds meaning"
-        return Check("embedding", True, finding)
+        return Check(
+            "embedding",
+            True,
+            "auto: none is installed, so recall ranks by words; pip install 'afterword[local]' to rank by meaning",
+        )
     if options.kind == "none":
         return Check(
-            "embedding", True, 'none: recall goes by words (kind = "auto", "local" or "endpoint" adds meaning)'
+            "embedding",
+            True,
+            'none: recall ranks by words alone (kind = "auto", "local" or "endpoint" ranks by meaning, too)',
         )
     if options.kind == "local" and find_spec("wordllama") is None:
-        return Check("embedding", False, "local: wordllama not installed", "pip install 'afterword[local]'")
+        return Check("embedding", False, "local: wordllama is not installed", "pip install 'afterword[local]'")
     try:
         async with open_embedder(options) as embedder:
             finding, fix = _embedder(configured, embedder)
             finding = f"auto: {finding}" if options.kind == "auto" else finding
             if not fix and probe and embedder is not None:
                 await embedder.embed(["hello"])
-                finding += ", it answers"
+                finding += ", answers"
     except AfterwordError as error:
-        return Check("embedding", False, f"{options.kind}, without use", str(error))
+        return Check("embedding", False, f"{options.kind}: cannot be used", str(error))
     return Check("embedding", not fix, finding, fix)
 
 
 def _embedder(configured: Settings, embedder: Embedder | None) -> tuple[str, str]:
     """Return which embedder is configured, and what must be fixed before it can be used."""
     if not isinstance(embedder, EndpointEmbedder):
-        return f"{LocalEmbedder.model}, {LocalEmbedder.dimension} numbers a text, on this machine", ""
+        return f"{LocalEmbedder.model}, {LocalEmbedder.dimension} dimensions, on this machine", ""
     options, budget = configured.embedding, configured.budget
     has_key = options.used_key() is not None
-    finding = f"{embedder.settings.place}, key {_presence(has_key)}, {embedder.dimension} numbers a text"
+    finding = f"{embedder.settings.place}, key {_presence(has_key)}, {embedder.dimension} dimensions"
     if not has_key and options.base_url is None:
         return finding, "set AFTERWORD_EMBEDDING__API_KEY or OPENAI_API_KEY"
     is_limited = budget.usd_per_run is not None or budget.usd_per_day is not None

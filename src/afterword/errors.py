@@ -1,4 +1,4 @@
-"""The base of all errors, and the errors of the store: one class for each reaction of the caller."""
+"""The base of all errors, and the errors of the store. Each class asks for a different reaction of the caller."""
 
 
 class AfterwordError(Exception):
@@ -21,13 +21,13 @@ class KeyInvalid(AfterwordError):
 
 
 class RequestReused(AfterwordError):
-    """An idempotency key belongs to another request. Take a new key for a new request."""
+    """An idempotency key was already used for another request. Use a new key for a new request."""
 
     is_usage = True
 
 
 class RequestPending(AfterwordError):
-    """A request with this idempotency key is still worked on. Repeat it in a moment."""
+    """A request with this idempotency key is still being processed. Repeat it in a moment."""
 
 
 class StoreError(AfterwordError):
@@ -41,13 +41,13 @@ class ScopeInvalid(StoreError, ValueError):
 
 
 class StoreInvalid(StoreError):
-    """The URL of a store names no database that afterword supports. Correct the URL."""
+    """The URL of a store does not name a database that afterword supports. Correct the URL."""
 
     is_usage = True
 
 
 class FileInvalid(StoreError):
-    """A file is damaged, incomplete or of another kind, or a file that should be new exists already.
+    """A file is damaged, incomplete or not of the expected kind, or a file to be created exists already.
 
     Name another file.
     """
@@ -60,7 +60,7 @@ class StoreUnreachable(StoreError):
 
 
 class StoreMissing(StoreError):
-    """There is no store at this address, and none was made. Correct the address, or process a session first."""
+    """There is no store at this address, and none was created. Correct the address, or process a session first."""
 
 
 class StoreOutdated(StoreError):
@@ -78,7 +78,7 @@ class ClockAhead(StoreError):
 class NotFound(StoreError, LookupError):
     """This scope has no such fact, session or run. Check the id and the scope.
 
-    `nearest` are the names of known scopes that may be meant, if the scope itself is unknown.
+    If the scope itself is unknown, `nearest` are the names of known scopes that may be meant.
     """
 
     def __init__(self, *message: object, nearest: tuple[str, ...] = ()) -> None:
@@ -87,7 +87,7 @@ class NotFound(StoreError, LookupError):
 
 
 class NothingSelected(NotFound):
-    """The arguments select no session. Correct the id, the scope or the path."""
+    """No session fits the arguments. Correct the id, the scope or the path."""
 
     is_usage = True
 
@@ -99,7 +99,7 @@ class Ambiguous(StoreError, LookupError):
 
 
 class StateConflict(StoreError):
-    """A saved state belongs to another scope or another kind of agent. Load it where it was saved."""
+    """A request conflicts with what is stored, for example a state of another kind of agent. Follow the message."""
 
 
 class Overtaken(StoreError):
@@ -107,4 +107,4 @@ class Overtaken(StoreError):
 
 
 class ScopeMoved(Overtaken):
-    """The scope has changed since a proposal was judged. Judge the proposal again, then try again."""
+    """The scope has changed since a proposal was judged. Judge the proposal again and then try again."""

@@ -1,4 +1,4 @@
-"""A LangGraph store that serves what is known of people. It reads; what it serves is learned from sessions."""
+"""A LangGraph store that serves facts. It is read-only, because facts are learned from sessions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Namespace = tuple[str, ...]
 
 
 def scope_of_namespace(namespace: Namespace) -> Scope:
-    """Return the user that ("facts", user) names, or the scope of ("facts", tenant, kind, id).
+    """Return the scope that a namespace names: ("facts", user), or ("facts", tenant, kind, id).
 
     Raises `ArgumentInvalid` for any other namespace, so that no search reads the memories of several people.
     """
@@ -41,14 +41,15 @@ def scope_of_namespace(namespace: Namespace) -> Scope:
 class FactStore(BaseStore):
     """Serves facts to the nodes of a graph, for example `builder.compile(store=FactStore(app))`.
 
-    `store.search(("facts", "mira"), query=...)` returns the facts that hold, best first, as an agent may be told them:
+    `store.search(("facts", "mira"), query=...)` returns the facts that hold, best first, as an agent may be told them.
     `value["text"]` is the sentence, and the other values are its details and its evidence. `filter` compares values for
-    equality; with `filter={"layer": "before"}` facts that held before are returned. `scope_of` returns the scope of a
-    namespace, for names that LangGraph does not allow in one, such as those with a dot.
+    equality. With `filter={"layer": "before"}`, facts that held before are returned. `scope_of` maps a namespace to a
+    scope; a mapping of your own allows scopes whose names LangGraph does not accept, such as those with a dot.
 
-    A search never fails a graph: if the store does not answer within the timeout of the settings, it finds nothing.
-    `put` and `delete` raise `ArgumentInvalid`, since a fact needs evidence: record sessions, or use
-    `app.user(...).remember`. So do searches that name nobody, and `list_namespaces`. `app` must stay open.
+    A search never makes a graph fail: if the store does not answer within the timeout of the settings, it finds
+    nothing. `put` and `delete` raise `ArgumentInvalid`, since a fact needs evidence: record sessions, or use
+    `app.user(...).remember`. So do searches in a namespace that names no scope, and `list_namespaces`. `app` must stay
+    open.
     """
 
     __slots__ = ("_app", "_portal", "_scope_of")
@@ -61,7 +62,7 @@ class FactStore(BaseStore):
         return self._portal.run(lambda: self.abatch(ops))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Return the result of each operation. Raises `ArgumentInvalid` for what is no search and no read."""
+        """Return the result of each operation. Raises `ArgumentInvalid` for an operation other than get and search."""
         return [await self._result(operation) for operation in ops]
 
     def close(self) -> None:

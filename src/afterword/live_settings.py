@@ -1,4 +1,4 @@
-"""Give live memories and recorders the settings of the profile and the environment, as the command line has them."""
+"""Passes the settings of the profile and the environment to live memories and recorders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from afterword.recall.vectors import Embedder, LocalEmbedder
 
 
 def provide() -> None:
-    """Let memories take their settings from the profile and the environment, and sessions be processed by them."""
+    """Register how memories read their settings, and how recorded sessions are processed with these settings."""
     register_sources(_read, _processor)
 
 

@@ -1,4 +1,4 @@
-"""The normal form of text. The same letter can be written as one character or as several; stored text is NFC. Pure."""
+"""The Unicode normal form of text: the same letter can be one character or several. Stored text is NFC."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-# Characters that join the character before them although they are no combining marks, by their ranges.
+# Characters that NFC may join with the character before them, although they are not combining marks.
 _JOINING = frozenset(
     chr(code) for first, last in ((0x1161, 0x1175), (0x11A8, 0x11C2)) for code in range(first, last + 1)
 ) | frozenset("\u09be\u09d7\u0b3e\u0b56\u0b57\u0bbe\u0bd7\u0cc2\u0cd5\u0cd6\u0d3e\u0d57\u0dcf\u0ddf\u102e\u1b35")
 
 
 def composed(text: str) -> str:
-    """Return the text in NFC: each letter with its accents is one character, where there is one."""
+    """Return the text in NFC: a letter with its accents is one character, if Unicode has one."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def decomposed(text: str) -> str:
-    """Return the text in NFD: accents stand behind their letters as characters of their own."""
+    """Return the text in NFD: accents are separate characters after their letters."""
     return text if text.isascii() else unicodedata.normalize("NFD", text)
 
 

@@ -1,4 +1,4 @@
-"""The names of settings: which there are, their environment variables, and names that are none of them."""
+"""The names of the settings and of their environment variables, and the search for wrong names and values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def variable_of(name: str) -> str:
 
 
 def unknown_name(settings: type[BaseModel], environment: Mapping[str, str], profile: Mapping[str, Any]) -> str | None:
-    """Return what to say of the first variable or key of the profile that is no setting, None if all are settings."""
+    """Return a message about the first variable or key of the profile that is no setting, None if all are settings."""
     fields = dict(setting_fields(settings))
     tables = tuple(name for name, field in fields.items() if is_table(field))
     names = [name for name in fields if name not in tables]
@@ -64,7 +64,7 @@ def unknown_name(settings: type[BaseModel], environment: Mapping[str, str], prof
 def malformed_value(
     settings: type[BaseModel], environment: Mapping[str, str], profile: Mapping[str, Any]
 ) -> str | None:
-    """Return what to say of the first group, list or table whose value has another form, None if all are well-formed.
+    """Return a message about the first section, list or table whose value has a wrong form, None if all are right.
 
     The value itself is not shown: it may be a secret.
     """
@@ -94,7 +94,7 @@ def _json_value(text: str) -> object:
 
 
 def _option_hint(name: str, options: type[BaseModel], value: str) -> str:
-    """Return which variables set one option of a group, the one that was probably meant first."""
+    """Return the end of a message that names the variables of a section, first the one that was probably meant."""
     likely = _likely_option(options, value)
     others = [variable_of(f"{name}.{option}") for option in options.model_fields if option != likely]
     return f", since {name} is a group of settings; did you mean {variable_of(f'{name}.{likely}')}? " + (
@@ -103,7 +103,7 @@ def _option_hint(name: str, options: type[BaseModel], value: str) -> str:
 
 
 def _likely_option(options: type[BaseModel], value: str) -> str:
-    """Return the option that takes a value: one of its own choices or numbers, else a name or an address."""
+    """Return the option that was probably meant by a value: one that takes few other values, else a name or a URL."""
     accepting = [name for name in options.model_fields if _accepts(options, name, value)]
     choosy = [name for name in accepting if not _accepts(options, name, "some other text")]
     wanted = "url" if "://" in value else "name"

@@ -25,7 +25,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class Options(BaseModel):
-    """The base of all sections: unknown settings are refused."""
+    """The base of all sections. Unknown settings are refused."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -39,11 +39,11 @@ class StoreOptions(Options):
     cache_mb: int | None = Field(
         default=None,
         ge=1,
-        description="memory for facts that were read; by default a quarter of what the process may use",
+        description="megabytes of memory for a cache of facts; by default a quarter of what the process may use",
     )
 
     def limits(self) -> StoreLimits:
-        """Return what the store may use."""
+        """Return the limits that the store takes: connections, time of a statement, cache."""
         cache_bytes = None if self.cache_mb is None else self.cache_mb * 1_000_000
         return StoreLimits(self.pool_size, self.statement_timeout_s, cache_bytes)
 
@@ -56,7 +56,7 @@ class RetryOptions(Options):
 
     tries: int = Field(default=6, ge=1, description="how often a session is tried in all")
     first_pause_s: float = Field(default=60.0, ge=0, description="the pause before the second try")
-    longest_pause_s: float = Field(default=6 * 3600.0, ge=0, description="no pause is longer")
+    longest_pause_s: float = Field(default=6 * 3600.0, ge=0, description="the longest pause between two tries")
 
     def policy(self) -> Retries:
         """Return the retry policy that the store takes."""
@@ -76,18 +76,20 @@ class ScheduleOptions(Options):
     retention: float | str = Field(default=24 * 3600.0, description="erase what is older than [retention] allows")
     webhooks: float | str = Field(default=15, description="send posts to webhooks")
     timezone: str = Field(default="UTC", description="the time zone of cron fields")
-    jitter_s: float = Field(default=5.0, ge=0, description="a random delay of each start")
+    jitter_s: float = Field(default=5.0, ge=0, description="the longest random delay before a job starts")
     lease_s: float = Field(
         default=120.0, gt=0, description="when the process of a job dies, another one starts the job after this time"
     )
     new_sessions: int = Field(
-        default=5, ge=1, description="a memory is consolidated after at least so many new sessions"
+        default=5, ge=1, description="how many new sessions a memory must have before it is consolidated"
     )
     idle_s: float = Field(
-        default=600.0, ge=0, description="a memory is consolidated when nothing has happened in it for this time"
+        default=600.0, ge=0, description="how long after its last session a memory is consolidated at the earliest"
     )
     apart_s: float = Field(
-        default=24 * 3600.0, ge=0, description="a memory is consolidated again after this time at the earliest"
+        default=24 * 3600.0,
+        ge=0,
+        description="how long after a consolidation a memory is consolidated again at the earliest",
     )
     defer: bool = Field(default=False, description="hand sessions to `afterword worker` instead of processing them")
 
@@ -96,9 +98,9 @@ Days = Annotated[float, Field(gt=0, le=MOST_DAYS)]
 
 
 class RetentionOptions(Options):
-    """How many days sessions and facts are kept; what is not set is kept for good.
+    """How many days sessions and facts are kept. Without a number they are kept for good.
 
-    At most 36,500 days, a century. Facts that only one session supports are erased with it.
+    A number is at most 36,500 days, a century. A fact that only one session supports is erased with that session.
     """
 
     session_days: Days | None = Field(default=None, description="after the last turn of a session")
@@ -111,7 +113,7 @@ class RetentionOptions(Options):
     finding_days: Days | None = Field(default=None, description="after a finding of an agent was last found")
 
     def policy(self) -> Retention:
-        """Return how long the store keeps sessions and facts."""
+        """Return the retention policy that the store takes."""
         days = {kind: getattr(self, f"{kind}_days") or self.fact_days for kind in Kind}
         sessions = timedelta(days=self.session_days) if self.session_days else None
         findings = timedelta(days=self.finding_days) if self.finding_days else None
@@ -144,7 +146,7 @@ class ModelOptions(EndpointOptions):
     timeout_s: float = Field(default=60.0, gt=0, description="how long one request may take")
     max_retries: int = Field(default=3, ge=0, description="how often a failed request is repeated")
     max_completion_tokens: int | None = Field(
-        default=None, gt=0, description="the longest answer; under a budget 8,192 unless set"
+        default=None, gt=0, description="the most tokens of an answer; if a budget is set, 8,192 by default"
     )
     statement_language: str | None = Field(
         default=None,
@@ -153,7 +155,7 @@ class ModelOptions(EndpointOptions):
     )
     detail: Literal["selected", "everything"] = Field(
         default="selected",
-        description='what becomes a fact: "selected" is what matters in later sessions, "everything" all that is told',
+        description='which statements become facts: "selected" (what matters in later sessions) or "everything"',
     )
 
 
@@ -170,27 +172,27 @@ class EmbeddingOptions(EndpointOptions):
     model: str = Field(default="text-embedding-3-small", description="the name of the model of an endpoint")
     dimension: int = Field(default=1536, ge=1, description="how many numbers a vector has")
     shorten: bool = Field(
-        default=False, description="request vectors of this dimension, which not every model supports"
+        default=False, description="whether vectors of this dimension are requested, which not every model supports"
     )
     timeout_s: float = Field(default=30.0, gt=0, description="how long one request may take")
     batch: int = Field(default=128, ge=1, le=2048, description="texts in one request")
 
     @property
     def used_kind(self) -> Literal["none", "local", "endpoint"]:
-        """The kind that is used on this machine."""
+        """The kind that is used on this machine: "auto" is "local" if that is installed, else "none"."""
         if self.kind == "auto":
             return "none" if find_spec("wordllama") is None else "local"
         return self.kind
 
 
 class RecallOptions(Options):
-    """What an agent is told."""
+    """How much memory an agent is told in a turn, and how long it waits for it."""
 
-    budget_tokens: int = Field(default=2_000, ge=1, description="the most tokens of a block")
-    timeout_s: float = Field(default=2.0, gt=0, description="how long a turn waits for the store")
+    budget_tokens: int = Field(default=2_000, ge=1, description="the most tokens of memory in the context of an agent")
+    timeout_s: float = Field(default=2.0, gt=0, description="how long a turn of an agent waits for the store")
     other_people: bool = Field(
         default=False,
-        description="agents are told the words of people who do not own a memory, unless the memory says otherwise",
+        description="whether agents are told the words of other people than the owner of a memory, by default",
     )
 
 
@@ -214,7 +216,7 @@ class BudgetOptions(Options):
 
 
 class PrivacyOptions(Options):
-    """What never reaches the store: secrets, and what is said off the record."""
+    """What is never stored (secrets, and what is said off the record), and when forgotten facts are erased."""
 
     redact: bool = Field(default=True, description="mask secrets before anything is stored or sent")
     redact_kinds: list[Secret] = Field(default=list(Secret), description="the kinds of secrets that are masked")
@@ -230,26 +232,26 @@ class PrivacyOptions(Options):
     erase_wait_h: float = Field(
         default=WAIT / timedelta(hours=1),
         ge=0,
-        description='with "auto", how many hours it is hidden before it is erased',
+        description='with erase = "auto", how many hours a fact is hidden before it is erased',
     )
     facts_per_session: int = Field(
         default=FACTS_PER_SESSION,
         ge=1,
-        description="facts of one session beyond this number are counted, listed by `why` and not kept",
+        description="the most facts of one session; further ones are not kept, but counted and listed by `why`",
     )
 
     @property
     def erases(self) -> bool:
-        """Whether what people asked to be forgotten is erased without anybody's approval."""
+        """Whether what people asked to forget is erased without approval by an operator."""
         return self.erase == "auto"
 
     @property
     def erase_wait(self) -> timedelta:
-        """How long something is hidden before it is erased without anybody's approval."""
+        """How long a fact that somebody asked to forget is hidden before it is erased without approval."""
         return timedelta(hours=self.erase_wait_h)
 
     def due_at(self, hidden_since: datetime) -> datetime | None:
-        """Return when something hidden is erased without anybody's approval; None if it is not."""
+        """Return when a fact that has been hidden since a time is erased without approval; None if never."""
         return hidden_since + self.erase_wait if self.erases else None
 
     def policy(self) -> Privacy:
@@ -278,27 +280,27 @@ class ServerOptions(Options):
 
 
 class FindingsOptions(Options):
-    """Whose findings are kept in memories that do not say so themselves."""
+    """Which findings of agents are kept, in memories that have no setting of their own."""
 
     agents: list[str] = Field(default=[], description='the agents whose findings are kept; "*" is all')
     agents_with_tools: WithTools = Field(
         default=WithTools.REVIEW,
         description='a finding after tool output waits for a person ("review"), or counts at once ("keep")',
     )
-    advice: bool = Field(default=False, description="keep also what these agents advised")
-    days: Days = Field(default=DAYS, description="a finding expires after so many days unless it is found again")
+    advice: bool = Field(default=False, description="whether the advice of these agents is kept as well")
+    days: Days = Field(default=DAYS, description="after how many days a finding expires, unless it is found again")
 
     def policy(self) -> FindingPolicy:
-        """Return the policy that the store takes."""
+        """Return the policy for the findings of agents that the store takes."""
         return FindingPolicy(tuple(self.agents), self.agents_with_tools, self.advice, self.days)
 
 
 class WebhookOptions(Options):
-    """How posts to webhooks are sent: only by https to the public internet, unless more is allowed."""
+    """How posts to webhooks are sent: only by https to the public internet, unless a setting here allows more."""
 
-    allow_loopback: bool = Field(default=False, description="webhooks may be on this machine")
-    allow_private: bool = Field(default=False, description="webhooks may be in private networks")
+    allow_loopback: bool = Field(default=False, description="whether webhooks may be on this machine")
+    allow_private: bool = Field(default=False, description="whether webhooks may be in private networks")
     timeout_s: float = Field(default=10.0, gt=0, description="how long one post may take")
     tries: int = Field(default=8, ge=1, description="how often a post is tried in all")
     first_pause_s: float = Field(default=60.0, gt=0, description="the pause before the second try")
-    longest_pause_s: float = Field(default=6 * 3600.0, gt=0, description="the pauses grow up to this one")
+    longest_pause_s: float = Field(default=6 * 3600.0, gt=0, description="the longest pause between two tries")

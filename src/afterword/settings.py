@@ -1,4 +1,4 @@
-"""The settings, read from a TOML profile and from the environment, which wins.
+"""The settings. They are read from a TOML profile and from environment variables, which override the profile.
 
 Only `composition`, `doctor`, `live_settings`, `client`, `evaluation` and the command line read settings. Other packages
 take plain values.
@@ -12,6 +12,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -67,7 +68,7 @@ _TOP = """\
 
 
 class SettingsInvalid(AfterwordError):
-    """The profile or an environment variable holds a value that cannot be used. Correct the one that is named."""
+    """A setting in the profile or in an environment variable cannot be used. Correct the one that the message names."""
 
     is_usage = True
 
@@ -87,7 +88,7 @@ class Settings(BaseSettings):
     store: StoreOptions = StoreOptions()
     zone: Annotated[str, AfterValidator(_checked_zone)] = Field(
         default="UTC",
-        description='the zone of saved times without an offset, such as "Europe/Vienna"; a memory may name its own',
+        description='the zone of saved times without an offset, such as "Europe/Vienna"; a memory may have its own',
     )
     extractor: Literal["rules", "model"] = Field(default="rules", description="offline rules, or a language model")
     concurrency: int = Field(default=8, ge=1, description="how many requests to a model are open at once")
@@ -98,7 +99,7 @@ class Settings(BaseSettings):
     privacy: PrivacyOptions = PrivacyOptions()
     budget: BudgetOptions = BudgetOptions()
     prices: dict[str, Price] = Field(
-        default={}, description="the prices of models, which replace the prices that are shipped; a variable holds JSON"
+        default={}, description="prices of models, which replace the shipped ones; a variable takes a JSON object"
     )
     retry: RetryOptions = RetryOptions()
     schedule: ScheduleOptions = ScheduleOptions()
@@ -108,7 +109,7 @@ class Settings(BaseSettings):
     webhooks: WebhookOptions = WebhookOptions()
 
     def store_privacy(self) -> Privacy:
-        """Return the privacy policy that the store takes, with what is kept and told of agents and other people."""
+        """Return the store's privacy policy, which also says what is kept of agents and told of other people."""
         return replace(self.privacy.policy(), findings=self.findings.policy(), other_people=self.recall.other_people)
 
     @classmethod
@@ -120,9 +121,9 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment win over the profile; there is no other source."""
+        """Return the sources in order of precedence: arguments, environment variables, profile."""
         profile = profile_path()
-        # The environment is left out where it holds nothing: each setting would be looked for among all variables.
+        # Without a variable of ours the environment is left out: pydantic would search it for each setting.
         has_variables = any(name.upper().startswith(PREFIX) for name in os.environ)
         sources = (init_settings, env_settings) if has_variables else (init_settings,)
         return (*sources, TomlConfigSettingsSource(settings_cls, profile)) if profile else sources
@@ -130,7 +131,7 @@ class Settings(BaseSettings):
 
 def profile_path() -> Path | None:
     """Return the profile in use: `AFTERWORD_PROFILE`, else `afterword.toml` in the working folder, else None."""
-    # Like that of every other variable, its case does not matter.
+    # The case of a variable's name does not matter, as for all settings.
     named = next((value for name, value in os.environ.items() if name.upper() == PROFILE_VARIABLE), None)
     if named:
         return Path(named)
@@ -138,13 +139,13 @@ def profile_path() -> Path | None:
 
 
 def modes_path() -> Path:
-    """Return the file that remembers which mode each endpoint understands. It may be deleted: modes are tried again."""
+    """Return the path of the file that remembers which mode each endpoint supports. It may be deleted at any time."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path("~/.cache").expanduser()) / "afterword" / "modes.json"
 
 
 def read_profile() -> dict[str, Any]:
-    """Return what the profile in use holds, nothing if there is none.
+    """Return the content of the profile in use, which is empty if there is none.
 
     Raises `SettingsInvalid` if it cannot be read.
     """
@@ -164,9 +165,9 @@ def read_profile() -> dict[str, Any]:
 
 
 def load() -> Settings:
-    """Return the settings.
+    """Read and return the settings.
 
-    Raises `SettingsInvalid`, which names the setting and never its value.
+    Raises `SettingsInvalid`. Its message names the setting and never its value.
     """
     profile = read_profile()
     fault = unknown_name(Settings, os.environ, profile) or malformed_value(Settings, os.environ, profile)
@@ -177,8 +178,9 @@ def load() -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        reason = f"the setting {where} cannot be used: {first['msg']} (profile: {profile_path() or 'none'})"
-        raise SettingsInvalid(reason) from None
+        raise SettingsInvalid(
+            f"the setting {where} cannot be used: {first['msg']} (profile: {profile_path() or 'none'})"
+        ) from None
     except SettingsError as error:
         raise SettingsInvalid(f"an environment variable cannot be used: {error}") from None
 
@@ -194,7 +196,7 @@ class Setting:
 
 
 def settings_with_sources() -> list[Setting]:
-    """Return every setting with its value and where it comes from, in the order of a profile. Keys are not shown.
+    """Return every setting with its value and where that comes from, in the order of a profile. Secrets are not shown.
 
     Raises `SettingsInvalid`.
     """
@@ -204,7 +206,7 @@ def settings_with_sources() -> list[Setting]:
     return [
         Setting(
             name,
-            _as_text(_value(loaded, name)),
+            _as_text(attrgetter(name)(loaded)),
             _variable(name, variables) or (str(path) if name in in_profile else "default"),
             variable_of(name),
         )
@@ -230,15 +232,8 @@ def commented_profile() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _value(loaded: Settings, name: str) -> Any:
-    value: Any = loaded
-    for part in name.split("."):
-        value = getattr(value, part)
-    return value
-
-
 def _variable(name: str, variables: Mapping[str, str]) -> str | None:
-    """Return the environment variable that sets a setting: its own, that of its section, or one of a table."""
+    """Return the environment variable that sets a setting: its own, that of its section, or one of a table's key."""
     own, (section, _, key) = variable_of(name), name.partition(".")
     if key and own not in variables:
         # The variable of a whole section sets only the options that its JSON object names.
@@ -269,7 +264,7 @@ def _without_password(address: str) -> str:
 
 
 def _about(section: str) -> list[str]:
-    """Return what is written about the options of a section, as comments."""
+    """Return the description of a section, as comment lines."""
     options = section_options(Settings.model_fields[section])
     described = inspect.cleandoc((options and options.__doc__) or "").replace("`", "")
     return [f"# {line}".rstrip() for line in described.splitlines()]

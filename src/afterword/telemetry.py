@@ -1,6 +1,6 @@
 """Spans, metrics and log fields. They contain ids, names and numbers, never a user's words.
 
-Only the API of OpenTelemetry is used: without its SDK a span costs some microseconds and is dropped.
+Only the API of OpenTelemetry is used. Without its SDK a span is dropped, and costs some microseconds.
 docs/observability.md lists all spans, metrics and fields.
 """
 
@@ -34,7 +34,7 @@ ERROR = "error.type"
 
 
 class Stage(StrEnum):
-    """The stages of the work. Each is a span, and is timed."""
+    """The stages of the work. Each of them is recorded as a span, and its duration in a histogram."""
 
     BATCH = "afterword.batch"
     SESSION = "afterword.session"
@@ -79,7 +79,7 @@ class Count(StrEnum):
 
 
 class Measure(StrEnum):
-    """The histograms, in seconds except for the third, which is in tokens. The last two names are OpenTelemetry's."""
+    """The histograms. `_UNITS` has their units. The last two names are from the conventions of OpenTelemetry."""
 
     STAGE = "afterword.stage.duration"
     QUEUE_AGE = "afterword.queue.age"
@@ -114,7 +114,7 @@ def _version() -> str:
         return ""
 
 
-# These are proxies: an application may set its providers later.
+# Both are proxies: an application may set its providers of tracers and meters later.
 _TRACER = trace.get_tracer("afterword", _version())
 _METER = metrics.get_meter("afterword", _version())
 _COUNTERS = {name: _METER.create_counter(name, _UNITS[name]) for name in Count}
@@ -149,21 +149,21 @@ def scope_mark(scope: Scope) -> str:
 
 @contextmanager
 def stage(name: Stage, **attributes: Attribute) -> Iterator[None]:
-    """Run the block as a stage, in a span, and time it. Of an error only the type is recorded.
+    """Run the block as a stage: in a span, and with its duration measured. Of an error only the type is recorded.
 
-    A scope is recorded as its hash; an attribute of None is left out. `scope`, `session_id`, `run_id` and `job` are
-    also fields of the log records inside.
+    A scope is recorded as its hash. An attribute that is None is left out. `scope`, `session_id`, `run_id` and `job`
+    are also fields of the log records inside.
     """
     began, labels = perf_counter(), {"afterword.stage": name.value}
-    token = None
     try:
         with _opened(name, _named(attributes), labels) as span:
             fields = {**_current.get().fields, "stage": name.value, **_logged(attributes)}
             token = _current.set(_Current(span, fields))
-            yield
+            try:
+                yield
+            finally:
+                _current.reset(token)
     finally:
-        if token is not None:
-            _current.reset(token)
         _HISTOGRAMS[Measure.STAGE].record(perf_counter() - began, labels)
 
 
@@ -177,7 +177,7 @@ def note(**attributes: Attribute) -> None:
 
 
 def staged(name: Stage, *recorded: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that runs a function, plain or async, as a stage. The named parameters are its attributes."""
+    """Return a decorator that runs a function, plain or async, as a stage. `recorded` names parameters to record."""
 
     def decorator(work: Callable[P, T]) -> Callable[P, T]:
         places = {
@@ -206,11 +206,9 @@ def staged(name: Stage, *recorded: str) -> Callable[[Callable[P, T]], Callable[P
     return decorator
 
 
-@contextmanager
-def client_span(name: str, attributes: Mapping[str, AttributeValue]) -> Iterator[Span]:
+def client_span(name: str, attributes: Mapping[str, AttributeValue]) -> AbstractContextManager[Span]:
     """Open the span of a request to a service, with the name and attributes of OpenTelemetry's conventions."""
-    with _opened(name, attributes, {}, kind=SpanKind.CLIENT) as span:
-        yield span
+    return _opened(name, attributes, {}, kind=SpanKind.CLIENT)
 
 
 def mark_span_failed(span: Span, kind: str) -> None:
@@ -247,7 +245,7 @@ def logs(name: str) -> Logs:
 def _opened(
     name: str, attributes: Mapping[str, AttributeValue], labels: dict[str, str], *, kind: SpanKind = SpanKind.INTERNAL
 ) -> Iterator[Span]:
-    """Open a span. The type of an error is recorded in the span and in `labels`."""
+    """Open a span. If the block raises an error, its type is recorded in the span and in `labels`."""
 
     def record_error(kind: type[BaseException] | None, _error: object, _traceback: object) -> None:
         if kind is not None:
@@ -256,7 +254,7 @@ def _opened(
 
     span = _TRACER.start_span(name, kind=kind, attributes=attributes)
     attached = trace.use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False)
-    # Without an SDK there is nothing to attach; skipping it saves time in a turn of an agent.
+    # Without an SDK the span need not be attached, which saves time in a turn of an agent.
     with attached if span.get_span_context().is_valid else _NOTHING, ExitStack() as stack:
         stack.push(record_error)
         yield span
@@ -275,6 +273,6 @@ def _recorded(attributes: Mapping[str, Attribute]) -> Iterator[tuple[str, Attrib
     for key, value in attributes.items():
         if isinstance(value, Scope):
             yield key, scope_mark(value)
-        # A scope that is a text will be refused by the callee; it may be a person's name.
+        # A scope passed as text is left out: it may be a person's name.
         elif value is not None and key != "scope":
             yield key, value

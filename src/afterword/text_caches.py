@@ -1,4 +1,4 @@
-"""Caches of what was computed from people's words. Forgetting clears them all, so that no words stay in the process."""
+"""Caches of functions of people's words. Forgetting clears all caches, so that no words stay in the process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _caches: list[_lru_cache_wrapper[Any]] = []
 
 
 def text_cache(most: int) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
-    """Return a decorator that caches a function of texts for the last `most` texts, until something is forgotten."""
+    """Return a decorator that caches the results of a function for the last `most` texts, until words are forgotten."""
 
     def cached(function: Callable[..., T]) -> _lru_cache_wrapper[T]:
         cache = lru_cache(maxsize=most)(function)
@@ -25,7 +25,7 @@ def text_cache(most: int) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]
 
 
 def cached_texts() -> int:
-    """Return for how many texts something is cached."""
+    """Return how many results are cached."""
     return sum(cache.cache_info().currsize for cache in _caches)
 
 

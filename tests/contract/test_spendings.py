@@ -136,7 +136,7 @@ async def test_a_question_that_could_pass_a_limit_is_not_asked(store: Store, lim
     account = Account(spending, store, LENA, "session:a")
     for _ in range(3):
         await ask(account)
-    with pytest.raises(BudgetReached, match="would be passed"):
+    with pytest.raises(BudgetReached, match="would be exceeded"):
         await ask(account)
     assert spending.reached is not None
     assert (await total(store)).calls == 3

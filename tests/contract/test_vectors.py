@@ -300,7 +300,7 @@ async def test_a_budget_that_is_reached_is_told_and_nothing_more_is_asked(store:
 
     class Refused(Lengths):
         async def embed(self, texts: Sequence[str]) -> list[Vector]:
-            raise BudgetReached("the day's budget would be passed")
+            raise BudgetReached("the day's budget would be exceeded")
 
     done = await refresher(store, Refused()).refresh()
     assert (done.made, done.left, type(done.error)) == (0, 1, BudgetReached)
@@ -327,9 +327,9 @@ async def test_in_the_background_bursts_are_made_in_one_go(store: Store) -> None
     made = refresher(store, Lengths(), pause_s=0.05)
     await things(store, 3)
     for _ in range(5):
-        made.note(LENA)
+        made.refresh_in_background(LENA)
     await things(store, 2, TOM)
-    made.note(TOM)
+    made.refresh_in_background(TOM)
     await made.end()
     assert await kept(store) == {("lengths", 2): 5}
 

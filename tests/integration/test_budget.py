@@ -169,7 +169,7 @@ async def test_a_batch_stops_before_its_budget_is_passed(store: Store, limit: in
             assert 0 < len(left) < len(ended)
             assert tracker.spent.tokens <= limit
             assert tracker.reached is not None
-            assert left[0].reason.startswith(f"the run's budget of {limit:,} tokens would be passed")
+            assert left[0].reason.startswith(f"the run's budget of {limit:,} tokens would be exceeded")
             with store.reading() as db:
                 waiting = {(one.scope, one.session_id) for one in sessions.waiting_sessions(db)}
             assert waiting == {(one.scope, one.session_id) for one in left}

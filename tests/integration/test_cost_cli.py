@@ -105,7 +105,7 @@ def test_a_budget_stops_a_run_with_its_own_exit_code(afterword: Commands, saved:
         assert len(endpoint.requests) == asked
         why = json.loads(afterword("why", "s0", "--json", expected=0, **asking(endpoint)))
         runs = afterword("runs", "--user", "mira", expected=0, **asking(endpoint))
-    assert "stopped: the day's budget of $0.0030 would be passed" in first
+    assert "stopped: the day's budget of $0.0030 would be exceeded" in first
     waiting = second.count("waiting: ")
     assert waiting >= 1, "what failed waits for its next try"
     assert f"{SESSIONS - waiting} sessions left" in second

@@ -1,4 +1,4 @@
-"""The pipeline: from saved sessions to facts. One session, a batch, consolidation, imports, budgets, undo and redo.
+"""The pipeline, which turns saved sessions into facts: one session, a batch, consolidation, imports, budgets, undo.
 
-It takes plain values, never settings.
+Its functions take plain values. They do not read the settings.
 """

@@ -1,6 +1,6 @@
-"""Processing many sessions in one run: scopes concurrently, and the sessions of one scope in order of time.
+"""Processing many sessions in one run: several scopes at once, and the sessions of a scope in the order of time.
 
-The sessions are those at paths, a given state, one that was recorded, or the queue.
+The sessions come from files, from a state that the caller passes, or from the queue of recorded sessions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from afterword.telemetry import Count, Stage, count
 _log = telemetry.logs(__name__)
 
 AHEAD = 4
-"""How many sessions of one scope are extracted at once. Each waits for the one before it to be stored."""
+"""How many sessions of one scope are extracted at once. Each is judged and stored after the session before it."""
 _RETRIES = Retries()
 
 
@@ -55,12 +55,12 @@ class NotStarted(_Unprocessed):
 
 
 class NotDue(_Unprocessed):
-    """A session that failed before. Its pause is not over, or it waits until somebody queues it again."""
+    """A session that failed before and is not tried now. `reason` says when it is tried again, or how to queue it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Sessions to process. Sessions that `are_named` individually are tried even if they have just failed."""
+    """Sessions to process. If `are_named` (the caller named each), they are tried even if they have just failed."""
 
     sessions: Sequence[Saved]
     are_named: bool
@@ -86,10 +86,9 @@ async def run_batch(
 
     A session that fails does not stop the others; `retries` says when it is due again. Once the `budget` is reached, or
     `stop` returns a reason, no further session is started, and running ones are finished. `on_done` is called with each
-    result except `NotStarted`. At most `concurrency` requests are open at once: for several scopes, and, without a
-    budget, for the next sessions of one scope. At most `sessions_at_once` sessions are worked on at once, by default
-    twice as many. With `is_brief` the results leave out the turns, since those of many sessions would take up much
-    memory.
+    result except `NotStarted`. At most `concurrency` model requests are open at once. They belong to several scopes
+    and, unless a budget is set, to several sessions of one scope. At most `sessions_at_once` sessions are processed at
+    once, by default twice `concurrency`. With `is_brief` the results leave out the turns, to save memory.
     """
     tracker = as_cost_tracker(budget)
     tracker.limit(concurrency)
@@ -167,8 +166,9 @@ class _Batch:
             return await self._failed(saved, f"{type(ended).__name__}: {ended}", begun_at)
         if not isinstance(ended, Exception):
             raise ended  # it was cancelled
-        mark = telemetry.scope_mark(saved.scope)
-        _log.warning("session %s of %s failed (%s)", saved.session_id, mark, type(ended).__name__)
+        _log.warning(
+            "session %s of %s failed (%s)", saved.session_id, telemetry.scope_mark(saved.scope), type(ended).__name__
+        )
         # The traceback may hold a user's words, so it is logged for debugging only.
         _log.debug("where it failed", exc_info=ended)
         count(Count.SESSIONS, result="failed")
@@ -176,28 +176,25 @@ class _Batch:
 
     async def _failed(self, saved: Saved, message: str, begun_at: datetime) -> Failure:
         """Store why a session failed. If that fails too, the reason is still returned."""
-        reason, at = self.store.privacy.mask_text(message), self.clock()
-
-        def work(transaction: Session) -> Progress:
-            return sessions.mark_failed(
-                transaction, saved.scope, saved.session_id, reason, at, retries=self.retries, begun_at=begun_at
-            )
-
+        reason, at, mark = self.store.privacy.mask_text(message), self.clock(), telemetry.scope_mark(saved.scope)
         try:
-            if await self.store.write(work) is Progress.SET_ASIDE:
+            progress = await self.store.write(
+                lambda transaction: sessions.mark_failed(
+                    transaction, saved.scope, saved.session_id, reason, at, retries=self.retries, begun_at=begun_at
+                )
+            )
+            if progress is Progress.SET_ASIDE:
                 count(Count.SESSIONS, result="set aside")
-                mark = telemetry.scope_mark(saved.scope)
                 _log.warning("session %s of %s is set aside; see `afterword status`", saved.session_id, mark)
         except StoreError as error:
-            mark = telemetry.scope_mark(saved.scope)
-            _log.warning("the failure of a session of %s was not kept (%s)", mark, type(error).__name__)
+            _log.warning("the failure of a session of %s was not stored (%s)", mark, type(error).__name__)
         return Failure(saved.scope, saved.session_id, reason)
 
 
 async def queued_sessions(store: Store, *, at: datetime | None = None) -> list[Saved]:
     """Return the sessions that `record_session` saved and that are not processed yet.
 
-    With `at` only those that are due then; otherwise also those whose pause after a failure has not passed.
+    With `at`, only those that are due at that time. Without it, also failed sessions that must wait before a retry.
     """
     waiting = await store.read(lambda transaction: sessions.waiting_sessions(transaction, at=at))
     return [Saved(session.scope, session.session_id) for session in waiting]
@@ -229,10 +226,10 @@ def select_paths(
 async def sessions_to_process(
     store: Store, selection: Selection | None, at: datetime
 ) -> tuple[list[Saved], list[NotDue]]:
-    """Return what is to be processed at this instant, and what failed before and has to wait.
+    """Return the sessions to process at this instant, and those that failed before and must wait.
 
-    Without a selection the recorded sessions that wait. A failed session whose file has changed since is due. Raises
-    `NotFound` if a recorded session is named that the store does not have.
+    Without a selection, all recorded sessions that wait are considered. A failed session whose file has changed since
+    is processed. Raises `NotFound` if the selection names a recorded session that the store does not have.
     """
     if selection is not None and selection.are_named:
         named = list(selection.sessions)
@@ -257,7 +254,7 @@ def _due(saved: Saved, failed: sessions.SavedSession | None, at: datetime) -> Sa
     if failed is None or (saved.file_time is not None and saved.file_time > failed.updated_at):
         return saved
     if failed.next_try_at is None:
-        reason = f"set aside after {failed.attempts} tries; `afterword retry {saved.session_id}` puts it back"
+        reason = f"set aside after {failed.attempts} tries; `afterword retry {saved.session_id}` queues it again"
     elif failed.next_try_at > at:
         reason = f"it failed, and is tried again after {failed.next_try_at.isoformat(timespec='seconds')}"
     else:

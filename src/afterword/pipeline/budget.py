@@ -1,7 +1,7 @@
-"""Budgets for model calls, and the cost of every call.
+"""Budgets for requests to models, and the recording of what each request cost.
 
-Each request reserves its highest possible cost, in this process and in the store. The actual cost replaces it when the
-answer has arrived. So neither concurrent requests nor several processes can exceed a budget together.
+Each request reserves its highest possible cost, in this process and in the store. When the answer has arrived, the
+actual cost replaces it. So neither concurrent requests nor several processes can together exceed a budget.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from afterword.telemetry import Count, count, logs
 _log = logs(__name__)
 
 AT_ONCE = 8
-"""How many requests of one tracker are open at once by default."""
+"""How many requests of one `CostTracker` may be open at once by default."""
 COMPLETION_LIMIT = 8_192
-"""The longest answer under a budget, unless the client sets its own limit.
+"""The most tokens of an answer when a budget is set, unless the model client has a limit of its own.
 
 Without a limit the highest possible cost of a request would be unknown.
 """
 SECONDS_PER_SESSION = 300.0
-"""The most seconds of work on one session by default. Ordinary sessions take a hundredth of it."""
+"""The default time limit for the work on one session. An ordinary session takes a hundredth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Budget:
 
     @property
     def has_limit(self) -> bool:
-        """Whether anything is limited."""
+        """Whether dollars or tokens are limited."""
         return any(limit is not None for limit in (self.tokens_per_run, self.tokens_per_day)) or self.has_usd_limit
 
     @property
@@ -72,9 +72,9 @@ class Budget:
 
 
 class CostTracker:
-    """Tracks what one run spends under a budget. Sessions of a run share one; it belongs to one event loop.
+    """Tracks what one run spends under a budget. All sessions of a run share one tracker, in one event loop.
 
-    `spent` is the cost of the run so far. `reached` is the limit that the next request could have exceeded, or None.
+    `spent` is the cost of the run so far. `reached` says why a request was refused because of the budget, or is None.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class CostTracker:
         self._slots = asyncio.Semaphore(at_once)
 
     def spent_on(self, scope: Scope, source: str) -> Spending:
-        """Return what this run has spent on a source."""
+        """Return what this run has spent on one source, for example on one session."""
         return self._by_source.get((scope, source), Spending())
 
     def add(self, scope: Scope, source: str, spent: Spending) -> None:
-        """Count what another process has spent on a source for this run."""
+        """Add a cost to the totals of this run, for example what another process spent on a source for it."""
         self.spent += spent
         self._by_source[scope, source] += spent
 
@@ -112,7 +112,7 @@ class CostTracker:
             )
 
     def priced(self, model: str, usage: Usage, *, is_estimate: bool = False) -> Spending:
-        """Return a usage at the price of its model."""
+        """Return the cost of this usage at the price of the model."""
         price = self._prices.get(model)
         return Spending(
             usage.calls,
@@ -128,9 +128,9 @@ class CostTracker:
     async def charging(self, account: Account, request: ModelRequest) -> AsyncIterator[Bill]:
         """Reserve the highest possible cost of a request. At the end, replace it by the cost on the yielded bill.
 
-        Waits while too many requests are open, and while open requests may turn out cheaper and leave room in the
-        budget. An interrupted request keeps its reserved cost. Raises `BudgetReached` if the budget leaves no room, and
-        `PriceUnknown`.
+        Waits while too many requests are open. If the budget has no room, waits for open requests, which may turn out
+        cheaper than reserved. An interrupted request keeps its reserved cost. Raises `BudgetReached` if there is still
+        no room, and `PriceUnknown` as `check` does.
         """
         self.check(request.model)
         bound = self.priced(request.model, request.worst_case, is_estimate=True)
@@ -144,12 +144,13 @@ class CostTracker:
             _count_usage(spent, request.model)
             await self._settle(account, entry, spent, is_answered=bill.is_answered)
         finally:
-            self._release(reservation)
+            self._reserved.pop(reservation, None)
+            self._settled.set()
             self._add_spent(account, spent)
 
     @asynccontextmanager
     async def _open_slot(self, account: Account, entry: int) -> AsyncIterator[None]:
-        """Wait while too many requests are open. A caller who is cancelled meanwhile has sent nothing."""
+        """Wait while too many requests are open. If the caller is cancelled meanwhile, release its reservation."""
         try:
             await self._slots.acquire()
         except asyncio.CancelledError:
@@ -160,10 +161,6 @@ class CostTracker:
         finally:
             self._slots.release()
 
-    def _release(self, reservation: object) -> None:
-        self._reserved.pop(reservation, None)
-        self._settled.set()
-
     def _add_spent(self, account: Account, spent: Spending) -> None:
         if spent.calls:
             self.add(account.scope, account.source, spent)
@@ -173,24 +170,25 @@ class CostTracker:
             self._settled.clear()
             try:
                 reserved = sum(self._reserved.values(), start=self.spent)
-                self._refuse("run", self.budget.usd_per_run, self.budget.tokens_per_run, reserved, bound)
+                self._check_limits("run", self.budget.usd_per_run, self.budget.tokens_per_run, reserved, bound)
                 self._reserved[reservation] = bound
-                # Strict: two processes that read the day's sum at once must not both find room in it. Lasting:
-                # what is paid for must stay booked, also where the server of the database crashes.
-                store_reservation = partial(self._store_reservation, account, request, bound)
-                entry = await self._records.write(account.store, store_reservation, strict=True)
+                # Strict: two processes that read the day's total at once must not both find room in the budget.
+                # Lasting (the default): a paid request must stay recorded even if the database server crashes.
+                entry = await self._records.write(
+                    account.store, partial(self._store_reservation, account, request, bound), strict=True
+                )
                 account.entries.append(entry)
                 return entry
             except asyncio.CancelledError as error:
                 if was_committed(error):
-                    self._add_spent(account, bound)  # as in the store
+                    self._add_spent(account, bound)  # the store counts it too
                 raise
             except BudgetReached as error:
                 self._reserved.pop(reservation, None)
                 if not self._reserved:
                     self.reached = str(error)
-                    self._settled.set()  # the others that wait are refused too
-                    with suppress(StoreError):  # the budget is kept without it
+                    self._settled.set()  # wake the waiting requests, which are refused too
+                    with suppress(StoreError):  # the budget is enforced even if webhooks are not told
                         await account.store.write(partial(self._announce_reached, account), lasting=False)
                     raise
             await self._settled.wait()
@@ -210,30 +208,32 @@ class CostTracker:
         at, budget = self._clock(), self.budget
         if budget.usd_per_day is not None or budget.tokens_per_day is not None:
             today = costs.spending_on_day(transaction, costs.day_of(at))
-            self._refuse("day", budget.usd_per_day, budget.tokens_per_day, today, bound)
+            self._check_limits("day", budget.usd_per_day, budget.tokens_per_day, today, bound)
         purpose = account.purpose or request.purpose
         return costs.reserve_spending(
             transaction, account.scope, account.source, purpose=purpose, model=request.model, at=at, bound=bound
         )
 
     def _announce_reached(self, account: Account, transaction: Session) -> None:
-        """Tell webhooks that a budget is reached, once a day."""
+        """Queue posts to webhooks that a budget is reached, once a day."""
         at = self._clock()
         day = costs.day_of(at).isoformat()
         content = {"day": day, "micro_usd": self.spent.micro_usd, "tokens": self.spent.tokens}
         announce(transaction, WebhookEvent.BUDGET_REACHED, account.scope, f"budget/{day}", content, at)
 
-    def _refuse(self, span: str, usd: Decimal | None, tokens: int | None, at_most: Spending, bound: Spending) -> None:
-        """Raise `BudgetReached` if the request could exceed a limit."""
+    def _check_limits(
+        self, span: str, usd: Decimal | None, tokens: int | None, at_most: Spending, bound: Spending
+    ) -> None:
+        """Raise `BudgetReached` if a request that may cost `bound` could exceed a limit of the run or the day."""
         if usd is not None and at_most.micro_usd + bound.micro_usd > usd * costs.MICRO:
             raise BudgetReached(
-                f"the {span}'s budget of {dollars(usd)} would be passed: {dollars(at_most.usd)} are spent or set "
-                f"aside, and the next request may cost {dollars(bound.usd)}"
+                f"the {span}'s budget of {dollars(usd)} would be exceeded: {dollars(at_most.usd)} are spent or "
+                f"reserved, and the next request may cost {dollars(bound.usd)}"
             )
         if tokens is not None and at_most.tokens + bound.tokens > tokens:
             raise BudgetReached(
-                f"the {span}'s budget of {tokens:,} tokens would be passed: {at_most.tokens:,} are spent or set aside, "
-                f"and the next request may take {bound.tokens:,}"
+                f"the {span}'s budget of {tokens:,} tokens would be exceeded: {at_most.tokens:,} are spent or "
+                f"reserved, and the next request may take {bound.tokens:,}"
             )
 
 
@@ -258,7 +258,7 @@ class Account:
 
     @asynccontextmanager
     async def time_limit(self) -> AsyncIterator[None]:
-        """Limit the work inside to `Budget.seconds_per_session`. Raises `TimeReached` after that."""
+        """Limit the time of the block to `Budget.seconds_per_session`. Raises `TimeReached` when it is over."""
         seconds = self.tracker.budget.seconds_per_session
         timer = asyncio.timeout(seconds)
         try:
@@ -269,15 +269,15 @@ class Account:
             if not timer.expired():
                 raise
             raise TimeReached(
-                f"the session took more than {seconds:g} s of work, so it was given up and nothing of it is stored; "
-                "divide it, or raise budget.seconds_per_session"
+                f"processing the session took more than {seconds:g} s, so it was stopped and nothing of it is stored; "
+                "split the session, or raise budget.seconds_per_session"
             ) from None
         finally:
             self._timer = None
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Leave the time inside the block out of the time limit."""
+        """Stop the clock of the time limit while the block runs."""
         timer, clock = self._timer, asyncio.get_running_loop()
         if timer is None or timer.expired() or (timer.when() is None and not self._waits):
             yield
@@ -299,7 +299,7 @@ class Account:
 
     @property
     def completion_limit(self) -> int | None:
-        """The longest answer that is requested; None without a budget."""
+        """The most tokens that an answer may have; None without a budget."""
         return COMPLETION_LIMIT if self.tracker.budget.has_limit else None
 
     @asynccontextmanager
@@ -333,7 +333,7 @@ def _count_usage(spent: Spending, model: str) -> None:
 
 
 def dollars(usd: Decimal | None) -> str:
-    """Return an amount for people: with two decimals, or four if it is small."""
+    """Return an amount in dollars as text, with two decimals, or with four if it is small."""
     if usd is None:
         return "an unknown amount"
     return f"${usd:,.2f}" if usd == usd.quantize(Decimal("0.01")) or usd >= 100 else f"${usd:,.4f}"

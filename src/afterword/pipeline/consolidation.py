@@ -1,6 +1,7 @@
-"""Consolidation: judging the pairs of a scope that no session had judged. Large changes are held for a person.
+"""Consolidation: judging the pairs of statements that were left unjudged when the sessions of a scope were processed.
 
-After an erasure, statements that were compared only with erased ones are compared again.
+A large change is held until a person approves it. The same work follows an erasure: statements that were compared only
+with erased ones are compared again.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ from afterword.store.proposals import Proposal, read_verdicts
 _log = telemetry.logs(__name__)
 
 CALLS = 25
-"""The most calls of the judge that one consolidation makes. The remaining pairs wait for the next one."""
+"""The most calls of the judge that one consolidation makes. The remaining pairs wait for the next consolidation."""
 
 CONSOLIDATION = "consolidation"
-"""The source and the purpose that its costs are booked under."""
+"""The source and the purpose under which the costs of a consolidation are recorded."""
 LARGE_SCOPE = 20
 MOST_RETIRED = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationResult:
-    """The result of a consolidation. `run_id` is None if no pair was open; `held` means that it waits for a person."""
+    """The result of a consolidation. `run_id` is None if no pair was judged. A `held` run waits for a person."""
 
     scope: Scope
     run_id: int | None
@@ -61,7 +62,7 @@ class ConsolidationResult:
 
 @dataclass(frozen=True, slots=True)
 class JudgingCoverage:
-    """The number of pairs that must be judged, and of those that are."""
+    """How many pairs of a scope must be judged, and how many of these have been judged."""
 
     required: int
     judged: int
@@ -69,11 +70,9 @@ class JudgingCoverage:
 
 def read_judging_coverage(transaction: Session, scope: Scope, judge: Judge) -> JudgingCoverage:
     """Return how many required pairs of a scope have a verdict of this judge (or of a person)."""
-    known = lookup.read_knowledge(transaction, scope)
-    pairs = _all_pairs(known, judge)
-    if judge.pairs_a_call is None:
-        return JudgingCoverage(len(pairs), len(pairs))
-    return JudgingCoverage(len(pairs), len(read_verdicts(transaction, scope, pairs, judge.version)))
+    pairs = _all_pairs(lookup.read_knowledge(transaction, scope), judge)
+    judged = pairs if judge.pairs_a_call is None else read_verdicts(transaction, scope, pairs, judge.version)
+    return JudgingCoverage(len(pairs), len(judged))
 
 
 @telemetry.staged(telemetry.Stage.CONSOLIDATE, "scope")
@@ -89,9 +88,9 @@ async def consolidate_scope(
     """Judge the required pairs of a scope that no judge of this version has judged, and apply the verdicts.
 
     The run is held for a person if the scope's policy says so, if it would retire more than a fifth of a scope of 20
-    facts or more, or if it would remove what nobody named (see `facts.removals`). If the `budget` is reached, the
-    verdicts so far are applied and the other pairs stay open. Raises an `ExtractionError` if the judge gave no answer,
-    and `ScopeBusy` if other processes kept changing the scope.
+    facts or more, or if it would remove facts that nobody named (see `facts.removals`). If the `budget` is reached, the
+    verdicts so far are applied and the other pairs stay unjudged. Raises an `ExtractionError` if the judge gave no
+    answer, and `ScopeBusy` if other processes kept changing the scope.
     """
     account = Account(as_cost_tracker(budget), store, scope, CONSOLIDATION, purpose=CONSOLIDATION)
     judging = PairJudging(store, scope, judge)
@@ -112,10 +111,14 @@ async def consolidate_scope(
         is_large = served >= LARGE_SCOPE and len(changes.retired) > served * MOST_RETIRED
         must_wait = is_large or changes.unnamed.must_wait
         is_held = not apply or must_wait or policy.holds(retires=bool(changes.retired))
-        proposal = verdicts_proposal(
-            scope, judge, known, judged.verdicts, clock(), usage=judging.usage, unjudged=judged.unjudged
+        proposal = verdicts_proposal(scope, judge, known, judged.verdicts, clock())
+        proposal = replace(
+            proposal,
+            calls=judging.usage.calls,
+            prompt_tokens=judging.usage.prompt_tokens,
+            completion_tokens=judging.usage.completion_tokens,
+            counts={**proposal.counts, "unjudged": judged.unjudged, **changes.unnamed.counts()},
         )
-        proposal = replace(proposal, counts={**proposal.counts, **changes.unnamed.counts()})
         run_id = await store_run(store, proposal, account, is_held=is_held)
         return ConsolidationResult(
             scope, run_id, is_held, len(judged.verdicts), judged.unjudged, judging.usage, changes
@@ -138,12 +141,8 @@ def verdicts_proposal(
     known: Knowledge,
     verdicts: tuple[Verdict, ...],
     at: datetime,
-    *,
-    usage: Usage | None = None,
-    unjudged: int = 0,
 ) -> Proposal:
     """Return the proposal of a run that adds verdicts and no statements."""
-    spent = usage or Usage()
     return Proposal(
         scope=scope,
         source=f"consolidation:{uuid4().hex}",
@@ -154,10 +153,7 @@ def verdicts_proposal(
         revision=known.revision,
         readings=(),
         verdicts=verdicts,
-        calls=spent.calls,
-        prompt_tokens=spent.prompt_tokens,
-        completion_tokens=spent.completion_tokens,
-        counts={"judged": len(verdicts), "unjudged": unjudged},
+        counts={"judged": len(verdicts), "unjudged": 0},
     )
 
 
@@ -167,34 +163,35 @@ def _changes(known: Knowledge, verdicts: Sequence[Verdict], now: datetime) -> tu
     after = known.revised(known.revision, added_verdicts=verdicts)
     before = timeline(known.assertions, known.verdicts, at)
     changes = compare_facts(before, timeline(after.assertions, after.verdicts, at))
-    hidden_ids = erased_ids(after.assertions, after.verdicts)
-    removals = removals_between(before, changes.retired, hidden_ids, after)
+    removals = removals_between(before, changes.retired, erased_ids(after.assertions, after.verdicts), after)
     return before, replace(changes, unnamed=unnamed_removals(removals))
 
 
 async def compare_again(store: Store, scopes: Iterable[Scope], judge: Judge) -> None:
-    """Judge the pairs that an erasure has left open, if the judge makes no calls.
+    """Judge the pairs that an erasure in these scopes has left unjudged, if the judge asks no model.
 
-    Pairs that need a call are left to consolidation.
+    Otherwise the pairs wait for the next consolidation.
     """
     if judge.pairs_a_call is not None:
         return
     for scope in dict.fromkeys(scopes):
         try:
             await consolidate_scope(store, scope, judge=judge)
-        except AfterwordError as error:  # the facts are erased; open pairs wait for the next consolidation
-            _log.warning("%s could not be compared anew (%s)", telemetry.scope_mark(scope), type(error).__name__)
+        except AfterwordError as error:  # the facts are erased; the pairs wait for the next consolidation
+            mark = telemetry.scope_mark(scope)
+            _log.warning("the statements of %s could not be compared again (%s)", mark, type(error).__name__)
 
 
 async def erase_and_compare(
     store: Store, scopes: Iterable[Scope], *, judge: Judge, at: datetime, wait: timedelta = WAIT
 ) -> Counter[str]:
-    """Erase what people of these scopes asked to forget and what is hidden for as long as `wait`.
+    """Erase what people in these scopes asked to forget, once it has been hidden for as long as `wait`.
 
-    Returns the numbers of deleted rows by table.
+    The remaining statements are compared. Returns the numbers of deleted rows by table.
     """
-    forget = partial(erasure.forget_requested_statements, at=at, hidden_until=at - wait)
-    return await _forget_and_compare(store, scopes, judge, forget)
+    return await _forget_and_compare(
+        store, scopes, judge, partial(erasure.forget_requested_statements, at=at, hidden_until=at - wait)
+    )
 
 
 async def retain_and_compare(
@@ -210,14 +207,13 @@ async def _forget_and_compare(
     judge: Judge,
     forget: Callable[[Store, Scope], Awaitable[erasure.Receipt | None]],
 ) -> Counter[str]:
-    erased: Counter[str] = Counter()
-    touched: list[Scope] = []
-    for scope in dict.fromkeys(scopes):
-        receipt = await forget(store, scope)
-        if receipt is not None:
-            erased.update(receipt.erased)
-            touched.append(scope)
-    if touched:
+    receipts = {
+        scope: receipt for scope in dict.fromkeys(scopes) if (receipt := await forget(store, scope)) is not None
+    }
+    if receipts:
         await store.compact()
-    await compare_again(store, touched, judge)
+    await compare_again(store, receipts, judge)
+    erased = Counter[str]()
+    for receipt in receipts.values():
+        erased.update(receipt.erased)
     return erased

@@ -1,4 +1,4 @@
-"""Errors of the pipeline: one class for each reaction of the caller."""
+"""Errors of the pipeline. Each class asks for a different reaction of the caller."""
 
 from afterword.errors import AfterwordError
 
@@ -14,11 +14,11 @@ class SourceInvalid(PipelineError):
 
 
 class ScopeBusy(PipelineError):
-    """Other runs kept changing the scope while this session was judged. It stays queued: run again."""
+    """Other processes kept changing the scope while a run was judged, so it was not stored. Run it again."""
 
 
 class ProposalOutdated(PipelineError):
-    """The session has grown, or the memory has changed what the proposal would do. Run the session for a new one."""
+    """The session has grown, or the proposal would have another effect now. Process the session for a new proposal."""
 
 
 class BudgetReached(PipelineError):
@@ -29,7 +29,7 @@ class BudgetReached(PipelineError):
 
 
 class TimeReached(PipelineError):
-    """The work on a session took longer than it may, so nothing of it is stored. Divide it, or allow more time."""
+    """Processing a session exceeded its time limit, so nothing was stored. Split the session, or raise the limit."""
 
 
 class PriceUnknown(PipelineError):
@@ -39,6 +39,6 @@ class PriceUnknown(PipelineError):
 
 
 class RhythmInvalid(PipelineError):
-    """The interval of a job is neither seconds nor a cron expression. Correct the setting."""
+    """The setting that says how often a job runs is neither seconds nor a cron expression. Correct the setting."""
 
     is_usage = True

@@ -20,18 +20,21 @@ from afterword.store.database.engine import Store
 NEW, GROWN, UNCHANGED, UNREADABLE = "new", "grown", "unchanged", "unreadable"
 
 LEAST_PROMPT = 0.65
-"""The lower bound of a prompt as a part of its estimate: English has at least four bytes per token, the estimate takes
-three."""
+"""The smallest likely share of its estimated tokens that a prompt has. The estimate assumes three bytes per token, and
+English text has at least four."""
 ANSWER = (0.2, 2.0)
-"""The length of an extraction's answer as a part of its input; 0.7 to 2.1 in recorded sessions that were rich in
-facts."""
+"""The least and the greatest length of an extractor's answer, as a share of its input. In recorded sessions with many
+facts it was 0.7 to 2.1."""
 JUDGING_PROMPT, JUDGING_ANSWER = 4_500, 1_800
-"""Recorded tokens of a full question to the judge (40 pairs) and of its answer."""
+"""The tokens of a recorded request to the judge with 40 pairs, and of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The cost of some sessions, from `least` to `most`. Repairs (about one session in ten) come on top."""
+    """The cost of some sessions, from `least` to `most`, and the number of sessions by state (new, grown, ...).
+
+    Requests to repair candidates, which about one session in ten needs, are not included.
+    """
 
     sessions: dict[str, int] = field(default_factory=dict)
     windows: int = 0
@@ -67,8 +70,7 @@ async def _session_estimate(store: Store, saved: Saved, extractor: Extractor, ju
     stored = prepared.stored
     if not prepared.keys or stored.last_keys == list(prepared.keys):
         return Estimate({UNCHANGED: 1})
-    windows = zip(prepared.windows, prepared.keys, strict=True)
-    fresh = [window for window, key in windows if key not in stored.readings]
+    fresh = [window for window, key in zip(prepared.windows, prepared.keys, strict=True) if key not in stored.readings]
     least, most = Usage(), Usage()
     if isinstance(extractor, ModelExtractor):
         prompts = sum(extractor.planned_request(window).prompt_tokens for window in fresh)

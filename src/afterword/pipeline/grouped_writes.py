@@ -1,4 +1,4 @@
-"""Small writes of concurrent tasks, made together in one transaction."""
+"""Groups small writes of concurrent tasks into one transaction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 from sqlmodel import Session
@@ -27,10 +26,10 @@ class _Write:
 
 
 class GroupedWrites:
-    """Writes of one event loop. While a transaction is under way, further writes wait; the next one makes all of them.
+    """Groups the writes of one event loop. Writes that arrive during a transaction are made together in the next one.
 
-    A transaction for each write is a queue: with many tasks the last one waits for all of the others. A `refusal` that
-    a write raises, before it writes anything, concerns this write alone.
+    With a transaction for each write, the last of many tasks would wait for all of the others. A write that raises a
+    `refusal` before it writes anything fails alone; the others of its group are committed.
     """
 
     def __init__(self, refusal: type[Exception]) -> None:
@@ -41,11 +40,11 @@ class GroupedWrites:
     async def write(
         self, store: Store, work: Callable[[Session], T], *, strict: bool = False, lasting: bool = True
     ) -> T:
-        """Return what `work` returns after its transaction was committed, as `Store.write` does.
+        """Run `work` in a shared transaction, and return its result once the transaction is committed.
 
-        Any error but the refusal ends the transaction, and concerns all writes that are in it. A cancelled caller waits
-        for the end of the transaction, and `cancellation.was_committed` tells of the CancelledError whether it was
-        committed.
+        Any error except the refusal rolls the transaction back, and is raised to the callers of all writes in it. A
+        cancelled caller waits for the end of the transaction; `cancellation.was_committed` says whether the write of
+        such a CancelledError was committed.
         """
         write = _Write(store, work, strict, lasting, asyncio.get_running_loop().create_future())
         self._waiting.append(write)
@@ -73,8 +72,11 @@ class GroupedWrites:
 
     async def _write_group(self, store: Store, group: Sequence[_Write]) -> None:
         """Make these writes in one transaction, and set the outcome of each."""
-        strict, lasting = any(write.strict for write in group), any(write.lasting for write in group)
-        writing = store.write(partial(self._results, group), strict=strict, lasting=lasting)
+        writing = store.write(
+            lambda transaction: [self._result(write, transaction) for write in group],
+            strict=any(write.strict for write in group),
+            lasting=any(write.lasting for write in group),
+        )
         try:
             (outcome,) = await asyncio.gather(writing, return_exceptions=True)
         except asyncio.CancelledError:
@@ -88,15 +90,11 @@ class GroupedWrites:
             else:
                 write.outcome.set_result(result)
 
-    def _results(self, group: Sequence[_Write], transaction: Session) -> list[object]:
-        return [self._result(write, transaction) for write in group]
-
     def _result(self, write: _Write, transaction: Session) -> object:
         try:
-            result: object = write.work(transaction)
+            return write.work(transaction)
         except self._refusal as error:
             return error
-        return result
 
 
 async def _wait_for_end(outcome: asyncio.Future[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Preparing one session for extraction: its saved state is joined with the turns that the store has of it."""
+"""Preparing one session for extraction: joining its saved state with the turns that are stored, and cutting windows."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from afterword.store.forgetting.tombstone_rows import read_forgotten
 class Saved:
     """A session to process: a file at `path`, or the parsed `state` (or a function that returns it).
 
-    `humans` are names known to be people. A time without an offset is a local time of the scope. `file_time` counts as
-    a guess: it never retires a fact. No symbolic link may lead out of `folder`, in which the file lies. With `reread`
-    no file is needed: the turns in the store are read again, for example by a better extractor. A session that is
-    `off_the_record` is not read at all.
+    `humans` are speakers who are known to be people. A time without an offset is a local time of the scope. `file_time`
+    is only a guess of when the session took place, so a statement with this time never retires a fact. With a
+    `folder`, no symbolic link in the path may lead out of that. With `reread` no file is needed: the turns in the store
+    are read again, for example by a better extractor. A session that is `off_the_record` is not read at all.
     """
 
     scope: Scope
@@ -65,12 +65,12 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """The data in the store about a session when it was read, and the scope's revision then.
+    """What the store held about a session when it was read, and the revision of the scope at that time.
 
-    `turns` are those of the last reading, `last_keys` the windows of the last run (None without a run), `readings` the
-    statements of every window ever read, and `state` the saved state now. `forgotten` recognises content of the session
-    that must not be stored again. While the scope `is_paused`, nothing of the session is stored. `zone` is for
-    times without an offset, and `findings` says whose findings the scope keeps.
+    `turns` are the stored turns, `last_keys` the keys of the windows of the last run (None without a run), `readings`
+    the statements of every window ever read, by its key, and `state` the saved state. `forgotten` recognises content of
+    the session that must not be stored again. While the scope `is_paused`, nothing of the session is stored. `zone` is
+    for times without an offset, and `findings` says whose findings the scope keeps.
     """
 
     revision: int
@@ -90,7 +90,7 @@ class StoredSession:
 class PreparedSession:
     """A session before extraction: its windows, and the key of each.
 
-    `masked_texts` maps the texts of turns in which a model called something private to the texts without it.
+    `masked_texts` has, for each turn in which a model called something private, the text before and after masking.
     """
 
     stored: StoredSession
@@ -103,10 +103,10 @@ class PreparedSession:
 
 @telemetry.staged(telemetry.Stage.READ)
 async def prepare_session(store: Store, saved: Saved, version: str, *, now: datetime | None = None) -> PreparedSession:
-    """Return the session as an extractor of that version will read it. Nothing is stored.
+    """Return the session as the extractor with this version will read it. Nothing is stored.
 
-    Raises a `ReadError` if the state cannot be read, and `SourceInvalid` if the session has no times, or was saved with
-    a time that lies in the future.
+    Raises a `ReadError` if the state cannot be read, and `SourceInvalid` if the session has no times, or one that lies
+    in the future.
     """
     stored = await store.read(partial(_read_stored, saved, store))
     transcript, masked_texts = _joined_transcript(store, saved, stored, latest_present(now))
@@ -117,7 +117,7 @@ async def prepare_session(store: Store, saved: Saved, version: str, *, now: date
 
 
 def without_private_words(prepared: PreparedSession, private: PrivateWords, version: str) -> PreparedSession:
-    """Return the session without what a model called private; the same object if nothing of it stands there."""
+    """Return the session with everything masked that a model called private; the same object if nothing was."""
     turns = private.hidden_from(prepared.transcript.turns)
     if turns == prepared.transcript.turns:
         return prepared
@@ -137,7 +137,7 @@ def _in_windows(prepared: PreparedSession, version: str) -> PreparedSession:
 
 
 def refresh_prepared(saved: Saved, prepared: PreparedSession, transaction: Session) -> PreparedSession:
-    """Return the prepared session with the scope's present revision.
+    """Return the prepared session with the current revision of the scope.
 
     Raises `ScopeMoved` if the stored data about the session itself has changed: then it must be prepared again.
     """
@@ -173,10 +173,10 @@ def _read_what_may_change(saved: Saved, transaction: Session) -> dict[str, Any]:
     scope, session_id = saved.scope, saved.session_id
     row = sessions.find_session(transaction, scope, session_id)
     return {
-        # Decisions apply to the scope as it is now, when the session is read, not when its pairs are judged.
+        # The run is refused if the revision changes after this read, not only after the pairs are read.
         "revision": scope_rows.revision_of(transaction, scope),
         "row": row,
-        # Only dry runs are of sessions that are not stored.
+        # A session without a row can have dry runs only, which do not count here.
         "last_keys": row and ledger.last_window_keys(transaction, scope, ledger.session_source(session_id)),
         "forgotten": read_forgotten(transaction, scope, session_id),
         "is_paused": read_pause(transaction, scope) is not None,
@@ -186,7 +186,10 @@ def _read_what_may_change(saved: Saved, transaction: Session) -> dict[str, Any]:
 def _joined_transcript(
     store: Store, saved: Saved, stored: StoredSession, now: datetime
 ) -> tuple[Transcript, dict[str, str]]:
-    """Return the transcript of a session, and the texts in which named secrets were masked again with the new ones."""
+    """Return the transcript of a session, and what was masked again because a model called it private before.
+
+    The second value has the text of each such turn before and after masking.
+    """
     privacy, row, zone = store.privacy, stored.row, stored.zone
     before = list(privacy.mask_turns(stored.turns))  # an older version may have stored them unmasked
     if saved.reread and row is not None:
@@ -205,18 +208,16 @@ def _joined_transcript(
     timed = stored.forgotten.transcript(fresh, timed, before)
     unmasked, timed = timed.turns, replace(timed, turns=hidden_as_stored(timed.turns, before, privacy.markers))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
-    # An older version stored times in the future too: the session gets better ones when it comes again.
+    # Older versions stored times in the future, too. The saved state may have better ones.
     known = without_future_times(Transcript(tuple(before), layout=""), now).turns
     joined = merge_readings(known, basis, timed, assumed=row.assumed if row else ())
     if any(turn.said_at is None for turn in joined.turns):
-        raise SourceInvalid(
-            f"session {saved.session_id!r} carries no times; give started_at in a manifest, or a file time"
-        )
+        raise SourceInvalid(f"session {saved.session_id!r} has no times; give started_at in a manifest, or a file time")
     return with_privacy_counts(localise_turns(joined, zone)), _changed_texts(unmasked, timed.turns)
 
 
 def _check_times(saved: Saved, timed: Transcript, given: Mapping[str, datetime | None], now: datetime) -> None:
-    """Raise `SourceInvalid` if a time that was given, or that all turns have, is more than a day later than `now`."""
+    """Raise `SourceInvalid` if a `given` time, or that of the last turn, is more than a day later than `now`."""
     last = max((turn.said_at for turn in timed.turns if turn.said_at), default=None)
     source = "the time of its file" if timed.time_basis is TimeBasis.FILE else "its time"
     for name, at in (*given.items(), (source, last)):

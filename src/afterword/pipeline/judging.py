@@ -27,14 +27,14 @@ from afterword.telemetry import Count, Stage, count
 
 @dataclass(frozen=True, slots=True)
 class PairsToJudge:
-    """Pairs of statements, and the verdicts on some of them that need no judge, by the two ids."""
+    """Pairs of statements. `verdicts` holds those that are known already, by the ids of both statements."""
 
     pairs: Sequence[Pair]
     verdicts: Mapping[tuple[str, str], Verdict]
     current_ids: frozenset[str] = frozenset()
-    """The statements that hold, where there are more pairs than one call takes: their pairs are judged first."""
+    """Ids of statements that hold. If one call cannot take all pairs, pairs with these statements are judged first."""
     other_names: OtherNames = field(default_factory=dict[str, Sequence[str]])
-    """The other names of the pairs' subjects."""
+    """For each subject of the pairs, the other names of the same person or thing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class JudgingResult:
 
 
 class PairJudging:
-    """Judges pairs of one scope. It keeps the verdicts that it got, so that a repeated try asks for none of them again.
+    """Judges pairs of one scope, and caches the verdicts, so that a repeated try asks for none of them again.
 
-    `usage` is the cost of all calls so far, failed ones included. `pairs_a_statement` is how many pairs of a later
-    statement with those of other slots the judge is shown, None for all.
+    `usage` is the cost of all calls so far, failed ones included. `pairs_a_statement` says with how many earlier
+    statements of other slots the judge compares each statement, None for all.
     """
 
     def __init__(self, store: Store, scope: Scope, judge: Judge) -> None:
@@ -91,7 +91,10 @@ class PairJudging:
         for number, batch in enumerate(batches[:calls]):
             try:
                 with telemetry.stage(Stage.JUDGE, pairs=len(batch)):
-                    verdicts, usage = await self._ask(batch, to_judge.other_names)
+                    if isinstance(self._judge, SelectiveJudge):
+                        verdicts, usage = await self._judge.judge(batch, to_judge.other_names)
+                    else:
+                        verdicts, usage = await self._judge.judge(batch)
             except BudgetReached:
                 # What was extracted and judged so far is paid for, so it is stored.
                 calls = number
@@ -102,11 +105,6 @@ class PairJudging:
             self._add(verdicts, batch)
             self.usage += usage
         return self._result(to_judge, sum(map(len, batches[calls:])))
-
-    async def _ask(self, pairs: Sequence[Pair], other_names: OtherNames) -> tuple[list[Verdict], Usage]:
-        if isinstance(self._judge, SelectiveJudge):
-            return await self._judge.judge(pairs, other_names)
-        return await self._judge.judge(pairs)
 
     def judge_without_calls(self, to_judge: PairsToJudge) -> JudgingResult:
         """Return the verdicts on these pairs that need no call. For use inside a transaction."""
@@ -136,7 +134,7 @@ class PairJudging:
             count(Count.VERDICTS, relation=str(verdict.relation))
 
     def _with_checked_remainder(self, verdict: Verdict, by_ids: Mapping[tuple[str, str], Pair]) -> Verdict:
-        """Return the verdict, without its remainder if code does not allow that."""
+        """Return the verdict. Its remainder is masked, or dropped if the earlier statement cannot still say that."""
         if verdict.remainder is None:
             return verdict
         pair, remainder = by_ids.get(verdict.pair), storable_text(verdict.remainder)
@@ -159,13 +157,12 @@ def pair_ids(pair: Pair) -> tuple[str, str]:
 def _current_ids(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
     """Return the ids of the statements of facts that hold when the last statement of these pairs is made."""
     ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
-    at = max(assertion.said_at for pair in pairs for assertion in pair)
-    facts = facts_at(known.histories(ids), at)
+    facts = facts_at(known.histories(ids), max(assertion.said_at for pair in pairs for assertion in pair))
     return frozenset(id_ for fact in facts if fact.is_served for id_ in fact.assertion_ids)
 
 
 def _other_names(known: Knowledge, pairs: Sequence[Pair]) -> dict[str, list[str]]:
-    """Return the names that were joined with the subjects of these pairs, as they were last written.
+    """Return, for each subject of these pairs, its other names, as they were last written.
 
     A name that occurs only in statements which somebody asked to erase, or in such requests, is left out.
     """
@@ -191,10 +188,10 @@ def _other_names(known: Knowledge, pairs: Sequence[Pair]) -> dict[str, list[str]
 
 
 def _batches(pairs: Sequence[Pair], size: int, current_ids: frozenset[str]) -> list[list[Pair]]:
-    """Return the pairs of each call. Pairs of one slot with a statement that holds come first.
+    """Return the pairs of each call, `size` or fewer. Pairs within one slot that have a current statement come first.
 
-    Pairs that fit no call wait for consolidation; until then an outdated value of such a slot would still hold. Within
-    a call the pairs stay in their order.
+    Pairs for which no call is left wait for consolidation, and the outdated value of such a slot would hold until then.
+    Within a call the pairs stay in their order.
     """
 
     def may_replace(pair: Pair) -> bool:

@@ -1,4 +1,4 @@
-"""Importing the memories of another library: as one run, with the lowest authority but an agent's."""
+"""Importing the memories of another library, as one run. Of all authorities, only that of agents is lower."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from afterword.telemetry import Stage, staged
 
 @dataclass(frozen=True, slots=True)
 class MemoryImportResult:
-    """The result of an import. `run_id` is None if it was imported before, or if no memory was left to import."""
+    """The result of an import. `run_id` is None if the same was imported before, or no memory was left."""
 
     run_id: int | None
     memories: int
@@ -81,10 +81,10 @@ async def import_memories(
 ) -> MemoryImportResult:
     """Store the memories of another library as imported facts. Importing them again changes nothing.
 
-    A memory without a date gets the file's, as a guess. A memory that repeats a known statement supports it; the others
-    are judged like statements of a session. Memories that read like an instruction to an assistant, or that were
-    forgotten here, are left out and counted. Raises an `ExtractionError` if the judge gave no answer, and `ScopeBusy`
-    if other processes kept changing the scope.
+    A memory without a date gets that of the file, marked as a guess. A memory that repeats a known statement supports
+    it. The others are judged like the statements of a session. Memories that read like an instruction to an assistant,
+    or that were forgotten here, are left out and counted. Raises an `ExtractionError` if the judge gave no answer, and
+    `ScopeBusy` if other processes kept changing the scope.
     """
     bounds = [[str(at) for at in (memory.valid_from, memory.valid_to) if at is not None] for memory in memories]
     keys = [(memory.id, memory.text, str(memory.at), *days) for memory, days in zip(memories, bounds, strict=True)]
@@ -126,7 +126,7 @@ async def import_memories(
 def _plan(
     scope: Scope, source: str, assertions: Sequence[Assertion], judging: PairJudging, transaction: Session
 ) -> _Plan | None:
-    """Return what the import will add, or None if it was imported before."""
+    """Return what the import will add, or None if the same memories were imported before."""
     earlier = runs.read_runs(transaction, scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
     if any(run.source == source for run in earlier):
         return None
@@ -147,7 +147,7 @@ def _plan(
 
 
 def _repetitions(known: Sequence[Assertion], new: Sequence[Assertion]) -> list[Verdict]:
-    """Return verdicts that join new statements to known ones with the same words, whatever their slots."""
+    """Return a verdict for each new statement with the words of a known one: both say the same, even in two slots."""
     first: dict[tuple[Kind, str], Assertion] = {}
     for assertion in known:
         if assertion.act is SpeechAct.STATE and not assertion.limited_to:
@@ -164,7 +164,7 @@ def _repetitions(known: Sequence[Assertion], new: Sequence[Assertion]) -> list[V
 def _assertion(store: Store, scope: Scope, kind: Origin, memory: Memory, file_time: datetime) -> Assertion:
     statement = store.privacy.mask_text(composed(memory.text))[: LONGEST["statement"]]
     evidence = (Evidence(EvidenceKind.IMPORT, statement),)
-    # What has a time in the future would be told to nobody until then.
+    # A memory with a time in the future would not be told to agents until then.
     is_dated = memory.at is not None and memory.at <= latest_present(None) + MOST_AHEAD
     said_at = memory.at if memory.at is not None and is_dated else file_time
     days = [at.isoformat() for at in (memory.valid_from, memory.valid_to) if at is not None]

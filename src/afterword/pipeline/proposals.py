@@ -1,4 +1,4 @@
-"""Applying a stored proposal, judged against what is known now."""
+"""Applying a stored proposal, after its statements are judged against those that have been added since."""
 
 from __future__ import annotations
 
@@ -32,11 +32,10 @@ async def apply_proposal(
     """Apply the statements and verdicts of a proposal, and return the run that was applied and what it changed.
 
     If the scope has not changed since, the proposed run itself is applied. Otherwise its statements are judged against
-    what is new, and a new run is applied in its place: of a held run whatever they do to that, of a dry run only if
-    they do what was shown. Pairs that the `budget` leaves no room for are left to consolidation. Raises `NotFound` if
-    there is no such proposal, `ProposalOutdated` if its session has been read further since or a dry run would do
-    something else than was shown, an `ExtractionError` if the judge gave no answer, and `ScopeBusy` if other processes
-    kept changing the scope.
+    the new ones, and a new run is applied in its place. A dry run is applied only if its effect is the one that it
+    showed. Pairs that the `budget` leaves no room for are left to consolidation. Raises `NotFound` if there is no such
+    proposal, `ProposalOutdated` if its session has been read further since or a dry run would have another effect, an
+    `ExtractionError` if the judge gave no answer, and `ScopeBusy` if other processes kept changing the scope.
     """
     run = await store.read(lambda transaction: runs.read_run(transaction, run_id))
     account = Account(as_cost_tracker(budget), store, run.scope, run.source)
@@ -48,17 +47,15 @@ async def apply_proposal(
         known = lookup.read_knowledge(transaction, run.scope)
         if known.revision == proposal.revision:
             return current, proposal, session_pk, known.revision, None
-        new = proposal.assertions
-        session_ids = {assertion.session_id for assertion in new} - {None}
+        session_ids = {assertion.session_id for assertion in proposal.assertions} - {None}
         old = [assertion for assertion in known.assertions if assertion.session_id in session_ids]
-        replaced = replaced_statements(known, old, new, judging.pairs_a_statement)
+        replaced = replaced_statements(known, old, proposal.assertions, judging.pairs_a_statement)
         judged_before = {verdict.pair for verdict in proposal.verdicts}
         pairs = [pair for pair in replaced.pairs if pair_ids(pair) not in judged_before]
         relied_on = {id_ for verdict in proposal.verdicts if _has_effect(verdict) for id_ in verdict.pair}
         if not relied_on <= replaced.combined.by_id.keys():
-            _refuse_shown(current)
-        to_judge = judging.prepare(transaction, replaced.others, pairs)
-        return current, proposal, session_pk, known.revision, to_judge
+            _refuse_changed_dry_run(current)
+        return current, proposal, session_pk, known.revision, judging.prepare(transaction, replaced.others, pairs)
 
     async def apply() -> RunEffect:
         current, proposal, session_pk, revision, to_judge = await store.read(read)
@@ -66,9 +63,10 @@ async def apply_proposal(
             return await store.write(partial(_apply_unchanged, current, clock()))
         judged = await judging.judge(to_judge)
         if any(map(_has_effect, judged.verdicts)):
-            _refuse_shown(current)
-        verdicts = (*proposal.verdicts, *judged.verdicts)
-        fresh = replace(proposal, revision=revision, verdicts=verdicts, started_at=clock())
+            _refuse_changed_dry_run(current)
+        fresh = replace(
+            proposal, revision=revision, verdicts=(*proposal.verdicts, *judged.verdicts), started_at=clock()
+        )
         return await store.write(partial(_apply_in_place_of, current, fresh, session_pk, account))
 
     with account.open():
@@ -81,8 +79,8 @@ def _has_effect(verdict: Verdict) -> bool:
     return verdict.relation is not Relation.BESIDE or verdict.joins_subjects or verdict.parts_subjects
 
 
-def _refuse_shown(run: runs.Run) -> None:
-    """Raise `ProposalOutdated` for a dry run that would do something else now. Of a held run no effect was shown."""
+def _refuse_changed_dry_run(run: runs.Run) -> None:
+    """Raise `ProposalOutdated` if the run is a dry run: it would not have the effect that it showed any more."""
     if run.status == ledger.RunStatus.PROPOSED:
         raise ProposalOutdated(
             f"{run.scope} has changed since run {run.id} was proposed, and the run would no longer do what it showed; "
@@ -94,8 +92,7 @@ def _apply_unchanged(run: runs.Run, at: datetime, transaction: Session) -> RunEf
     """Apply a proposal whose scope has not changed since it was judged."""
     _save_dry_run_turns(transaction, run, at)
     effect = effect_of(transaction, run.id, ledger.apply_run(transaction, run.scope, run.id, at), at)
-    proposal, _ = read_proposal(transaction, run)
-    _close_requests(transaction, run, proposal)
+    _close_requests(transaction, run, read_proposal(transaction, run)[0])
     return effect
 
 
@@ -114,13 +111,13 @@ def _apply_in_place_of(
 
 
 def _close_requests(transaction: Session, run: runs.Run, proposal: Proposal) -> None:
-    """Let the requests of agents be satisfied that a session says too."""
+    """Close the waiting requests of agents to remember something that the session says as well."""
     if run.purpose == "session":
         requests.close_requests(transaction, run.scope, proposal.assertions)
 
 
 def _save_dry_run_turns(transaction: Session, run: runs.Run, at: datetime) -> int | None:
-    """Store the turns that a dry run has read, and return the session's key. None for any other run."""
+    """Store the turns that a dry run has read, and return the key of its session; None for any other run."""
     transcript = dry_run_transcript(transaction, run)
     if transcript is None:
         return None

@@ -30,17 +30,28 @@ from afterword.facts.words import folded, plain_words, terms
 from afterword.text_caches import text_cache
 
 ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0
-"""How similar two statements must be to be judged: in general; if the later one is marked as a change or correction, or
-withdraws something; and within one session, whose extractor has seen both. Measured on recorded extractions."""
+"""The least similarity of two statements that are judged.
+
+`ALIKE` is for most pairs. `MARKED_ALIKE` is for a later statement that is marked as a change or correction, or that
+withdraws something. `ALIKE_IN_SESSION` is for two statements of one session, whose extractor has seen both. The values
+were measured on recorded extractions.
+"""
 
 SLOT, FORGETTING = 10.0, 1.0
-"""What the same slot adds to similarity (more than any words do), and what a request to forget adds to the rank of its
-pairs: its wording is loose, so its pairs are judged before those that are only worded alike."""
+"""What is added to the similarity of two statements: `SLOT`, more than words can, if they have the same slot.
+
+`FORGETTING` is added to the rank of pairs with a request to forget. Such requests are worded loosely, so their pairs
+are judged before pairs that are only worded alike.
+"""
 
 
 LIKELY_SHARE, SHARED_NAME, WITHDRAWAL_PAIRS = 0.25, 0.5, 15
-"""How likely a pair of two slots must be, as a share of its later statement's likeliest pair; what a name that both
-sentences have in common adds; and how many such pairs a withdrawal has that names something. Measured likewise."""
+"""How the pairs of statements of two slots are selected (see `_LikelyPairs`). Also measured on recorded extractions.
+
+`LIKELY_SHARE` is the least likelihood of a pair, as a share of that of the likeliest pair of the later statement.
+`SHARED_NAME` is added if both sentences contain the same name. `WITHDRAWAL_PAIRS` is how many pairs a withdrawal gets
+that names something.
+"""
 
 
 def required_pairs(
@@ -54,14 +65,14 @@ def required_pairs(
 
     A statement is paired with those of its slot and with similar ones, retired values included. A retraction is paired
     with everything said before about its subject. Only the two statements decide whether a pair is required, so the
-    order of arrival does not matter. There are two exceptions. Of several restatements of one value, only the nearest
-    before and the nearest after are paired. A statement that several changes have replaced for good is not paired with
-    later changes (see `facts.validity.neighbourhood`); for statements in `compared_before` fewer such changes are
-    enough. A change that a retraction may withdraw from its beginning does not count among these, so a new retraction
+    order of arrival does not matter. There are two exceptions. If a value was stated several times, only the nearest
+    statement before and the nearest after are paired. A statement that several changes have replaced for good is not
+    paired with later changes (see `facts.validity.neighbourhood`). For statements in `compared_before` fewer such
+    changes are enough. A change does not count if a retraction may withdraw it from its beginning, so a new retraction
     may require pairs of older statements. `known` holds all of these statements.
 
-    With `pairs_a_statement`, only the likeliest pairs of a later statement with those of other slots are returned
-    (see `_LikelyPairs`). The others need no verdict: nobody counts them as missing.
+    With `pairs_a_statement`, a later statement gets only its likeliest pairs with statements of other slots (see
+    `_LikelyPairs`). The other pairs need no verdict, and are not counted as unjudged.
     """
     likely = None if pairs_a_statement is None else _LikelyPairs(known, pairs_a_statement)
     ranks: dict[tuple[str, str], tuple[float, tuple[object, ...], tuple[object, ...]]] = {}
@@ -69,7 +80,7 @@ def required_pairs(
     replacements |= dict.fromkeys((assertion.id for assertion in new), REPLACEMENTS)
     for id_, count in replacements.items():
         statement = known.index.by_id[id_]
-        partners = _nearest_restatements(statement, _required_partners(statement, known, count))
+        partners = _nearest_by_value(statement, _required_partners(statement, known, count))
         pairs = [(other, statement) if other.order < statement.order else (statement, other) for other in partners]
         for earlier, later in (*pairs, *_newly_required(statement, known, count)):
             if likely is None or likely.contains(earlier, later):
@@ -81,9 +92,10 @@ def required_pairs(
 
 
 def comparison_partners(removed: Sequence[Assertion], known: Knowledge) -> list[Assertion]:
-    """Return the known statements that must be judged with any of these, which are known too.
+    """Return the known statements that must be compared again once the `removed` ones, which are known too, are gone.
 
-    Once these are removed, their partners must be compared with the next restatement, or with the next change.
+    These are the statements that must be judged with a removed one. Without it they must be compared with the next
+    statement of the same value, or with the next change.
     """
     partners = (
         other.said
@@ -95,10 +107,10 @@ def comparison_partners(removed: Sequence[Assertion], known: Knowledge) -> list[
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Old statements replaced by new ones, before the new ones are judged.
+    """The knowledge of a scope in which new statements have taken the place of old ones, and are not judged yet.
 
-    `others` is the knowledge without the old and the new statements, `combined` that with the new ones. `pairs` must be
-    judged.
+    `others` is the knowledge without the old and the new statements. `combined` has the new ones as well. The `pairs`
+    must be judged.
     """
 
     others: Knowledge
@@ -110,7 +122,7 @@ def replaced_statements(
     known: Knowledge, old: Sequence[Assertion], new: Sequence[Assertion], pairs_a_statement: int | None
 ) -> Replacement:
     """Return the knowledge after new statements have taken the place of old ones, and the pairs to judge for that."""
-    _ = known.index  # built once here, it is shared by all that is derived from `known`
+    _ = known.index  # built once here, the index is shared by everything that is derived from `known`
     others = known.revised(known.revision, removed=old) if old else known
     combined = others.revised(others.revision, added=new)
     # A statement that was compared only with one that is now gone must be compared with the next one.
@@ -143,14 +155,14 @@ def _required_partners(
 def _newly_required(
     retraction: IndexedStatement, known: Knowledge, count: int
 ) -> Iterable[tuple[IndexedStatement, IndexedStatement]]:
-    """Yield the pairs that must be judged because a retraction may withdraw what replaced their earlier statement."""
+    """Yield the pairs that must be judged because a retraction may withdraw the changes after the earlier one."""
     if retraction.said.act is SpeechAct.STATE:
         return
     for earlier in known.index.near(retraction):
         if earlier.said.id in known.replacement_starts and _undone_ids(earlier, known, [retraction]):
             before = {other.said.id for other in _required_partners(earlier, known, count, retraction.said.id)}
             after = [other for other in _required_partners(earlier, known, count) if other.order > earlier.order]
-            for later in _nearest_restatements(earlier, after):
+            for later in _nearest_by_value(earlier, after):
                 if later.said.id not in before:
                     yield earlier, later
 
@@ -162,7 +174,7 @@ def _is_replaced(
     count: int,
     retractions: Sequence[IndexedStatement],
 ) -> bool:
-    """Whether `count` changes that none of these retractions may withdraw replaced a statement before a later one."""
+    """Whether at least `count` changes, which none of these retractions may withdraw, came between two statements."""
     starts = known.replacement_starts.get(earlier.said.id)
     if starts is None or not is_replaced_before(earlier.said, later.said, starts, count):
         return False
@@ -220,16 +232,14 @@ def _similarity(first: IndexedStatement, second: IndexedStatement) -> float:
     return (SLOT if first.slot == second.slot else 0.0) + similarity(first.words, second.words)
 
 
-def _nearest_restatements(
-    statement: IndexedStatement, others: Iterable[IndexedStatement]
-) -> Iterable[IndexedStatement]:
-    """Yield, of every value, the statements said next before and after this one: in its session, and in any session."""
+def _nearest_by_value(statement: IndexedStatement, others: Iterable[IndexedStatement]) -> Iterable[IndexedStatement]:
+    """Yield, for each value, the last statement before this one and the first after it: in its session, and overall."""
     before: dict[object, IndexedStatement] = {}
     after: dict[object, IndexedStatement] = {}
     for other in others:
         said = other.said
         content = said.act, other.slot, folded(said.value), said.limited_to, said.valid_from, said.valid_to
-        # A verdict on one statement of a value holds for its restatements; every retraction counts by itself.
+        # A verdict on one statement of a value holds for the others of that value. Retractions count one by one.
         source = (said.time_is_guess, said.authority, said.speaker) if said.act is not SpeechAct.STATE else ()
         value = (*content, *source)
         is_own = said.session_id is not None and said.session_id == statement.said.session_id
@@ -242,16 +252,16 @@ def _nearest_restatements(
 
 
 Rank = tuple[bool, float, Order]
-"""Whether a statement was not replaced before, how likely a later one does something to it, and when it was said."""
+"""A statement's rank: whether it was not replaced yet, how likely a later one changes it, and when it was said."""
 
 
 class _LikelyPairs:
-    """The pairs in which the later statement is likely to do something to the earlier one.
+    """The pairs in which the later statement is likely to change or end the earlier one.
 
-    Pairs of one slot always are, and so are those of a request to forget or of a withdrawal that names nothing: no
-    word tells what these are about. Of the others, each later statement has its likeliest ones, one for each value of
-    a slot. An earlier statement that was replaced before comes after those that were not. Apart from that only the
-    statements decide, so what is among the likeliest in the end was among them whenever its second statement arrived.
+    Pairs of one slot are always likely. So are the pairs of a request to forget or a withdrawal that names nothing,
+    because no word tells what it is about. Of its other pairs, each later statement keeps the likeliest ones, one for
+    each value of a slot. Earlier statements that were replaced before come last. Apart from that only the two
+    statements decide, so the order in which statements arrive does not matter.
     """
 
     def __init__(self, known: Knowledge, most: int) -> None:
@@ -259,7 +269,7 @@ class _LikelyPairs:
         self._likeliest: dict[str, frozenset[str]] = {}
 
     def contains(self, earlier: IndexedStatement, later: IndexedStatement) -> bool:
-        """Whether a required pair is among them."""
+        """Whether a required pair is among the likely ones."""
         if earlier.slot == later.slot or later.is_vague:
             return True
         if later.said.id not in self._likeliest:
@@ -270,7 +280,7 @@ class _LikelyPairs:
         """Return the ids of the earlier statements of other slots that this one is judged with."""
         partners = _required_partners(later, self._known, REPLACEMENTS)
         before = [other for other in partners if other.order < later.order and other.slot != later.slot]
-        ranks = {other.said.id: self._rank(other, later) for other in _nearest_restatements(later, before)}
+        ranks = {other.said.id: self._rank(other, later) for other in _nearest_by_value(later, before)}
         likeliest = sorted(ranks, key=ranks.__getitem__, reverse=True)
         if later.said.act is not SpeechAct.STATE:
             return frozenset(likeliest[: max(self._most, WITHDRAWAL_PAIRS)])
@@ -284,26 +294,26 @@ class _LikelyPairs:
 
 
 def _likelihood(earlier: IndexedStatement, later: IndexedStatement) -> float:
-    """Return how likely the later statement does something to the earlier one, by their words."""
+    """Return how likely the later statement changes or ends the earlier one, by their words."""
+    common_names = _name_stems(earlier.said.statement) & _name_stems(later.said.statement)
     subjects = earlier.words.subject | later.words.subject
-    common = _named(earlier.said.statement) & _named(later.said.statement) - subjects
-    return _similarity(earlier, later) + (SHARED_NAME if common else 0.0)
+    return _similarity(earlier, later) + (0.0 if common_names <= subjects else SHARED_NAME)
 
 
 @text_cache(10_000)
-def _named(sentence: str) -> frozenset[str]:
+def _name_stems(sentence: str) -> frozenset[str]:
     """Return the stems of the capitalised words of a sentence, without its first word."""
     return frozenset(terms(" ".join(word for word in plain_words(sentence)[1:] if word[0].isupper())))
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a run changes at an instant: facts learned, repeated, contested, and (retired fact, its successor or None).
+    """What a run changes in the facts of one instant: those learned, repeated, retired and contested.
 
-    `unclear` are the facts of which it is not known any more, or not yet, which of several people they are about.
-    `hidden` counts facts that somebody asked to erase: their words are not shown here either. `unfound` counts the
-    requests to erase for which no fact was found. `unnamed` counts the facts of other sessions that are ended or hidden
-    although nobody named them.
+    `retired` has each retired fact with its successor, or with None. `unclear` are facts that may be about several
+    people of one name, and were not unclear before. `hidden` counts facts that somebody asked to erase. Their words are
+    not in the changes. `unfound` counts the requests to erase for which no fact was found. `unnamed` counts the facts
+    of other sessions that are ended or hidden although nobody named them.
     """
 
     learned: tuple[Fact, ...] = ()
@@ -317,7 +327,7 @@ class Changes:
 
 
 def compare_facts(before: Sequence[Fact], after: Sequence[Fact]) -> Changes:
-    """Compare the facts before a run with the facts after it."""
+    """Return how the facts after a run differ from those before it."""
     old_by_id = {assertion_id: fact for fact in before for assertion_id in fact.assertion_ids}
     new_by_id = {assertion_id: fact for fact in after for assertion_id in fact.assertion_ids}
     pairs = [(next((old_by_id[id_] for id_ in fact.assertion_ids if id_ in old_by_id), None), fact) for fact in after]
@@ -357,5 +367,5 @@ def _is_unfound(said: Assertion, after: Knowledge) -> bool:
 
 
 def _is_retired(old: Fact | None, fact: Fact) -> bool:
-    is_over = not fact.is_served and fact.status not in (Status.EXPIRED, Status.PENDING)
-    return (old is None or old.is_served) and is_over
+    was_served = old is None or old.is_served
+    return was_served and not fact.is_served and fact.status not in (Status.EXPIRED, Status.PENDING)

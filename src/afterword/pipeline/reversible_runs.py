@@ -1,7 +1,7 @@
 """Runs that can be undone: undoing and redoing a run, and merging or renaming scopes.
 
-A run is undone as if it had never been applied, and redone as if it had never been undone. After a merge, what one
-scope knows counts in another, as one run.
+A run is undone as if it had never been applied, and redone as if it had never been undone. A merge moves everything
+that is known of one scope into another. It is a run as well, so it can be undone.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ async def undo_run(
 ) -> RunEffect:
     """Undo an applied run, as if it had never been applied, and return it with the facts that changed.
 
-    Statements that were compared only with the removed ones are compared with the next ones: by stored verdicts, and
-    by a judge that costs nothing. Pairs that would need a call are left to consolidation. Raises `NotFound` if there is
-    no such applied run.
+    Statements that were compared only with removed ones are compared with the next ones, by stored verdicts or by a
+    judge that asks no model. Other pairs are left to consolidation. Raises `NotFound` if there is no such applied run.
     """
 
     def revert(transaction: Session, run: Run, at: datetime) -> None:
@@ -60,9 +59,9 @@ async def redo_run(
 ) -> RunEffect:
     """Redo an undone run, as if it had never been undone, and return it with the facts that changed.
 
-    The runs that undoing it made are undone. Its statements are compared with those that came meanwhile, as `undo_run`
-    does. Raises `NotFound` if there is no such undone run, and `StateConflict` if a decision of a person meanwhile must
-    be undone first.
+    The runs that undoing it added are undone. Its statements are compared, as in `undo_run`, with those that were added
+    meanwhile. Raises `NotFound` if there is no such undone run, and `StateConflict` if a person has made a decision
+    meanwhile that must be undone first.
     """
 
     def reinstate(transaction: Session, run: Run, at: datetime) -> None:
@@ -87,24 +86,23 @@ async def _switched(
     def work(transaction: Session) -> RunEffect:
         at = clock()
         run = runs.read_run(transaction, run_id)
-        proposal, _ = read_proposal(transaction, run)
+        ends = [end for verdict in read_proposal(transaction, run)[0].verdicts for end in verdict.pair]
         before = lookup.read_knowledge(transaction, run.scope)
         facts_before = lookup.read_facts(transaction, run.scope, at=at)
         switch(transaction, run, at)
         after = lookup.read_knowledge(transaction, run.scope)
-        ends = (end for verdict in proposal.verdicts for end in verdict.pair)
         affected = _affected(before, after) + [after.by_id[end] for end in ends if end in after.by_id]
         verdicts = missing_verdicts(transaction, after, affected, run.scope, judge)
         if verdicts:
-            closing = verdicts_proposal(run.scope, judge, after, verdicts, at)
-            ledger.propose_and_apply(transaction, closing, caused_by=run.id)
+            proposal = verdicts_proposal(run.scope, judge, after, verdicts, at)
+            ledger.propose_and_apply(transaction, proposal, caused_by=run.id)
         return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, run.scope, at=at))
 
     return await store.write(work)
 
 
 def _affected(before: Knowledge, after: Knowledge) -> list[Assertion]:
-    """Return the assertions that may lack a comparison: new ones, and those that were compared with removed ones."""
+    """Return the assertions that may lack a verdict: added ones, and those that were compared with removed ones."""
     removed = [assertion for assertion in before.assertions if assertion.id not in after.by_id]
     added = [assertion for assertion in after.assertions if assertion.id not in before.by_id]
     return added + [assertion for assertion in comparison_partners(removed, before) if assertion.id in after.by_id]
@@ -121,11 +119,11 @@ async def merge_scopes(
 ) -> RunEffect:
     """Move everything that is known of a scope into another one, and return the run with the facts that changed there.
 
-    The statements of both are compared by a judge that costs nothing; pairs that need a call are left to consolidation.
-    What was forgotten in either stays forgotten, and a pause of either holds for both. A renamed scope keeps its
-    settings. Undoing the run moves everything back. With `is_rename` nothing may be stored for the other scope yet.
-    Raises `NotFound` if nothing was ever stored for the scope, and `StateConflict` if the two are one or of different
-    tenants, or if there is something where nothing may be.
+    The statements of both are compared if the judge asks no model; otherwise the pairs are left to consolidation. What
+    was forgotten in either stays forgotten, and a pause of either holds for both. A renamed scope keeps its settings.
+    Undoing the run moves everything back. With `is_rename` nothing may be stored for the target scope yet. Raises
+    `NotFound` if nothing was ever stored for the scope. Raises `StateConflict` if both scopes are the same or belong to
+    different tenants, or if the target of a rename exists.
     """
 
     def work(transaction: Session) -> RunEffect:
@@ -162,7 +160,7 @@ async def merge_scopes(
 def missing_verdicts(
     transaction: Session, known: Knowledge, affected: Sequence[Assertion], scope: Scope, judge: Judge
 ) -> tuple[Verdict, ...]:
-    """Return the verdicts on the required pairs of these assertions that no live run contains."""
+    """Return the verdicts that the required pairs of these assertions lack, as far as no model must be asked."""
     in_force = {verdict.pair for assertion in affected for verdict in known.verdicts_by_id.get(assertion.id, ())}
     required = required_pairs((), known, compared_before=affected, pairs_a_statement=pairs_a_statement(judge))
     pairs = [pair for pair in required if pair_ids(pair) not in in_force]

@@ -21,7 +21,7 @@ TRIES = 20
 
 
 async def retry_if_overtaken(work: Callable[[], Awaitable[T]], busy: str) -> T:
-    """Return the result of `work`, which is repeated while other processes change the scope first.
+    """Return the result of `work`. It is repeated if it raises `Overtaken`: another process changed the scope first.
 
     Raises `ScopeBusy` with the message `busy` after 20 tries.
     """

@@ -1,7 +1,7 @@
 """Processing one session from its saved state to facts: read, extract, ground, judge, propose, apply.
 
 No transaction is open while a model is asked. One transaction reads the session, one reads what its statements are
-compared with, and one writes the run. The last is refused, and the session judged again, if the scope has changed.
+compared with, and one writes the run. If the scope has changed by then, the session is judged again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from afterword.extractors.judge import Judge
 from afterword.extractors.private_words import hidden_from_state
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.transcripts import Transcript
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.intake import (
     PreparedSession,
@@ -38,7 +37,7 @@ from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, replaced_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.pipeline.session_findings import keep_findings
-from afterword.pipeline.session_outcome import SessionOutcome, counting_failures, record_outcome
+from afterword.pipeline.session_outcome import SessionOutcome, counting_failures, record_outcome, skipped_outcome
 from afterword.pipeline.window_reader import WindowReader, ground_window, limited_reading, window_reading
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, requests, scope_rows, sessions
@@ -50,15 +49,15 @@ from afterword.store.statement_ids import replacement_ids, with_ids
 from afterword.telemetry import Count, Measure, Stage, count
 
 PATIENT_TRIES = 6
-"""How often a session that other processes overtook is judged again without locking its scope."""
+"""How often a session is judged without a lock on its scope. After that the scope is locked before it is judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """A session's statements and what they are compared with.
+    """The statements of a session, and what they are compared with.
 
-    `before` is all that is known of the scope, what the session said before (`old`) included. In `combined` the new
-    statements take the place of the old ones.
+    `before` is everything that is known of the scope, including the stored statements of the session (`old`). In
+    `combined` the `new` statements have taken the place of the old ones.
     """
 
     policy: scope_rows.Policy
@@ -91,18 +90,18 @@ async def process_session(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     before: asyncio.Task[None] | None = None,
 ) -> SessionOutcome:
-    """Store what one session says, and return the outcome.
+    """Extract and store the facts of one session, and return the outcome.
 
     Processing an unchanged session again makes no calls. If the session has grown, only its last window and the new
-    ones are extracted, and their statements replaced. With `apply=False` the proposal is stored but not applied. Model
-    calls stay within the `budget` (sessions share a `CostTracker`), and their cost is stored. `before` is the task that
-    processes the previous session of the scope: judging waits for it.
+    ones are extracted, and the statements of these windows are replaced. With `apply=False` the proposal is stored but
+    not applied. Model calls stay within the `budget` (sessions share a `CostTracker`), and their cost is stored.
+    `before` is the task that processes the previous session of the scope: judging waits for it.
 
     Raises a `ReadError` if the state cannot be read, `SourceInvalid` if the session has no times, an `ExtractionError`
     if the extractor or the judge gave no answer (its `usage` is the cost of the whole session), `BudgetReached` if the
     budget leaves no room for an extraction, `TimeReached` if the work took longer than the budget allows, and
-    `ScopeBusy` if other processes kept changing the scope. Nothing of the session is then stored, unless only
-    the findings of agents could not be read: a run of their own stores these afterwards.
+    `ScopeBusy` if other processes kept changing the scope. In these cases nothing of the session is stored, with one
+    exception: findings of agents are read and stored last, so an error there leaves the facts of the session stored.
     """
     if judge is None:
         # Imported only here: a caller with a judge of its own never loads the rules.
@@ -114,8 +113,7 @@ async def process_session(
     stage = telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id)
     with stage, counting_failures():
         if saved.off_the_record:
-            transcript = Transcript((), layout=OFF_THE_RECORD, skipped={OFF_THE_RECORD: 1})
-            outcome = SessionOutcome(saved.scope, saved.session_id, None, transcript, ())
+            outcome = skipped_outcome(saved.scope, saved.session_id, OFF_THE_RECORD)
         else:
             with account.open():
                 async with account.time_limit():
@@ -156,9 +154,11 @@ class _Processing:
         return self.reader.usage + self.judging.usage
 
     async def run(self) -> SessionOutcome:
-        busy = f"{self.saved.scope} kept changing while {self.saved.session_id!r} was judged; run it again"
         try:
-            return await retry_if_overtaken(self._run_once, busy)
+            return await retry_if_overtaken(
+                self._run_once,
+                f"{self.saved.scope} kept changing while {self.saved.session_id!r} was judged; run it again",
+            )
         except ExtractionError as error:
             error.usage = self.usage  # of the whole session, earlier answers included
             raise
@@ -166,17 +166,16 @@ class _Processing:
     async def _run_once(self) -> SessionOutcome:
         self.tries += 1
         previous = self.previous if self.previous and not self.previous.done() else None
-        fresh = await prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
-        prepared = without_private_words(fresh, self.reader.private, self.extractor.version)
+        prepared = await prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
+        prepared = without_private_words(prepared, self.reader.private, self.extractor.version)
         if prepared.stored.is_paused:
-            # Nothing is stored of a paused scope but the number of the sessions in which something is new.
+            # While a scope is paused, only the number of sessions with new turns is stored.
             if has_new_turns(prepared.transcript, prepared.stored.turns):
                 await self.store.write(lambda transaction: count_session_not_kept(transaction, self.saved.scope))
-            nothing = Transcript((), layout=PAUSED, skipped={PAUSED: 1})
-            return SessionOutcome(self.saved.scope, self.saved.session_id, None, nothing, ())
+            return skipped_outcome(self.saved.scope, self.saved.session_id, PAUSED)
         self.finding_policy = prepared.stored.findings
         self._record_queue_age(prepared.stored)
-        # The last run may have been undone: the same windows still hold nothing new.
+        # Compare with the last run even if it was undone: the same windows hold nothing new.
         is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread
         readings = None
         if prepared.keys and not is_same:
@@ -200,20 +199,19 @@ class _Processing:
         return self._outcome(prepared, run_id, readings, decision)
 
     def _record_queue_age(self, stored: StoredSession) -> None:
-        """Measure how long a recorded session has waited, unless it was already processed or tried."""
-        if self.tries > 1:
-            return
-        if stored.row is not None and stored.row.progress != "done" and stored.state_saved_at is not None:
+        """Record in a metric how long a queued session has waited, unless it was already processed or tried."""
+        is_waiting = stored.row is not None and stored.row.progress != "done"
+        if self.tries == 1 and is_waiting and stored.state_saved_at is not None:
             age = self.clock() - stored.state_saved_at
             telemetry.measure(Measure.QUEUE_AGE, max(0.0, age.total_seconds()))
 
     async def _masked_readings(self, prepared: PreparedSession) -> tuple[PreparedSession, list[WindowReading]]:
-        """Return the session without what the model calls private in it, and the readings of its windows."""
+        """Return the session with everything masked that the model calls private, and the readings of its windows."""
         readings = await self._readings(prepared)
         masked = without_private_words(prepared, self.reader.private, self.extractor.version)
         if masked is prepared:
             return prepared, readings
-        self.extracted.clear()  # it was grounded before all that is private was known
+        self.extracted.clear()  # it was grounded before everything private was known
         return await self._masked_readings(masked)
 
     async def _readings(self, prepared: PreparedSession) -> list[WindowReading]:
@@ -242,7 +240,7 @@ class _Processing:
         return readings
 
     async def _finish_unchanged(self, prepared: PreparedSession) -> SessionOutcome:
-        """Mark a session without anything new as done, unless other processes have changed the scope."""
+        """Mark a session that has nothing new as done, unless other processes have changed the scope."""
 
         def work(transaction: Session) -> None:
             if scope_rows.revision_of(transaction, self.saved.scope) == prepared.stored.revision:
@@ -250,9 +248,14 @@ class _Processing:
 
         if self.apply:
             await self.store.write(work)
-        transcript = prepared.transcript
-        turns = len(transcript.turns)
-        return SessionOutcome(self.saved.scope, self.saved.session_id, None, transcript, prepared.owners, turns=turns)
+        return SessionOutcome(
+            scope=self.saved.scope,
+            session_id=self.saved.session_id,
+            run_id=None,
+            transcript=prepared.transcript,
+            owners=prepared.owners,
+            turns=len(prepared.transcript.turns),
+        )
 
     def _read_to_judge(
         self,
@@ -264,7 +267,7 @@ class _Processing:
         return current(transaction), readings, self._compare(transaction, readings)
 
     def _own_readings(self, transaction: Session, readings: Sequence[WindowReading]) -> list[WindowReading]:
-        """Return the readings with other ids for statements that a rename or a merge gave to another scope."""
+        """Return the readings. Statements whose ids a rename or a merge has given to another scope get other ids."""
         ids = [said.id for reading in readings for said in reading.assertions]
         other = replacement_ids(transaction, self.saved.scope, ids, session_id=self.saved.session_id)
         return [replace(reading, assertions=with_ids(reading.assertions, other)) for reading in readings]
@@ -276,8 +279,9 @@ class _Processing:
         old = before.said_in(self.saved.session_id)
         replaced = replaced_statements(before, old, new, self.judging.pairs_a_statement)
         to_judge = self.judging.prepare(transaction, replaced.others, replaced.pairs)
-        policy = scope_rows.policy_of(transaction, self.saved.scope)
-        return _Comparison(policy, before, replaced.combined, old, new, to_judge)
+        return _Comparison(
+            scope_rows.policy_of(transaction, self.saved.scope), before, replaced.combined, old, new, to_judge
+        )
 
     def _decide(
         self, readings: Sequence[WindowReading], comparison: _Comparison, judged: JudgingResult, revision: int
@@ -289,7 +293,6 @@ class _Processing:
         ids += [end for verdict in judged.verdicts for end in (verdict.earlier_id, verdict.later_id)]
         known = KnowledgeChange(before, after, frozenset(after.affected_ids(before, ids)))
         changes = changes_between(before, after, known.affected_ids, self.clock())
-        splits = {"splits": self.reader.splits} if self.reader.splits else {}
         refused = {f"refused_{reason}": number for reason, number in _refused(readings).items()}
         proposal = Proposal(
             scope=self.saved.scope,
@@ -308,7 +311,7 @@ class _Processing:
                 "windows": len(readings),
                 "assertions": len(comparison.new),
                 "unjudged": judged.unjudged,
-                **splits,
+                **({"splits": self.reader.splits} if self.reader.splits else {}),
                 **self.reader.private.counts(),
                 **refused,
                 **changes.unnamed.counts(),
@@ -323,7 +326,7 @@ class _Processing:
         readings: Sequence[WindowReading],
         transaction: Session,
     ) -> tuple[int, _Decision]:
-        """Decide while all other writers of the scope wait. Pairs that need a call are left to consolidation."""
+        """Judge and store the run while the scope is locked. Pairs that need a model are left to consolidation."""
         scope, session_id = self.saved.scope, self.saved.session_id
         scope_rows.lock_scope(transaction, scope)
         prepared = current(transaction)
@@ -359,7 +362,7 @@ class _Processing:
         return run_id
 
     def _save_transcript(self, transaction: Session, prepared: PreparedSession) -> int:
-        """Store the turns of the session and return its key. It stays queued if its state was saved again meanwhile."""
+        """Store the turns and return the session's key. It stays queued if its state was saved again meanwhile."""
         scope, session_id = self.saved.scope, self.saved.session_id
         is_done = sessions.state_saved_at(transaction, scope, session_id) == prepared.stored.state_saved_at
         transcript, at = prepared.transcript, self.clock()

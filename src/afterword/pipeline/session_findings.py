@@ -1,4 +1,4 @@
-"""Reading what agents found in one session, and storing it as a run of its own beside the session's facts."""
+"""Reading the findings of agents in one session, and storing them as a run apart from the facts of the session."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ async def keep_findings(
     tracker: CostTracker,
     clock: Callable[[], datetime],
 ) -> int | None:
-    """Store what agents found in a processed session, and return the run; None if there is nothing new.
+    """Store what agents found in a processed session, and return the id of the run; None if there is nothing new.
 
-    Nothing is asked if by the `policy` the scope keeps no findings of agents that speak in the session, or if the
-    extractor cannot find any. Windows that were read before cost no call. Raises an `ExtractionError` if there was no
-    answer, and `BudgetReached`: the session then waits again.
+    No model is asked if the `policy` keeps no findings of the agents in the session, or if the extractor does not
+    extract findings. Windows that were read before are not read again. Raises an `ExtractionError` if the model gave no
+    answer, and `BudgetReached` if the budget leaves no room. After any error the session is queued again.
     """
     if not isinstance(extractor, FindingsExtractor):
         return None
@@ -109,17 +109,14 @@ class _FindingsReading:
         if last_keys == keys or not keys:
             return None
         readings = [await self._reading(window, key, known.get(key)) for window, key in zip(read, keys, strict=True)]
-        busy = f"{self.scope} kept changing while findings of {self.session_id!r} were stored; run it again"
-
-        async def write() -> int | None:
-            return await self.store.write(partial(self._write, readings))
-
-        return await retry_if_overtaken(write, busy)
+        return await retry_if_overtaken(
+            partial(self.store.write, partial(self._write, readings)),
+            f"{self.scope} kept changing while findings of {self.session_id!r} were stored; run it again",
+        )
 
     def _key(self, window: Window) -> str:
-        policy = self.policy
-        version = f"{self.extractor.findings_version}:{policy.advice}:{policy.agents_with_tools}"
-        return digest(window_key(window, version), _agents(window, policy), length=40)
+        version = f"{self.extractor.findings_version}:{self.policy.advice}:{self.policy.agents_with_tools}"
+        return digest(window_key(window, version), _agents(window, self.policy), length=40)
 
     async def _reading(self, window: Window, key: str, known: tuple[AgentFinding, ...] | None) -> WindowReading:
         first, last = window.turns[0].number, window.turns[-1].number
@@ -135,11 +132,11 @@ class _FindingsReading:
             privacy=self.store.privacy,
         )
         self.refused.update(grounded.refused)
-        named = [replace(said, id=finding_id(self.scope, self.source, key, said)) for said in grounded.findings]
-        return WindowReading(key, first, last, (), findings=tuple(named))
+        findings = (replace(said, id=finding_id(self.scope, self.source, key, said)) for said in grounded.findings)
+        return WindowReading(key, first, last, (), findings=tuple(findings))
 
     async def _candidates(self, window: Window) -> tuple[FindingCandidate, ...]:
-        """Return what the extractor proposes for a window, which is read in halves where it is too long."""
+        """Return what the extractor proposes for a window. A window that is too long is read in halves."""
         agents = _agents(window, self.policy)
         try:
             extraction = await self.extractor.extract_findings(window, agents, advice=self.policy.advice)

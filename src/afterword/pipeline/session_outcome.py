@@ -1,4 +1,4 @@
-"""The result of processing a session, and its counters, spans and log records, which hold no text of a user."""
+"""The result of processing a session, and its recording in metrics, spans and logs, without any text of a user."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _log = logs(__name__)
 class SessionOutcome:
     """The result of processing a session. `run_id` is None if there was nothing new to do.
 
-    `held` means that a person decides first, by the scope's policy or for the `held_reason`. `unjudged` counts pairs
-    left to consolidation, `splits` the windows that were read in halves, and `turns` the turns of the transcript.
+    A `held` run waits for a person's approval, because of the scope's policy or for the `held_reason`. `unjudged`
+    counts the pairs left to consolidation, `splits` the windows that were read in halves, and `turns` the turns of the
+    transcript.
     """
 
     scope: Scope
@@ -43,7 +44,7 @@ class SessionOutcome:
 
     @property
     def held_reason(self) -> str | None:
-        """Why code holds the run for a person; None if it is not held, or held by the policy of the scope."""
+        """Why the run removes too much to be applied without a person; None if it is not held, or only by policy."""
         return held_reason(self.changes.unnamed.counts()) if self.held else None
 
     def brief(self) -> SessionOutcome:
@@ -52,7 +53,7 @@ class SessionOutcome:
 
     @property
     def result_name(self) -> str:
-        """In one word how the processing of the session ended."""
+        """How the processing of the session ended, in one word such as "done", "held" or "unchanged"."""
         if self.run_id is None and self.transcript.layout == OFF_THE_RECORD:
             return OFF_THE_RECORD
         if self.run_id is None:
@@ -60,6 +61,11 @@ class SessionOutcome:
         if self.held:
             return "held"
         return "done" if self.applied else "proposed"
+
+
+def skipped_outcome(scope: Scope, session_id: str, reason: str) -> SessionOutcome:
+    """Return the outcome of a session of which nothing is stored, for this reason."""
+    return SessionOutcome(scope, session_id, None, Transcript((), layout=reason, skipped={reason: 1}), ())
 
 
 @contextmanager

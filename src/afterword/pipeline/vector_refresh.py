@@ -1,4 +1,4 @@
-"""Making missing vectors, apart from the processing of sessions."""
+"""Making the missing vectors of facts and turns, separately from the processing of sessions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from afterword.store.reading import scope_vectors
 _log = logging.getLogger(__name__)
 
 PAUSE_S = 1.0
-"""How long a running process waits before it makes vectors: sessions come in bursts."""
+"""How long to wait before vectors are made in the background, since several sessions often follow each other."""
 PATIENCE_S = 30.0
-"""How long a process that ends waits for vectors that are being made."""
+"""How long a process that ends waits for the vectors that it is making."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class RefreshResult:
 class VectorRefresher:
     """Makes the vectors that a store lacks, `batch` texts at once, and deletes those of other embedders.
 
-    `new_tracker` makes the tracker that the cost is charged to, under the purpose "embedding". `stop`
-    returns a reason to start no further batch, or None.
+    `new_tracker` returns the tracker that the cost is charged to, under the purpose "embedding". No further batch is
+    started once `stop` returns a reason.
     """
 
     store: Store
@@ -57,7 +57,7 @@ class VectorRefresher:
     async def refresh(self, scopes: Sequence[Scope] | None = None) -> RefreshResult:
         """Make the missing vectors of these scopes (default: all), one after another.
 
-        It ends at the first error, which is part of the result. Scopes that lack nothing cost nothing.
+        Stops at the first error, and returns it in the result. No request is sent for a scope that lacks no vectors.
         """
         made: list[int] = []
         left: list[Scope] = [] if scopes is None else list(dict.fromkeys(scopes))
@@ -68,7 +68,7 @@ class VectorRefresher:
             left = lacking if scopes is None else [scope for scope in lacking if scope in set(scopes)]
             tracker = self.new_tracker()
             while left and self.stop() is None:
-                await self._refresh(left[0], tracker, self.clock.now(), made.append)
+                await self._refresh_scope(left[0], tracker, self.clock.now(), made.append)
                 left = left if self.stop() is not None else left[1:]
         except AfterwordError as error:
             return RefreshResult(sum(made), len(left), error)
@@ -84,11 +84,11 @@ class VectorRefresher:
             raise result.error
         return result.made
 
-    def note(self, scope: Scope) -> None:
-        """Make the vectors of a scope in the background. An error is logged; the next refresh tries again."""
+    def refresh_in_background(self, scope: Scope) -> None:
+        """Make the missing vectors of a scope soon. An error is logged, and the next refresh tries again."""
         self._pending_scopes[scope] = None
         if self._task is None or self._task.done():
-            self._task = asyncio.ensure_future(self._background())
+            self._task = asyncio.ensure_future(self._refresh_pending())
 
     async def end(self) -> None:
         """Wait for the vectors that are being made, for at most half a minute."""
@@ -99,7 +99,7 @@ class VectorRefresher:
         with suppress(asyncio.CancelledError):
             await self._task
 
-    async def _background(self) -> None:
+    async def _refresh_pending(self) -> None:
         while self._pending_scopes:
             await asyncio.sleep(self.pause_s)
             scopes, self._pending_scopes = list(self._pending_scopes), {}
@@ -107,7 +107,9 @@ class VectorRefresher:
             if result.error is not None:
                 _log.warning("vectors of %d memories are left for later: %s", result.left, result.error)
 
-    async def _refresh(self, scope: Scope, tracker: CostTracker, at: datetime, on_made: Callable[[int], None]) -> None:
+    async def _refresh_scope(
+        self, scope: Scope, tracker: CostTracker, at: datetime, on_made: Callable[[int], None]
+    ) -> None:
         with Account(tracker, self.store, scope, PURPOSE, PURPOSE).open():
             await scope_vectors.refresh_vectors(
                 self.store,

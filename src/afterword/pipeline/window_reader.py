@@ -1,6 +1,7 @@
-"""Reading one window: candidates are extracted, grounded and repaired once; a window that is too long is halved.
+"""Reading one window of a session: extracting candidates, grounding them, and repairing refused ones once.
 
-What is kept of a session is bounded, and what was forgotten is withheld.
+A window that is too long for the model is read in halves. The number of statements of a session is limited, and
+forgotten statements are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from afterword.privacy.tombstones import Forgotten
 from afterword.store.proposals import WindowReading
 
 Ground = Callable[[Sequence[Candidate]], Grounding]
-"""Checks candidates against the session that they are from."""
+"""A function that checks the candidates of a window against the turns of its session."""
 
 NOT_EXAMINED = "(not examined)"
 """Stands in place of the words of a candidate that was not examined: they may hold a secret."""
@@ -45,7 +46,7 @@ class _Answered:
 
 
 class WindowReader:
-    """Reads the windows of one session. A window read again, without what is private, costs no second request.
+    """Reads the windows of one session. If a window is read again with private words masked, the answer is reused.
 
     `usage` is the cost of all calls so far, failed ones included. `private` is what the model called private. `splits`
     counts the windows that were too long for the model.
@@ -66,12 +67,11 @@ class WindowReader:
         """
         try:
             return await self._read_whole(window, ground)
-        except AnswerCut as error:
-            cut = error
-        halves = halve(window)
-        if halves is None:
-            first, last = window.turns[0].number, window.turns[-1].number
-            raise AnswerCut(f"{cut} (turns {first} to {last} alone are too long already)", cut.usage)
+        except AnswerCut as cut:
+            halves = halve(window)
+            if halves is None:
+                first, last = window.turns[0].number, window.turns[-1].number
+                raise AnswerCut(f"{cut} (turns {first} to {last} alone are too long already)", cut.usage) from None
         return _join([await self.read(half, ground) for half in halves])
 
     async def _read_whole(self, window: Window, ground: Ground) -> Grounding:
@@ -94,7 +94,7 @@ class WindowReader:
         return extraction.candidates
 
     async def _extract(self, window: Window) -> Extraction:
-        """Return the answer to the window, or the one that was given before. Raises an `ExtractionError`."""
+        """Return the answer to the window, from the cache if it was requested before. Raises an `ExtractionError`."""
         known = self._find(window)
         if known is not None:
             if isinstance(known.extraction, AnswerCut):
@@ -112,7 +112,7 @@ class WindowReader:
         return extraction
 
     async def _repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
-        """Return the repaired candidates, or those that were given before. Raises an `ExtractionError`."""
+        """Return the repaired candidates, from the cache if they were requested before. Raises an `ExtractionError`."""
         known = self._find(window)
         if known is not None and known.repair is not None:
             return Extraction(known.repair.candidates)
@@ -156,10 +156,11 @@ def ground_window(
     private: PrivateWords,
     most: int,
 ) -> Grounding:
-    """Return the grounded candidates of a window of a session, of which at most `most` statements can be kept.
+    """Ground the candidates of a window, and return the statements and the rejected candidates.
 
-    To examine a candidate takes time. So of one window at most twice as many are examined as are kept of a whole
-    session, and none once nothing more can be kept. The others are rejected as too many, without their words.
+    `most` is how many more statements of the session can be kept. Since examining a candidate takes time, at most twice
+    `facts_per_session` candidates are examined, and none if `most` is 0. The others are rejected as too many, without
+    their words.
     """
     transcript = replace(prepared.transcript, turns=private.hidden_from(prepared.transcript.turns))
     examined = candidates[: 2 * privacy.facts_per_session if most else 0]
@@ -175,7 +176,7 @@ def ground_window(
 
 
 def window_reading(key: str, window: Window, grounding: Grounding) -> WindowReading:
-    """Return what was read in a window as it is stored, under the window's key."""
+    """Return the statements and rejected candidates of a window in the form that is stored, under the window's key."""
     refused = tuple(
         (rejection.reason, rejection.candidate.statement, rejection.detail) for rejection in grounding.rejections
     )
@@ -183,7 +184,7 @@ def window_reading(key: str, window: Window, grounding: Grounding) -> WindowRead
 
 
 def limited_reading(reading: WindowReading, most: int) -> WindowReading:
-    """Return a reading with at most this many statements; the others are among the refused ones."""
+    """Return a reading with at most this many statements. The others are added to its rejections."""
     surplus = reading.assertions[most:]
     if not surplus:
         return reading
@@ -199,7 +200,7 @@ def _not_examined(candidate: Candidate) -> Rejection:
 
 
 def _withhold_forgotten(grounding: Grounding, transcript: Transcript, forgotten: Forgotten) -> Grounding:
-    """Return what may be stored of a window's statements. Each forgotten one becomes a rejection without its words."""
+    """Return the grounding without forgotten statements. Each of them becomes a rejection without its words."""
     if forgotten.is_empty:
         return grounding
     times = {turn.number: turn.said_at for turn in transcript.turns}

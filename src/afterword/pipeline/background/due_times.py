@@ -1,7 +1,7 @@
-"""Due times of jobs, and the clock that they go by.
+"""The due times of jobs, and the clock that decides when a time has come.
 
-The due times of a rhythm are the same in every process and after every restart: multiples of its interval, or the times
-of its cron expression. So all processes agree on whether a job was already run for a due time.
+The due times of a job are the same in every process and after every restart: multiples of its interval, or the times of
+its cron expression. So all processes agree on whether a job was already run for a due time.
 
 A cron expression names local times. A time that a change of the clocks skips is due at the next time that exists. A
 time that exists twice is due once, the first time.
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from apscheduler.triggers.cron import CronTrigger
 
 MISFIRE_GRACE_S = 3600
-"""How late a cron job may still start. A job with an interval may always start."""
+"""How late a job with a cron expression may start. A job with an interval may start at any time after it is due."""
 _STEP, _SECOND = timedelta(microseconds=1), timedelta(seconds=1)
 
 
 class Clock:
-    """The clock of the jobs. With a `speed` above 1 it runs faster than the machine's clock from `origin` on."""
+    """The clock of the jobs. From `origin` on it runs `speed` times as fast as the machine's clock."""
 
     def __init__(self, origin: datetime | None = None, speed: float = 1.0) -> None:
         self.origin: datetime = origin or datetime.now(UTC)
@@ -42,13 +42,13 @@ class Clock:
         return self.origin + (at - self.origin) / self.speed
 
     def to_real_seconds(self, seconds: float) -> float:
-        """Return the real duration of so many seconds of this clock."""
+        """Return the seconds of the machine's clock that so many seconds of this clock take."""
         return seconds / self.speed
 
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """An interval in seconds, or a cron expression of the local times of a zone."""
+    """When a job is due: at an interval in seconds, or at the times of a cron expression in a time zone."""
 
     every_s: float | None = None
     cron: CronTrigger | None = None
@@ -68,18 +68,20 @@ class Rhythm:
         try:
             # UTC works even on a system without time zone data.
             local = UTC if zone == "UTC" else ZoneInfo(zone)
-            # The trigger counts through the times of a clock that is never changed.
-            # Only a schedule in cron fields needs the scheduler.
+            # Only a cron expression needs the library.
             from apscheduler.triggers.cron import CronTrigger
 
+            # The trigger computes local times in UTC, where no time is skipped. `next_due` converts them to instants.
             return cls(cron=CronTrigger.from_crontab(str(text), timezone=UTC), zone=local)
         except ZoneInfoNotFoundError:
             raise RhythmInvalid(f"{zone!r} is no time zone; write UTC or for example Europe/Vienna") from None
         except ValueError:
-            raise RhythmInvalid(f"{text!r} is no rhythm; write seconds (60) or five cron fields (30 3 * * *)") from None
+            raise RhythmInvalid(
+                f"{text!r} is no interval and no cron expression; write seconds (60) or five cron fields (30 3 * * *)"
+            ) from None
 
     def last_due(self, now: datetime) -> datetime | None:
-        """Return the latest due time up to `now`; for a cron expression only of the last hour."""
+        """Return the latest due time up to `now`, or None. For a cron expression only the last hour is searched."""
         if self.every_s is not None:
             return datetime.fromtimestamp(now.timestamp() // self.every_s * self.every_s, tz=UTC)
         last, at = None, self.next_due(now - timedelta(seconds=MISFIRE_GRACE_S))
@@ -100,7 +102,7 @@ class Rhythm:
 
 
 def _instant(wall_time: datetime, zone: tzinfo) -> datetime:
-    """Return the first instant at which clocks of the zone show this time, or the first after it where none does."""
+    """Return the first instant at which clocks in the zone show this time, or the next instant if they skip it."""
     local = wall_time.replace(tzinfo=zone)
     instant = local.astimezone(UTC)
     if instant.astimezone(zone).replace(tzinfo=None) == local.replace(tzinfo=None):

@@ -1,4 +1,4 @@
-"""Requests to stop long work."""
+"""A flag that asks long work to stop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 class Halt:
-    """A request to stop. Calling it returns the reason, or None."""
+    """A flag that asks long work to stop. Calling it returns the reason, or None if no stop was requested."""
 
     def __init__(self) -> None:
         self._reason: str | None = None
@@ -23,12 +23,12 @@ class Halt:
         self._reason = reason
         self._asked.set()
         for loop in tuple(self._loops):
-            # An event wakes a loop of another thread only at its next step.
+            # Set from another thread, the event alone does not wake an event loop that is idle.
             with suppress(RuntimeError):  # that loop has ended
                 loop.call_soon_threadsafe(self._asked.set)
 
     async def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for a request to stop, at most for the timeout; return whether there was one."""
+        """Wait until a stop is requested or the timeout is over. Return whether a stop was requested."""
         self._loops.add(asyncio.get_running_loop())
         with suppress(TimeoutError):
             await asyncio.wait_for(self._asked.wait(), timeout_s)

@@ -25,16 +25,16 @@ _log = telemetry.logs(__name__)
 
 LEASE_S = 120.0
 RENEWALS = 3
-"""How often a lease is renewed within its time."""
+"""How often a lease is renewed before it would end."""
 REASONS_KEPT = 3
-"""How many of the reasons why parts of a job failed are kept with it, the commonest."""
+"""How many reasons for failures are stored with a job: the most frequent ones."""
 HAND_BACK_S = 2.0
-"""How long a process that is stopped tries to hand a job back; after that the lease ends by itself."""
+"""How long a process that is stopped tries to give up its lease. If it fails, the lease ends by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What the work of a job did, in counts, and why parts of it failed, in counts by reason."""
+    """What a job did, as counts by name, and how often parts of it failed, by reason."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
@@ -65,9 +65,9 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """How an attempt at a job ended and when, what it did in counts, and why parts of it failed, in counts by reason.
+    """How and when an attempt at a job ended, what it did (`counts` by name), and how often parts failed, by reason.
 
-    A job can be done although parts of it failed: each of those is tried again in its own time.
+    A job can be done although parts of it failed. Each of these is tried again when it is due.
     """
 
     name: str
@@ -92,8 +92,8 @@ async def attempt_job(
 ) -> JobReport:
     """Do the job if it is due and no other process does it, and return how the attempt ended.
 
-    A failed job is free again when its lease ends; a stopped or cancelled one at once. If the lease is lost (the
-    process slept, or the store did not answer), the work is cancelled.
+    After a failure, any process may start the job again when the lease ends; after a stop or a cancellation, at once.
+    If the lease is lost (the process slept, or the store did not answer), the work is cancelled.
     """
     now = clock.now()
     due_at = job.rhythm.last_due(now)
@@ -125,7 +125,7 @@ class _Lease:
         try:
             return await self._attempt(stop)
         except asyncio.CancelledError:
-            # Also where the claim was cancelled: it may have been committed.
+            # Even if the claim itself was cancelled: it may have been committed.
             await self._hand_back_in_time()
             raise
 
@@ -134,24 +134,23 @@ class _Lease:
             return Ending.NOT_DUE
         failure: str | None = "a fault of afterword"
         try:
-            ending = await self._work()
+            is_done = await self._work()
             failure = None
         except asyncio.CancelledError:
             failure = None
             raise
         except AfterwordError as error:
-            ending, failure = Ending.FAILED, type(error).__name__
+            failure = type(error).__name__
             self.result = JobResult(failures={failure: 1})
             _log.warning("the job %s failed (%s); it is tried again", self.job.name, failure)
+            return Ending.FAILED
         finally:
             if failure is not None:
                 await self._hand_back(failure)
-        if ending is Ending.DONE and stop() is not None:
+        if is_done and stop() is not None:
             await self._hand_back(None)
             return Ending.HANDED_BACK
-        if ending is Ending.DONE and not await self.store.write(self._complete):
-            return Ending.LOST
-        return ending
+        return Ending.DONE if is_done and await self.store.write(self._complete) else Ending.LOST
 
     def _complete(self, transaction: Session) -> bool:
         failed = Counter(_kinds_of(self.result.failures))
@@ -171,23 +170,23 @@ class _Lease:
         return is_ours
 
     def _announce(self, transaction: Session, failures: int) -> None:
-        """Tell the webhooks that the job failed, once a day. They are not told why: a reason may name an address."""
-        if not self.job.is_announced:
-            return
-        now = self.clock.now()
-        content = {"job": self.job.name, "failures": failures}
-        announce_everywhere(transaction, WebhookEvent.JOB_FAILED, f"job/{self.job.name}/{now.date()}", content, now)
+        """Queue posts that the job failed, once a day. They omit the reason, which may contain an address."""
+        if self.job.is_announced:
+            now, name = self.clock.now(), self.job.name
+            content = {"job": name, "failures": failures}
+            announce_everywhere(transaction, WebhookEvent.JOB_FAILED, f"job/{name}/{now.date()}", content, now)
 
-    async def _work(self) -> Ending:
+    async def _work(self) -> bool:
+        """Do the work of the job while its lease is renewed. Return False if the lease was lost first."""
         work = asyncio.ensure_future(self.job.work())
         renewal = asyncio.ensure_future(self._keep_renewing())
         try:
             await asyncio.wait({work, renewal}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 self.result = await work or JobResult()
-                return Ending.DONE
-            _log.warning("the lease of the job %s was lost; it is left to others", self.job.name)
-            return Ending.LOST
+                return True
+            _log.warning("the lease of the job %s was lost; another process may do the job", self.job.name)
+            return False
         finally:
             work.cancel()
             renewal.cancel()
@@ -219,7 +218,7 @@ class _Lease:
         return is_renewed
 
     async def _hand_back(self, failure: str | None) -> None:
-        """Free the job. If the store does not answer, the job is free when the lease ends."""
+        """Give up the lease, so that another process can take the job. If that fails, the lease expires."""
         now, until = self.clock.now(), self._from_now()
 
         def release(transaction: Session) -> None:
@@ -233,7 +232,7 @@ class _Lease:
             await self.store.write(release)
 
     async def _hand_back_in_time(self) -> None:
-        """Free the job of a caller who is cancelled, not longer than two seconds, however often it is cancelled."""
+        """Give up the lease after a cancellation. This takes at most two seconds, even if more cancellations arrive."""
         handing_back = asyncio.ensure_future(self._hand_back(None))
         deadline = asyncio.get_running_loop().time() + HAND_BACK_S
         while not handing_back.done() and (left_s := deadline - asyncio.get_running_loop().time()) > 0:
@@ -244,7 +243,7 @@ class _Lease:
 
 
 def _kinds_of(failures: Mapping[str, int]) -> Mapping[str, int]:
-    """Return how often each kind of failure occurred. The rest of a reason may repeat words of a session."""
+    """Return how often each kind of failure occurred. The text after the colon may contain words of a session."""
     kinds = Counter[str]()
     for reason, times in failures.items():
         kinds[reason.partition(":")[0]] += times

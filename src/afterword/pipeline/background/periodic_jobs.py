@@ -1,6 +1,6 @@
 """The periodic jobs: processing waiting sessions, retrying failed ones, consolidating scopes, making vectors.
 
-Also erasing what people asked to be forgotten, forgetting what the retention does not keep, and sending webhooks.
+Further jobs erase what people asked to forget, erase what is older than the retention allows, and send webhooks.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ EMBEDDING, RETENTION = "embedding refresh", "retention"
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationRule:
-    """When a scope is consolidated: after this many new sessions, this long after the last one, and this long after the
-    last consolidation."""
+    """When a scope is due for consolidation.
+
+    It needs `new_sessions` new sessions, `idle_s` seconds since the last one, and `apart_s` since the last
+    consolidation.
+    """
 
     new_sessions: int = 5
     idle_s: float = 600.0
@@ -50,10 +53,10 @@ class ConsolidationRule:
 class PeriodicJobs:
     """The periodic work on one store.
 
-    `new_tracker` makes the cost tracker of one batch. `stop` returns a reason to begin nothing more, or None. With
-    `defer`, waiting sessions are handed to it and not processed here. Without a `refresher` no vectors are made. With
-    `erases`, facts that people asked to be forgotten are erased once they are hidden for `erase_wait`. `retention` says
-    how long sessions and facts are kept. Without `webhooks` nobody is told of anything.
+    `new_tracker` returns the cost tracker of one batch. Once `stop` returns a reason, nothing more is begun. `defer`
+    hands waiting sessions to workers, so that they are not processed here. Without a `refresher` no vectors are made.
+    With `erases`, facts that people asked to forget are erased once they have been hidden for `erase_wait`. `retention`
+    says how long sessions and facts are kept. Without `webhooks` no posts are sent.
     """
 
     store: Store
@@ -75,8 +78,7 @@ class PeriodicJobs:
     async def pending(self) -> JobResult:
         """Process the recorded sessions, or hand them to workers."""
         if self.defer is not None:
-            deferred = await self.defer()
-            return JobResult({"sessions handed to workers": deferred, **await self._erase()})
+            return JobResult({"sessions handed to workers": await self.defer(), **await self._erase()})
         waiting = await self.store.read(
             lambda transaction: sessions.waiting_sessions(transaction, progress=(sessions.Progress.PENDING,))
         )
@@ -105,7 +107,7 @@ class PeriodicJobs:
         return JobResult({"sessions queued again": queued})
 
     async def consolidation(self) -> JobResult:
-        """Consolidate the scopes that are due for it, one after another."""
+        """Consolidate the scopes that are due, one after another."""
         tracker, consolidated, failures = self.new_tracker(), 0, Counter[str]()
         now = self.clock.now()
         due = partial(
@@ -135,20 +137,20 @@ class PeriodicJobs:
     async def retain(self) -> JobResult:
         """Forget the sessions and facts that are older than the retention allows."""
         scopes = await self.store.read(read_scopes)
-        at = self.clock.now()
-        erased = await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=at)
+        erased = await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=self.clock.now())
         return JobResult({"rows erased": erased.total()})
 
     async def _erase(self) -> dict[str, int]:
-        """Erase what people asked to be forgotten, once it has been hidden for as long as `erase_wait`.
+        """Erase what people asked to forget, once it has been hidden for as long as `erase_wait`.
 
-        Return how many rows were erased, by name, if any were.
+        Returns the number of erased rows under the name that a job reports, or nothing if there were none.
         """
         if not self.erases:
             return {}
         scopes = await self.store.read(scopes_with_requests)
-        at = self.clock.now()
-        erased = await erase_and_compare(self.store, scopes, judge=self.judge, at=at, wait=self.erase_wait)
+        erased = await erase_and_compare(
+            self.store, scopes, judge=self.judge, at=self.clock.now(), wait=self.erase_wait
+        )
         return {"rows erased on request": erased.total()} if erased else {}
 
     def jobs(self, rhythms: Mapping[str, Rhythm]) -> list[Job]:
@@ -164,5 +166,5 @@ class PeriodicJobs:
             work_by_name[RETENTION] = self.retain
         if self.webhooks is not None:
             work_by_name[WEBHOOKS] = self.webhooks.send
-        # A webhook that does not answer would be told so for ever.
+        # Failures to send posts are not announced: each announcement would be another post.
         return [Job(name, rhythms[name], work, is_announced=name != WEBHOOKS) for name, work in work_by_name.items()]

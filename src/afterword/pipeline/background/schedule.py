@@ -1,4 +1,4 @@
-"""The scheduler of periodic jobs: APScheduler decides when a job runs, a lease in which process."""
+"""The scheduler of periodic jobs. APScheduler decides when a job runs, and a lease decides in which process."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from afterword.store.database.engine import Store
 _log = telemetry.logs(__name__)
 
 PATIENCE_S = 6.0
-"""How long running jobs may take to end after the schedule is stopped; then they are cancelled."""
+"""How long jobs may go on after the schedule is stopped. Then they are cancelled."""
 
 
 class _RhythmTrigger(BaseTrigger):  # type: ignore[misc]  # apscheduler has no types
-    """A trigger of APScheduler: the due times of a rhythm by our clock, with a random delay."""
+    """A trigger of APScheduler that fires at the due times of a job by `clock`, with a random delay."""
 
     def __init__(self, rhythm: Rhythm, clock: Clock, jitter_s: float) -> None:
         self.rhythm, self.clock, self.jitter_s = rhythm, clock, jitter_s
@@ -33,8 +33,7 @@ class _RhythmTrigger(BaseTrigger):  # type: ignore[misc]  # apscheduler has no t
     def get_next_fire_time(self, _previous: datetime | None, _now: datetime) -> datetime | None:
         """Return the next time to fire, by the machine's clock."""
         due_at = self.rhythm.next_due(self.clock.now())
-        delay = timedelta(seconds=random.uniform(0, self.jitter_s))
-        return self.clock.real(due_at + delay) if due_at else None
+        return due_at and self.clock.real(due_at + timedelta(seconds=random.uniform(0, self.jitter_s)))
 
 
 @dataclass(slots=True)
@@ -42,8 +41,8 @@ class Schedule:
     """Runs jobs when they are due, until it is stopped.
 
     Several processes with the same store and jobs share the work: each job runs once per due time, in the process that
-    is first. If that process dies, another one takes over when the lease ends. `jitter_s` is the longest random delay
-    of a job, and `lease_s` the length of its lease.
+    claims it first. If that process dies, another one takes over when the lease ends. `jitter_s` is the longest random
+    delay of a job, and `lease_s` the length of its lease.
     """
 
     store: Store
@@ -59,7 +58,7 @@ class Schedule:
     async def run_once(self) -> tuple[JobReport, ...]:
         """Run the jobs that are due now, one after another, and return how each ended.
 
-        Once a stop is requested, the running job has 6 s to end; after that it is handed back.
+        Once a stop is requested, the running job has 6 s to end. After that it is cancelled, and can be started again.
         """
         reports = []
         for job in self.jobs:
@@ -78,17 +77,18 @@ class Schedule:
         return tuple(reports)
 
     async def run(self) -> None:
-        """Run jobs until a stop is requested. Running jobs then have 6 s to end; after that they are handed back."""
+        """Run jobs until a stop is requested. Then running jobs have 6 s to end; after that they are cancelled."""
         scheduler = AsyncIOScheduler(
             timezone=UTC,
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": MISFIRE_GRACE_S},
         )
         for job in self.jobs:
-            trigger = _RhythmTrigger(job.rhythm, self.clock, self.jitter_s)
-            scheduler.add_job(self._start, trigger, args=(job,), id=job.name)
+            scheduler.add_job(
+                self._start, _RhythmTrigger(job.rhythm, self.clock, self.jitter_s), args=(job,), id=job.name
+            )
         scheduler.start()
         try:
-            # Overdue jobs are started at intervals: after a start, a failure, or the death of another process.
+            # Jobs may be overdue after a start, a failure, or the death of another process. They are started here.
             pause_s = self.clock.to_real_seconds(self.lease_s / 2)
             while self.halt() is None:
                 for job in self.jobs:
@@ -109,7 +109,7 @@ class Schedule:
     def _ended(self, job: Job, task: asyncio.Task[JobReport]) -> None:
         self._running.pop(job.name, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            # Its text may hold a user's words.
+            # Only the type is logged: the message may hold a user's words.
             _log.warning("the job %s met a fault (%s), please report it", job.name, type(error).__name__)
 
     async def _attempt(self, job: Job) -> JobReport:

@@ -1,7 +1,7 @@
-"""Webhooks: the addresses that they may have, what has begun to wait for a person, and sending their posts.
+"""Webhooks: checking their addresses, finding what waits for a person's decision, and sending posts.
 
-An address is HTTPS on the public internet, unless a setting allows more. Posts are signed, follow no redirect, and are
-sent again with growing pauses.
+An address must use HTTPS and be on the public internet, unless a setting allows more. Posts are signed and follow no
+redirect. A failed post is sent again after pauses that grow.
 """
 
 from __future__ import annotations
@@ -44,29 +44,30 @@ from afterword.store.tables import RunRow, ScopeRow
 _log = telemetry.logs(__name__)
 
 WEBHOOKS = "webhooks"
-"""The name of the job."""
+"""The name of the periodic job that sends posts."""
 POSTS_PER_ROUND = 50
-"""So many posts one webhook gets in one round."""
+"""The most posts that one webhook gets in one round of the job."""
 TIMEOUTS_PER_ROUND = 3
-"""A round of one webhook begins no post after so many timeouts, so that a slow receiver does not hold up the others."""
+"""After the time of so many timeouts, a round begins no further post to a webhook, so that a slow receiver does not
+delay the other webhooks."""
 LONGEST_HEAD_BYTES = 16_384
 MOST_SCOPES = 200
-"""So many scopes are looked at in one round. The others follow in the next one."""
+"""The most scopes that are examined in one round. The others follow in the next one."""
 OVERLAP = 20
-"""So many runs are looked at again: PostgreSQL may commit a run after others with greater numbers."""
+"""How many earlier runs are examined again, because PostgreSQL may commit a run after runs with greater numbers."""
 _NAT64 = ip_network("64:ff9b::/96")
-# Translates to IPv4 addresses of the local network (RFC 8215). Older versions of Python take it for a public one.
+# IPv6 addresses for IPv4 addresses of the local network (RFC 8215). Older versions of Python take them for public ones.
 _LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
 _LONGEST_URL = 2000
 
 
 class AddressRefused(Exception):
-    """A webhook's address that nothing is posted to. The message says why, and holds no address."""
+    """No post may be sent to an address. The message says why, and does not contain the address."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddressRules:
-    """Which addresses besides public ones a post may go to.
+    """Which addresses, besides those on the public internet, a post may go to.
 
     `allow_loopback` allows http and https to this machine, `allow_private` https to private networks.
     """
@@ -79,18 +80,18 @@ class AddressRules:
         ip = _embedded(ip_address(address))
         if ip.is_loopback:
             if not self.allow_loopback:
-                raise AddressRefused("it is an address of this machine, which webhooks.allow_loopback allows")
+                raise AddressRefused("it is an address of this machine; set webhooks.allow_loopback to allow it")
         elif not is_encrypted:
-            raise AddressRefused("only https leaves this machine")
+            raise AddressRefused("http is allowed only to this machine; use https")
         elif ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip.is_link_local:
             raise AddressRefused("it is no address of one machine on a network")
         elif (not ip.is_global or ip in _LOCAL_NAT64) and not self.allow_private:
-            raise AddressRefused("it is an address of a private network, which webhooks.allow_private allows")
+            raise AddressRefused("it is an address of a private network; set webhooks.allow_private to allow it")
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookUrl:
-    """The parts of a webhook's URL."""
+    """The parts of a webhook's URL. `is_encrypted` means https."""
 
     is_encrypted: bool
     host: str
@@ -100,11 +101,10 @@ class WebhookUrl:
     async def addresses(self, rules: AddressRules) -> list[str]:
         """Return the IP addresses of the host. Raises `AddressRefused` if one is not allowed or there is none.
 
-        The caller connects to one of them and not to the name, which might mean another address a moment later.
+        The caller must connect to one of these and not to the name, which might resolve to another address later.
         """
-        loop = asyncio.get_running_loop()
         try:
-            resolved = await loop.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+            resolved = await asyncio.get_running_loop().getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         except OSError:
             raise AddressRefused("its host has no address") from None
         addresses = [str(entry[4][0]).partition("%")[0] for entry in resolved]
@@ -122,7 +122,9 @@ def parse_webhook_url(url: str, rules: AddressRules) -> WebhookUrl:
         raise ArgumentInvalid("the URL of a webhook has no user and no fragment")
     is_encrypted = parts.scheme == "https"
     if not is_encrypted and not rules.allow_loopback:
-        raise ArgumentInvalid("the URL of a webhook begins with https://; webhooks.allow_loopback allows http to here")
+        raise ArgumentInvalid(
+            "the URL of a webhook begins with https://; with webhooks.allow_loopback, http to this machine is allowed"
+        )
     _check_host(parts.hostname, rules, is_encrypted=is_encrypted)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return WebhookUrl(is_encrypted, parts.hostname, port or (443 if is_encrypted else 80), path)
@@ -162,7 +164,7 @@ def _embedded(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 @dataclass(frozen=True, slots=True)
 class SendingRules:
-    """How posts are sent: to which addresses, within which time, and when again."""
+    """How posts are sent: the allowed addresses, the timeout, and the pauses before a failed post is sent again."""
 
     addresses: AddressRules = field(default_factory=AddressRules)
     timeout_s: float = 10.0
@@ -171,7 +173,7 @@ class SendingRules:
 
 @dataclass(frozen=True, slots=True)
 class WebhookSender:
-    """Sends what waits. Only one process may do so at a time: use it in a job with a lease."""
+    """Sends the posts that are due. Only one process may do so at a time: use it in a job with a lease."""
 
     store: Store
     rules: SendingRules
@@ -179,7 +181,7 @@ class WebhookSender:
     stop: Callable[[], str | None] = lambda: None
 
     async def send(self) -> JobResult | None:
-        """Send every post that is due. A webhook that fails does not hold up the others."""
+        """Send the posts that are due, and return how many were sent. One failing webhook does not delay the others."""
         hooks = await self.store.read(webhooks.read_webhooks)
         if not hooks:
             return None
@@ -192,20 +194,20 @@ class WebhookSender:
     async def _send_to(self, hook: Webhook, failures: Counter[str]) -> int:
         """Send the posts of one webhook, in their order, up to the first that fails; return how many were sent."""
         sent, began_s = 0, time.monotonic()
-        due = partial(webhooks.due_posts, webhook_id=hook.id, at=self.now(), most=POSTS_PER_ROUND)
-        for post in await self.store.read(due):
+        for post in await self.store.read(
+            partial(webhooks.due_posts, webhook_id=hook.id, at=self.now(), most=POSTS_PER_ROUND)
+        ):
             is_over = time.monotonic() - began_s > TIMEOUTS_PER_ROUND * self.rules.timeout_s
             if is_over or self.stop() is not None:
                 break
-            failure = await self.try_post(hook, post)
-            if failure is not None:
+            if failure := await self.try_post(hook, post):
                 failures[failure] += 1
                 break
             sent += 1
         return sent
 
     async def try_post(self, hook: Webhook, post: WebhookPost) -> str | None:
-        """Send one post and record the result; return why it failed, None if it did not."""
+        """Send one post and record the result. Return why it failed, or None if it was accepted."""
         _, secret = await self.store.read(partial(webhooks.read_webhook, webhook_id=hook.id))
         at = self.now()
         body = post_body(post, hook.tenant)
@@ -222,8 +224,9 @@ class WebhookSender:
         except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
             failure = f"no connection ({type(error).__name__})"
         next_try_at = self.rules.retries.next_try_at(post.tries + 1, at)
-        record = partial(webhooks.note_try, post_id=post.id, at=at, failure=failure, next_try_at=next_try_at)
-        await self.store.write(record, lasting=False)
+        await self.store.write(
+            partial(webhooks.note_try, post_id=post.id, at=at, failure=failure, next_try_at=next_try_at), lasting=False
+        )
         if failure is not None:
             _log.warning("post %s to webhook %s failed: %s", post.id, hook.id, failure)
         return failure
@@ -254,7 +257,7 @@ def post_headers(secret: str, post: WebhookPost, body: bytes, at: datetime) -> d
 
 
 async def _post(url: WebhookUrl, address: str, body: bytes, headers: dict[str, str]) -> int:
-    """Send a request to an address that was checked, and return the status of the answer. The rest is not read."""
+    """Send a request to a checked IP address, and return the status of the answer. The rest is not read."""
     context = ssl.create_default_context() if url.is_encrypted else None
     reader, writer = await asyncio.open_connection(
         address,
@@ -266,10 +269,9 @@ async def _post(url: WebhookUrl, address: str, body: bytes, headers: dict[str, s
     try:
         host = f"[{url.host}]" if ":" in url.host else url.host
         host += "" if url.port == (443 if url.is_encrypted else 80) else f":{url.port}"
-        lines = [f"POST {url.path} HTTP/1.1", f"Host: {host}", "Connection: close"]
-        lines += [f"{name}: {text}" for name, text in headers.items()]
-        head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
-        writer.write(head.encode("ascii") + body)
+        fields = {"Host": host, "Connection": "close", **headers, "Content-Length": len(body)}
+        lines = [f"POST {url.path} HTTP/1.1", *(f"{name}: {text}" for name, text in fields.items())]
+        writer.write("\r\n".join([*lines, "", ""]).encode("ascii") + body)
         await writer.drain()
         version, _, following = (await reader.readuntil(b"\n")).partition(b" ")
         if not version.startswith(b"HTTP/1."):
@@ -280,7 +282,7 @@ async def _post(url: WebhookUrl, address: str, body: bytes, headers: dict[str, s
 
 
 async def announce_waiting_reviews(store: Store, at: datetime) -> None:
-    """Queue a post for each scope in which something new waits, among those with runs since the last round."""
+    """Queue a post for each scope in which something new waits for a person. Only scopes with new runs are examined."""
     last_seen, scopes = await store.read(_changed_scopes)
     if last_seen is None:
         return
@@ -292,7 +294,7 @@ async def announce_waiting_reviews(store: Store, at: datetime) -> None:
 
 
 def _changed_scopes(transaction: Session) -> tuple[int | None, list[Scope]]:
-    """Return the last run that is looked at, None if there is nothing to do, and the scopes of the runs up to it."""
+    """Return the id of the last run to examine, and the scopes of the new runs up to it. The id is None without any."""
     hooks = [row for row in transaction.exec(select(WebhookRow)) if WebhookEvent.REVIEW_WAITS in row.events]
     if not hooks:
         return None, []
@@ -311,7 +313,7 @@ def _changed_scopes(transaction: Session) -> tuple[int | None, list[Scope]]:
 
 
 def _waiting_ids(transaction: Session, scope: Scope, at: datetime) -> dict[str, list[str]]:
-    """Return the ids of what waits for a person in a scope, by kind."""
+    """Return the ids of the items of a scope that wait for a person's decision, by kind."""
     findings = read_findings(transaction, scope)
     return {
         "contests": [contest.id for contest in reviews.read_contests(transaction, scope, at=at)],
@@ -322,7 +324,7 @@ def _waiting_ids(transaction: Session, scope: Scope, at: datetime) -> dict[str, 
 
 
 def _announce(transaction: Session, scope: Scope, waiting: dict[str, list[str]], at: datetime) -> None:
-    """Queue a post if something waits that no earlier post of the scope counted."""
+    """Queue a post if an item waits that no earlier post of the scope has listed."""
     ids = sorted(id_ for of_kind in waiting.values() for id_ in of_kind)
     query = select(WebhookPostRow.content).where(
         WebhookPostRow.scope_id == scope_key(transaction, scope), WebhookPostRow.event == WebhookEvent.REVIEW_WAITS

@@ -1,7 +1,7 @@
 """Workers: they share sessions through a Procrastinate queue in the same PostgreSQL database.
 
-A job names a session by its key and holds nothing else. Jobs of one scope run one after another (`lock`), and a session
-is in the queue only once (`queueing_lock`). A job may run twice if a worker dies; a session that is done is not
+A job of the queue contains only the key of a session. Jobs of one scope run one after another (`lock`), and a session
+is in the queue only once (`queueing_lock`). If a worker dies, a job may run twice, but a session that is done is not
 processed again. The store, not the queue, decides when a failed session is tried again.
 """
 
@@ -51,7 +51,7 @@ PATIENCE_S = 7.0
 
 
 def queue_of(store: Store) -> App:
-    """Return the queue of a PostgreSQL store; use it with `async with app.open_async()`."""
+    """Return the queue of a PostgreSQL store, not open yet. Open it with `async with app.open_async()`."""
     return App(connector=PsycopgConnector(conninfo=store.libpq_url, min_size=1, max_size=CONNECTIONS))
 
 
@@ -69,7 +69,7 @@ async def open_queue(store: Store) -> AsyncIterator[App]:
 
 
 async def create_queue_tables(store: Store) -> bool:
-    """Create the queue's tables if they are missing; return whether they were. Safe for concurrent deployments."""
+    """Create the queue's tables if they are missing. Return whether they were. Several processes may do so at once."""
     async with await psycopg.AsyncConnection.connect(store.libpq_url, autocommit=True) as lock:
         await lock.execute("SELECT pg_advisory_lock(%s)", (ADVISORY_LOCK,))
         async with queue_of(store).open_async() as app:
@@ -85,7 +85,7 @@ async def _has_tables(app: App) -> bool:
 
 
 async def enqueue(app: App, store: Store) -> int:
-    """Put every waiting session into the queue that is not in it; return how many were added."""
+    """Add every waiting session to the queue, unless it is in it. Return how many were added."""
     waiting = await store.read(sessions.pending_session_keys)
     return sum([await _put(app, key, scope_key) for key, scope_key in waiting])
 
@@ -108,7 +108,7 @@ async def _is_open(app: App) -> bool:
 
 
 async def retry_stalled(app: App, *, silent_s: float = STALLED_AFTER_S) -> int:
-    """Give the jobs of dead workers to other workers; return how many."""
+    """Queue the jobs of dead workers again, for other workers. Return how many there were."""
     stalled = list(await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=silent_s))
     for job in stalled:
         try:
@@ -120,10 +120,10 @@ async def retry_stalled(app: App, *, silent_s: float = STALLED_AFTER_S) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """Processes the sessions in the queue. `new_tracker` makes the cost tracker of one session.
+    """Processes the sessions in the queue. `new_tracker` returns the cost tracker of one session.
 
-    With a `refresher`, vectors of new facts are made in the background. With `erases`, facts that people asked to be
-    forgotten are erased once they are hidden for `erase_wait`.
+    With a `refresher`, vectors of new facts are made in the background. With `erases`, facts that people asked to
+    forget are erased once they have been hidden for `erase_wait`.
     """
 
     store: Store = field(kw_only=False)
@@ -200,9 +200,10 @@ class Worker:
         )
         if isinstance(result, Failure):
             self._failures[result.reason] += 1
-            failed_at = datetime.now(UTC)
-            with suppress(StoreError):  # the session has ended all the same
-                await self.store.write(partial(announce_failed_sessions, scope=row.scope, failures=1, at=failed_at))
+            with suppress(StoreError):  # the failure itself is stored already
+                await self.store.write(
+                    partial(announce_failed_sessions, scope=row.scope, failures=1, at=datetime.now(UTC))
+                )
         elif not isinstance(result, NotStarted):
             self._processed += 1
         if self.erases:
@@ -210,4 +211,4 @@ class Worker:
                 self.store, [row.scope], judge=self.judge, at=datetime.now(UTC), wait=self.erase_wait
             )
         if self.refresher is not None:
-            self.refresher.note(row.scope)
+            self.refresher.refresh_in_background(row.scope)

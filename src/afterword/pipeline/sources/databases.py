@@ -1,6 +1,6 @@
 """Sessions that other programs keep in SQLite: AutoGen Studio, the log of AutoGen v0.2, and the OpenAI Agents SDK.
 
-The files are opened read-only. What is returned names the sessions; their messages are read when they are processed.
+The files are opened read-only. Only the sessions are listed here. Their messages are read when they are processed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Message = dict[str, Any]
 
 
 def is_database(path: Path) -> bool:
-    """Whether the file is a SQLite database with content, damaged or not."""
+    """Whether the file is a SQLite database that is not empty. It may be damaged."""
     try:
         with closing(_open_read_only(path)) as database:
             return int(database.execute("PRAGMA schema_version").fetchone()[0]) > 0
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return True
-        # Only now: closing a plain file handle of a database drops every lock that this process has on the file.
+        # Last, because closing a plain handle of a database file drops all locks that this process has on the file.
         with suppress(OSError), path.open("rb") as file:
             return file.read(len(_HEADER)) == _HEADER
         return False
@@ -46,10 +46,10 @@ def is_database(path: Path) -> bool:
 def sessions_in(path: Path, scope: Scope | None) -> list[Saved]:
     """Return the sessions of an AutoGen Studio database, of a v0.2 log, or of a `SQLiteSession` of the Agents SDK.
 
-    Studio stores the user of a session (`user_id`); the others do not, so they need `scope`, which overrides Studio's
-    user. The session id is `studio-<id>`, or the id that the log or the SDK has.
+    Studio stores the user of a session (`user_id`). The others do not, so they need `scope`, which also overrides the
+    user that Studio stores. The session id is `studio-<id>`, or the id in the log or in the database of the SDK.
 
-    Raises `SourceInvalid` if it is another database, cannot be read, or does not name the user of its sessions.
+    Raises `SourceInvalid` if the file is another database or cannot be read, or if no user is known.
     """
     try:
         with closing(_open_read_only(path)) as database:
@@ -79,14 +79,16 @@ def _studio_sessions(database: sqlite3.Connection, path: Path, scope: Scope | No
     for key, user in database.execute("SELECT id, user_id FROM session ORDER BY id").fetchall():
         if scope is None and not user:
             raise SourceInvalid(f"{path}: session {key} has no user; say whose with --user or --scope")
-        written_at = _instant(last.get(key))
-        state = partial(_studio_messages, path, key)
-        yield Saved(scope or Scope.user(user), f"studio-{key}", state=state, file_time=written_at)
+        yield Saved(
+            scope or Scope.user(user),
+            f"studio-{key}",
+            state=partial(_studio_messages, path, key),
+            file_time=_instant(last.get(key)),
+        )
 
 
 def _studio_messages(path: Path, session: int) -> list[Message]:
-    """Return the messages of a session: of each run its task, its result, and its other stored messages."""
-    messages: list[Message] = []
+    """Return the messages of a session, run by run: its task, its result, and its other stored messages."""
     with closing(_open_read_only(path)) as database:
         columns = {row["name"] for row in database.execute("PRAGMA table_info(message)")}
         rows = database.execute("SELECT * FROM message WHERE session_id = ? ORDER BY id", (session,)).fetchall()
@@ -95,19 +97,18 @@ def _studio_messages(path: Path, session: int) -> list[Message]:
     for row in rows:
         message = _message(_parsed(row["config"]), row["created_at"])
         by_run.setdefault(row["run_id"] if "run_id" in columns else None, []).extend(message)
-    messages += by_run.pop(None, [])
+    messages = by_run.pop(None, [])
     for run in runs:
         result = _parsed(run["team_result"]).get("task_result")
         configs = result.get("messages") if isinstance(result, dict) else None
         complete = [message for config in configs or [] for message in _message(config, run["created_at"])]
-        stored = by_run.pop(run["id"], [])
         task = _message(_parsed(run["task"]), run["created_at"])
-        messages += _merged_messages(task, _merged_messages(complete, stored))
+        messages += _merged_messages(task, _merged_messages(complete, by_run.pop(run["id"], [])))
     return messages + [message for other_messages in by_run.values() for message in other_messages]
 
 
 def _message(config: object, created_at: str | None) -> list[Message]:
-    """Return a stored message in the form of AgentChat; no message if it has no words."""
+    """Return a stored message in the form of AgentChat, in a list that is empty if the message has no content."""
     if not isinstance(config, dict) or not config.get("content"):
         return []
     kind = "LLMCallEventMessage" if config.get("source") == _UNNAMED_CALL else "TextMessage"
@@ -115,11 +116,9 @@ def _message(config: object, created_at: str | None) -> list[Message]:
 
 
 def _merged_messages(first: Sequence[Message], second: Sequence[Message]) -> list[Message]:
-    """Return the messages of both lists without copies: those of the first list only come first."""
-    known = [_identity(message) for message in second]
-    if not known:
-        return list(first)
-    return [message for message in first if _identity(message) not in known] + list(second)
+    """Return the messages of both lists. A message of the first list is left out if the second one has it, too."""
+    known = {_identity(message) for message in second}
+    return [*(message for message in first if _identity(message) not in known), *second]
 
 
 def _identity(message: Mapping[str, Any]) -> tuple[str, str]:
@@ -131,8 +130,7 @@ def _logged_sessions(database: sqlite3.Connection, path: Path, scope: Scope | No
         raise SourceInvalid(f"{path} is a log that names no user: say whose it is with --user or --scope")
     query = "SELECT session_id, count(*) FROM agents WHERE session_id IS NOT NULL GROUP BY session_id"
     for session, _ in database.execute(query).fetchall():
-        messages = _logged_messages(path, session)
-        if messages:
+        if messages := _logged_messages(path, session):
             said_at = _instant(messages[-1]["created_at"])
             yield Saved(scope, str(session), state=partial(_logged_messages, path, session), file_time=said_at)
 
@@ -163,8 +161,12 @@ def _received(event: Mapping[str, Any], timestamp: str | None) -> Message | None
         message = {"content": message}
     if not isinstance(message, dict):
         return None
-    name = message.get("name") or event.get("sender")
-    return {"role": "user", **message, "name": name, "created_at": _iso(timestamp)}
+    return {
+        "role": "user",
+        **message,
+        "name": message.get("name") or event.get("sender"),
+        "created_at": _iso(timestamp),
+    }
 
 
 def _sdk_sessions(database: sqlite3.Connection, path: Path, scope: Scope | None) -> Iterator[Saved]:
@@ -179,7 +181,7 @@ def _sdk_sessions(database: sqlite3.Connection, path: Path, scope: Scope | None)
 
 
 def _sdk_messages(path: Path, session: str) -> list[Message]:
-    """Return the items of a session, with their times. Those of abandoned branches were said, too."""
+    """Return the items of a session, with their times, including those of branches that were abandoned."""
     query = "SELECT message_data, created_at FROM agent_messages WHERE session_id = ? ORDER BY id"
     with closing(_open_read_only(path)) as database:
         rows = database.execute(query, (session,)).fetchall()
@@ -191,7 +193,7 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _parsed(text: object) -> dict[str, Any]:
-    """Return the JSON object of a column, empty if it holds none."""
+    """Return the JSON object that a column contains, or an empty one if it contains none."""
     try:
         value = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):

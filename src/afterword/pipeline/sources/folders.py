@@ -1,6 +1,6 @@
 """Finding saved sessions: by a manifest, in folders `<folder>/<user>/<session>.json`, or in a database.
 
-A folder's sessions are its `.json` files, and its `.jsonl` files: histories of Agent Framework.
+The sessions of a folder are its `.json` files, and its `.jsonl` files, which are histories of Agent Framework.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from afterword.pipeline.sources.databases import is_database, sessions_in
 MANIFEST = "manifest.json"
 HISTORY = ".jsonl"
 ENCODED = "~session-"
-"""The beginning of the name of a file whose session id Agent Framework has encoded in base32."""
+"""The beginning of a file name in which Agent Framework has encoded the session id in base32."""
 
 
 def _checked_instant(at: datetime) -> datetime:
@@ -43,10 +43,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class ManifestEntry(BaseModel):
-    """One session of a manifest; `path` is relative to the manifest. `scope` (long form) may replace `user_id`.
-    A time without an offset is a local time of the scope.
+    """One session of a manifest. `path` is relative to the folder of the manifest.
 
-    A session that is `off_the_record` is neither read nor stored.
+    `scope`, such as "default/project/apollo", may replace `user_id`. A time without an offset is a local time of the
+    scope. A session that is `off_the_record` is neither read nor stored.
     """
 
     session_id: str = Field(min_length=1)
@@ -66,19 +66,20 @@ def find_sessions(
     manifest: Path | None = None,
     trust_manifest: bool = False,
 ) -> list[Saved]:
-    """Return the sessions at these paths, in the order of time if it is known.
+    """Return the sessions at these paths, ordered by time as far as it is known.
 
-    A folder with a `manifest.json` is read by it, and so is each folder in it. Any other folder is read as
-    `<folder>/<user>/<session>.json`, or with a `scope` as `<folder>/<session>.json`. A single
-    file needs `scope`. A SQLite file is a database of AutoGen Studio, or one of the OpenAI Agents SDK or a log of v0.2,
-    which need `scope`. `scope` overrides the users of a manifest or a database.
+    If a folder or a subfolder has a `manifest.json`, its sessions are those that the manifest lists. Any other folder
+    is read as `<folder>/<user>/<session>.json`, or with a `scope` as `<folder>/<session>.json`. A single file needs
+    `scope`. A SQLite file may be a database of AutoGen Studio or of the OpenAI Agents SDK, or a log of AutoGen v0.2;
+    the last two need `scope`. `scope` overrides the users of a manifest or a database.
 
-    A manifest may name files below its own folder only, which no symbolic link leaves, and with `scope` no other scope
-    than that, unless the caller trusts it (`trust_manifest`). Where folders stand for users, a manifest in one of them
-    names that user alone. A symbolic link is no user's folder, and no session if it leads out of its folder.
+    Unless the caller trusts it (`trust_manifest`), a manifest may name only files in and below its own folder, without
+    symbolic links that lead out of it, and with `scope` only that scope. If subfolders stand for users, a manifest in
+    one of them may name that user only. A symbolic link is not accepted as the folder of a user, nor as a session if it
+    leads out of its folder.
 
-    Raises `SourceInvalid` if a path is missing, a manifest is broken or may not name what it names, no scope is known,
-    or two files are the same session.
+    Raises `SourceInvalid` if a path is missing, a manifest is broken or names something that it may not name, no scope
+    is known, or two files are the same session.
     """
     located: list[tuple[Path, Saved]] = []
     if manifest is not None:
@@ -89,12 +90,12 @@ def find_sessions(
     sessions = [saved for _, saved in located]
     if not sessions:
         raise SourceInvalid(f"no session at {', '.join(map(str, paths)) or manifest}; see `afterword run --help`")
-    # The zone of a session is known only where it is read.
+    # Local times count as UTC here: the zone of a scope is known only when its session is read.
     return sorted(sessions, key=lambda saved: in_zone(saved.started_at or saved.file_time or datetime.max, UTC))
 
 
 def _check_different(located: Sequence[tuple[Path, Saved]]) -> None:
-    """Raise `SourceInvalid` if two different files hold one session, because one would silently replace the other."""
+    """Raise `SourceInvalid` if two files are the same session, because one would silently replace the other."""
     paths: dict[tuple[Scope, str], Path] = {}
     for path, saved in located:
         first = paths.setdefault((saved.scope, saved.session_id), path)
@@ -138,9 +139,10 @@ def _by_layout(folder: Path, scope: Scope | None, trust_manifest: bool) -> Itera
 
 
 def _in_subfolder(folder: Path, scope: Scope | None, trust_manifest: bool, *, is_user: bool) -> Iterator[Saved]:
-    """Yield the sessions of a subfolder by its manifest, or without a `scope` as those of a user.
+    """Yield the sessions that the manifest of a subfolder lists, or without one all its files, as sessions of a user.
 
-    With `is_user` it stands for a user in any case, and its manifest names no other one.
+    Without a manifest nothing is yielded if a `scope` is given. With `is_user` the subfolder stands for a user, whom
+    alone its manifest may name.
     """
     has_manifest = (folder / MANIFEST).is_file()
     if scope is not None and not has_manifest:
@@ -155,7 +157,7 @@ def _in_subfolder(folder: Path, scope: Scope | None, trust_manifest: bool, *, is
 
 
 def _states(folder: Path) -> list[Path]:
-    """Return the files of sessions in a folder. Raises `SourceInvalid` if a symbolic link leads out of it."""
+    """Return the session files in a folder. Raises `SourceInvalid` if one is a symbolic link that leads out of it."""
     files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
     files = [path for path in files if path.suffix in (HISTORY, ".json")]
     inside = folder.resolve()
@@ -177,7 +179,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def _session_name(path: Path) -> str:
-    """Return the id of a file's session. Agent Framework encodes ids that are no safe names of files."""
+    """Return the session id that a file name stands for. Agent Framework encodes ids that are no safe file names."""
     name = _name(path.stem)
     if name.startswith(ENCODED):
         encoded = name.removeprefix(ENCODED).upper()
@@ -187,13 +189,12 @@ def _session_name(path: Path) -> str:
 
 
 def _name(text: str) -> str:
-    """Return a file's name as text that every database accepts: valid UTF-8, without control characters."""
+    """Return a file name as text that every database accepts: valid UTF-8, without control characters."""
     return _CONTROL.sub("\ufffd", os.fsencode(text).decode("utf-8", "replace"))
 
 
 def _undated(path: Path, scope: Scope, folder: Path | None = None) -> Saved:
-    written_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
-    return Saved(scope, _session_name(path), path=path, file_time=written_at, folder=folder and folder.resolve())
+    return Saved(scope, _session_name(path), path=path, file_time=_file_time(path), folder=folder and folder.resolve())
 
 
 def _by_manifest(manifest: Path, scope: Scope | None, trust_manifest: bool) -> list[Saved]:

@@ -1,4 +1,4 @@
-"""Reading the exported memories of other libraries. Pure."""
+"""Converting the exported memories of other libraries. Pure functions."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One memory of another library: its text, its id there, and its last change (aware) if it is known.
+    """One memory of another library: its text, its id there, and the time of its last change if it is known.
 
-    `valid_from` and `valid_to` (aware) say when it holds in the world, if the library knows that.
+    `valid_from` and `valid_to` say when it is true in the world, if the library knows that. All times are aware.
     """
 
     text: str
@@ -37,8 +37,9 @@ class Memory:
 
 
 def memories(kind: Origin, exported: Any) -> list[Memory]:
-    """Return the memories of a parsed export, without empty ones. Raises `SourceInvalid` if it is no such export, or
-    holds the memories of several people.
+    """Return the memories of a parsed export, without empty ones.
+
+    Raises `SourceInvalid` if it is no export of this library, or contains the memories of several people.
 
     mem0: what `get_all` returns. LangMem: a list of items of its store (`key`, `value`, `created_at`, `updated_at`).
     ListMemory: what `dump_component` returns, or its `config`, or the list of its contents. ChromaDB: what
@@ -53,10 +54,10 @@ def memories(kind: Origin, exported: Any) -> list[Memory]:
         Origin.ZEP: _edges,
     }
     _check_single_owner(exported)
-    found_memories = list(readers[kind](exported))
-    if not found_memories:
+    exported_memories = list(readers[kind](exported))
+    if not exported_memories:
         raise SourceInvalid(f"the file holds no memories of {kind}: it must be {_FORMS[kind]}, as JSON")
-    return [memory for memory in found_memories if memory.text]
+    return [memory for memory in exported_memories if memory.text]
 
 
 _FORMS = {
@@ -108,7 +109,7 @@ def _edges(exported: Any) -> Iterable[Memory]:
     entries = exported.get("edges", []) if isinstance(exported, Mapping) else exported
     for place, edge in enumerate(_mappings(entries)):
         valid_from = _instant(edge.get("valid_at"))
-        # An edge that was given up without a known end of its validity ended when it was given up.
+        # If an edge was expired and the end of its validity is unknown, it ended when it was expired.
         valid_to = _instant(edge.get("invalid_at")) or _instant(edge.get("expired_at"))
         if valid_from and valid_to and valid_to < valid_from:
             valid_from = None
@@ -124,7 +125,7 @@ _OWNER_FIELDS = {
 
 
 def _check_single_owner(exported: Any) -> None:
-    """Raise `SourceInvalid` if entries, or what is noted beside them, name several people."""
+    """Raise `SourceInvalid` if the entries of an export, or their metadata, name several people."""
     columns = exported.values() if isinstance(exported, Mapping) else (exported,)
     config = exported.get("config") if isinstance(exported, Mapping) else None
     columns = (*columns, *(config.values() if isinstance(config, Mapping) else ()))
@@ -143,7 +144,7 @@ def _mappings(entries: Any) -> list[Mapping[str, Any]]:
 
 
 def _content(value: Any) -> str:
-    """Return the text of a value: its `content`, or else its fields one after the other."""
+    """Return the text of a value: that of its `content`, or else that of all its fields."""
     if isinstance(value, Mapping):
         if "content" in value:
             return _content(value["content"])
