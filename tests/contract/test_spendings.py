@@ -122,6 +122,21 @@ async def test_a_question_that_waits_for_its_place_is_booked_and_costs_nothing_i
     assert spending.spent.micro_usd == 0
 
 
+async def test_whenever_a_question_is_cancelled_before_it_is_sent_it_costs_nothing(store: Store) -> None:
+    spending = tracker()
+    spending.limit(1)
+    account = Account(spending, store, LENA, "session:a")
+    async with account.charging(QUESTION):
+        for steps in range(30):
+            waiting = asyncio.create_task(ask(account))
+            for _ in range(steps):
+                await asyncio.sleep(0.0005)
+            waiting.cancel()
+            await asyncio.wait([waiting])
+            assert (await total(store)).micro_usd == 2_000, f"after {steps} steps"
+    assert spending.spent.micro_usd == 0
+
+
 @pytest.mark.parametrize(
     "limits",
     [

@@ -166,6 +166,12 @@ class CostTracker:
             self.add(account.scope, account.source, spent)
 
     async def _reserve(self, account: Account, request: ModelRequest, reservation: object, bound: Spending) -> int:
+        entry = 0
+
+        def store_reservation(transaction: Session) -> None:
+            nonlocal entry
+            entry = self._store_reservation(account, request, bound, transaction)
+
         while True:
             self._settled.clear()
             try:
@@ -174,14 +180,12 @@ class CostTracker:
                 self._reserved[reservation] = bound
                 # Strict: two processes that read the day's total at once must not both find room in the budget.
                 # Lasting (the default): a paid request must stay recorded even if the database server crashes.
-                entry = await self._records.write(
-                    account.store, partial(self._store_reservation, account, request, bound), strict=True
-                )
+                await self._records.write(account.store, store_reservation, strict=True)
                 account.entries.append(entry)
                 return entry
             except asyncio.CancelledError as error:
-                if was_committed(error):
-                    self._add_spent(account, bound)  # the store counts it too
+                if was_committed(error):  # but nothing was sent
+                    await self._settle(account, entry, Spending(), is_answered=False)
                 raise
             except BudgetReached as error:
                 self._reserved.pop(reservation, None)
