@@ -90,12 +90,13 @@ async def measure(folder: Path, size: int, rounds: int) -> tuple[Times, Times, f
         for _ in range(rounds):
             await tell()
         began = time.process_time()
-        warm = await timed(tell, rounds)
+        [warm] = await timed(rounds, tell)
         processor = (time.process_time() - began) * 1000 / rounds
         after: list[float] = []
         for _ in range(max(rounds // 10, 3)):
             await write()
-            after.append((await timed(tell, 1))[0])
+            [(took, _)] = await timed(1, tell)
+            after.append(took)
         after.sort()
         return warm, (after[len(after) // 2], after[-1]), processor, sum(tokens) / len(tokens)
 

@@ -8,13 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlmodel import SQLModel
-
-from afterword.facts.assertions import Assertion, Authority, Cue, Evidence, EvidenceKind, Kind, SpeechAct
+from afterword.facts.assertions import EvidenceKind, Kind
 from afterword.facts.dependents import DependenceWording, groups_of
 from afterword.facts.fact import Fact, Status
 from afterword.facts.local_time import at_offset
@@ -27,20 +23,27 @@ from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.index_units import fact_terms, fact_text
 from afterword.store.database.statements import Plain, moment
-from afterword.store.rows import StatusColumns, rewordings_of, stored_items, tags_of, utc_date
-from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
-
-DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
-    *((FactRow, name) for name in "undone_as undone_by contested_by exceptions rewordings".split()),
-    *((AssertionRow, name) for name in "session_id act kind subject attribute value statement speaker".split()),
-    *((AssertionRow, name) for name in "authority said_at time_is_guess valid_from valid_to cue".split()),
-    *(
-        (AssertionRow, name)
-        for name in "limited_to outcome is_flagged tags former_name utc_offset_s recorded_at".split()
-    ),
-    *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
+from afterword.store.reading.fact_details import (
+    ATTRIBUTE,
+    CONTESTED_BY,
+    EXCEPTIONS,
+    IS_FLAGGED,
+    ITEM_KIND,
+    KIND,
+    RECORDED_AT,
+    REWORDINGS,
+    STATEMENT,
+    SUBJECT,
+    TAGS,
+    UNDONE_AS,
+    UTC_OFFSET_S,
+    VALUE,
+    Details,
+    build_history,
+    build_single_fact,
+    is_single,
 )
-"""The columns that are needed only to build a fact. A row holds them as one JSON array, which takes little memory."""
+from afterword.store.rows import StatusColumns, rewordings_of, stored_items, tags_of, utc_date
 
 # The columns of a row. A fact has one row for each piece of evidence of each of its assertions. The first five columns
 # sort facts in the order of saying.
@@ -49,15 +52,7 @@ DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
     _SAID_AT, _SESSION, _TURN, _PLACE, FACT, _ORDINAL, _ITEM, _SAID, _IS_LEAD, _KIND, _LENGTH, _SPANS, _MAY_BE,
     _TERMS, _SOURCE, _SOURCE_TURN, _IS_RENAMING, _DETAILS,
 ) = range(18)
-(
-    ID, UNDONE_AS, UNDONE_BY, CONTESTED_BY, EXCEPTIONS, REWORDINGS,
-    SESSION, ACT, KIND, SUBJECT, ATTRIBUTE, VALUE, STATEMENT, SPEAKER, AUTHORITY, SAID_AT, IS_GUESS,
-    VALID_FROM, VALID_TO, CUE, LIMITED_TO, OUTCOME, IS_FLAGGED, TAGS, FORMER_NAME,
-    UTC_OFFSET_S, RECORDED_AT,
-    ITEM, ITEM_KIND, QUOTE, ITEM_SESSION, TURN, ITEM_SPEAKER, START,
-) = range(len(DETAILS) + 1)
 # fmt: on
-Details = Sequence[Any]
 
 _REWORDED = '"statement'
 """A text that the JSON of every fact with a changed sentence contains. Searching for it is faster than parsing."""
@@ -309,39 +304,10 @@ class StoredFact:
 
         Most facts are such. `facts_at` returns the same of its history, which takes twice the time.
         """
-        details = self._details()
-        row, rows, periods = details[0], self._rows, self.periods
-        is_single = len(rows) == 1 or all(other[_SAID] == rows[0][_SAID] for other in rows)
-        if not is_single or len(periods) != 1 or rows[0][_MAY_BE] is not None or row[FORMER_NAME] is not None:
+        periods, details = self.periods, self._details()
+        if len(periods) != 1 or not periods[0].holds_at(at) or self._rows[0][_MAY_BE] is not None:
             return None
-        [period] = periods
-        if not period.holds_at(at) or not row[CONTESTED_BY] == row[EXCEPTIONS] == row[REWORDINGS] == "[]":
-            return None
-        said_at = at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S])
-        has_own_end = period.end is not None and period.by is None
-        return Fact(
-            id=row[ID],
-            scope=scope,
-            kind=Kind(row[KIND]),
-            subject=row[SUBJECT],
-            attribute=row[ATTRIBUTE],
-            value=row[VALUE],
-            statement=row[STATEMENT],
-            status=Status.CURRENT,
-            said_at=said_at,
-            valid_from=period.start,
-            valid_to=period.end,
-            support=1,
-            evidence=tuple(dict.fromkeys(_evidence(details))),
-            assertion_ids=(row[ID],),
-            recorded_at=moment(row[RECORDED_AT]),
-            limited_to=row[LIMITED_TO],
-            outcome=row[OUTCOME],
-            dated=row[VALID_FROM] is not None or row[VALID_TO] is not None or has_own_end,
-            last_said_at=said_at,
-            is_flagged=self.is_flagged,
-            tags=tuple(dict.fromkeys(tags_of(row[TAGS]))),
-        )
+        return build_single_fact(details, periods[0], scope, is_flagged=self.is_flagged) if is_single(details) else None
 
     def history(self, scope: Scope) -> FactHistory:
         """Return the fact over all time, and cache it."""
@@ -353,54 +319,8 @@ class StoredFact:
         """Return the fact over all time, from the cache if it is there. It is not cached."""
         if self._history is not None:
             return self._history
-        rows = self._details()
-        first = rows[0]
-        said = [_assertion(list(group), scope) for _, group in groupby(rows, key=itemgetter(ID))]
-        return FactHistory(
-            lead=next(assertion for assertion in said if assertion.id == (self._lead[_SAID] or self.id)),
-            members=tuple(said),
-            spans=self.periods,
-            undone_as=Status(first[UNDONE_AS]),
-            undone_by=first[UNDONE_BY],
-            contested_by=stored_items(first[CONTESTED_BY]),
-            may_be=self.may_be,
-            exceptions=stored_items(first[EXCEPTIONS]),
-            rewordings=rewordings_of(stored_items(first[REWORDINGS])),
-            recorded_at=min([moment(row[RECORDED_AT]) for row in rows]),
-        )
-
-
-def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
-    row = rows[0]
-    first_at, last_at = [at and at_offset(moment(at), row[UTC_OFFSET_S]) for at in (row[VALID_FROM], row[VALID_TO])]
-    return Assertion(
-        id=row[ID],
-        scope=scope,
-        session_id=row[SESSION],
-        act=SpeechAct(row[ACT]),
-        kind=Kind(row[KIND]),
-        subject=row[SUBJECT],
-        attribute=row[ATTRIBUTE],
-        value=row[VALUE],
-        statement=row[STATEMENT],
-        speaker=row[SPEAKER],
-        authority=Authority(row[AUTHORITY]),
-        said_at=at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S]),
-        evidence=tuple(_evidence(rows)),
-        time_is_guess=bool(row[IS_GUESS]),
-        valid_from=first_at,
-        valid_to=last_at,
-        cue=Cue(row[CUE]) if row[CUE] else None,
-        limited_to=row[LIMITED_TO],
-        outcome=row[OUTCOME],
-        is_flagged=None if row[IS_FLAGGED] is None else bool(row[IS_FLAGGED]),
-        tags=tags_of(row[TAGS]),
-        former_name=row[FORMER_NAME],
-    )
-
-
-def _evidence(rows: Sequence[Details]) -> list[Evidence]:
-    return [Evidence(EvidenceKind(row[ITEM_KIND]), *row[QUOTE : START + 1]) for row in rows if row[ITEM] is not None]
+        lead_id = self._lead[_SAID] or self.id
+        return build_history(self._details(), lead_id, self.periods, self.may_be, scope)
 
 
 def _flag(row: Details) -> bool:

@@ -23,7 +23,8 @@ from afterword.recall.unit_table import UnitTable
 from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, Plain, has_listed_name, select_columns
 from afterword.store.ledger import session_source
 from afterword.store.lookup import live_assertion_ids
-from afterword.store.reading.fact_rows import DETAILS, FACT, KINDS, StoredFact
+from afterword.store.reading.fact_details import DETAILS
+from afterword.store.reading.fact_rows import FACT, KINDS, StoredFact
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
 from afterword.store.tables import (
     AssertionRow,
@@ -180,7 +181,7 @@ def stored_terms(table: type[SQLModel]) -> Any:
 def _facts() -> Select[Any]:
     session_id = func.coalesce(_plain_column(AssertionRow, "session_id"), "")
     kind = case(*((col(AssertionRow.kind) == str(kind), number) for number, kind in enumerate(KINDS)))
-    # The order is that of the column numbers in `fact_rows`. To save memory, a column is null if it has its usual value
+    # The order is that of the column numbers in `fact_rows` and `fact_details`. To save memory, a column is null if it has its usual value
     # or equals another column.
     columns = (
         *(_plain_column(AssertionRow, "said_at"), session_id),

@@ -1,0 +1,138 @@
+"""The columns that are needed only to build a fact, and the building of facts and histories from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from sqlmodel import SQLModel
+
+from afterword.facts.assertions import Assertion, Authority, Cue, Evidence, EvidenceKind, Kind, SpeechAct
+from afterword.facts.fact import Fact, Status
+from afterword.facts.local_time import at_offset
+from afterword.facts.scopes import Scope
+from afterword.facts.validity.periods import ValidityPeriod
+from afterword.facts.validity.timeline import FactHistory
+from afterword.store.database.statements import moment
+from afterword.store.rows import rewordings_of, stored_items, tags_of
+from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
+
+DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
+    *((FactRow, name) for name in "undone_as undone_by contested_by exceptions rewordings".split()),
+    *(
+        (AssertionRow, name)
+        for name in "session_id act kind subject attribute value statement speaker authority".split()
+    ),
+    *((AssertionRow, name) for name in "said_at time_is_guess valid_from valid_to cue limited_to outcome".split()),
+    *((AssertionRow, name) for name in "is_flagged tags former_name utc_offset_s recorded_at".split()),
+    *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
+)
+"""The columns that are needed only to build a fact. A row holds them as one JSON array, which takes little memory."""
+
+# fmt: off
+(
+    ID, UNDONE_AS, UNDONE_BY, CONTESTED_BY, EXCEPTIONS, REWORDINGS,
+    SESSION, ACT, KIND, SUBJECT, ATTRIBUTE, VALUE, STATEMENT, SPEAKER, AUTHORITY, SAID_AT, IS_GUESS,
+    VALID_FROM, VALID_TO, CUE, LIMITED_TO, OUTCOME, IS_FLAGGED, TAGS, FORMER_NAME,
+    UTC_OFFSET_S, RECORDED_AT,
+    ITEM, ITEM_KIND, QUOTE, ITEM_SESSION, TURN, ITEM_SPEAKER, START,
+) = range(len(DETAILS) + 1)
+# fmt: on
+Details = Sequence[Any]
+"""The id of an assertion, followed by the columns of `DETAILS`, of one piece of evidence."""
+
+
+def is_single(details: Sequence[Details]) -> bool:
+    """Return whether one assertion alone says the fact of these rows, and no other fact bears on it."""
+    row = details[0]
+    has_others = not row[CONTESTED_BY] == row[EXCEPTIONS] == row[REWORDINGS] == "[]"
+    return not has_others and row[FORMER_NAME] is None and all(other[ID] == row[ID] for other in details[1:])
+
+
+def build_single_fact(details: Sequence[Details], period: ValidityPeriod, scope: Scope, *, is_flagged: bool) -> Fact:
+    """Return the fact of rows that are `is_single`, at an instant of its only period."""
+    row = details[0]
+    said_at = at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S])
+    has_own_end = period.end is not None and period.by is None
+    return Fact(
+        id=row[ID],
+        scope=scope,
+        kind=Kind(row[KIND]),
+        subject=row[SUBJECT],
+        attribute=row[ATTRIBUTE],
+        value=row[VALUE],
+        statement=row[STATEMENT],
+        status=Status.CURRENT,
+        said_at=said_at,
+        valid_from=period.start,
+        valid_to=period.end,
+        support=1,
+        evidence=tuple(dict.fromkeys(_evidence(details))),
+        assertion_ids=(row[ID],),
+        recorded_at=moment(row[RECORDED_AT]),
+        limited_to=row[LIMITED_TO],
+        outcome=row[OUTCOME],
+        dated=row[VALID_FROM] is not None or row[VALID_TO] is not None or has_own_end,
+        last_said_at=said_at,
+        is_flagged=is_flagged,
+        tags=tuple(dict.fromkeys(tags_of(row[TAGS]))),
+    )
+
+
+def build_history(
+    details: Sequence[Details],
+    lead_id: str,
+    periods: tuple[ValidityPeriod, ...],
+    may_be: tuple[str, ...],
+    scope: Scope,
+) -> FactHistory:
+    """Return the fact of these rows over all time. The rows of an assertion follow each other."""
+    first = details[0]
+    said = [_assertion(list(group), scope) for _, group in groupby(details, key=itemgetter(ID))]
+    return FactHistory(
+        lead=next(assertion for assertion in said if assertion.id == lead_id),
+        members=tuple(said),
+        spans=periods,
+        undone_as=Status(first[UNDONE_AS]),
+        undone_by=first[UNDONE_BY],
+        contested_by=stored_items(first[CONTESTED_BY]),
+        may_be=may_be,
+        exceptions=stored_items(first[EXCEPTIONS]),
+        rewordings=rewordings_of(stored_items(first[REWORDINGS])),
+        recorded_at=min([moment(row[RECORDED_AT]) for row in details]),
+    )
+
+
+def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
+    row = rows[0]
+    first_at, last_at = [at and at_offset(moment(at), row[UTC_OFFSET_S]) for at in (row[VALID_FROM], row[VALID_TO])]
+    return Assertion(
+        id=row[ID],
+        scope=scope,
+        session_id=row[SESSION],
+        act=SpeechAct(row[ACT]),
+        kind=Kind(row[KIND]),
+        subject=row[SUBJECT],
+        attribute=row[ATTRIBUTE],
+        value=row[VALUE],
+        statement=row[STATEMENT],
+        speaker=row[SPEAKER],
+        authority=Authority(row[AUTHORITY]),
+        said_at=at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S]),
+        evidence=tuple(_evidence(rows)),
+        time_is_guess=bool(row[IS_GUESS]),
+        valid_from=first_at,
+        valid_to=last_at,
+        cue=Cue(row[CUE]) if row[CUE] else None,
+        limited_to=row[LIMITED_TO],
+        outcome=row[OUTCOME],
+        is_flagged=None if row[IS_FLAGGED] is None else bool(row[IS_FLAGGED]),
+        tags=tags_of(row[TAGS]),
+        former_name=row[FORMER_NAME],
+    )
+
+
+def _evidence(rows: Sequence[Details]) -> list[Evidence]:
+    return [Evidence(EvidenceKind(row[ITEM_KIND]), *row[QUOTE : START + 1]) for row in rows if row[ITEM] is not None]
