@@ -10,7 +10,7 @@ from typing import Any
 from afterword.facts.fact import Fact
 from afterword.facts.validity.timeline import FactHistory, facts_at
 from afterword.recall.unit_table import UnitTable
-from afterword.store.reading.fact_details import DETAILS
+from afterword.store.fact_details import DETAILS
 from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.snapshots import Snapshot, Version, stored_facts
 from afterword.store.reading.views import View

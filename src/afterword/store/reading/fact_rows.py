@@ -23,7 +23,7 @@ from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.index_units import fact_terms, fact_text
 from afterword.store.database.statements import Plain, moment
-from afterword.store.reading.fact_details import (
+from afterword.store.fact_details import (
     ATTRIBUTE,
     CONTESTED_BY,
     EXCEPTIONS,

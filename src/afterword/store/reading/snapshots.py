@@ -21,9 +21,9 @@ from afterword.facts.transcripts import Role, TurnPlace
 from afterword.recall.index_units import TOKENIZER
 from afterword.recall.unit_table import UnitTable
 from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, Plain, has_listed_name, select_columns
+from afterword.store.fact_details import DETAILS
 from afterword.store.ledger import session_source
 from afterword.store.lookup import live_assertion_ids
-from afterword.store.reading.fact_details import DETAILS
 from afterword.store.reading.fact_rows import FACT, KINDS, StoredFact
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
 from afterword.store.tables import (
@@ -181,8 +181,8 @@ def stored_terms(table: type[SQLModel]) -> Any:
 def _facts() -> Select[Any]:
     session_id = func.coalesce(_plain_column(AssertionRow, "session_id"), "")
     kind = case(*((col(AssertionRow.kind) == str(kind), number) for number, kind in enumerate(KINDS)))
-    # The order is that of the column numbers in `fact_rows` and `fact_details`. To save memory, a column is null if it has its usual value
-    # or equals another column.
+    # The order is that of the column numbers in `fact_rows` and `store.fact_details`. To save memory, a column is null
+    # if it has its usual value or equals another column.
     columns = (
         *(_plain_column(AssertionRow, "said_at"), session_id),
         *(func.coalesce(col(EvidenceRow.turn), 0), func.coalesce(col(EvidenceRow.start), 0)),
