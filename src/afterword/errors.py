@@ -107,4 +107,4 @@ class Overtaken(StoreError):
 
 
 class ScopeMoved(Overtaken):
-    """The scope has changed since a proposal was judged. Judge the proposal again and then try again."""
+    """The scope has changed since a proposal was judged. Repeat the call that raised this."""

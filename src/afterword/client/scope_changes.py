@@ -126,7 +126,7 @@ class ScopeChanges(ScopeFindings):
         return await entries.withdraw_everything(await self._resources.store(), self.scope, at=self._resources.now())
 
     async def decide(self, item_id: str, decision: Decision | str) -> RunEffect:
-        """Carry out a person's decision on an item of `review`. Return the run that was made, applied or rejected.
+        """Carry out a person's decision on an item of `review`. Return the run of the decision.
 
         For a contest (two statements that contradict each other), "approve" replaces the earlier statement by the later
         one, "reject" withdraws the later one, and "keep-both" keeps both. `item_id` is the id of the contest, or its

@@ -95,7 +95,7 @@ class RecordedClient(ReplayChatCompletionClient):
         self.shown: Sequence[LLMMessage] = ()
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
-        """Return the reply to these messages. Raises `ArgumentInvalid` if none is recorded and there is no model."""
+        """Return the reply to these messages. Raises `ArgumentInvalid` if no reply is recorded and no model is set."""
         self.shown = list(messages)
         content = await self._replies.reply(messages, **options)
         usage = RequestUsage(prompt_tokens=0, completion_tokens=0)

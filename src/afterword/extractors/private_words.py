@@ -165,7 +165,7 @@ def hidden_as_stored(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Mar
 def hidden_from_state(
     state: Mapping[str, Any], masked_texts: Mapping[str, str], humans: Collection[str], markers: Markers
 ) -> dict[str, Any]:
-    """Return a saved state without what was hidden in turns.
+    """Return a saved state without the texts that were masked or hidden in the turns that were read from it.
 
     `masked_texts` maps the original texts of turns to their masked texts. A string that equals an original text is
     replaced by the masked one. In other strings, a secret that could be a plain word is only masked if the string is a

@@ -133,7 +133,7 @@ def propose_run(
 
 @staged(Stage.PROPOSE)
 def _store_run(transaction: Session, proposal: Proposal, **columns: Any) -> tuple[int, bool]:
-    """Store a run; return its id, and whether its windows, assertions and verdicts are new."""
+    """Store a run. Return its id, and True if none of its windows, assertions and verdicts was stored before."""
     scope_id = lock_scope(transaction, proposal.scope)
     run = {
         "scope_id": scope_id,

@@ -218,7 +218,7 @@ async def _request_to_keep(
     entry: Entry,
     propose: Callable[[Session, Knowledge, Mapping[str, int]], RequestOutcome],
 ) -> RequestOutcome:
-    """Call `propose` with what is known and with the reasons to hold the entry, and return its outcome.
+    """Call `propose` with what the scope holds and with the reasons to hold the entry back, and return its outcome.
 
     It is not called if the entry must not be stored; then the outcome says why.
     """

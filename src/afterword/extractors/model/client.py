@@ -205,7 +205,7 @@ class ModelClient:
             save_mode(self.settings.modes_file, self._resolved_place(), mode)
 
     def _resolved_place(self) -> str:
-        """Return `settings.place` with the real address, even if it comes from the environment."""
+        """Return the model and the address of its endpoint, also if the environment gives the address."""
         return replace(self.settings, base_url=str(self._connection().base_url)).place
 
     async def _request(

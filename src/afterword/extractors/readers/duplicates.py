@@ -21,7 +21,9 @@ _Named = tuple[str, _Key]
 
 
 def merge_views(main: Sequence[Utterance], view: Iterable[Utterance], *, earlier: bool = False) -> list[Utterance]:
-    """Return `main` with the utterances that only `view` has. Each follows the nearest earlier one that both have.
+    """Merge two lists of the same conversation: return `main`, with the utterances added that only `view` has.
+
+    Each added utterance follows the nearest earlier one that both lists have.
 
     A view that shares no utterance with `main` goes before it if `earlier` is set, else after it.
     """

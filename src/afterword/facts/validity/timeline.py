@@ -31,8 +31,8 @@ from afterword.facts.validity.wording import (
 class FactHistory:
     """One fact through all time: the assertions that state it, in order of saying, and the periods in which it holds.
 
-    `lead` is the assertion whose words the fact has, `spans` the periods in which it holds. If there are none,
-    `undone_by` is the assertion that ended the last of them, and `undone_as` the resulting status. `may_be` names the
+    `lead` is the assertion whose words the fact has, `spans` the periods in which it holds. If `spans` is empty,
+    `undone_by` is the assertion because of which the fact never holds, and `undone_as` its status. `may_be` names the
     people whom the fact may be about, if that is unclear. `exceptions` are the ids of the facts that limit it.
     `rewordings` are the periods in which it is told in other words, because a part of its sentence has ended.
     `recorded_at` is when it was stored, if that is known.

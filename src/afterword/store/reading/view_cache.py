@@ -100,7 +100,10 @@ class ViewCache:
         return scope in self._views
 
     def listing(self, connection: Connection, scope: Scope) -> FactListing:
-        """Return the listing of a scope that is not loaded. The last one is cached, since a page shows two lists."""
+        """Return the listing of a scope without loading the scope.
+
+        The listing that was read last is cached, since a web page with two lists of facts asks for it twice.
+        """
         now, listing = snapshots.version(connection, scope), self._listing
         if listing is None or (listing.scope, listing.version) != (scope, now):
             listing = read_listing(connection, scope, now)
