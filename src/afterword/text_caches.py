@@ -1,4 +1,4 @@
-"""Caches of functions of people's words. Forgetting clears all caches, so that no words stay in the process."""
+"""Caches for functions that take texts of people. Forgetting clears them all, so that no text stays in the process."""
 
 from __future__ import annotations
 

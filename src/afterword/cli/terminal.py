@@ -47,8 +47,8 @@ def terminal_json(text: str) -> str:
 class ResponsiveTable:
     """Rows under a title. Columns without any content are left out.
 
-    If columns of texts would be too narrow, each row is printed as a list instead. The short cells of a row stand in one
-    line. Each text, and each cell of a column in `SENTENCES`, has a line of its own below it.
+    If columns of texts would be too narrow, each row is printed as a list instead: its short cells in one line, and
+    below it a line for each text and for each cell of a column in `SENTENCES`.
     """
 
     def __init__(

@@ -126,7 +126,9 @@ def ground(
     words count only together with words of a person in a later turn. Not counted are words of tools, systems, memories
     and thoughts, and words that a person pasted or quoted. A request to withdraw something may have the form of a
     question. Every other sentence that is quoted must be a statement. A candidate that reads like an instruction to an
-    assistant, or was pasted together with one, is rejected as quarantined. Raises ValueError if a cited turn of a person has no time.
+    assistant, or was pasted together with one, is rejected as quarantined.
+
+    Raises ValueError if a cited turn of a person has no time.
     """
     candidates = tuple(candidates)
     if not candidates:

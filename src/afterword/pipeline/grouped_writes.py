@@ -43,8 +43,8 @@ class GroupedWrites:
         """Run `work` in a shared transaction, and return its result once the transaction is committed.
 
         Any error except the refusal rolls the transaction back, and is raised to the callers of all writes in it. A
-        cancelled caller waits for the end of the transaction; `cancellation.was_committed` says whether the write of
-        such a CancelledError was committed.
+        cancelled caller waits for the end of the transaction. Given its CancelledError, `cancellation.was_committed`
+        returns whether the transaction was committed.
         """
         write = _Write(store, work, strict, lasting, asyncio.get_running_loop().create_future())
         self._waiting.append(write)

@@ -39,16 +39,16 @@ _EMAIL_BEFORE = re.compile(rf"{EMAIL}(?:\s?[,:/|]|\s(?:and|und|y|et|e|en))\s\Z",
 
 def _access_word(match: re.Match[str]) -> Span | None:
     """Return the span of a password in a sentence about access: a word that looks like one, or that opens something."""
-    striking = values.check_striking_password(match)
+    striking = values.striking_password_span(match)
     if striking is None:
         return None
     is_used = _USED.search(match.string, max(0, striking[0] - 30), striking[0]) is not None
     before = match.string[max(0, striking[0] - _FARTHEST) : striking[0]]
     if _EMAIL_BEFORE.search(before):
-        return values.check_random_password(match)
+        return values.random_password_span(match)
     if (before.endswith("/ ") and _ACCESS.search(match.string)) or (is_used and _LOCKS.search(match.string)):
         return striking
-    return values.check_random_password(match) if is_used or _ACCESS.search(match.string) else None
+    return values.random_password_span(match) if is_used or _ACCESS.search(match.string) else None
 
 
 def _security_answer(match: re.Match[str]) -> Span | None:

@@ -117,7 +117,7 @@ def _subjects(sentence: str) -> tuple[bool, ...]:
     return tuple(bool(words.search(sentence)) for words in _SUBJECTS)
 
 
-def check_code(match: re.Match[str]) -> Span | None:
+def code_span(match: re.Match[str]) -> Span | None:
     """Return the span of a number that opens something and is neither a quantity nor a date, or None."""
     sentence = match.string
     start = match.start("value")
@@ -175,7 +175,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         rf"(?<![\w-])(?:{_PIN_OWNERS}[ -]{{1,2}}|(?:[a-zäöüß]{{2,20}}-){{1,2}})?pin(?:[ -]?(?:code|number|nummer))?(?P<link>\s{{0,2}}(?:{IS}|to|:|\?)\s{{0,2}}|[\"']\s?:\s?[\"']?|\s)"
         r"(?P<value>\d(?:[ -]?\d){3,7}+)(?![\w-]|[.:,/]\d)",
         ("pin",),
-        numbers.check_pin,
+        numbers.pin_span,
     ),
     SentencePattern(
         "number in a sentence about a pin",
@@ -183,7 +183,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-]){PIN}(?![\w])",),
         _DIGITS,
         ("pin", "code", "codi", "códi", "puk", "geheim", "secreto"),
-        numbers.check_sentence_pin,
+        numbers.sentence_pin_span,
     ),
     SentencePattern(
         "number in a sentence about a one-time code",
@@ -191,7 +191,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-])(?:{ONE_TIME}|(?-i:m?TAN|OTP))(?![\w])",),
         _DIGITS,
         ("otp", "tan", "one", "code", "codice", "código", "codigo", "passw"),
-        numbers.check_sentence_one_time_code,
+        numbers.sentence_one_time_code_span,
     ),
     Pattern(
         "one-time code before its word",
@@ -207,7 +207,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-])(?:{CODE}|{OPENED}|{VERIFYING})(?![\w])",),
         rf"{_BEFORE_NUMBER}{_CODE_VALUE}{_AFTER_NUMBER}",
         tuple("0123456789"),
-        check_code,
+        code_span,
         rf"{NO_SECRET_CODE}|\w\(|[{{}}<>]|//|=>",
     ),
     Pattern(
@@ -223,6 +223,6 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-])(?:{CARD_CODE})(?![\w])",),
         rf"(?<!\d[ -]){_BEFORE_NUMBER}(?P<value>\d{{3,4}})(?![ -]\d){_AFTER_NUMBER}",
         tuple("0123456789"),
-        numbers.check_card_code,
+        numbers.card_code_span,
     ),
 )

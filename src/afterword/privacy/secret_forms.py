@@ -78,7 +78,7 @@ _FORMS = (
 
 
 def _keyed(name: str, expression: str, *hints: str) -> Pattern:
-    return Pattern(name, Secret.API_KEY, f"{_START}(?P<value>{expression}){_END}", hints, values.check_key, 0)
+    return Pattern(name, Secret.API_KEY, f"{_START}(?P<value>{expression}){_END}", hints, values.key_span, 0)
 
 
 PROVIDER_PATTERNS: tuple[Pattern, ...] = (
@@ -113,7 +113,7 @@ VALUE = r"(?P<value>\\?\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'|`[^`\n]{1,200}`|[â€œâ€
 _WORD = r"[\"']?(?P<value>[^\s\"'|;<>]{3,200}+)"
 
 
-def _command(name: str, expression: str, *hints: str, check: Check = values.check_command_password) -> Pattern:
+def _command(name: str, expression: str, *hints: str, check: Check = values.command_password_span) -> Pattern:
     return Pattern(name, Secret.PASSWORD, expression, hints, check)
 
 
@@ -124,7 +124,7 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         "url with a password",
         r"(?<![\w+.-])[a-z][a-z0-9+.-]{1,20}+://[^\s/:@\"'<>]{0,100}+:(?P<value>[^\s/@\"'<>]{1,200}+)@(?=[\w\[%{-])",
         "://",
-        check=values.check_url_password,
+        check=values.url_password_span,
     ),
     _command(
         "password in an address",
@@ -138,7 +138,7 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         r"[?&;](?:sig|signature|x-amz-signature|x-goog-signature|key|code|auth|(?:access_?|auth_?|refresh_?)?token|secret|client_secret|api_?key)"
         r"=(?P<value>[\w%+/=.-]{16,}+)",
         ("=",),
-        values.check_key,
+        values.key_span,
     ),
     Pattern(
         "authorization header",
@@ -146,7 +146,7 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         r"\b(?:authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:basic|token|apikey|bearer)|bearer)\s{1,3}"
         r"(?P<value>[\w.~+/=-]{8,}+)",
         ("authorization", "bearer"),
-        values.check_header,
+        values.header_span,
     ),
     Pattern(
         "azure connection string",
@@ -158,13 +158,13 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         "option of a command",
         rf"(?<![\w-])--?(?:password|passwd|passphrase|pass|token|api-key|secret|client-secret|access-token|auth-token)[= ]{VALUE}",
         *("-pass", "-token", "-api-key", "-secret", "-client-secret", "-access-token", "-auth-token"),
-        check=values.check_option,
+        check=values.option_span,
     ),
     _command(
         "credentials of curl",
         rf"\b(?:curl|https?|wget|xh){_ARGUMENTS}(?:-u|-a|--user|--auth)[\s=]{{0,2}}[\"']?[^\s:\"']{{1,60}}:(?P<value>[^\s\"']{{3,100}}+)",
         *("-u", "-a", "--user", "--auth"),
-        check=values.check_option,
+        check=values.option_span,
     ),
     _command(
         "attached option of a database client",
@@ -178,7 +178,7 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         rf"\b(?:sshpass|docker|podman|mongo\w{{0,8}}|rdesktop|az|oc|helm|vncviewer|nexus|cf){_ARGUMENTS}-p[\s=]?"
         + _WORD,
         *("sshpass", "docker", "podman", "mongo", "rdesktop", "az ", "oc ", "helm", "cf "),
-        check=values.check_option,
+        check=values.option_span,
     ),
     _command(
         "other option of a command",
@@ -198,7 +198,7 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
             "ipmitool",
             "useradd",
         ),
-        check=values.check_option,
+        check=values.option_span,
     ),
     _command(
         "password after a user",
@@ -235,6 +235,6 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         "user and password",
         r"\b(?:creds?|credentials?|log-?in|zugangsdaten|zugang|identifiants|credenciales|credenciais|credenziali|inloggegevens|user(?:name)? ?(?:and|/|&) ?(?:password|pw))\b[^\n:=]{0,30}[:=]\s{0,2}[\w.@+-]{1,60}\s?[/:|]\s?(?P<value>[^\s,;/|]{4,100}+)",
         *("cred", "login", "log-in", "zugang", "identifiants", "credencia", "inloggegevens", "user"),
-        check=values.check_adjacent_password,
+        check=values.adjacent_password_span,
     ),
 )

@@ -46,7 +46,7 @@ _PIN_CUE = re.compile(
 )
 
 
-def check_pin(match: re.Match[str]) -> Span | None:
+def pin_span(match: re.Match[str]) -> Span | None:
     """Return the span of a PIN of four to eight digits. Without a link such as "is" it must follow "PIN" in capitals."""
     digits = sum(character.isdigit() for character in match.group("value"))
     has_link = bool(match.group("link").strip()) or not match.group().lower().startswith("pin ")
@@ -54,7 +54,7 @@ def check_pin(match: re.Match[str]) -> Span | None:
     return None if digits > 8 or is_word else match.span("value")
 
 
-def check_card(match: re.Match[str]) -> Span | None:
+def card_span(match: re.Match[str]) -> Span | None:
     """Return the span of a payment card's number: an issuer's prefix and length, and a valid check digit."""
     from stdnum import luhn
 
@@ -66,7 +66,7 @@ def check_card(match: re.Match[str]) -> Span | None:
     return match.span("value") if is_issued and luhn.is_valid(digits) else None
 
 
-def check_iban(match: re.Match[str]) -> Span | None:
+def iban_span(match: re.Match[str]) -> Span | None:
     """Return the span of an IBAN: the structure of its country, and valid check digits."""
     # Its import reads a file, which a live agent without IBANs does not need.
     from stdnum import iban
@@ -83,14 +83,14 @@ def check_iban(match: re.Match[str]) -> Span | None:
     return None
 
 
-def check_sentence_pin(match: re.Match[str]) -> Span | None:
+def sentence_pin_span(match: re.Match[str]) -> Span | None:
     """Return the span of a number in a sentence that names a PIN. "pin" without an article may be a verb."""
     start, end = match.span("value")
     is_year = re.fullmatch(r"(?:19|20)\d\d", match.string[start:end]) and not _LINKED.search(match.string, 0, start)
     return plain_number(match) if _PIN_CUE.search(match.string) and not is_year else None
 
 
-def check_sentence_one_time_code(match: re.Match[str]) -> Span | None:
+def sentence_one_time_code_span(match: re.Match[str]) -> Span | None:
     """Return the span of a number in a sentence that names a one-time code, unless it is a year or a quantity."""
     start, end = match.span("value")
     is_year = re.fullmatch(r"(?:19|20)\d\d", match.string[start:end]) is not None
@@ -110,13 +110,13 @@ def is_linked(before: str) -> bool:
     return _LINKED.search(before) is not None
 
 
-def check_card_code(match: re.Match[str]) -> Span | None:
+def card_code_span(match: re.Match[str]) -> Span | None:
     """Return the span of a number in a sentence about the code of a card, unless it is a year."""
     is_year = re.fullmatch(r"(?:19|20)\d\d", match["value"])
     return None if is_year or _COUNTED.match(match.string, match.end("value")) else plain_number(match)
 
 
-def check_identity(match: re.Match[str]) -> Span | None:
+def identity_span(match: re.Match[str]) -> Span | None:
     """Return the span of the number of a person's document: six to twenty letters and digits, and no date."""
     value = match.group("value")
     characters = [character for character in value if character.isalnum()]
@@ -129,14 +129,14 @@ def check_identity(match: re.Match[str]) -> Span | None:
     return match.span("value") if is_number and not is_date and not is_measure else None
 
 
-def check_codice_fiscale(match: re.Match[str]) -> Span | None:
+def codice_fiscale_span(match: re.Match[str]) -> Span | None:
     """Return the span of an Italian tax code with a valid check letter."""
     from stdnum.it import codicefiscale
 
     return match.span("value") if codicefiscale.is_valid(match.group("value")) else None
 
 
-def check_cpf(match: re.Match[str]) -> Span | None:
+def cpf_span(match: re.Match[str]) -> Span | None:
     """Return the span of a Brazilian tax number with valid check digits."""
     from stdnum.br import cpf
 

@@ -73,14 +73,14 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         Secret.PASSWORD,
         rf"(?:{_START}|(?<=[a-z](?=P)))(?:{PASSWORD}|(?<=[_\"'])pass){NO_COMPOUND}(?P<link>{ASSIGNS}){VALUE}",
         PASSWORD_HINTS,
-        values.check_password,
+        values.password_span,
     ),
     Pattern(
         "password in a sentence",
         Secret.PASSWORD,
         rf"(?<![\w-]){PASSWORD}(?:s|e)?(?![\w]){NO_COMPOUND}[\"'`*)]{{0,2}}{_GAP}(?:(?:\s{{1,4}}|(?='s)){IS}[:,]?|\s?:)\s{{1,4}}{VALUE}",
         PASSWORD_HINTS,
-        values.check_password,
+        values.password_span,
     ),
     Pattern(
         "passphrase of several words",
@@ -88,28 +88,28 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         r"\b(?:pass ?phrase|(?:seed|recovery) (?:phrase|words))\b[^.!?\n\d:=]{0,40}?(?:\s(?:is|was|are|ist|lautet)\b:?|\s?[:=])\s{1,2}"
         r"[\"'“]?(?P<value>[^\W\d_]{2,20}(?:[ -][^\W\d_]{2,20}){2,24}+)",
         ("phrase", "recovery words", "seed words"),
-        values.check_passphrase,
+        values.passphrase_span,
     ),
     Pattern(
         "password beside its word",
         Secret.PASSWORD,
         rf"(?<![\w-]){PASSWORD}{NO_COMPOUND}{TO}[,|?]?\s{{1,4}}(?:[|(]\s?)?{VALUE}",
         PASSWORD_HINTS,
-        values.check_adjacent_password,
+        values.adjacent_password_span,
     ),
     Pattern(
         "password on the line below its word",
         Secret.PASSWORD,
         rf"(?m:^)[ \t#>*|-]{{0,6}}(?:{OWNERS}\s)?{PASSWORD}[ \t]?:?[ \t]*\n\n?[ \t>*-]{{0,4}}{VALUE}(?=[ \t]*(?:\n|\Z))",
         PASSWORD_HINTS,
-        values.check_password,
+        values.password_span,
     ),
     Pattern(
         "password between tags",
         Secret.PASSWORD,
         rf"<(?:[\w-]{{1,20}}[-_:])?(?:{PASSWORD}|pass)[^<>\n]{{0,60}}>(?P<value>[^<>\s]{{3,100}}+)</",
         PASSWORD_HINTS,
-        values.check_command_password,
+        values.command_password_span,
     ),
     Pattern(
         "password before its word",
@@ -117,7 +117,7 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         rf"(?<![^\s\"'`(«“„]){_QUOTED}{_WORD_VALUE}{_UNQUOTED}(?:,|\s?[–—-])?\s{{1,2}}(?:(?:that'?s|that is|das ist|eso es|c'est|è|é|dat is|{IS})\s{{1,2}}(?:\w{{2,9}}\s)??)"
         rf"(?P<sure>(?:{OWNERS}\s{{1,2}}){{1,3}})(?P<far>(?:[\w'-]{{1,15}}\s){{0,2}}?)(?:{PASSWORD}|{WEAK_PASSWORD})(?!\w){NO_COMPOUND}",
         (*PASSWORD_HINTS, *WEAK_PASSWORD_HINTS),
-        values.check_reversed_password,
+        values.reversed_password_span,
     ),
     Pattern(
         "password that is put to use",
@@ -125,21 +125,21 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         rf"(?<![^\s\"'`(«“„])(?P<sure>{USE}\s)?(?:[\w'-]{{1,10}}\s)?{_QUOTED}{_WORD_VALUE}{_UNQUOTED}\s{{1,2}}{AS}\s{{1,2}}(?:{OWNERS}\s{{1,2}}){{0,3}}(?P<far>(?:[\w'-]{{1,15}}\s){{0,3}}?)"
         rf"(?:{PASSWORD}|{WEAK_PASSWORD})(?!\w){NO_COMPOUND}",
         (*PASSWORD_HINTS, *WEAK_PASSWORD_HINTS),
-        values.check_reversed_password,
+        values.reversed_password_span,
     ),
     Pattern(
         "password after a user",
         Secret.PASSWORD,
         rf"\b(?:users?|usernames?|logins?|accounts?|benutzer\w{{0,8}}|usuario|utilisateur|utente|usuário|gebruiker)\b[^.!?\n]{{0,60}}?(?<![\w-])(?:pass|pw|pwd)(?:\s?[:=])?\s{{1,3}}{VALUE}",
         ("pass", "pw"),
-        values.check_adjacent_password,
+        values.adjacent_password_span,
     ),
     Pattern(
         "password behind a name",
         Secret.PASSWORD,
         rf"(?<![\w-]){WEAK_PASSWORD}{_GAP}(?:\s{{1,3}}{IS}:?|\s?[:=])\s{{1,3}}[^\s/|,;]{{2,60}}(?:\s?[/|,;]\s?|\s(?:and|with|und|mit|y|con|et|avec|e|com|en|met)\s){VALUE}",
         WEAK_PASSWORD_HINTS,
-        values.check_adjacent_password,
+        values.adjacent_password_span,
     ),
     SentencePattern(
         "key of a network",
@@ -147,21 +147,21 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-]){NETWORK}(?![\w])",),
         rf"(?<![\w-])(?:key|schlüssel|llave|clave|cl[ée]|clef|chiave|chave|sleutel)(?:(?:\s[^\W\d]{{2,10}}){{0,2}}?(?:\s{IS}:?|\s?[:=]))?\s{{1,2}}(?P<value>[^\s\"'`<>“”„«»|]{{6,100}}+)",
         ("key", "schlüssel", "llave", "clave", "clé", "cle", "chiave", "chave", "sleutel"),
-        values.check_adjacent_password,
+        values.adjacent_password_span,
     ),
     Pattern(
         "password after the name of a network",
         Secret.PASSWORD,
         rf"(?<![\w-])(?:wi-?fi|wlan|hotspot|router|red wifi|rede wifi)\s?[:=]\s{{1,3}}{VALUE}",
         ("wi-fi", "wifi", "wlan", "hotspot", "router"),
-        values.check_adjacent_password,
+        values.adjacent_password_span,
     ),
     Pattern(
         "word that may mean a password",
         Secret.PASSWORD,
         rf"(?<![\w-]){WEAK_PASSWORD}{_GAP}(?:\s{{1,3}}{IS}:?|\s?[:=])\s{{1,3}}{VALUE}",
         WEAK_PASSWORD_HINTS,
-        values.check_adjacent_password,
+        values.adjacent_password_span,
     ),
 )
 
@@ -171,14 +171,14 @@ _KEY_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         Secret.TOKEN,
         rf"{_START}{_TOKEN}(?P<link>{ASSIGNS}){VALUE}",
         ("key", "token", "secret"),
-        values.check_token,
+        values.token_span,
     ),
     Pattern(
         "token in a sentence",
         Secret.TOKEN,
         rf"(?<![\w-])(?:{_TOKEN}|{KEY}){_GAP}(?:\s{{1,2}}{IS}[:,]?|\s?:)\s{{1,2}}{VALUE}",
         _KEY_HINTS,
-        values.check_token,
+        values.token_span,
     ),
     SentencePattern(
         "key of a private wallet",
@@ -193,7 +193,7 @@ _KEY_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-])(?:{SPARE_CODES})(?![\w])",),
         r"(?<![\w-])(?P<value>[a-z0-9]{2,20}(?:-[a-z0-9]{2,20}){0,5}+)(?![\w-])",
         ("code", "codi", "códi"),
-        values.check_key_shape,
+        values.key_shape_span,
     ),
     SentencePattern(
         "random word in a sentence about a key",
@@ -201,7 +201,7 @@ _KEY_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-])(?:x-)?(?:{KEY}|key|keys|vault|emergency kit)(?![\w])",),
         r"(?<![^\s\"'`(«“„:=|])(?P<value>[A-Za-z0-9_\-+/=.~]{14,300}+)",
         _KEY_HINTS,
-        values.check_key_shape,
+        values.key_shape_span,
         NO_SECRET_KEY,
     ),
 )
@@ -213,7 +213,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         r"(?<![\w.,+/-])(?P<value>\d{4}[ .·–-]{1,2}\d{4}[ .·–-]{1,2}\d{4}[ .·–-]{1,2}\d{1,7}|3\d{3}[ .·–-]{1,2}\d{6}[ .·–-]{1,2}\d{5}|\d{13,19})"
         r"(?![\w/-]|\.\d)",
         _DIGIT_HINTS,
-        numbers.check_card,
+        numbers.card_span,
     ),
     Pattern(
         "number beside a card's word",
@@ -227,7 +227,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         Secret.IBAN,
         r"(?<![A-Za-z0-9])(?P<value>[a-z]{2}\d{2}(?:[ .–-]{0,2}[a-z0-9]){11,30}+)",
         _DIGIT_HINTS,
-        numbers.check_iban,
+        numbers.iban_span,
     ),
     Pattern(
         "social security number",
@@ -242,21 +242,21 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         Secret.IDENTITY,
         rf"{IDENTITY}[\"'*)]{{0,2}}(?:(?P<gap>[^.!?\n;:=\d]{{0,40}}?)(?:\s{{1,2}}{IS}:?|\s?[:=#])\s{{0,2}}|\s?(?:\(?(?:no|nr|num|núm|number|nummer|num[ée]ro|número|n)\b[.°º]?:?\)?\s{{0,2}})?\(?)(?P<value>[A-Z]{{2}} ?\d\d ?\d\d ?\d\d ?[A-D]\b|(?=[A-Z-]{{0,8}}[0-9])[A-Z0-9]{{1,16}}(?:[ ./-](?:(?=[A-Z]{{0,5}}\d)[A-Z0-9]{{1,10}}|(?-i:[A-Z]{{1,3}}))(?=[\s./,;-]|$|[^\w])){{0,6}}+)(?![\w])",
         IDENTITY_HINTS,
-        numbers.check_identity,
+        numbers.identity_span,
     ),
     Pattern(
         "italian tax code",
         Secret.IDENTITY,
         r"(?<![\w-])(?P<value>[a-z]{6}\d{2}[abcdehlmprst]\d{2}[a-z]\d{3}[a-z])(?![\w-])",
         _DIGIT_HINTS,
-        numbers.check_codice_fiscale,
+        numbers.codice_fiscale_span,
     ),
     Pattern(
         "brazilian tax number",
         Secret.IDENTITY,
         r"(?<![\w.-])(?P<value>\d{3}\.\d{3}\.\d{3}-\d{2})(?![\w-])",
         _DIGIT_HINTS,
-        numbers.check_cpf,
+        numbers.cpf_span,
     ),
 )
 
@@ -267,7 +267,7 @@ _SEED_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         Secret.SEED,
         rf"(?:(?m:^)[ \t>]{{0,4}}|[:\"'“`]\s?|\bis |\bist |\best )(?P<value>{_SEED_WORDS})(?=[\"'”`.]?\s*(?:\n|\Z))",
         (),
-        values.check_seed,
+        values.seed_span,
         0,
     ),
     Pattern(
@@ -275,7 +275,7 @@ _SEED_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         Secret.SEED,
         r"(?<!\w)(?P<value>(?:1[.):]\s?[a-z]{3,8})(?:[\s,]{1,3}\d{1,2}[.):]\s?[a-z]{3,8}){11,23}+)(?!\w)",
         (),
-        values.check_seed,
+        values.seed_span,
         0,
     ),
     SentencePattern(
@@ -284,7 +284,7 @@ _SEED_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (SEED,),
         rf"(?<![\w])(?P<value>{_SEED_WORDS})(?!\w)",
         ("seed", "recovery", "backup", "wallet", "mnemonic", "wieder", "récup", "recup", "herstel", "semilla"),
-        values.check_announced_seed,
+        values.announced_seed_span,
     ),
 )
 
@@ -294,7 +294,7 @@ _LIKELY_PASSWORD = SentencePattern(
     (rf"(?<![\w-])(?:{PASSWORD})(?![\w]){NO_COMPOUND}",),
     r"(?<![^\s\"'`(«“„:=|>])(?P<value>[^\s\"'`<>“”„«»|]{6,100}+)",
     PASSWORD_HINTS,
-    values.check_striking_password,
+    values.striking_password_span,
     PROGRAM,
     is_far_reaching=True,
 )
@@ -303,7 +303,7 @@ _RANDOM_WORD = replace(
     _LIKELY_PASSWORD,
     name="random word in a sentence about passwords",
     cues=(rf"(?<![\w-])(?:{PASSWORD})(?![\w])",),
-    check=values.check_random_password,
+    check=values.random_password_span,
 )
 
 _DIGIT_KEY = SentencePattern(
@@ -312,7 +312,7 @@ _DIGIT_KEY = SentencePattern(
     (rf"(?<![\w-])(?:key|keys|{KEY}|{NETWORK}|schlüssel|clave|llave|cl[ée]f?|chiave|chave|sleutel|bitlocker)(?![\w])",),
     r"(?<![\w-])(?P<value>\d(?:[ -]?\d){15,63}+)(?![\w-])",
     (*_KEY_HINTS, "bitlocker"),
-    values.check_long_digits,
+    values.long_digits_span,
     NO_SECRET_KEY,
 )
 
@@ -322,7 +322,7 @@ _UNMISTAKABLE = Pattern(
     r"(?<![^\s\"'`(«“„:,])"
     r"(?P<value>[^\W_][\w-]{0,40}[!#$%&*]{1,3}[\w!#$%&*+-]{1,40}+)(?![^\s\"'`)»”“.,;:?])",
     ("!", "#", "$", "%", "&", "*"),
-    values.check_unmistakable,
+    values.unmistakable_span,
 )
 
 PATTERNS: tuple[Pattern | SentencePattern, ...] = (

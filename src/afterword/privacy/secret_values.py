@@ -128,32 +128,32 @@ _NAMES = (
 )
 
 
-def check_key(match: re.Match[str]) -> Span | None:
+def key_span(match: re.Match[str]) -> Span | None:
     """Return the span of a key: it holds a digit and a letter, unlike words and names."""
     value = match.group("value")
     return match.span("value") if _is_mixed(value) and not _MEASURE.match(value) else None
 
 
-def check_header(match: re.Match[str]) -> Span | None:
+def header_span(match: re.Match[str]) -> Span | None:
     """Return the span of a header's value: letters with digits, or long and in both letter cases."""
     value = match.group("value")
     is_cased = len(value) >= 16 and value != value.lower() and value != value.upper()
     return match.span("value") if (_is_mixed(value) or is_cased) and not _PLACEHOLDER.match(value) else None
 
 
-def check_url_password(match: re.Match[str]) -> Span | None:
+def url_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of the password in a URL, unless it is a placeholder."""
     return None if _PLACEHOLDER.match(match.group("value")) else match.span("value")
 
 
-def check_option(match: re.Match[str]) -> Span | None:
+def option_span(match: re.Match[str]) -> Span | None:
     """Return the span of the value of a command's option, unless it is a placeholder, a plain word or program code."""
     start, end, value = bare_value(match)
     no_value = len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith("-") or value.casefold() in NO_VALUE
     return None if no_value or _CODE.match(value) else (start, end)
 
 
-def check_password(match: re.Match[str]) -> Span | None:
+def password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a password: letters with digits or symbols, or a plain word that can mean nothing else."""
     start, end, value = bare_value(match)
     gap = match.groupdict("").get("gap", "")
@@ -193,7 +193,7 @@ def _is_plain_word(word: str) -> bool:
     return len(word) < 4 or word.casefold() in NO_VALUE or _GRAMMAR.search(word) is not None
 
 
-def check_reversed_password(match: re.Match[str]) -> Span | None:
+def reversed_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a password before its word: "X is my password", "use X as the password"."""
     start, end, value = bare_value(match)
     if _names_no_password(value) or _CODE.match(value) or _MEASURE.match(value) or _PRODUCT.match(value):
@@ -204,23 +204,23 @@ def check_reversed_password(match: re.Match[str]) -> Span | None:
     return (start, end) if is_sure and not _is_plain_word(value) else None
 
 
-def check_striking_password(match: re.Match[str]) -> Span | None:
+def striking_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a word in a sentence about a password that looks like nothing but a password."""
     start, end, value = bare_value(match)
     is_password = looks_random(value) and not _OWNER_BEFORE.search(match.string, max(0, start - 30), start)
     return (start, end) if is_password else None
 
 
-def check_random_password(match: re.Match[str]) -> Span | None:
+def random_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a word that looks random: letters and digits, with a capital letter or a symbol."""
-    span = check_striking_password(match)
+    span = striking_password_span(match)
     value = match.string[span[0] : span[1]] if span else ""
     is_cased = value != value.lower() and value != value.upper()
     is_name = "_" in value and not is_cased
     return span if span and not is_name and _is_mixed(value) and (is_cased or _has_symbol(value)) else None
 
 
-def check_unmistakable(match: re.Match[str]) -> Span | None:
+def unmistakable_span(match: re.Match[str]) -> Span | None:
     """Return the span of a word that can only be a password: letters of both cases, a digit and a symbol."""
     value = match.group("value").rstrip("!?*")
     is_cased = any(map(str.islower, value)) and any(map(str.isupper, value))
@@ -228,7 +228,7 @@ def check_unmistakable(match: re.Match[str]) -> Span | None:
     return (start, start + len(value)) if is_cased and looks_random(value) and _has_symbol(value) else None
 
 
-def check_long_digits(match: re.Match[str]) -> Span | None:
+def long_digits_span(match: re.Match[str]) -> Span | None:
     """Return the span of a key of at least 16 digits. A quantity has fewer."""
     return match.span("value") if sum(map(str.isdigit, match["value"])) >= _FEWEST_KEY_DIGITS else None
 
@@ -253,13 +253,13 @@ def may_be_password(word: str) -> bool:
     return not _is_plain_word(word) and not _names_no_password(word)
 
 
-def check_command_password(match: re.Match[str]) -> Span | None:
+def command_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a password at a fixed place of a command or address, unless it is a placeholder."""
     start, end, value = bare_value(match)
     return None if len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith(("-", "$")) else (start, end)
 
 
-def check_key_shape(match: re.Match[str]) -> Span | None:
+def key_shape_span(match: re.Match[str]) -> Span | None:
     """Return the span of a long random word: letters mixed with digits, with high entropy."""
     start, end, value = bare_value(match)
     if not _is_mixed(value) or _PLACEHOLDER.match(value) or _MEASURE.match(value) or _ADDRESS.search(value):
@@ -270,13 +270,13 @@ def check_key_shape(match: re.Match[str]) -> Span | None:
     return (start, end) if changes >= 3 and entropy >= _LEAST_ENTROPY else None
 
 
-def check_seed(match: re.Match[str]) -> Span | None:
+def seed_span(match: re.Match[str]) -> Span | None:
     """Return the span of a seed phrase: 12, 15, 18, 21 or 24 words, of which hardly any is a function word."""
     words = re.findall(r"[a-z]+", match.group("value"))
     return match.span("value") if len(words) in (12, 15, 18, 21, 24) and _are_random_words(words) else None
 
 
-def check_announced_seed(match: re.Match[str]) -> Span | None:
+def announced_seed_span(match: re.Match[str]) -> Span | None:
     """Return the span of twelve words or more in a sentence about a wallet, of which hardly any is a function word."""
     return match.span("value") if _are_random_words(re.findall(r"[a-z]+", match.group("value"))) else None
 
@@ -286,12 +286,12 @@ def _are_random_words(words: Sequence[str]) -> bool:
     return common * 8 <= len(words)
 
 
-def check_passphrase(match: re.Match[str]) -> Span | None:
+def passphrase_span(match: re.Match[str]) -> Span | None:
     """Return the span of a passphrase of plain words, unless they form a sentence."""
     return match.span("value") if _are_no_sentence(match.group("value")) else None
 
 
-def check_adjacent_password(match: re.Match[str]) -> Span | None:
+def adjacent_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a value just after a word such as "password": letters with digits, or a symbol at the end."""
     start, end, value = bare_value(match)
     is_last = _CLAUSE_END.match(match.string, end) is not None
@@ -302,7 +302,7 @@ def check_adjacent_password(match: re.Match[str]) -> Span | None:
     return (start, end) if is_striking and not _MEASURE.match(value) and not is_code else None
 
 
-def check_token(match: re.Match[str]) -> Span | None:
+def token_span(match: re.Match[str]) -> Span | None:
     """Return the span of a token: at least eight characters, with letters and digits."""
     start, end, value = bare_value(match)
     is_quoted = start > match.start("value")

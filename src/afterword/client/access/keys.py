@@ -246,11 +246,13 @@ class KeyedRequests:
         await self._resources.write(partial(audit.discard_old_answers, at=self._resources.now()))
 
 
-def _repeatable(action: str, scope: Scope | None, idempotency_key: str, content: Mapping[str, Any]) -> audit.Repeatable:
+def _repeatable(
+    action: str, scope: Scope | None, idempotency_key: str, content: Mapping[str, Any]
+) -> audit.IdempotentRequest:
     if not 0 < len(idempotency_key) <= LONGEST_IDEMPOTENCY_KEY:
         raise ArgumentInvalid(f"an idempotency key is a text of 1 to {LONGEST_IDEMPOTENCY_KEY} characters")
     request = json.dumps([action, str(scope), content], sort_keys=True, default=str)
     key = idempotency_key.encode("utf-8", "surrogatepass")
     # The idempotency key is not stored, so nobody can test guesses of the content against the stored fingerprint.
     fingerprint = hmac.new(key, request.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
-    return audit.Repeatable(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=LEASE_S))
+    return audit.IdempotentRequest(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=LEASE_S))

@@ -16,7 +16,7 @@ from afterword.extractors.readers.utterances import (
     ReadingLog,
     SavedConversation,
     Utterance,
-    call_mark,
+    call_or_result_mark,
     call_text,
     local_instant,
     objects_in,
@@ -193,9 +193,11 @@ def _content_text(content: JsonObject, log: ReadingLog) -> tuple[str, str | None
     if kind == "text" and isinstance(content.get("text"), str):
         return without_data_urls(content["text"]), None
     if kind == "function_call":
-        return call_text(content.get("name"), content.get("arguments")), call_mark("call", content.get("call_id"))
+        return call_text(content.get("name"), content.get("arguments")), call_or_result_mark(
+            "call", content.get("call_id")
+        )
     if kind == "function_result":
-        return output_text(content.get("result"), log), call_mark("result", content.get("call_id"))
+        return output_text(content.get("result"), log), call_or_result_mark("result", content.get("call_id"))
     if kind in ("data", "uri", "hosted_file"):
         media = content.get("media_type")
         return IMAGE if isinstance(media, str) and media.startswith("image/") else ATTACHMENT, None

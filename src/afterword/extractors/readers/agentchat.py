@@ -9,7 +9,7 @@ from afterword.extractors.readers.utterances import (
     JsonObject,
     ReadingLog,
     Utterance,
-    call_mark,
+    call_or_result_mark,
     call_text,
     compact_json,
     id_in,
@@ -106,13 +106,13 @@ def _read_thought(message: _Message, thought: object) -> Iterator[Utterance]:
 def _read_calls(message: _Message) -> Iterator[Utterance]:
     for call in objects_in(message.content, message.log):
         text = call_text(call.get("name"), call.get("arguments"))
-        yield message.utterance(text, Role.TOOL, call_mark("call", call.get("id")))
+        yield message.utterance(text, Role.TOOL, call_or_result_mark("call", call.get("id")))
 
 
 def _read_results(message: _Message) -> Iterator[Utterance]:
     for result in objects_in(message.content, message.log):
         text = output_text(result.get("content"), message.log)
-        yield message.utterance(text, Role.TOOL, call_mark("result", result.get("call_id")))
+        yield message.utterance(text, Role.TOOL, call_or_result_mark("result", result.get("call_id")))
 
 
 def _read_memories(message: _Message) -> Iterator[Utterance]:

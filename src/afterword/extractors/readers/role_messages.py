@@ -18,7 +18,7 @@ from afterword.extractors.readers.utterances import (
     ReadingLog,
     SavedConversation,
     Utterance,
-    call_mark,
+    call_or_result_mark,
     call_text,
     id_in,
     local_instant,
@@ -100,7 +100,7 @@ def _read_words(message: JsonObject, log: ReadingLog, find_speaker: FindSpeaker)
 def _read_call(message: JsonObject, log: ReadingLog, source: str, function: object, call_id: object) -> Utterance:
     call = function if isinstance(function, dict) else {}
     text = call_text(call.get("name"), call.get("arguments"))
-    return _utterance(message, log, source, text, Role.TOOL, call_mark("call", call_id))
+    return _utterance(message, log, source, text, Role.TOOL, call_or_result_mark("call", call_id))
 
 
 def _read_results(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]:
@@ -108,7 +108,9 @@ def _read_results(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]:
     responses = message.get("tool_responses")
     for result in objects_in(responses, log) if isinstance(responses, list) and responses else [message]:
         text = output_text(result.get("content"), log)
-        yield _utterance(message, log, source, text, Role.TOOL, call_mark("result", result.get("tool_call_id")))
+        yield _utterance(
+            message, log, source, text, Role.TOOL, call_or_result_mark("result", result.get("tool_call_id"))
+        )
 
 
 def _read_bare_call(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]:
@@ -118,7 +120,7 @@ def _read_bare_call(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]
         yield _read_call(message, log, "assistant", message, call_id)
     elif kind == "function_call_output":
         text = output_text(message.get("output"), log)
-        yield _utterance(message, log, "tool", text, Role.TOOL, call_mark("result", call_id))
+        yield _utterance(message, log, "tool", text, Role.TOOL, call_or_result_mark("result", call_id))
     elif kind not in _WITHOUT_WORDS:
         log.skip_type(kind)
 

@@ -190,7 +190,7 @@ def output_text(content: object, log: ReadingLog) -> str:
     return without_base64(message_text(content, log))
 
 
-def call_mark(kind: str, call_id: object) -> str:
+def call_or_result_mark(kind: str, call_id: object) -> str:
     """Return the `mark` of an utterance that is a tool call or result, or an empty text if that has no id."""
     return f"{kind} {call_id}" if isinstance(call_id, str) and call_id else ""
 

@@ -114,7 +114,7 @@ def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
         read = _read_clause(clause, replace(speech, quote=quote)) if clause.predicate else []
         completes = not clause.predicate or (candidates and _ADDS_NOTHING.fullmatch(clause.predicate))
         is_needed = not read and not completes
-        if is_needed and not phrases.may_be_left_out(quote, is_first=not place):
+        if is_needed and not phrases.is_negligible_clause(quote, is_first=not place):
             return []
         if is_unread and re.match(r"(?i)and (?:I|we)\b", quote):
             return []

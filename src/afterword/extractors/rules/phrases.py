@@ -112,7 +112,7 @@ def sentences(text: str) -> Iterator[str]:
     yield text[start:].strip()
 
 
-def may_be_left_out(unread: str, *, is_first: bool) -> bool:
+def is_negligible_clause(unread: str, *, is_first: bool) -> bool:
     """Return whether a clause that the grammar cannot read may be ignored without changing what the sentence says."""
     if _CHANGES_MEANING.search(unread) or (is_first and not _FIRST_UNREAD.match(unread)):
         return False

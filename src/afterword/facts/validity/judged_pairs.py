@@ -80,7 +80,9 @@ class JudgedPairs:
                 self.members[self.roots[assertion.id]].append(assertion)
         for pair in self._outer_restatements():
             del self.relations[pair]
-        self._settled = {self._contest(*pair) for pair, verdict in self.decided.items() if verdict.judge == PERSON}
+        self._settled = {
+            self._contested_pair(*pair) for pair, verdict in self.decided.items() if verdict.judge == PERSON
+        }
         self.refused: list[RefusedRetirement] = []
         self.contests: set[frozenset[str]] = set()
         self.broader: dict[IdPair, Relation] = {}
@@ -108,7 +110,7 @@ class JudgedPairs:
             if relation is Relation.RETRACTS and self.by_id[later].act is SpeechAct.ERASE
         )
 
-    def _contest(self, earlier: str, later: str) -> frozenset[str]:
+    def _contested_pair(self, earlier: str, later: str) -> frozenset[str]:
         return frozenset({self.roots[earlier], self.roots[later]})
 
     def _roots(self) -> dict[str, str]:
@@ -159,12 +161,12 @@ class JudgedPairs:
         if not is_exception or verdict.relation is not Relation.CHANGES or verdict.judge == PERSON:
             return False
         return any(
-            repeats_days(self.by_id[repetition], general) and (is_case or self._sets_days_apart(general, said))
+            repeats_days(self.by_id[repetition], general) and (is_case or self._changes_some_days_only(general, said))
             for general in self.members.get(self.roots[repetition], ())
             if self.position[general.id] < self.position[exception]
         )
 
-    def _sets_days_apart(self, general: Assertion, exception: Assertion) -> bool:
+    def _changes_some_days_only(self, general: Assertion, exception: Assertion) -> bool:
         """Whether `exception` was judged to change a general statement for some days only."""
         is_change = self.relations.get((general.id, exception.id)) is Relation.CHANGES
         return is_change and takes_some_days(general, exception, self.decided[general.id, exception.id].extent)
@@ -200,7 +202,8 @@ class JudgedPairs:
         for (earlier, later), relation in self.relations.items():
             # Where a person has decided between the two facts, no other judge's verdict counts.
             if relation in RETIRING and (
-                self.decided[earlier, later].judge == PERSON or self._contest(earlier, later) not in self._settled
+                self.decided[earlier, later].judge == PERSON
+                or self._contested_pair(earlier, later) not in self._settled
             ):
                 # A second verdict with the same meaning between the same facts adds nothing.
                 verdict, is_slip = self.decided[earlier, later], self._is_slip(earlier, later)
@@ -265,7 +268,10 @@ class JudgedPairs:
         return is_entered and said.act is SpeechAct.STATE and verdict is not None and verdict.judge == PERSON
 
     def _note_extent(self, pair: IdPair, judged_pair: IdPair) -> None:
-        """Note the extent that a judge gave the judged pair for this pair, which may repeat it."""
+        """Record for `pair` the extent (how much of the earlier statement is replaced) that a judge gave `judged_pair`.
+
+        The statements of `pair` are those of `judged_pair`, or repeat them.
+        """
         extent = self.decided[judged_pair].extent
         is_forward = self.roots[pair[0]] == self.roots[judged_pair[0]]
         if extent is not None and is_forward and (pair == judged_pair or pair not in self.relations):
@@ -367,7 +373,7 @@ class JudgedPairs:
         A statement about one occasion does not change a general statement, but it may correct it.
         """
         old, new = self.by_id[earlier], self.by_id[later]
-        contest = self._contest(earlier, later)
+        contest = self._contested_pair(earlier, later)
         if contest in self._settled:
             return True
         if relation is not Relation.CORRECTS and is_about_less(old, new):

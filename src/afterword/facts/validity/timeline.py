@@ -190,7 +190,7 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
     """Return the periods in which each assertion holds, and its rewordings."""
     validity = _Validity({}, {}, {})
     extents = change_extents(pairs, intervals)
-    never_ended_anything = _withdrawn_in_advance(pairs, corrected_by, intervals)
+    never_ended_anything = _withdrawn_before_they_held(pairs, corrected_by, intervals)
     never_ended_anything |= replaced_plans(pairs, intervals, extents, corrected_by)
     for assertion in pairs.ordered:
         if assertion.id in corrected_by:
@@ -220,7 +220,7 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
     return validity
 
 
-def _withdrawn_in_advance(
+def _withdrawn_before_they_held(
     pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Mapping[str, Interval]
 ) -> set[str]:
     """Return the assertions that were withdrawn before they began to hold."""

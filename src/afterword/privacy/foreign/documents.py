@@ -9,7 +9,7 @@ from afterword.privacy.foreign.lines import (
     ForeignKind,
     ForeignStretch,
     Line,
-    next_head,
+    head_of_next_line,
     paragraph_end,
     runs,
     stretch_of_lines,
@@ -149,7 +149,7 @@ def _is_message_header(head: str) -> bool:
 def _cues(lines: Sequence[Line]) -> list[int]:
     """Return the indices of the lines where a script names a speaker in capitals, before words of that speaker."""
     named = [(index, match) for index, line in enumerate(lines) if (match := _CUE.match(line.head))]
-    spoken = ((index, match.string[match.end() :] or next_head(lines, index)) for index, match in named)
+    spoken = ((index, match.string[match.end() :] or head_of_next_line(lines, index)) for index, match in named)
     return [index for index, words in spoken if _LOWER_CASE.search(words)]
 
 

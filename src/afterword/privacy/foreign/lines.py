@@ -94,7 +94,7 @@ def paragraph_end(lines: Sequence[Line], index: int) -> int:
     return index
 
 
-def next_head(lines: Sequence[Line], index: int) -> str:
+def head_of_next_line(lines: Sequence[Line], index: int) -> str:
     """Return the head of the line after the line at `index`, which is empty after the last line."""
     return lines[index + 1].head if index + 1 < len(lines) else ""
 

@@ -14,7 +14,7 @@ from afterword.privacy.foreign.lines import (
     ForeignKind,
     ForeignStretch,
     Line,
-    next_head,
+    head_of_next_line,
     paragraph_end,
     stretch_of_lines,
 )
@@ -132,7 +132,7 @@ def _speaker_labels(lines: Sequence[Line]) -> list[_SpeakerLabel]:
     for index, line in enumerate(lines):
         match = _speaker_label(line.head)
         if match is not None:
-            words = line.head[match.end() :] or next_head(lines, index)
+            words = line.head[match.end() :] or head_of_next_line(lines, index)
             speaks = (
                 SPEAKS_TO_SOMEBODY.search(words) or ASKS_TO_FORGET.search(words) or NOT_LATIN.fullmatch(match["name"])
             )
@@ -187,7 +187,7 @@ def _mails(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     if headers and is_mail:
         yield ForeignStretch(lines[headers[0]].start, len(text), ForeignKind.MAIL)
     for index, line in enumerate(lines):
-        following = next_head(lines, index)
+        following = head_of_next_line(lines, index)
         if _FORWARDED.match(line.head) or (following.endswith(":") and _FORWARDED.match(f"{line.head} {following}")):
             yield ForeignStretch(line.start, len(text), ForeignKind.MAIL)
             return

@@ -42,7 +42,7 @@ class AuditEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeatable:
+class IdempotentRequest:
     """Identifies a request with an idempotency key, so that it can be repeated and is carried out only once.
 
     `name` is a hash of the idempotency key, and `fingerprint` an HMAC of the request's content with this key. `holder`
@@ -64,7 +64,7 @@ class AuditedRequest:
     """
 
     entry_id: int
-    repeatable: Repeatable | None = None
+    repeatable: IdempotentRequest | None = None
     answer: Mapping[str, Any] | None = None
     made: tuple[tuple[int, str | None], ...] = ()
 
@@ -106,7 +106,7 @@ def begin_request(
     *,
     tenant: str,
     scope: Scope | None,
-    repeatable: Repeatable | None,
+    repeatable: IdempotentRequest | None,
     at: datetime,
 ) -> AuditedRequest:
     """Record that a request begins, and return it. A repeated request has the answer, or the runs, of the earlier one.
@@ -136,7 +136,7 @@ def begin_request(
 
 
 def _repeated(
-    transaction: Session, known: RepeatableRequestRow, repeatable: Repeatable, at: datetime
+    transaction: Session, known: RepeatableRequestRow, repeatable: IdempotentRequest, at: datetime
 ) -> AuditedRequest:
     if known.fingerprint != repeatable.fingerprint:
         raise RequestReused("this idempotency key belongs to another request; take a new one")

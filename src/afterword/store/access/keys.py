@@ -144,15 +144,15 @@ def move_keys_back(transaction: Session, run_id: int, scope: Scope, into: Scope)
 
 def opens_scope(transaction: Session, scope: Scope) -> bool:
     """Return whether there is a key, not revoked, that opens only this scope."""
-    return transaction.exec(select(ApiKeyRow.id).where(*_opening(scope)).limit(1)).first() is not None
+    return transaction.exec(select(ApiKeyRow.id).where(*_open_keys_condition(scope)).limit(1)).first() is not None
 
 
 def revoke_keys_of_scope(transaction: Session, scope: Scope, at: datetime) -> None:
     """Revoke the keys that open only this scope. Admin keys are not revoked, because they open the whole tenant."""
-    transaction.connection().execute(update(ApiKeyRow).where(*_opening(scope)).values(revoked_at=at))
+    transaction.connection().execute(update(ApiKeyRow).where(*_open_keys_condition(scope)).values(revoked_at=at))
 
 
-def _opening(scope: Scope) -> tuple[ColumnElement[bool], ...]:
+def _open_keys_condition(scope: Scope) -> tuple[ColumnElement[bool], ...]:
     return col(ApiKeyRow.scope) == str(scope), col(ApiKeyRow.is_admin).is_(False), col(ApiKeyRow.revoked_at).is_(None)
 
 

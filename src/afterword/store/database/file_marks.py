@@ -54,9 +54,9 @@ class FileMark:
 def settled_mark(store: Store, is_current: Callable[[Connection], bool]) -> FileMark | None:
     """Return a mark of the store's file that every later commit changes. It blocks, so it is not for event loops.
 
-    Returns None if `is_current` returns False, in memory and on PostgreSQL, soon after a write, and while another
-    process writes. A writer changes the file some time before others can read what it wrote. So this function holds the
-    write lock for a moment, to be sure that no writer is in between.
+    Returns None in four cases: `is_current` returns False, the store is no file (in memory, PostgreSQL), the last write
+    is only just over, or another process writes. A writer changes the file some time before others can read what it
+    wrote. So this function holds the write lock for a moment, to be sure that no writer is in between.
     """
     if store.path is None or not FileMark.of(str(store.path)).is_settled():
         return None

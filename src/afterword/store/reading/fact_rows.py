@@ -109,7 +109,7 @@ class StoredFact:
         return sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in self._rows) + sys.getsizeof(self)
 
     @property
-    def made_bytes(self) -> int:
+    def cached_bytes(self) -> int:
         """The estimated memory of what was computed from its rows and is cached."""
         words = 0 if self._value_words is None else sys.getsizeof(self._value_words)
         return words + bool(self._history) * HISTORY_BYTES * len(self._rows) + bool(self._listed) * LISTED_BYTES

@@ -99,10 +99,10 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
         facts = stored_facts(FACT_ROWS.ask(connection, scope=now.key))
         turns = map(StoredTurn, TURN_ROWS.ask(connection, scope=now.key, role=str(Role.HUMAN)))
         table = UnitTable().revised((), [*facts, *turns])
-        return Snapshot(scope, now, table, _unlinked_places(connection, now.key))
+        return Snapshot(scope, now, table, _positions_without_links(connection, now.key))
     unlinked = before.unlinked
     if any(change.is_unlinked for change in changes):
-        unlinked = _unlinked_places(connection, now.key)
+        unlinked = _positions_without_links(connection, now.key)
     table = _changed_table(connection, now.key, before.table, changes)
     return Snapshot(scope, now, table, unlinked)
 
@@ -158,7 +158,7 @@ def _changed_table(connection: Connection, key: int, before: UnitTable, changes:
     return before.revised(gone, [*facts, *turns.values()])
 
 
-def _unlinked_places(connection: Connection, key: int) -> frozenset[TurnPlace]:
+def _positions_without_links(connection: Connection, key: int) -> frozenset[TurnPlace]:
     return frozenset(map(tuple, _UNLINKED.ask(connection, scope=key)))
 
 

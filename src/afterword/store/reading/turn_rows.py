@@ -57,7 +57,7 @@ class StoredTurn:
         return TURN_BYTES + getsizeof(self.turn.text) + getsizeof(self.terms)
 
     @property
-    def made_bytes(self) -> int:
+    def cached_bytes(self) -> int:
         """The memory of what is computed from the row and cached: always 0 for a turn."""
         return 0
 

@@ -157,7 +157,7 @@ class View:
     def memory_bytes(self) -> int:
         """The estimated memory of the rows, of what was computed from them, the index, the lists and the vectors."""
         sample = self._sample(SAMPLED_MADE)
-        made = sum(unit.made_bytes for unit in sample) * self.size // max(1, len(sample))
+        made = sum(unit.cached_bytes for unit in sample) * self.size // max(1, len(sample))
         vectors = sum(vectors.memory_bytes for vectors in list(self.vectors.values()))
         return self._row_bytes + made + self.lists.memory_bytes + vectors
 
