@@ -131,7 +131,7 @@ def test_an_impossible_date_costs_its_memory_the_date_alone(
 
 def test_an_export_that_is_nested_too_deep_is_named(afterword: Commands, tmp_path: Path) -> None:
     (tmp_path / "mem0.json").write_text("[" * 100_000)
-    assert "no JSON" in afterword("import", "mem0.json", "--from", "mem0", "--user", "mira", expected=2)
+    assert "not JSON" in afterword("import", "mem0.json", "--from", "mem0", "--user", "mira", expected=2)
 
 
 def test_a_backup_is_a_store_of_its_own(afterword: Commands, tmp_path: Path) -> None:
