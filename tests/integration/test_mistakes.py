@@ -95,7 +95,7 @@ MISTAKES = {
     "two memories are named": Mistake("facts --user mira --scope default/user/mira", "not both"),
     "a user is misspelt": Mistake("facts --user mria", "did you mean default/user/mira?", FAILS),
     "a user has another case": Mistake("recall tea --user Mira", "did you mean default/user/mira?", FAILS),
-    "a user is unknown": Mistake("context --user zoe", "nothing was ever kept for default/user/zoe", FAILS),
+    "a user is unknown": Mistake("context --user zoe", "nothing was ever stored for default/user/zoe", FAILS),
     "a policy is set for nobody": Mistake("policy hold-all --user mria", "did you mean default/user/mira?", FAILS),
     "a scope has no kind": Mistake("facts --scope mira", "tenant/kind/id"),
     "a kind of scope is unknown": Mistake("facts --scope default/usr/mira", "user"),

@@ -200,7 +200,7 @@ class ScopeMemory(ScopeChanges):
             return ExportedFile(path, await export_scopes(store, path, [self.scope], even_asked=even_asked, file=file))
 
         if not await self._resources.read(lambda transaction: scope_rows.scope_key(transaction, self.scope)):
-            raise NotFound(f"nothing was ever kept for {self.scope}")
+            raise NotFound(f"nothing was ever stored for {self.scope}")
         facts = (await self.facts(status=EVERY_STATUS)).facts
         write = write_as_json if path.suffix == ".json" else write_as_markdown
 

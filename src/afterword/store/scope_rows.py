@@ -129,7 +129,7 @@ def check_known(transaction: Session, scope: Scope) -> None:
     names = {str(known).casefold(): str(known) for known in map(scope_of_row, transaction.exec(query))}
     nearest = tuple(names[name] for name in get_close_matches(str(scope).casefold(), names, cutoff=NEAR))
     hint = f"did you mean {' or '.join(nearest)}?" if nearest else "see `afterword scopes`"
-    raise NotFound(f"nothing was ever kept for {scope}; {hint}", nearest=nearest)
+    raise NotFound(f"nothing was ever stored for {scope}; {hint}", nearest=nearest)
 
 
 def ensure_scope(transaction: Session, scope: Scope) -> int:

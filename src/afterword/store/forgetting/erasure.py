@@ -345,7 +345,7 @@ async def erase_in_scope(
 
 def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) -> Receipt:
     if not scope_rows.scope_key(transaction, scope):
-        raise NotFound(f"nothing was ever kept for {scope}")
+        raise NotFound(f"nothing was ever stored for {scope}")
     check_not_ahead(transaction, at)
     scope_id = scope_rows.lock_scope(transaction, scope)
     erasure = Erasure(transaction, scope, scope_id, tombstone_rows.ensure_store_key(transaction), at)

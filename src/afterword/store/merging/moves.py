@@ -142,7 +142,7 @@ def move_everything(transaction: Session, scope: Scope, into: Scope) -> list[Mov
     if scope == into or scope.tenant != into.tenant:
         raise StateConflict(f"{scope} cannot be moved into {into}: give two scopes of one tenant")
     if not scope_rows.scope_key(transaction, scope):
-        raise NotFound(f"nothing was ever kept for {scope}")
+        raise NotFound(f"nothing was ever stored for {scope}")
     scope_id, into_id = _lock(transaction, scope, into)
     taken = _sources(transaction, into_id)
     moved = _with_same_sessions(

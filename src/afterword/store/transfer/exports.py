@@ -90,7 +90,7 @@ async def export_scopes(
 def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> Any:
     row = scope_row(transaction, scope)
     if row is None:
-        raise NotFound(f"nothing was ever kept for {scope}")
+        raise NotFound(f"nothing was ever stored for {scope}")
     requests = select(AssertionRow.id).where(AssertionRow.scope_id == row.id, AssertionRow.act == str(SpeechAct.ERASE))
     has_asked = not even_asked and transaction.exec(requests.limit(1)).first() is not None
     if has_asked and (
