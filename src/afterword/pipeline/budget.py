@@ -154,7 +154,7 @@ class CostTracker:
         try:
             await self._slots.acquire()
         except asyncio.CancelledError:
-            await self._settle(account, entry, Spending(), is_answered=False)
+            await self._settle_unsent(account, entry)
             raise
         try:
             yield
@@ -184,8 +184,8 @@ class CostTracker:
                 account.entries.append(entry)
                 return entry
             except asyncio.CancelledError as error:
-                if was_committed(error):  # but nothing was sent
-                    await self._settle(account, entry, Spending(), is_answered=False)
+                if was_committed(error):
+                    await self._settle_unsent(account, entry)
                 raise
             except BudgetReached as error:
                 self._reserved.pop(reservation, None)
@@ -196,6 +196,10 @@ class CostTracker:
                         await account.store.write(partial(self._announce_reached, account), lasting=False)
                     raise
             await self._settled.wait()
+
+    async def _settle_unsent(self, account: Account, entry: int) -> None:
+        # Shielded: the write goes on even if the caller is cancelled a second time.
+        await asyncio.shield(self._settle(account, entry, Spending(), is_answered=False))
 
     async def _settle(self, account: Account, entry: int, spent: Spending, *, is_answered: bool) -> None:
         status = CallStatus.ANSWERED if is_answered else CallStatus.FAILED

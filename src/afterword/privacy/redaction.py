@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from secrets import token_bytes
 from typing import Any
 
 from afterword.privacy.normalisation import plain_forms
@@ -32,8 +33,10 @@ _MOST_REMEMBERED = 4_096
 _without_secrets: set[tuple[bytes, frozenset[str]]] = set()
 """Texts without secrets of these kinds: a live session is stored after each turn, with all turns before it.
 
-A text is remembered by its digest, so that words that are forgotten later do not stay in the process.
+A text is remembered by its digest, so that words that are forgotten later do not stay in the process. The key of the
+digests is random, so that nobody can check a guess with them later.
 """
+_DIGEST_KEY = token_bytes(32)
 _MOST_KNOWN = 100
 _LONGEST_INTERJECTION = 80
 _DEEPEST_JSON = 3
@@ -133,7 +136,7 @@ class Masking:
         return {str(key): value for key, value in masked.items()}
 
     def _mask_once(self, text: str) -> str:
-        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass")).digest(), self.kinds
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=_DIGEST_KEY).digest(), self.kinds
         masked, number = text, None if key in _without_secrets else 0
         while number is not None:
             masked, number = self._mask_from(masked, number)

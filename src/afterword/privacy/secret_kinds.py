@@ -139,8 +139,12 @@ class HintedText:
 
     def _places_of(self, hint: str) -> list[int]:
         if hint not in self._places:
-            overlapping = compiled(f"(?={re.escape(hint)})", 0)
-            self._places[hint] = [match.start() for match in overlapping.finditer(self._lowered or "")]
+            lowered = self._lowered or ""
+            places, place = [], lowered.find(hint)
+            while place >= 0:  # an expression takes five times as long
+                places.append(place)
+                place = lowered.find(hint, place + 1)
+            self._places[hint] = places
         return self._places[hint]
 
 

@@ -285,6 +285,8 @@ def close_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]
     if not runs.has_run(transaction, scope, status=ledger.RunStatus.HELD, extractor=AGENT):
         return 0
     claims = {Claim.in_assertion(assertion) for assertion in said}
+    if not claims:
+        return 0
     satisfied = [
         run
         for run in runs.read_runs(transaction, scope, statuses=[ledger.RunStatus.HELD])

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -302,9 +302,14 @@ def pack_transcript(transcript: Transcript) -> bytes:
 def unpack_transcript(content: bytes) -> Transcript:
     """Return the transcript that `pack_transcript` packed."""
     try:
-        return TypeAdapter(Transcript).validate_python(unpack_state(content))
+        return _stored_transcripts().validate_python(unpack_state(content))
     except ValidationError as error:
         raise FileInvalid(f"the transcript of a dry run cannot be read ({type(error).__name__})") from None
+
+
+@cache
+def _stored_transcripts() -> TypeAdapter[Transcript]:
+    return TypeAdapter(Transcript)  # making one takes a hundred times as long as using it
 
 
 def _fields(value: Evidence | Turn | Verdict) -> Values:

@@ -175,8 +175,12 @@ class FactLists:
         scope, table = self._view.snapshot.scope, self._view.snapshot.table
         wanted, chosen = set(places), set(places)
         for stored in map(self.stored, places):
-            beside = map(table.place, (*stored.contested_by, *stored.exceptions))
-            chosen.update(place for place in beside if place is not None)
+            exceptions = [place for place in map(table.place, stored.exceptions) if place is not None]
+            contested = (
+                *stored.contested_by,
+                *(id_ for place in exceptions for id_ in self.stored(place).contested_by),
+            )
+            chosen.update(exceptions, (place for place in map(table.place, contested) if place is not None))
         in_order = self._by_saying[numpy.isin(self._by_saying, list(chosen))].tolist()
         facts = facts_at([self.stored(place).built_history(scope) for place in in_order], self._view.since)
         ids = {self.stored(place).id for place in wanted}

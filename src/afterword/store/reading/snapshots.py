@@ -6,7 +6,6 @@ an earlier snapshot and all changes since then are known, only the changed facts
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,10 +77,13 @@ def version(connection: Connection, scope: Scope) -> Version:
 
 def stored_facts(rows: Sequence[Plain]) -> list[StoredFact]:
     """Return one `StoredFact` for all rows of the same fact."""
-    by_fact: dict[str, list[Plain]] = defaultdict(list)
-    for row in rows:
-        by_fact[row[FACT]].append(row)
-    return [StoredFact(tuple(of_fact)) for of_fact in by_fact.values()]
+    # Most facts have one row. Then this takes a quarter of the time of the loop.
+    by_fact = {row[FACT]: (row,) for row in rows}
+    if len(by_fact) < len(rows):
+        by_fact = {}
+        for row in rows:
+            by_fact[row[FACT]] = (*by_fact.get(row[FACT], ()), row)
+    return list(map(StoredFact, by_fact.values()))
 
 
 def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -> Snapshot:
