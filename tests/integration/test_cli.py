@@ -140,7 +140,7 @@ def test_nobody_else_sees_the_facts(afterword: Commands, tmp_path: Path) -> None
     afterword("run", "saved")
     for other in ("Mira", "mira ", "mir", "mira%", "' OR 1=1 --"):
         refused = afterword("facts", "--user", other, "--all", "--json", expected=1)
-        assert "nothing was ever kept" in refused
+        assert "nothing was ever stored" in refused
         assert "Graz" not in refused
 
 

@@ -292,7 +292,7 @@ def test_what_writes_for_a_new_name_says_which_known_one_is_near(
     afterword(*arguments, "--user", "mria")
     assert "did you mean default/user/mira?" in afterword.errors
     afterword(*arguments, "--user", "zebulon")
-    assert "nothing was ever kept" not in afterword.errors
+    assert "nothing was ever stored" not in afterword.errors
 
 
 @pytest.mark.parametrize(
