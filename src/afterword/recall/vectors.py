@@ -69,11 +69,11 @@ class LocalEmbedder:
 
 
 class Nearness(NamedTuple):
-    """How near each unit is to one query.
+    """How near each unit of a search index (a fact or a turn) is to one query.
 
-    `by_place` is the cosine similarity after subtracting the mean of the units, scaled to the range from 0 to 1.
-    `nearest` are the places of the units that are clearly nearer than most, at most 100. `related` are the words that
-    mean nearly the same as those of the query.
+    `by_place` has, at the position of each unit in the index, the cosine similarity after subtracting the mean of the
+    units, scaled to the range from 0 to 1. `nearest` are the positions of the units that are clearly nearer than most,
+    at most 100. `related` are the words that mean nearly the same as those of the query.
     """
 
     by_place: Array

@@ -87,7 +87,7 @@ def problem(status: int, detail: str, *, headers: Mapping[str, str] | None = Non
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Make the application answer these errors with problem details."""
+    """Make the application answer errors of afterword and HTTP, and invalid requests, with problem details."""
     for kind in (AfterwordError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)
 

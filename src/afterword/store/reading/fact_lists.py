@@ -68,9 +68,9 @@ SubjectKey = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class FormerLists:
-    """What the lists of a view take over from the previous view, whose table had `size` positions.
+    """What the lists of facts in a view take over from those of the previous view, so that they are not built anew.
 
-    The facts at the `due` positions have changed since then.
+    The table of the previous view had `size` positions. The facts at the `due` positions have changed since then.
     """
 
     size: int

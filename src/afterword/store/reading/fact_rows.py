@@ -281,8 +281,8 @@ class StoredFact:
     def state_at(self, at: datetime) -> tuple[bool, bool, datetime | None]:
         """Return whether it may be served at an instant, whether it held before but not then, and when it next changes.
 
-        The next change is the first instant from `at` on at which it is said, or at which a period of it begins or
-        ends; None if there is none.
+        The next change is the first instant, not before `at`, at which the fact is first said or one of its periods
+        begins or ends. It is None if nothing changes any more.
         """
         first = self._rows[0]
         if _REWORDED not in first[_DETAILS] and self._status_columns.plainly_holds(utc_date(at)):
