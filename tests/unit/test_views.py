@@ -73,6 +73,7 @@ def views_say_what_the_timeline_says(history: History) -> None:
         known = [fact for fact in facts_at(courses, at) if fact.is_served]
         served = list(view.facts_at(view.served_places()))
         assert list(map(without_record, served)) == known
+        assert list(map(without_record, view.lists.all_facts())) == facts_at(courses, at)
         past = {fact.id for fact in facts_at(courses, at) if not fact.is_served}
         assert {table.unit(place).id for place in view.is_past.nonzero()[0].tolist()} <= past
         afresh = View(snapshot, at)

@@ -16,7 +16,6 @@ import numpy
 
 from afterword.facts.dependents import Dependent, changed_groups, dependents, naming_stems
 from afterword.facts.fact import SERVED, Fact, FactFilter, FactOrder, Status, learned_key, subject_key
-from afterword.facts.validity.timeline import facts_at
 from afterword.recall.bm25 import Array
 from afterword.store.reading.fact_rows import StoredFact
 
@@ -119,9 +118,7 @@ class FactLists:
 
     def all_facts(self) -> list[Fact]:
         """Return all facts that are known at the instant of the view, in the order of saying. They are not cached."""
-        scope = self._view.snapshot.scope
-        histories = [self.stored(place).built_history(scope) for place in self._by_saying.tolist()]
-        return self._under_current_names(facts_at(histories, self._view.since))
+        return self._built(self._by_saying)
 
     @MadeOnce
     def waiting(self) -> WaitingFacts:
@@ -170,25 +167,10 @@ class FactLists:
                 is_related[place] = is_replacing or depends or stored.has_rewordings
         return self._built(self._by_saying[is_related[self._by_saying]].tolist())
 
-    def _built(self, places: Sequence[int]) -> list[Fact]:
-        """Return the facts at these positions, in the order of saying. They are not cached."""
-        scope, table = self._view.snapshot.scope, self._view.snapshot.table
-        wanted, chosen = set(places), set(places)
-        for stored in map(self.stored, places):
-            exceptions = [place for place in map(table.place, stored.exceptions) if place is not None]
-            contested = (
-                *stored.contested_by,
-                *(id_ for place in exceptions for id_ in self.stored(place).contested_by),
-            )
-            chosen.update(exceptions, (place for place in map(table.place, contested) if place is not None))
-        in_order = self._by_saying[numpy.isin(self._by_saying, list(chosen))].tolist()
-        facts = facts_at([self.stored(place).built_history(scope) for place in in_order], self._view.since)
-        ids = {self.stored(place).id for place in wanted}
-        return self._under_current_names([fact for fact in facts if fact.id in ids])
-
-    def _under_current_names(self, facts: list[Fact]) -> list[Fact]:
-        """Return the facts with the present names of renamed subjects. `facts` need not include the renaming itself."""
-        return list(map(self._view.names.told, facts)) if self._view.has_renamings else facts
+    def _built(self, places: Sequence[int] | Array) -> list[Fact]:
+        """Return the facts at these positions that are known, in the order of saying. They are not cached."""
+        is_wanted = numpy.isin(self._by_saying, places) & (self._statuses[self._by_saying] != UNKNOWN)
+        return [self._view.built_fact(self.stored(place)) for place in self._by_saying[is_wanted].tolist()]
 
     def stored(self, place: int) -> StoredFact:
         """Return the stored form of the fact at a position."""

@@ -245,9 +245,13 @@ class View:
         """Return a stored fact as it is at the instant of the view."""
         fact = self._facts.get(stored.id)
         if fact is None:
-            fact = stored.single_fact(self.snapshot.scope, self.since) or self._fact_of_history(stored)
-            fact = self._facts[stored.id] = self.names.told(fact) if self._renaming else fact
+            fact = self._facts[stored.id] = self.built_fact(stored)
         return fact
+
+    def built_fact(self, stored: StoredFact) -> Fact:
+        """Return a stored fact as it is at the instant of the view, without caching it. The fact must be known then."""
+        fact = stored.single_fact(self.snapshot.scope, self.since) or self._fact_of_history(stored)
+        return self.names.told(fact) if self._renaming else fact
 
     def _fact_of_history(self, stored: StoredFact) -> Fact:
         history = stored.built_history(self.snapshot.scope)
