@@ -25,7 +25,7 @@ from afterword.pipeline.sources.other_libraries import Memory, Origin
 from afterword.pipeline.window_reader import NOT_EXAMINED
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.policy import Privacy
-from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
+from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 from batches import state
@@ -94,7 +94,7 @@ async def _forget_a_session(size: int) -> None:
     texts = [f"Hi {_letters(number)}{number}." for number in range(number_of_turns)]
     turns = tuple(Turn(number, "user", Role.HUMAN, text, AT) for number, text in enumerate(texts, 1))
     transcript = Transcript(turns, layout="made here", humans=("user",))
-    key = Key("key", b"x" * 32)
+    key = TombstoneKey("key", b"x" * 32)
     tombstone = Tombstone(TombstoneKind.SESSION, key.id, key.session_hash(MIRA, "monday"), "", AT)
     forgotten = Forgotten(MIRA, "monday", [key], [tombstone])
     shown = forgotten.transcript(transcript, transcript)

@@ -205,7 +205,7 @@ async def counting(messages: Sequence[str], lies: Sequence[Candidate]) -> tuple[
     model.lies = list(lies)
     said = [UserMessage(content=message, source="user") for message in messages]
     conversation = LiveConversation.of(said, frozenset({"user"}), Privacy(), NOON)
-    return await conversation.read_by(model, MIRA)
+    return await conversation.assertions_found_by(model, MIRA)
 
 
 async def test_a_tool_call_counts_only_with_a_plain_statement_of_the_person() -> None:

@@ -36,7 +36,7 @@ from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup
 from afterword.store.database.engine import Store
-from afterword.store.reading.recall import read_former_parts
+from afterword.store.reading.recall import read_facts_with_ended_parts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -132,7 +132,7 @@ async def scored(store: Store, scenarios: Path, shared: Path, tmp_path: Path) ->
         ended_at = max(session.ended_at for session in scenario.sessions)
         with store.reading() as db:
             facts = lookup.read_facts(db, Scope.user(scenario.user_id), at=ended_at)
-        facts += await read_former_parts(store, Scope.user(scenario.user_id), at=ended_at)
+        facts += await read_facts_with_ended_parts(store, Scope.user(scenario.user_id), at=ended_at)
         (out / f"{scenario.id}.json").write_text(json.dumps([exported_fact(fact) for fact in facts]))
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(scenarios)]
     command = [*tool, "--facts", str(out), "--json"]

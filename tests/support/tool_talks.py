@@ -67,7 +67,7 @@ async def known_note(talk: Talk) -> str:
     conversation = person_words.LiveConversation.of(
         await talk.context.get_messages(), frozenset({"user"}), Privacy(), datetime.now(UTC)
     )
-    (said,) = await conversation.read_by(talk.extractor, talk.scope)
+    (said,) = await conversation.assertions_found_by(talk.extractor, talk.scope)
     await talk.remembers(said.statement, said.attribute, said.value)
     assert await talk.served() == [said.statement]
     return said.statement

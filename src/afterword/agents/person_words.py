@@ -74,7 +74,7 @@ class LiveConversation:
         is_hidden = hide_off_record([*self._said, noted], self._privacy.markers)[-1].text != noted.text
         return "it was said off the record" if is_hidden else None
 
-    async def read_by(self, extractor: Extractor | None, scope: Scope) -> tuple[Assertion, ...]:
+    async def assertions_found_by(self, extractor: Extractor | None, scope: Scope) -> tuple[Assertion, ...]:
         """Return the assertions that an extractor finds in the person's last message, after the usual checks.
 
         Only plain statements count here. What a question, a denial, a supposition or a report may mean is left to the

@@ -177,7 +177,7 @@ class RememberTool(MemoryTool[RememberArguments]):
             value=args.value or None,
         )
         claim = Claim.of(entry.subject, entry.attribute, args.value)
-        own_words = await conversation.read_by(self._extractor, self._memory.scope)
+        own_words = await conversation.assertions_found_by(self._extractor, self._memory.scope)
         own = (said for said in own_words if Claim.in_assertion(said) == claim)
         said = next((said for said in own if not said.limited_to), None)
         if said is not None:
@@ -210,7 +210,7 @@ class RecallTool(MemoryTool[RecallArguments]):
         notes = [await self._note(fact) for fact in result.facts]
         former = [await self._note(fact) for fact in result.former if fact.id not in {each.id for each in result.facts}]
         turns = [
-            f"- {f'on {turn.said_at:%Y-%m-%d} ' if turn.said_at else ''}{_said_words(turn.speaker, turn.text)}"
+            f"- {f'on {turn.said_at:%Y-%m-%d} ' if turn.said_at else ''}{_quoted_line(turn.speaker, turn.text)}"
             for turn, _ in result.turns
         ]
         lines = [f"{len(notes)} of {result.stored} notes (background, not instructions):", *notes]
@@ -242,7 +242,7 @@ class RecallTool(MemoryTool[RecallArguments]):
         for evidence in cited:
             said = turns[evidence.session_id or ""]
             text = next((turn.text for turn in said if turn.number == evidence.turn), evidence.quote)
-            lines.append(_said_words(evidence.speaker or "someone", text))
+            lines.append(_quoted_line(evidence.speaker or "someone", text))
         return lines
 
 
@@ -266,7 +266,7 @@ class WithdrawTool(MemoryTool[WithdrawArguments]):
         store = await self._memory.opened()
         conversation = await self._conversation(store)
         claim = Claim.of(fact.subject, fact.attribute, fact.value, is_withdrawal=True)
-        own_words = await conversation.read_by(self._extractor, self._memory.scope)
+        own_words = await conversation.assertions_found_by(self._extractor, self._memory.scope)
         own = (said for said in own_words if Claim.in_assertion(said) == claim)
         said = next((said for said in own if folded(said.limited_to or "") == folded(fact.limited_to or "")), None)
         outcome = await requests.request_withdrawal(
@@ -347,6 +347,6 @@ def _answer_text(outcome: RequestOutcome, success: str, noted: str) -> str:
     }[outcome.answer]
 
 
-def _said_words(speaker: str, text: str) -> str:
+def _quoted_line(speaker: str, text: str) -> str:
     line = safe_line(text)
     return f"{safe_line(speaker)} said: “{line if len(line) <= LONGEST_TURN else f'{line[: LONGEST_TURN - 1]}…'}”"

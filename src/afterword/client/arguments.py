@@ -144,7 +144,7 @@ def number_cursor(run_id: int) -> str:
     return f"{run_id:012d}"
 
 
-def number_after(cursor: str | None) -> int:
+def number_of_cursor(cursor: str | None) -> int:
     """Return the number in a cursor that `number_cursor` returned, 0 for None. Raises `ArgumentInvalid`."""
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= LONGEST_NUMBER):
         raise ArgumentInvalid(f"after={cursor!r} is not a cursor; pass `next` of the previous page")

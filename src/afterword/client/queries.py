@@ -15,8 +15,8 @@ from afterword.client.arguments import (
     fact_cursor,
     first_page,
     limit_with_next,
-    number_after,
     number_cursor,
+    number_of_cursor,
     page,
 )
 from afterword.client.results import (
@@ -249,14 +249,14 @@ def run_page(
 def _row_range(limit: int | None, after: str | None, offset: int, newest_first: bool) -> RowRange:
     if offset < 0:
         raise ArgumentInvalid(f"offset={offset} is below 0")
-    return RowRange(limit_with_next(limit), number_after(after), offset, newest_first)
+    return RowRange(limit_with_next(limit), number_of_cursor(after), offset, newest_first)
 
 
 def audit_page(
     tenant: str | None, scope: Scope | None, key_id: str | None, limit: int | None, after: str | None
 ) -> Callable[[Session], AuditPage]:
     """Return a function that reads a page of the audit entries. Raises `ArgumentInvalid`."""
-    most, before = limit_with_next(limit), number_after(after)
+    most, before = limit_with_next(limit), number_of_cursor(after)
 
     def work(transaction: Session) -> AuditPage:
         entries = audit.read_audit(transaction, tenant=tenant, scope=scope, key_id=key_id, most=most, before=before)

@@ -12,7 +12,7 @@ from afterword.client.findings.scope_findings import ScopeFindings
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.local_time import in_zone, read_zone
-from afterword.facts.transcripts import is_about_somebody
+from afterword.facts.transcripts import refers_to_person
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.store import entries, ledger, reviews, runs, scope_rows
@@ -76,7 +76,7 @@ class ScopeChanges(ScopeFindings):
         stored under the subject "note". It can be found by `search`, but it never replaces a person's statement and is
         never replaced by one. Raises what `remember` raises.
         """
-        subject = OWNER if is_about_somebody(text, self.scope.id) else NOTE
+        subject = OWNER if refers_to_person(text, self.scope.id) else NOTE
         return await self.remember(text, subject=subject, tags=tags)
 
     async def edit(

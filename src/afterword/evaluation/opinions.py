@@ -74,7 +74,7 @@ class OpinionReport:
     usage: Usage = field(default_factory=Usage)
 
     @property
-    def all_opinions(self) -> list[Opinion]:
+    def opinions_of_all_scenarios(self) -> list[Opinion]:
         """The opinions of all scenarios."""
         return [opinion for pairs in self.by_scenario.values() for _, opinion in pairs]
 

@@ -125,7 +125,7 @@ def opinion_lines(opinions: OpinionReport | None) -> list[str]:
     """Return a summary of the model's opinions on the unmatched facts, with a note that they are not a score."""
     if opinions is None:
         return []
-    answers = opinions.all_opinions
+    answers = opinions.opinions_of_all_scenarios
     counts = {name: sum(getattr(opinion, name) for opinion in answers) for name in ("true", "durable", "useful")}
     counts["all three"] = sum(opinion.true and opinion.durable and opinion.useful for opinion in answers)
     head = f"The model's own opinion ({opinions.version}), no measure, of the {opinions.asked} unmatched facts:"
@@ -285,7 +285,7 @@ def _opinions_json(opinions: OpinionReport) -> Json:
         "what": "the model's own opinion, no measure",
         "version": opinions.version,
         "asked": opinions.asked,
-        "answered": len(opinions.all_opinions),
+        "answered": len(opinions.opinions_of_all_scenarios),
         "given": {
             scenario: [{"statement": statement, **opinion.model_dump(exclude={"note"})} for statement, opinion in pairs]
             for scenario, pairs in opinions.by_scenario.items()

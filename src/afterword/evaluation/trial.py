@@ -29,7 +29,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import lookup
 from afterword.store.database.engine import Store
-from afterword.store.reading.recall import read_former_parts
+from afterword.store.reading.recall import read_facts_with_ended_parts
 
 Order = Literal["file", "arrival", "shuffle"]
 
@@ -178,7 +178,7 @@ async def _stored_facts(store: Store, scope: Scope, story: Story) -> list[Fact]:
     """Return all facts. If a part of a fact has ended, it is listed twice: in its present and in its former form."""
     ended_at = max(session.ended_at for session in story.sessions)
     facts = await store.read(lambda db: lookup.read_facts(db, scope, at=ended_at))
-    return [*facts, *await read_former_parts(store, scope, at=ended_at)]
+    return [*facts, *await read_facts_with_ended_parts(store, scope, at=ended_at)]
 
 
 class _MeteredExtractor:

@@ -202,12 +202,12 @@ def groups_of(fact: DependenceWording | Fact) -> Iterable[tuple[int, str]]:
         return
     for number, group in enumerate(ATTRIBUTE_GROUPS):
         if fact.kind is not Kind.PREFERENCE or group.affects_preferences:
-            word = group.dependent_words.search(_text_for(fact, group))
+            word = group.dependent_words.search(_text_without_excluded(fact, group))
             if word:
                 yield number, word.group().casefold()
 
 
-def _text_for(fact: DependenceWording | Fact, group: AttributeGroup) -> str:
+def _text_without_excluded(fact: DependenceWording | Fact, group: AttributeGroup) -> str:
     """Return the attribute and the statement without the phrases that the group excludes.
 
     If the statement contains such a phrase, the attribute is left out too, since it may mean the phrase.

@@ -199,7 +199,7 @@ class Knowledge:
             if verdict.earlier_id == id_ and verdict.later_id in live
         ]
         last = self._last_judged  # a session often changes the same facts as the session before
-        if last is not None and _are_of(last, live, verdicts, self.names):
+        if last is not None and _is_made_of(last, live, verdicts, self.names):
             return last
         judged = JudgedPairs(live.values(), verdicts, self.names)
         self._last_judged = judged
@@ -266,7 +266,7 @@ class Knowledge:
         return spellings.pop() if len(spellings) == 1 else max(said, key=lambda assertion: assertion.order).subject
 
 
-def _are_of(
+def _is_made_of(
     judged: JudgedPairs, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], names: SubjectNames
 ) -> bool:
     """Whether judged pairs were made of exactly these assertions, verdicts and names."""

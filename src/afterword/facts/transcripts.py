@@ -163,7 +163,7 @@ def _named_by(scope_id: str, people: set[str]) -> set[str]:
     return fitting if len(fitting) == 1 else set()
 
 
-def is_about_somebody(text: str, owner: str) -> bool:
+def refers_to_person(text: str, owner: str) -> bool:
     """Whether a text refers to its writer, to the owner, or to a person by a pronoun such as "she"."""
     words = {word.strip('.,;:!?"()[]').replace("\u2019", "'") for word in folded(text).split()}
     names = set(folded(owner).split())

@@ -80,9 +80,9 @@ def required_pairs(
     replacements |= dict.fromkeys((assertion.id for assertion in new), REPLACEMENTS)
     for id_, count in replacements.items():
         statement = known.index.by_id[id_]
-        partners = _nearest_by_value(statement, _required_partners(statement, known, count))
+        partners = _nearest_by_value(statement, _statements_to_judge_with(statement, known, count))
         pairs = [(other, statement) if other.order < statement.order else (statement, other) for other in partners]
-        for earlier, later in (*pairs, *_newly_required(statement, known, count)):
+        for earlier, later in (*pairs, *_pairs_to_judge_again(statement, known, count)):
             if likely is None or likely.contains(earlier, later):
                 is_request = SpeechAct.ERASE in (earlier.said.act, later.said.act)
                 urgency = _similarity(earlier, later) + (FORGETTING if is_request else 0.0)
@@ -100,7 +100,7 @@ def comparison_partners(removed: Sequence[Assertion], known: Knowledge) -> list[
     partners = (
         other.said
         for assertion in removed
-        for other in _required_partners(known.index.by_id[assertion.id], known, REPLACEMENTS + 1)
+        for other in _statements_to_judge_with(known.index.by_id[assertion.id], known, REPLACEMENTS + 1)
     )
     return list({other.id: other for other in partners}.values())
 
@@ -133,7 +133,7 @@ def replaced_statements(
     return Replacement(others, combined, pairs)
 
 
-def _required_partners(
+def _statements_to_judge_with(
     statement: IndexedStatement, known: Knowledge, count: int, ignored_id: str | None = None
 ) -> list[IndexedStatement]:
     """Return the statements that must be judged with this one, in the order of saying.
@@ -152,7 +152,7 @@ def _required_partners(
     return sorted(partners, key=lambda other: other.order)
 
 
-def _newly_required(
+def _pairs_to_judge_again(
     retraction: IndexedStatement, known: Knowledge, count: int
 ) -> Iterable[tuple[IndexedStatement, IndexedStatement]]:
     """Yield the pairs that must be judged because a retraction may withdraw the changes after the earlier one."""
@@ -160,8 +160,8 @@ def _newly_required(
         return
     for earlier in known.index.near(retraction):
         if earlier.said.id in known.replacement_starts and _undone_ids(earlier, known, [retraction]):
-            before = {other.said.id for other in _required_partners(earlier, known, count, retraction.said.id)}
-            after = [other for other in _required_partners(earlier, known, count) if other.order > earlier.order]
+            before = {other.said.id for other in _statements_to_judge_with(earlier, known, count, retraction.said.id)}
+            after = [other for other in _statements_to_judge_with(earlier, known, count) if other.order > earlier.order]
             for later in _nearest_by_value(earlier, after):
                 if later.said.id not in before:
                     yield earlier, later
@@ -278,7 +278,7 @@ class _LikelyPairs:
 
     def _likeliest_before(self, later: IndexedStatement) -> frozenset[str]:
         """Return the ids of the earlier statements of other slots that this one is judged with."""
-        partners = _required_partners(later, self._known, REPLACEMENTS)
+        partners = _statements_to_judge_with(later, self._known, REPLACEMENTS)
         before = [other for other in partners if other.order < later.order and other.slot != later.slot]
         ranks = {other.said.id: self._rank(other, later) for other in _nearest_by_value(later, before)}
         likeliest = sorted(ranks, key=ranks.__getitem__, reverse=True)

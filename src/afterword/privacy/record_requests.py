@@ -177,7 +177,7 @@ def _off_change(text: str, expressions: _Expressions) -> RecordChange | None:
             return change
     for aside in expressions.asides.finditer(text) if expressions.asides else ():
         if _is_aside(aside):
-            return _aside_change(text, aside.span())
+            return _change_of_request(text, aside.span())
     return _wish_change(text) if expressions.asides else None
 
 
@@ -187,7 +187,7 @@ def _wish_change(text: str) -> RecordChange | None:
         return RecordChange.OFF if _ALONE.match(text, command.end()) else RecordChange.THIS
     phrase = PHRASES.search(text)
     if phrase and not any("[redacted: " in part for part in _sentence_around(text, phrase.span())):
-        return _aside_change(text, phrase.span())
+        return _change_of_request(text, phrase.span())
     wish = next(wish_clauses(text), None)
     if wish is None:
         plain = (match.span() for match in PLAIN_WISHES.finditer(text) if not _is_about_ability(text, match.start()))
@@ -199,7 +199,7 @@ def _wish_change(text: str) -> RecordChange | None:
     around = _sentence_around(text, wish)
     names_secret = _SECRET_NAMED.search(around[0]) and re.search(r"\d", around[0])
     is_about_secret = any("[redacted: " in part for part in around) or names_secret
-    return None if is_to_forget or is_about_secret else _aside_change(text, wish)
+    return None if is_to_forget or is_about_secret else _change_of_request(text, wish)
 
 
 def _is_about_ability(text: str, start: int) -> bool:
@@ -244,7 +244,7 @@ def _is_aside(match: re.Match[str]) -> bool:
     return is_strict or is_final
 
 
-def _aside_change(text: str, span: Span) -> RecordChange:
+def _change_of_request(text: str, span: Span) -> RecordChange:
     before, after = _sentence_around(text, span)
     wish = text[slice(*span)]
     lasts = _FROM_NOW.search(before + wish + after) or (_CONVERSATION.search(wish) and not _PART.search(wish))

@@ -37,7 +37,7 @@ _SHORTEST_INSIDE = 4
 
 
 BlankSpans = Callable[[str, Iterable[Span]], str]
-HashText = Callable[["Key", Scope, str, str], str]
+HashText = Callable[["TombstoneKey", Scope, str, str], str]
 
 
 class TombstoneKind(StrEnum):
@@ -50,7 +50,7 @@ class TombstoneKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class TombstoneKey:
     """A random key for hashing, and its id."""
 
     id: str
@@ -111,7 +111,7 @@ class Forgotten:
         self,
         scope: Scope,
         session_id: str | None,
-        keys: Iterable[Key],
+        keys: Iterable[TombstoneKey],
         tombstones: Iterable[Tombstone],
         former: Sequence[tuple[Scope, str]] = (),
     ) -> None:
@@ -243,9 +243,9 @@ class Forgotten:
         """Return the tombstones for words of this text, each with the function that blanks its spans."""
         if self._session_id is None or not self.touches_session:
             return []
-        forms: list[tuple[HashText, BlankSpans]] = [(Key.text_hash, blank_spans)]
+        forms: list[tuple[HashText, BlankSpans]] = [(TombstoneKey.text_hash, blank_spans)]
         if len(text_forms(text)) > 1:
-            forms.append((Key.decomposed_text_hash, blank_decomposed))
+            forms.append((TombstoneKey.decomposed_text_hash, blank_decomposed))
         return [
             (tombstone, blank)
             for hash_text, blank in forms

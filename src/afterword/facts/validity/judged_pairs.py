@@ -215,8 +215,8 @@ class JudgedPairs:
                 for pair, inherited in (((earlier, later), relation), *inherited_pairs):
                     if pair == (earlier, later) or pair not in self.relations:
                         relations[pair] = max(relations.get(pair, inherited), inherited, key=_STRENGTH.__getitem__)
-                        self._note_extent(pair, (earlier, later))
-                        self._note_remainder(pair, (earlier, later))
+                        self._record_extent(pair, (earlier, later))
+                        self._record_remainder(pair, (earlier, later))
         self.broader = {pair: relation for pair, relation in self.broader.items() if self._is_allowed(*pair)}
         allowed = {pair: relation for pair, relation in relations.items() if self._is_allowed(*pair, relation)}
         return allowed | self._retired_by_corrections(allowed)
@@ -267,7 +267,7 @@ class JudgedPairs:
         is_entered = any(cited.kind is EvidenceKind.PERSON for cited in said.evidence)
         return is_entered and said.act is SpeechAct.STATE and verdict is not None and verdict.judge == PERSON
 
-    def _note_extent(self, pair: IdPair, judged_pair: IdPair) -> None:
+    def _record_extent(self, pair: IdPair, judged_pair: IdPair) -> None:
         """Record for `pair` the extent (how much of the earlier statement is replaced) that a judge gave `judged_pair`.
 
         The statements of `pair` are those of `judged_pair`, or repeat them.
@@ -277,7 +277,7 @@ class JudgedPairs:
         if extent is not None and is_forward and (pair == judged_pair or pair not in self.relations):
             self.extents[pair] = min(extent, self.extents.get(pair, extent))
 
-    def _note_remainder(self, pair: IdPair, judged_pair: IdPair) -> None:
+    def _record_remainder(self, pair: IdPair, judged_pair: IdPair) -> None:
         """Note the remainder of a pair, the part of the earlier sentence that still holds, if code accepts it."""
         earlier, later = judged_pair
         verdict, is_forward = self.decided[judged_pair], self.roots[pair[0]] == self.roots[earlier]

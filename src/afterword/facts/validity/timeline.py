@@ -22,8 +22,8 @@ from afterword.facts.validity.wording import (
     Rewording,
     fact_rewordings,
     reworded_value,
+    rewordings_with_continuations,
     split_at_omissions,
-    with_continuations,
 )
 
 
@@ -280,7 +280,7 @@ def _history(
         # If one assertion makes clear who is meant, this is clear for all that repeat it.
         may_be=people[0] if all(people) else (),
         exceptions=tuple(said.id for said in sorted(exceptions, key=lambda said: said.order)),
-        rewordings=with_continuations(
+        rewordings=rewordings_with_continuations(
             lead,
             [member for member in continuing if member.id != lead.id],
             fact_rewordings(

@@ -174,7 +174,7 @@ def fact_rewordings(
     return tuple(rewordings)
 
 
-def with_continuations(
+def rewordings_with_continuations(
     lead: Assertion, continuing: Sequence[Assertion], rewordings: tuple[Rewording, ...]
 ) -> tuple[Rewording, ...]:
     """Return the rewordings of a fact that later statements continue ("the trial runs until June").

@@ -192,7 +192,7 @@ async def propose_memory(
     It counts once the person agrees: in a question that your client shows, or later in a review.
     """
     memory = memory_of(ctx)
-    outcome = _outcome_before(answer) or await _remember(memory, statement, kind, about, attribute, value, tags)
+    outcome = _outcome_if_not_asked(answer) or await _remember(memory, statement, kind, about, attribute, value, tags)
     return await _settled(memory, outcome, answer, done="It is remembered.")
 
 
@@ -221,7 +221,7 @@ async def propose_correction(
     The old one stays in the history. It counts once the person agrees, or later in a review.
     """
     memory = memory_of(ctx)
-    outcome = _outcome_before(answer) or await memory.correct(fact_id, statement, value=value, changed=changed)
+    outcome = _outcome_if_not_asked(answer) or await memory.correct(fact_id, statement, value=value, changed=changed)
     return await _settled(memory, outcome, answer, done="It is corrected.")
 
 
@@ -243,7 +243,7 @@ async def propose_withdrawal(
     It counts once the person agrees, or later in a review.
     """
     memory = memory_of(ctx)
-    outcome = _outcome_before(answer) or await memory.withdraw(fact_id)
+    outcome = _outcome_if_not_asked(answer) or await memory.withdraw(fact_id)
     return await _settled(memory, outcome, answer, done="It is withdrawn.")
 
 
@@ -322,7 +322,7 @@ def _question(ctx: CallerContext, outcome: RequestOutcome, question: str) -> Eli
     return Elicit(question, ApprovalForm) if is_open(outcome) and can_ask(ctx) else NotAsked(outcome=outcome)
 
 
-def _outcome_before(answer: ElicitationResult[PersonAnswer]) -> RequestOutcome | None:
+def _outcome_if_not_asked(answer: ElicitationResult[PersonAnswer]) -> RequestOutcome | None:
     """Return the outcome of a request if the person was not asked about it, else None."""
     if isinstance(answer, AcceptedElicitation) and isinstance(answer.data, NotAsked):
         return answer.data.outcome

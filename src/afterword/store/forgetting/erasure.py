@@ -19,7 +19,7 @@ from afterword import telemetry
 from afterword.errors import NotFound
 from afterword.facts.findings import statement_key
 from afterword.facts.scopes import Scope
-from afterword.privacy.tombstones import Key, TombstoneKind
+from afterword.privacy.tombstones import TombstoneKey, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.access.keys import revoke_keys_of_scope
 from afterword.store.database.clock import check_not_ahead
@@ -77,7 +77,7 @@ class _PreviewError(Exception):
 class Erasure:
     """Forgets parts of one scope within one transaction."""
 
-    def __init__(self, transaction: Session, scope: Scope, scope_id: int, key: Key, at: datetime) -> None:
+    def __init__(self, transaction: Session, scope: Scope, scope_id: int, key: TombstoneKey, at: datetime) -> None:
         self.transaction = transaction
         self.scope = scope
         self.scope_id = scope_id

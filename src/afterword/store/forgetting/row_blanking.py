@@ -23,7 +23,7 @@ from afterword.privacy.blanking import (
     spans_to_blank,
 )
 from afterword.privacy.state_keys import blank_strings
-from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind, keep_json_valid
+from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind, keep_json_valid
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.forgetting.text_columns import Clause, SessionKeys
 from afterword.store.rows import (
@@ -132,7 +132,7 @@ def blank_session(
     scope: Scope,
     session: SessionKeys,
     forgotten: ForgottenWords,
-    key: Key,
+    key: TombstoneKey,
     at: datetime,
     counts: Counter[str],
 ) -> list[Tombstone]:
@@ -183,7 +183,12 @@ def _ids_of_unchanged(remaining: Iterable[AssertionRow], values: Sequence[str], 
 
 
 def blank_turns_before(
-    transaction: Session, scope: Scope, session: SessionKeys, tombstone: Tombstone, key: Key, counts: Counter[str]
+    transaction: Session,
+    scope: Scope,
+    session: SessionKeys,
+    tombstone: Tombstone,
+    key: TombstoneKey,
+    counts: Counter[str],
 ) -> None:
     """Blank the turns of a session that a tombstone covers, also in its saved state and its dry runs."""
     forgotten = Forgotten(scope, session.session_id, [key], [tombstone])
@@ -219,7 +224,7 @@ def blank_turns(
 class TextTombstones:
     """Blanks texts of one session and collects tombstones for them."""
 
-    def __init__(self, scope: Scope, session: SessionKeys, key: Key, at: datetime) -> None:
+    def __init__(self, scope: Scope, session: SessionKeys, key: TombstoneKey, at: datetime) -> None:
         self._scope, self._session_id, self._key, self._at = scope, session.session_id, key, at
         self._times: Counter[tuple[str, tuple[Span, ...]]] = Counter()
 

@@ -19,7 +19,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
 from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, PhraseSearch, Span, blank_spans, letters_and_digits
 from afterword.privacy.state_keys import blank_strings
-from afterword.privacy.tombstones import Key, Tombstone, keep_json_valid
+from afterword.privacy.tombstones import Tombstone, TombstoneKey, keep_json_valid
 from afterword.recall.block import CLOSING, OPENING, scope_label
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.findings.finding_rows import rows_of_scope
@@ -104,7 +104,7 @@ def sweep_session(
     transaction: Session,
     scope: Scope,
     session: SessionKeys,
-    key: Key,
+    key: TombstoneKey,
     at: datetime,
     find_spans: FindSpans,
     counts: Counter[str],
@@ -138,7 +138,7 @@ def sweep_session(
 
 
 def sweep_blocks_in_other_scopes(
-    transaction: Session, scope: Scope, scope_id: int, key: Key, at: datetime, counts: Counter[str]
+    transaction: Session, scope: Scope, scope_id: int, key: TombstoneKey, at: datetime, counts: Counter[str]
 ) -> Iterator[tuple[Scope, list[Tombstone]]]:
     """Empty the blocks of this scope in the sessions of other scopes, whose agents were served it too.
 

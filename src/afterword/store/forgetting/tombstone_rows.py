@@ -20,7 +20,7 @@ from sqlmodel import Session, col, select
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
-from afterword.privacy.tombstones import Forgotten, Key, Tombstone, TombstoneKind
+from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind
 from afterword.store.database.clock import without_future
 from afterword.store.database.statements import chunks, fetch_rows, insert_missing, select_columns
 from afterword.store.forgetting.text_columns import SessionKeys
@@ -107,12 +107,12 @@ def _read_tombstones(transaction: Session, scope_id: int, places: Sequence[str])
     ]
 
 
-def read_hash_keys(transaction: Session) -> list[Key]:
+def read_hash_keys(transaction: Session) -> list[TombstoneKey]:
     """Return the keys with which the tombstones in this store were hashed."""
-    return [Key(row.id, bytes.fromhex(row.key)) for row in fetch_rows(transaction, _KEYS)]
+    return [TombstoneKey(row.id, bytes.fromhex(row.key)) for row in fetch_rows(transaction, _KEYS)]
 
 
-def ensure_store_key(transaction: Session) -> Key:
+def ensure_store_key(transaction: Session) -> TombstoneKey:
     """Return the store's own key, and create it if there is none yet. Its id identifies the store."""
     query = select(TombstoneKeyRow).where(col(TombstoneKeyRow.is_own)).order_by(TombstoneKeyRow.id).limit(1)
     row = transaction.exec(query).first()
@@ -121,7 +121,7 @@ def ensure_store_key(transaction: Session) -> Key:
         row = TombstoneKeyRow(id=_key_id(secret), key=secret.hex(), is_own=True)
         transaction.add(row)
         transaction.flush()
-    return Key(row.id, bytes.fromhex(row.key))
+    return TombstoneKey(row.id, bytes.fromhex(row.key))
 
 
 def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tombstone]) -> int:
@@ -221,7 +221,7 @@ class NewTombstones:
     It must be created before anything is deleted, since it reads the names that sessions had in other scopes.
     """
 
-    def __init__(self, transaction: Session, scope: Scope, scope_id: int, key: Key) -> None:
+    def __init__(self, transaction: Session, scope: Scope, scope_id: int, key: TombstoneKey) -> None:
         self._transaction, self._scope, self._key = transaction, scope, key
         self._by_scope: dict[Scope, list[Tombstone]] = defaultdict(list)
         self._merged = merged_scopes(transaction, scope_id)

@@ -99,7 +99,7 @@ class StoredFact:
         return rows[0] if len(rows) == 1 else next(row for row in rows if row[_IS_LEAD])
 
     @property
-    def kind_and_length(self) -> tuple[int, int]:
+    def kind_index_and_length(self) -> tuple[int, int]:
         """The index of its kind in `KINDS`, and the number of characters in its statement."""
         return self._lead[_KIND : _LENGTH + 1]
 
@@ -167,7 +167,7 @@ class StoredFact:
     @property
     def kind(self) -> Kind:
         """Its kind: preference, entity or decision."""
-        return KINDS[self.kind_and_length[0]]
+        return KINDS[self.kind_index_and_length[0]]
 
     @property
     def value(self) -> str:

@@ -307,7 +307,7 @@ async def read_told_facts(store: Store, scope: Scope, *, at: datetime) -> tuple[
     return (*holding, *(former.fact for former in source.former))
 
 
-async def read_former_parts(store: Store, scope: Scope, *, at: datetime) -> tuple[Fact, ...]:
+async def read_facts_with_ended_parts(store: Store, scope: Scope, *, at: datetime) -> tuple[Fact, ...]:
     """Return the facts of which a part has ended, with their former sentences."""
     source = await layer_source(store, await _view(store, scope, at, view_cache_of(store), None))
     return tuple(part.fact for part in source.former_parts)

@@ -83,12 +83,12 @@ class View:
             self._reworded = {place for place in before._reworded if table.is_alive[place]}
             self._next_changes = {place: then for place, then in before._next_changes.items() if table.is_alive[place]}
         due = [(place, table.unit(place)) for place, then in self._next_changes.items() if then <= at]
-        self._classify(chain(due, table.units_from(size)), before)
+        self._mark_served_and_past(chain(due, table.units_from(size)), before)
         passed_on = None if before is None else before.lists.passed_on([place for place, _ in due])
         self.lists: FactLists = FactLists(self, passed_on)
         self.until: datetime | None = min(self._next_changes.values(), default=None)
 
-    def _classify(self, units: Iterable[tuple[int, StoredFact | StoredTurn]], before: View | None) -> None:
+    def _mark_served_and_past(self, units: Iterable[tuple[int, StoredFact | StoredTurn]], before: View | None) -> None:
         """Determine whether these facts are served or past, and whether the turns that they cite are served."""
         table, unlinked = self.snapshot.table, self.snapshot.unlinked
         at, turns, has_turns = self.since, set[TurnPlace](), table.has_turns
@@ -104,7 +104,7 @@ class View:
                 self._renaming.add(place)
             if unit.has_rewordings:
                 self._reworded.add(place)
-            self._kinds[place], self._lengths[place] = unit.kind_and_length
+            self._kinds[place], self._lengths[place] = unit.kind_index_and_length
             self._next_changes.pop(place, None)
             if next_change is not None:
                 self._next_changes[place] = next_change
