@@ -134,9 +134,10 @@ class PrivateWords:
 
 
 def hidden_as_stored(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
-    """Return the turns of a new reading without what a model had named as private when the old turns were stored.
+    """Mask and hide again in new turns what a model had named as private in the stored turns. Return the new turns.
 
-    A stored turn shows where secrets were masked and whether it was off the record, so nothing else has to be kept.
+    A saved session that has grown is read again, and its file still has the words. A stored turn shows where secrets
+    were masked and whether it was off the record, so nothing else has to be kept.
     """
     if not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
         return tuple(fresh)

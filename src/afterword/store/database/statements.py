@@ -34,7 +34,7 @@ cached_insert: Any = cache(insert)
 Plain = tuple[Any, ...]
 CAPACITY = 1000
 _shared: dict[tuple[object, ...], tuple[Dialect, LRUCache[Any, Any]]] = {}
-"""For each server the dialect, and the statements that were compiled for it."""
+"""By server: its SQL dialect, and the cache of the statements that were compiled for it."""
 
 
 @dataclass(frozen=True, slots=True)

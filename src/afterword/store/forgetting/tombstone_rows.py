@@ -160,7 +160,7 @@ def add_imported_key(transaction: Session, line: Mapping[str, Any]) -> None:
 
 
 def parse_tombstone_key(line: Mapping[str, Any]) -> bytes:
-    """Return the secret of the hash key in a line. Raises `FileInvalid` if the line holds none."""
+    """Return the secret key of tombstone hashes from a line of a file. Raises `FileInvalid` if the line has none."""
     try:
         return bytes.fromhex(line["key"])
     except (KeyError, TypeError, ValueError):
