@@ -1,5 +1,5 @@
 """The prompts that the recorded scenarios never needed, answered by a model as well: mending what was refused, telling
-facts in one language, keeping everything that is told, and thinking about facts that the gold lacks."""
+facts in one language, and keeping everything that is told."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from afterword.evaluation.opinions import ModelOpinion, OpinionReport, ask_opinions
-from afterword.evaluation.scenarios.scenario import read_scenarios
 from afterword.extractors.agent_findings import ground_findings
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Rejection, Window
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import EXTRACT_EVERYTHING, ModelExtractor
-from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.readers import read_file
 from afterword.extractors.testing import ScriptedEndpoint, replayed
 from afterword.extractors.transcript_assembly import date_turns
@@ -28,11 +25,8 @@ from afterword.extractors.windows import cut_windows
 from afterword.facts.findings import AgentFinding, FindingPolicy, WithTools
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript, find_owners
-from afterword.pipeline.batch import run_batch
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.privacy.policy import Privacy
-from afterword.store import lookup
-from afterword.store.database.engine import Store
 from finding_sessions import AGENTS, SESSIONS, FindingSession
 
 RECORDED = Path(__file__).parent.parent / "recorded"
@@ -40,7 +34,6 @@ CASSETTES = RECORDED / "scenarios.jsonl", RECORDED / "prompts.jsonl"
 MENDED = ("lena-2025-09-08", "tollbooth-2025-09-30", "espiga-2025-11-06", "akuffo-2025-11-14", "elmgrove-2025-11-05")
 IN_GERMAN = ("wiebke-2025-11-24", "wiebke-2026-01-19", "wiebke-2026-03-09")
 TOLD_WHOLE = ("lena-2025-09-08", "espiga-2025-11-06", "akuffo-2025-11-14", "elmgrove-2025-11-05")
-JUDGED = ("marathon-training-kofi", "ledger-db-choice-tollbooth", "veggie-week-amara")
 
 
 @dataclass(frozen=True)
@@ -143,28 +136,6 @@ async def test_everything_that_is_told_is_kept_with_the_words_that_say_it(states
     assert kept >= 1.5 * selected
     assert not [each.candidate.statement for each in refused if each.reason == "quote_missing"]
     assert len(refused) <= 0.15 * kept, "refused since the quotes do not say all of it; they may be mended afterwards"
-
-
-async def opinions(client: ModelClient, shared: Path, states: Path, folder: Path) -> OpinionReport:
-    chosen = [one for one in read_scenarios([shared / "data" / "scenarios"]) if one.id in JUDGED]
-    found = [one for one in find_sessions([states]) if one.path and one.path.parent.parent.name in JUDGED]
-    facts = {}
-    async with Store(f"sqlite:///{folder}/facts.db") as store:
-        await store.migrate()
-        await run_batch(store, found, extractor=ModelExtractor(client), judge=ModelJudge(client))
-        for scenario in chosen:
-            ended_at = max(session.ended_at for session in scenario.sessions)
-            with store.reading() as db:
-                facts[scenario.id] = lookup.read_facts(db, Scope.user(scenario.user_id), at=ended_at)
-    return await ask_opinions(ModelOpinion(client), chosen, facts)
-
-
-async def test_a_model_thinks_of_each_fact_that_the_gold_lacks(shared: Path, states: Path, tmp_path: Path) -> None:
-    async with model() as client:
-        told = await opinions(client, shared, states, tmp_path)
-    assert told.failures == []
-    assert told.asked == len(told.opinions_of_all_scenarios) >= 20
-    assert sum(one.true for one in told.opinions_of_all_scenarios) >= 0.9 * told.asked
 
 
 async def recorded_findings(session: FindingSession, client: ModelClient) -> tuple[AgentFinding, ...]:

@@ -31,7 +31,6 @@ RELEASED = {
     "judge-2": "f1ddcd89a169274a",
     "judge-3": "34598354f770ef43",
     "judge-4": "5fd0c40b57ea9d3e",
-    "opinion-1": "b58e640b8853433e",
     "repair-1": "3b7ae968476c274e",
 }
 

@@ -11,7 +11,6 @@ import json
 import pytest
 from pydantic import BaseModel
 
-from afterword.evaluation.opinions import Opinions
 from afterword.extractors.candidates import Answer
 from afterword.extractors.model.answer_schemas import without_fields
 from afterword.extractors.model.judge import Findings
@@ -20,7 +19,6 @@ from afterword.extractors.model.modes import Probe
 SENT = {
     "Answer": "20ee1fa7a1ba9c6c",
     "Findings": "02ecda024c01d352",
-    "Opinions": "10ba9e84ec42e4e1",
     "Probe": "bedc4ddb5692c3a2",
 }
 
@@ -30,7 +28,6 @@ SENT = {
     [
         ("Answer", Answer),
         ("Findings", Findings),
-        ("Opinions", Opinions),
         ("Probe", Probe),
     ],
 )

@@ -91,9 +91,6 @@ def eval_command(
         Literal["file", "arrival", "shuffle"], typer.Option(help="The order of the sessions of a scenario.")
     ] = "file",
     seed: Annotated[int, typer.Option(help="The seed of --order shuffle.")] = 0,
-    judge_unmatched: Annotated[
-        bool, typer.Option("--judge-unmatched", help="Ask the model about facts that match no expected fact.")
-    ] = False,
     report: Annotated[
         Path | None, typer.Option(help="Write a Markdown report to this file, and a chart beside it.")
     ] = None,
@@ -117,7 +114,7 @@ def eval_command(
     from afterword.evaluation.measurement import EvaluationRequest, ask_questions
     from afterword.evaluation.report import check_markers
 
-    request = EvaluationRequest(paths, extractor, replay, order, seed, judge_unmatched=judge_unmatched)
+    request = EvaluationRequest(paths, extractor, replay, order, seed)
     request.check()
     if ask is not None:
         asyncio.run(ask_questions(request, settings.load(), ask, replies))

@@ -12,9 +12,8 @@ from typing import Any
 
 from autogen_core.models import ChatCompletionClient, ModelFamily, ModelInfo
 
-from afterword.composition import model_client, open_extractor_and_judge
+from afterword.composition import open_extractor_and_judge
 from afterword.errors import ArgumentInvalid
-from afterword.evaluation.opinions import ModelOpinion, OpinionReport, ask_opinions
 from afterword.evaluation.scenarios.scenario import Scenario, read_scenarios
 from afterword.evaluation.scorer import Score, score_facts, total
 from afterword.evaluation.trial import EveryUserTurn, Order, System, Trial, run_trial, story_scopes
@@ -61,12 +60,11 @@ class Evaluation:
     order: Order = "file"
     seed: int = 0
     recording: str | None = None
-    opinions: OpinionReport | None = None
 
     @property
     def has_failures(self) -> bool:
-        """Whether any session, or any request for an opinion, failed."""
-        return any(result.trial.failures for result in self.results) or bool(self.opinions and self.opinions.failures)
+        """Whether any session failed."""
+        return any(result.trial.failures for result in self.results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,6 @@ class EvaluationRequest:
     replay: Path | None = None
     order: Order = "file"
     seed: int = 0
-    judge_unmatched: bool = False
 
     def check(self) -> None:
         """Raise `ArgumentInvalid` if the options do not fit together."""
@@ -118,12 +115,8 @@ async def measure_systems(
                 )
             scores = {scenario.id: score_facts(scenario, trial.facts[scenario.id]) for scenario in scenarios}
             results.append(Result(trial, scores, total(scores.values())))
-        opinions = None
-        if request.judge_unmatched:
-            async with model_client(options) as client:
-                opinions = await ask_opinions(ModelOpinion(client), scenarios, results[0].trial.facts)
         recording = request.replay.name if request.replay else None
-        return Evaluation(scenarios, results, request.order, request.seed, recording, opinions)
+        return Evaluation(scenarios, results, request.order, request.seed, recording)
 
 
 async def ask_questions(request: EvaluationRequest, settings: Settings, folder: Path, replies: Path | None) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 
 from afterword.errors import ArgumentInvalid
 from afterword.evaluation.measurement import Evaluation, Result
-from afterword.evaluation.opinions import OpinionReport
 from afterword.evaluation.scenarios.scenario import one_line
 from afterword.evaluation.scorer import Score, Share, exported_fact, score_json
 from afterword.extractors.extractor import Usage
@@ -83,7 +82,6 @@ def scorecard(evaluation: Evaluation) -> str:
         "",
         *_by_reason(results),
         *_origin(evaluation),
-        *opinion_lines(evaluation.opinions),
         *(
             f"- FAILED in {result.name}: session {failure.session_id} of {scenario}: {one_line(failure.reason)}"
             for result in results
@@ -119,19 +117,6 @@ def written_into(text: str, block: str, place: str) -> str:
         )
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     return f"{before}{BEGIN}\n{block}\n{END}{after}"
-
-
-def opinion_lines(opinions: OpinionReport | None) -> list[str]:
-    """Return a summary of the model's opinions on the unmatched facts, with a note that they are not a score."""
-    if opinions is None:
-        return []
-    answers = opinions.opinions_of_all_scenarios
-    counts = {name: sum(getattr(opinion, name) for opinion in answers) for name in ("true", "durable", "useful")}
-    counts["all three"] = sum(opinion.true and opinion.durable and opinion.useful for opinion in answers)
-    head = f"The model's own opinion ({opinions.version}), no measure, of the {opinions.asked} unmatched facts:"
-    summary = ", ".join(f"{count} {name}" for name, count in counts.items())
-    lines = ["", f"{head} {summary}; {opinions.asked - len(answers)} not answered."]
-    return lines + [f"- FAILED: an opinion on {scenario}: {reason}" for scenario, reason in opinions.failures]
 
 
 def _rows(evaluation: Evaluation) -> dict[str, Callable[[Result], str]]:
@@ -203,7 +188,6 @@ def full_report(evaluation: Evaluation, chart_file: str) -> str:
     lines += [f"## What to read: {tested.name}", "", "Keywords are blind to meaning: read before you believe.", ""]
     for scenario, score in tested.scores.items():
         lines += [f"### {scenario}", "", *_missed(score), ""]
-    lines += _opinions(evaluation.opinions)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -215,7 +199,6 @@ def evaluation_json(evaluation: Evaluation) -> Json:
         "seed": evaluation.seed,
         "recording": evaluation.recording,
         "systems": [_result_json(result) for result in evaluation.results],
-        "opinions": _opinions_json(evaluation.opinions) if evaluation.opinions else None,
     }
 
 
@@ -233,23 +216,6 @@ def _miss_line(miss: Mapping[str, Any]) -> str:
     name = f"[{', '.join(label) if isinstance(label, list) else label}] " if label else ""
     stored = [fact if isinstance(fact, str) else f"({fact[0]}) {fact[1]}" for fact in miss.get("stored", ())]
     return markdown_text(name + miss["statement"] + "".join(f" <- {statement}" for statement in stored))
-
-
-def _opinions(opinions: OpinionReport | None) -> list[str]:
-    if opinions is None:
-        return []
-    lines = ["## The model's own opinion of the unmatched facts", "", f"By {opinions.version}. No measure.", ""]
-    rows = [
-        [
-            scenario,
-            markdown_text(statement),
-            *("yes" if answer else "no" for answer in (opinion.true, opinion.durable, opinion.useful)),
-            markdown_text(opinion.reason),
-        ]
-        for scenario, pairs in opinions.by_scenario.items()
-        for statement, opinion in pairs
-    ]
-    return [*lines, *markdown_table(["scenario", "fact", "true", "durable", "useful", "reason"], rows)]
 
 
 def _result_json(result: Result) -> Json:
@@ -278,21 +244,6 @@ def _result_json(result: Result) -> Json:
 
 def _usage_json(usage: Usage) -> Json:
     return {name: getattr(usage, name) for name in ("calls", "prompt_tokens", "completion_tokens")}
-
-
-def _opinions_json(opinions: OpinionReport) -> Json:
-    return {
-        "what": "the model's own opinion, no measure",
-        "version": opinions.version,
-        "asked": opinions.asked,
-        "answered": len(opinions.opinions_of_all_scenarios),
-        "given": {
-            scenario: [{"statement": statement, **opinion.model_dump(exclude={"note"})} for statement, opinion in pairs]
-            for scenario, pairs in opinions.by_scenario.items()
-        },
-        "failed": [{"scenario": scenario, "reason": reason} for scenario, reason in opinions.failures],
-        "usage": _usage_json(opinions.usage),
-    }
 
 
 def markdown_text(text: str) -> str:

@@ -213,7 +213,7 @@ def _quoted_roles(fact: Fact, story: Story) -> set[str] | None:
     Only messages of people and agents are searched. Differences in white space do not count.
     """
     roles: list[set[str]] = [
-        {message.role for _, message in story.messages_with(evidence.quote, evidence.session_id)}
+        {message.role for message in story.messages_with(evidence.quote, evidence.session_id)}
         for evidence in fact.evidence
     ]
     return set().union(*roles) if roles and all(roles) else None

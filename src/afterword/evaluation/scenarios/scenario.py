@@ -134,14 +134,14 @@ class Story(_Part):
             raise ValueError("arrival does not list every session once")
         return self
 
-    def messages_with(self, quote: str, session_id: str | None) -> Iterator[tuple[Session, Message]]:
+    def messages_with(self, quote: str, session_id: str | None) -> Iterator[Message]:
         """Yield the messages of people and agents in a session that contain the quote, whatever the white space."""
         words = one_line(quote)
         for session in self.sessions:
             if words and session.session_id == session_id:
                 for message in session.messages:
                     if message.role in ("user", "assistant") and words in one_line(message.content):
-                        yield session, message
+                        yield message
 
 
 class Scenario(Story):
