@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -157,16 +156,12 @@ def test_the_command_scores_in_any_order(afterword: Commands, tmp_path: Path, or
     assert not list(tmp_path.glob("*.db")), "it works in a store of its own"
 
 
-def test_a_report_facts_and_a_block_are_written(afterword: Commands, tmp_path: Path) -> None:
+def test_facts_and_a_block_are_written(afterword: Commands, tmp_path: Path) -> None:
     folder = write(tmp_path / "scenarios", moved())
     (tmp_path / "NOTES.md").write_text(f"Ours\n{BEGIN}\n{END}\n")
-    files = ["--report", "out/report.md", "--save-facts", "facts", "--into", "NOTES.md"]
+    files = ["--save-facts", "facts", "--into", "NOTES.md"]
     printed = afterword("eval", str(folder), *files)
     assert (tmp_path / "NOTES.md").read_text() == f"Ours\n{BEGIN}\n{printed}{END}\n"
-    report = (tmp_path / "out" / "report.md").read_text()
-    assert printed.strip() in report
-    assert "![Shares of which more is better](report.svg)" in report
-    assert ElementTree.parse(tmp_path / "out" / "report.svg").getroot().tag.endswith("svg")
     facts = json.loads((tmp_path / "facts" / "moved.json").read_text())
     assert {stored["status"] for stored in facts} == {"current", "superseded"}
 

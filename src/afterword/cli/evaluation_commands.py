@@ -91,9 +91,6 @@ def eval_command(
         Literal["file", "arrival", "shuffle"], typer.Option(help="The order of the sessions of a scenario.")
     ] = "file",
     seed: Annotated[int, typer.Option(help="The seed of --order shuffle.")] = 0,
-    report: Annotated[
-        Path | None, typer.Option(help="Write a Markdown report to this file, and a chart beside it.")
-    ] = None,
     into: Annotated[Path | None, typer.Option(help="Write the scorecard between the two markers in this file.")] = None,
     save_facts: Annotated[
         Path | None, typer.Option("--save-facts", help="Write the facts of each scenario to this folder.")
@@ -123,27 +120,22 @@ def eval_command(
     if into is not None:
         check_markers(into)
     evaluation = _measure(request, settings.load(), is_quiet=as_json)
-    _show_scores(evaluation, report=report, into=into, save_facts=save_facts, as_json=as_json)
+    _show_scores(evaluation, into=into, save_facts=save_facts, as_json=as_json)
     if evaluation.has_failures:
         sys.exit(FAILED)
 
 
-def _show_scores(
-    evaluation: Evaluation, *, report: Path | None, into: Path | None, save_facts: Path | None, as_json: bool
-) -> None:
+def _show_scores(evaluation: Evaluation, *, into: Path | None, save_facts: Path | None, as_json: bool) -> None:
     from afterword.evaluation.report import (
         evaluation_json,
         save_scenario_facts,
         scorecard,
-        write_report,
         write_scorecard,
     )
 
     card = scorecard(evaluation)
     if into is not None:
         write_scorecard(into, card)
-    if report is not None:
-        write_report(report, evaluation)
     if save_facts is not None:
         save_scenario_facts(save_facts, evaluation)
     if as_json:

@@ -1,4 +1,4 @@
-"""Reports of an evaluation: a scorecard, a Markdown report with a chart for people, and JSON for machines.
+"""Reports of an evaluation: a scorecard, and JSON with the figures and the mistakes of each scenario.
 
 The scorecard is a Markdown table with a row for each measure and a column for each system.
 """
@@ -6,16 +6,14 @@ The scorecard is a Markdown table with a row for each measure and a column for e
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from afterword.errors import ArgumentInvalid
 from afterword.evaluation.measurement import Evaluation, Result
 from afterword.evaluation.scenarios.scenario import one_line
-from afterword.evaluation.scorer import Score, Share, exported_fact, score_json
+from afterword.evaluation.scorer import Share, exported_fact, score_json
 from afterword.extractors.extractor import Usage
 from afterword.pipeline.errors import SourceInvalid
 
@@ -45,30 +43,6 @@ REASONS = {
     "third_party": "somebody else's",
     "tool_output": "tool output",
 }
-TITLES = {
-    "missed": "never stored",
-    "stale": "out of date, but stored as current",
-    "wrongly_retired": "still true, but no longer current in the store",
-    "not_facts": "no facts, but stored as current",
-    "duplicates": "current facts that repeat others, by keywords",
-    "ungrounded": "without verbatim evidence",
-    "unmatched": "current facts that match no gold fact",
-}
-COLUMNS = ("fact_recall", "current_recall", "precision", "update_correct", "wrongly_retired", "not_facts_stored")
-HEAD = ["scenario", "fact recall", "current", "precision", "updates", "wrongly retired", "not-facts", "failed"]
-
-SHOWN = (
-    "fact_recall",
-    "current_recall",
-    "precision",
-    "update_correct",
-    "retracted_gone",
-    "kind_correct",
-    "evidence_ok",
-)
-COLOURS = ("#1b6ca8", "#e08e0b", "#8a8a8a", "#6b4fa0")
-LEFT, WIDTH, BAR, GAP, TOP, RIGHT = 230, 420, 14, 14, 56, 70
-FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 
 
 def scorecard(evaluation: Evaluation) -> str:
@@ -170,27 +144,6 @@ def _origin(evaluation: Evaluation) -> list[str]:
     ]
 
 
-def full_report(evaluation: Evaluation, chart_file: str) -> str:
-    """Return the Markdown report: the scorecard, a link to the chart, every scenario, and a list of the misses."""
-    tested = evaluation.results[0]
-    lines = ["# Scorecard", "", scorecard(evaluation), "", f"![Shares of which more is better]({chart_file})", ""]
-    for result in evaluation.results:
-        failed = [scenario for scenario, _ in result.trial.failures]
-        rows = [
-            [
-                name,
-                *(share_text(score.shares[column]) for column in COLUMNS),
-                f"{failed.count(name)} of {score.sessions}",
-            ]
-            for name, score in result.scores.items()
-        ]
-        lines += [f"## Scenario by scenario: {result.name}", "", *markdown_table(HEAD, rows), ""]
-    lines += [f"## What to read: {tested.name}", "", "Keywords are blind to meaning: read before you believe.", ""]
-    for scenario, score in tested.scores.items():
-        lines += [f"### {scenario}", "", *_missed(score), ""]
-    return "\n".join(lines).rstrip() + "\n"
-
-
 def evaluation_json(evaluation: Evaluation) -> Json:
     """Return all figures as JSON, scenario by scenario, with the list of the misses."""
     return {
@@ -200,22 +153,6 @@ def evaluation_json(evaluation: Evaluation) -> Json:
         "recording": evaluation.recording,
         "systems": [_result_json(result) for result in evaluation.results],
     }
-
-
-def _missed(score: Score) -> Iterator[str]:
-    if not any(score.misses.values()):
-        yield "Nothing."
-    for name, title in TITLES.items():
-        if score.misses[name]:
-            yield from (f"{title}:", "", *(f"- {_miss_line(miss)}" for miss in score.misses[name]), "")
-
-
-def _miss_line(miss: Mapping[str, Any]) -> str:
-    """Return one mistake as a line: the statement that it is about, and the statements stored instead."""
-    label = miss.get("why") or miss.get("gold") or ""
-    name = f"[{', '.join(label) if isinstance(label, list) else label}] " if label else ""
-    stored = [fact if isinstance(fact, str) else f"({fact[0]}) {fact[1]}" for fact in miss.get("stored", ())]
-    return markdown_text(name + miss["statement"] + "".join(f" <- {statement}" for statement in stored))
 
 
 def _result_json(result: Result) -> Json:
@@ -246,51 +183,6 @@ def _usage_json(usage: Usage) -> Json:
     return {name: getattr(usage, name) for name in ("calls", "prompt_tokens", "completion_tokens")}
 
 
-def markdown_text(text: str) -> str:
-    """Return a text on one line, with every character escaped that Markdown would format or take for a cell's end."""
-    return re.sub(r"([\\`*_<>|\[\]#])", r"\\\1", one_line(text))
-
-
-def chart(results: Sequence[Result]) -> str:
-    """Return a bar chart of the results as SVG, with one colour for each. A share of 0 facts has no bar."""
-    group = len(results) * BAR + GAP
-    height = TOP + len(SHOWN) * group + 10
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + RIGHT}" height="{height}" role="img" {FONT}>',
-        "<title>How good it is: more is better</title>",
-        '<rect width="100%" height="100%" fill="#ffffff"/>',
-        *_legend(results),
-    ]
-    for place, name in enumerate(SHOWN):
-        top = TOP + place * group
-        label = escape(LABELS[name])
-        middle = top + len(results) * BAR / 2 + 4
-        parts.append(f'<text x="{LEFT - 8}" y="{middle:g}" text-anchor="end" fill="#222222">{label}</text>')
-        for number, result in enumerate(results):
-            parts += _bar(top + number * BAR, result.total.shares[name].ratio, _colour(number))
-    return "\n".join([*parts, "</svg>", ""])
-
-
-def _legend(results: Sequence[Result]) -> Iterator[str]:
-    for number, result in enumerate(results):
-        left = LEFT + number * (WIDTH + RIGHT) // len(results)
-        yield f'<rect x="{left}" y="18" width="10" height="10" fill="{_colour(number)}"/>'
-        yield f'<text x="{left + 15}" y="27" fill="#222222">{escape(result.name)}</text>'
-
-
-def _bar(top: int, share: float | None, colour: str) -> list[str]:
-    width = round((share or 0) * WIDTH)
-    text = "-" if share is None else f"{share:.2f}"
-    return [
-        f'<rect x="{LEFT}" y="{top}" width="{width}" height="{BAR - 2}" fill="{colour}"/>',
-        f'<text x="{LEFT + width + 5}" y="{top + BAR - 4}" fill="#222222">{text}</text>',
-    ]
-
-
-def _colour(number: int) -> str:
-    return COLOURS[number % len(COLOURS)]
-
-
 def check_markers(path: Path) -> None:
     """Raise `ArgumentInvalid` if a document cannot be read, and `SourceInvalid` if it lacks the scorecard markers."""
     written_into(_text_of(path), "", str(path))
@@ -299,13 +191,6 @@ def check_markers(path: Path) -> None:
 def write_scorecard(path: Path, card: str) -> None:
     """Write the scorecard between the two markers of a document."""
     _write(path, written_into(_text_of(path), card, str(path)))
-
-
-def write_report(path: Path, evaluation: Evaluation) -> None:
-    """Write a report in Markdown, and its chart beside it."""
-    drawing = path.with_suffix(".svg")
-    _write(path, full_report(evaluation, drawing.name))
-    _write(drawing, chart(evaluation.results))
 
 
 def save_scenario_facts(folder: Path, evaluation: Evaluation) -> None:
