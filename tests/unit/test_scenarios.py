@@ -1,4 +1,4 @@
-"""Scenario files, the states that they become, and the scorecard's text."""
+"""Scenario files, the messages that they become, and the scorecard's text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from afterword.evaluation.report import BEGIN, END, markdown_table, written_into
-from afterword.evaluation.scenarios.saved_states import saved_state
+from afterword.evaluation.scenarios.saved_messages import saved_messages
 from afterword.evaluation.scenarios.scenario import Session, Story, read_scenarios
 from afterword.extractors.readers import read_state
 from afterword.facts.transcripts import Role
@@ -66,10 +66,10 @@ def test_no_scenario_at_all_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("container", ["assistant", "round_robin", "selector", "swarm", "team", "v02", "openai"])
-def test_every_kind_of_state_is_read_back_as_it_was_said(container: str) -> None:
+def test_every_kind_of_session_is_read_back_as_it_was_said(container: str) -> None:
     spoken = Session.model_validate(session("one", "I live in Graz.", "I like tea.", container=container))
-    state = json.loads(json.dumps(saved_state(spoken, "seed")))
-    transcript = read_state(state, humans=spoken.humans)
+    messages = json.loads(json.dumps(saved_messages(spoken)))
+    transcript = read_state(messages, humans=spoken.humans)
     said = [(turn.role, turn.text) for turn in transcript.turns]
     assert said == [
         (Role.HUMAN if message.role == "user" else Role.AGENT, message.content) for message in spoken.messages
@@ -78,16 +78,32 @@ def test_every_kind_of_state_is_read_back_as_it_was_said(container: str) -> None
 
 def test_a_team_spreads_its_times_over_the_session() -> None:
     spoken = Session.model_validate(session("one", "a", "b", "c", container="round_robin"))
-    transcript = read_state(json.loads(json.dumps(saved_state(spoken, "seed"))), humans=spoken.humans)
+    transcript = read_state(json.loads(json.dumps(saved_messages(spoken))), humans=spoken.humans)
     times = [turn.said_at for turn in transcript.turns]
     assert times == [spoken.started_at + timedelta(minutes=6 * place) for place in range(6)]
 
 
-def test_a_team_without_an_agent_is_refused() -> None:
+def test_a_team_that_ends_its_turn_with_tools_says_their_results_and_hands_over() -> None:
     spoken = session("one", container="swarm")
-    spoken["messages"] = [{"role": "user", "source": "user", "content": "hello?"}]
-    with pytest.raises(SourceInvalid, match="no agent speaks"):
-        saved_state(Session.model_validate(spoken), "seed")
+    spoken["messages"] = [
+        {"role": "user", "source": "user", "content": "Cancel it."},
+        {"role": "tool_call", "source": "desk", "name": "transfer_to_billing", "call_id": "1", "arguments": {}},
+        {"role": "tool_result", "source": "desk", "name": "transfer_to_billing", "call_id": "1", "content": "Over."},
+        {"role": "memory", "content": "1. The user pays by card.\n2. The user is Ana."},
+        {"role": "tool_call", "source": "billing", "name": "cancel", "call_id": "2", "arguments": {"id": 7}},
+        {"role": "tool_result", "source": "billing", "name": "cancel", "call_id": "2", "content": "Cancelled."},
+    ]
+    messages = json.loads(json.dumps(saved_messages(Session.model_validate(spoken))))
+    assert [(message["type"], message["source"]) for message in messages] == [
+        ("TextMessage", "user"),
+        ("ToolCallRequestEvent", "desk"),
+        ("ToolCallExecutionEvent", "desk"),
+        ("HandoffMessage", "desk"),
+        ("MemoryQueryEvent", "billing"),
+        ("ToolCallRequestEvent", "billing"),
+        ("ToolCallExecutionEvent", "billing"),
+        ("ToolCallSummaryMessage", "billing"),
+    ]
 
 
 def test_a_block_is_written_between_its_markers_and_nowhere_else() -> None:

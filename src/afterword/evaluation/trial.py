@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from afterword.evaluation.scenarios.saved_states import saved_state
+from afterword.evaluation.scenarios.saved_messages import saved_messages
 from afterword.evaluation.scenarios.scenario import Session, Story
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
@@ -160,10 +160,10 @@ def _ordered(story: Story, order: Order, seed: int) -> list[Session]:
 
 
 def _write_session(story: Story, session: Session, scope: Scope, folder: Path) -> Saved:
-    """Write the session's state as AutoGen would, and return it as a saved session that can be processed."""
+    """Write the session's messages as AutoGen would, and return it as a saved session that can be processed."""
     path = folder / "states" / story.id / f"{session.session_id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(saved_state(session, story.id), ensure_ascii=False), encoding="utf-8")
+    path.write_text(json.dumps(saved_messages(session), ensure_ascii=False), encoding="utf-8")
     return Saved(
         scope,
         session.session_id,
