@@ -24,7 +24,7 @@ def times(found: Transcript) -> list[datetime | None]:
     return [turn.said_at for turn in found.turns]
 
 
-ALL: dict[str, Any] = {"saves": [(at(20), 9)], "started_at": at(21), "ended_at": at(22), "file_time": at(23)}
+ALL: dict[str, Any] = {"saved_at": at(20), "started_at": at(21), "ended_at": at(22), "file_time": at(23)}
 
 
 def test_the_turns_own_times_win_and_fill_the_gaps() -> None:
@@ -33,15 +33,10 @@ def test_the_turns_own_times_win_and_fill_the_gaps() -> None:
     assert found.time_basis is TimeBasis.TURNS
 
 
-def test_a_turn_was_said_by_the_first_save_that_has_it() -> None:
-    found = date_turns(transcript(*[None] * 6), **{**ALL, "saves": [(at(1), 2), (at(2), 2), (at(3), 5)]})
-    assert times(found) == [at(1), at(1), at(3), at(3), at(3), at(3)]
-    assert found.time_basis is TimeBasis.RECORDER
-
-
 @pytest.mark.parametrize(
     ("known", "expected", "basis"),
     [
+        (ALL, at(20), TimeBasis.RECORDER),
         ({"started_at": at(1), "ended_at": at(2), "file_time": at(3)}, at(1), TimeBasis.MANIFEST),
         ({"ended_at": at(2), "file_time": at(3)}, at(2), TimeBasis.MANIFEST),
         ({"file_time": at(3)}, at(3), TimeBasis.FILE),
@@ -63,10 +58,10 @@ def test_times_keep_their_offset() -> None:
     assert found.isoformat() == "2026-03-01T13:00:00+01:00"
 
 
-@pytest.mark.parametrize("name", ["started_at", "ended_at", "file_time", "saves", "turn"])
+@pytest.mark.parametrize("name", ["started_at", "ended_at", "file_time", "saved_at", "turn"])
 def test_a_time_without_a_zone_is_refused(name: str) -> None:
     naive = datetime(2026, 3, 1)
-    known: dict[str, Any] = {} if name == "turn" else {name: [(naive, 1)] if name == "saves" else naive}
+    known: dict[str, Any] = {} if name == "turn" else {name: naive}
     with pytest.raises(ValueError, match="no time zone"):
         date_turns(transcript(naive if name == "turn" else None), **known)
 

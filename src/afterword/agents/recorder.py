@@ -204,12 +204,12 @@ async def queue_state(
     at = at or datetime.now(UTC)
     private_state, transcript = _private(raw_state, humans, scope, session_id, store.privacy)
     fresh = without_future_times(transcript or Transcript((), layout=""), latest_present(at))
-    saves = [(at, len(fresh.turns))] if started_at is None else []
+    saved_at = at if started_at is None else None
 
     def work(transaction: Session) -> None:
         forgotten = read_forgotten(transaction, scope, session_id)
         before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
-        timed = forgotten.transcript(fresh, date_turns(fresh, saves=saves, started_at=started_at), before)
+        timed = forgotten.transcript(fresh, date_turns(fresh, saved_at=saved_at, started_at=started_at), before)
         is_paused = pauses.read_pause(transaction, scope) is not None
         if is_paused:
             if transcript is None or pauses.has_new_turns(timed, before):

@@ -1,22 +1,18 @@
 """Date the turns of a transcript, and merge it with an earlier reading of the same session. Reads no files.
 
-The most exact known source of times is used: the turns' own times, then the times of the recorder's saves, then a
+The most exact known source of times is used: the turns' own times, then the time of the recorder's save, then a
 manifest, then the file's time. A saved state may lack turns of an older one, so the turns of both readings are kept.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from difflib import SequenceMatcher
 
 from afterword.facts.local_time import in_zone
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
-
-Save = tuple[datetime, int]
-"""The time of a recorder's save, and how many turns the transcript had then."""
 
 # The sources of times, most exact first.
 NEAREST = (TimeBasis.TURNS, TimeBasis.RECORDER, TimeBasis.MANIFEST, TimeBasis.FILE)
@@ -58,31 +54,27 @@ def _aware_or_utc(at: datetime) -> datetime:
 def date_turns(
     transcript: Transcript,
     *,
-    saves: Sequence[Save] = (),
+    saved_at: datetime | None = None,
     started_at: datetime | None = None,
     ended_at: datetime | None = None,
     file_time: datetime | None = None,
 ) -> Transcript:
     """Return the transcript with a time on every turn, and the source of the times as its `time_basis`.
 
-    If any turn has a time, a turn without one gets the time before it, or at the start the first known one. Otherwise a
-    turn gets the time of the first save that has it, else the session's start (or its end, if only that is known), else
-    the file's time, which is a guess. If no time is known, times and basis stay None.
+    If any turn has a time, a turn without one gets the time before it, or at the start the first known one. Otherwise
+    every turn gets the time at which the recorder has saved it, else the session's start (or its end, if only that is
+    known), else the file's time, which is a guess. If no time is known, times and basis stay None.
 
     Raises `ValueError` for a time without a zone.
     """
-    started, ended, file_at = (at and _aware(at) for at in (started_at, ended_at, file_time))
-    known_saves = sorted(((_aware(at), count) for at, count in saves), key=lambda save: (save[1], save[0]))
+    saved, started, ended, file_at = (at and _aware(at) for at in (saved_at, started_at, ended_at, file_time))
     if any(turn.said_at for turn in transcript.turns):
         return replace(transcript, turns=_carried(transcript.turns), time_basis=TimeBasis.TURNS)
-    if known_saves:
-        return _at(transcript, TimeBasis.RECORDER, lambda turn: _saved_at(known_saves, turn.number))
+    if saved:
+        return _at(transcript, TimeBasis.RECORDER, saved)
     if session_at := started or ended:
-        return _at(transcript, TimeBasis.MANIFEST, lambda _: session_at)
-    if file_at:
-        guessed = tuple([turn.dated(file_at, is_guess=True) for turn in transcript.turns])
-        return replace(transcript, turns=guessed, time_basis=TimeBasis.FILE)
-    return replace(transcript, time_basis=None)
+        return _at(transcript, TimeBasis.MANIFEST, session_at)
+    return _at(transcript, TimeBasis.FILE, file_at) if file_at else replace(transcript, time_basis=None)
 
 
 def localise_turns(transcript: Transcript, zone: tzinfo) -> Transcript:
@@ -91,8 +83,10 @@ def localise_turns(transcript: Transcript, zone: tzinfo) -> Transcript:
     return replace(transcript, turns=tuple(turns))
 
 
-def _at(transcript: Transcript, basis: TimeBasis, said_at: Callable[[Turn], datetime]) -> Transcript:
-    turns = tuple([turn.dated(said_at(turn)) for turn in transcript.turns])
+def _at(transcript: Transcript, basis: TimeBasis, said_at: datetime) -> Transcript:
+    """Return the transcript with this time on every turn. The time of a file is a guess."""
+    is_guess = True if basis is TimeBasis.FILE else None
+    turns = tuple([turn.dated(said_at, is_guess=is_guess) for turn in transcript.turns])
     return replace(transcript, turns=turns, time_basis=basis)
 
 
@@ -104,12 +98,6 @@ def _carried(turns: Iterable[Turn]) -> tuple[Turn, ...]:
         last = _aware(turn.said_at) if turn.said_at else last
         timed[index] = turn if turn.said_at == last else turn.dated(last)
     return tuple(timed)
-
-
-def _saved_at(saves: Sequence[Save], number: int) -> datetime:
-    """Return the time of the first save that has the turn; turns after the last save get the last save's time."""
-    index = bisect_left(saves, number, key=lambda save: save[1])
-    return saves[min(index, len(saves) - 1)][0]
 
 
 def _aware(at: datetime) -> datetime:
