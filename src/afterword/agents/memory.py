@@ -33,7 +33,6 @@ from afterword.agents.memory_settings import (
     StoreReference,
     additional_scopes,
     dump_store_reference,
-    load_store,
     memory_settings,
     named_scope,
     resolve_url,
@@ -253,12 +252,13 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
     @classmethod
     def _from_config(cls, config: FactMemoryConfig) -> Self:
+        resolve_url(config.store)  # a variable that is not set is named now, and not at the first turn
         return cls(
             scope=config.scope,
             also=config.also or (),
             budget_tokens=config.budget_tokens,
             timeout_s=config.timeout_s,
-            store=load_store(config.store),
+            store=config.store,
         )
 
     def now(self) -> datetime:

@@ -22,7 +22,6 @@ from afterword.store.database.urls import shown_url
 from afterword.store.limits import StoreLimits
 
 STORE_VARIABLE = "AFTERWORD_STORE__URL"
-_MASK = "***"
 
 BUDGET_TOKENS = 2_000
 TIMEOUT_S = 2.0
@@ -84,31 +83,16 @@ def resolve_url(store: str | FromEnvironment | None) -> str | None:
 
 
 def dump_store_reference(store: StoreReference | None) -> str | FromEnvironment | None:
-    """Return the reference to the store for `dump_component`, without passwords and URL options."""
+    """Return the reference to the store for `dump_component`. A URL with a password or options is not dumped.
+
+    The environment must name that store where the dump is loaded.
+    """
     if store is None or isinstance(store, FromEnvironment):
         return store
     shown = shown_url(store) if isinstance(store, str) else store.shown_url
     url = make_url(shown)
-    if url.get_backend_name() == "sqlite" or (url.password is None and not url.query):
-        return shown
-    environment_url = os.environ.get(STORE_VARIABLE)
-    if environment_url and shown_url(environment_url) == shown:
-        return FromEnvironment(env=STORE_VARIABLE)
-    # SQLAlchemy shows a password, even a masked one, only with a user name.
-    masked = url.set(username=url.username or "user", password=_MASK, query={})
-    return masked.render_as_string(hide_password=True)
-
-
-def load_store(store: str | FromEnvironment | None) -> str | FromEnvironment | None:
-    """Return the store that `dump_store_reference` has named.
-
-    Raises `StoreError` if its password was masked and the environment does not name a store either.
-    """
-    if not isinstance(store, str) or f":{_MASK}@" not in store:
-        return store
-    if os.environ.get(STORE_VARIABLE):
-        return FromEnvironment(env=STORE_VARIABLE)
-    raise StoreError(f"the dumped memory has no password ({store}): set {STORE_VARIABLE} to the URL of the store")
+    is_dumped = url.get_backend_name() == "sqlite" or (url.password is None and not url.query)
+    return shown if is_dumped else FromEnvironment(env=STORE_VARIABLE)
 
 
 @asynccontextmanager
