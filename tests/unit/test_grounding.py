@@ -18,6 +18,7 @@ from afterword.facts.assertions import Authority, Kind, SpeechAct
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 from afterword.facts.words import snake_case
+from afterword.normal_form import composed
 
 LENA = Scope.user("lena.a")
 EIGHT, NINE = (datetime(2026, 3, 9, hour, tzinfo=UTC) for hour in (8, 9))
@@ -253,6 +254,7 @@ def test_attributes_are_snake_case(text: str, snake: str) -> None:
 
 @given(text=st.text(max_size=80), data=st.data())
 def test_a_quote_that_is_found_stands_in_the_turn(text: str, data: st.DataObject) -> None:
+    text = composed(text)
     start, end = sorted(data.draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text)))))
     copied = data.draw(st.sampled_from([text[start:end], "  ".join(text[start:end].split(" "))]))
     found = find_quote(copied, text)

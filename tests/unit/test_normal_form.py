@@ -12,7 +12,7 @@ from afterword.extractors.quote_search import find_quote
 from afterword.extractors.readers import read_state
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded, terms
-from afterword.normal_form import composed, composed_characters, decomposed
+from afterword.normal_form import composed, decomposed
 from afterword.privacy.blanking import blank_spans, letters_and_digits, spans_to_blank
 from afterword.privacy.normalisation import visible_text
 from afterword.recall.block import safe_line
@@ -29,7 +29,6 @@ def test_each_stage_gives_the_same_for_both_forms(text: str) -> None:
     for stage in (folded, terms, letters_and_digits, visible_text, safe_line):
         assert stage(nfc) == stage(nfd)
     assert Entry(nfc, subject=nfc, tags=(nfc,)) == Entry(nfd, subject=nfd, tags=(nfd,))
-    assert "".join(character for character, _, _ in composed_characters(nfd)) == nfc
     messages = [[{"type": "TextMessage", "source": form or "user", "content": form}] for form in (nfc, nfd)]
     first, second = ([*read_state(message, humans=[nfd]).turns] for message in messages)
     assert first == second
@@ -38,14 +37,9 @@ def test_each_stage_gives_the_same_for_both_forms(text: str) -> None:
 
 @given(words, words, words)
 def test_a_quote_is_found_in_either_form(before: str, quote: str, after: str) -> None:
-    text = f"{before} {quote} {after}"
-    for form in (composed, decomposed):
-        turn = form(text)
-        for quoted in (composed(quote), decomposed(quote)):
-            found = find_quote(quoted, turn)
-            assert found is not None
-            assert found in turn
-            assert composed(found) == composed(quote)
+    turn = composed(f"{before} {quote} {after}")
+    for quoted in (composed(quote), decomposed(quote)):
+        assert find_quote(quoted, turn) == composed(quote)
 
 
 @given(words)
@@ -62,7 +56,7 @@ def test_a_quote_is_found_with_other_blanks(joint: str) -> None:
     quoted = find_quote(decomposed("in Malmö"), f"I live in{joint}Malmö now.")
     assert (quoted is not None) is (joint != "\u200b")
     assert find_quote("Mal\u200bmö", "in Malmö") == "Malmö"
-    assert find_quote("Malmö", f"in Mal\u200b{decomposed('mö')}.") == f"Mal\u200b{decomposed('mö')}"
+    assert find_quote(decomposed("Malmö"), "in Mal\u200bmö.") == "Mal\u200bmö"
 
 
 def test_a_scope_has_one_form() -> None:

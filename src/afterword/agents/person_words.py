@@ -23,6 +23,7 @@ from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn, find_owners
 from afterword.facts.words import folded
+from afterword.normal_form import composed
 from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.policy import Privacy
 from afterword.privacy.redaction import Masking
@@ -47,7 +48,7 @@ class LiveConversation:
         for message in messages:
             if not isinstance(message, UserMessage | AssistantMessage) or message.source == SOURCE:
                 continue
-            text = _own_words(message)
+            text = composed(_own_words(message))
             if text:
                 is_person = isinstance(message, UserMessage) and folded(message.source) in humans
                 role = Role.HUMAN if is_person else Role.AGENT
