@@ -57,8 +57,8 @@ def cut_windows(transcript: Transcript, owners: tuple[str, ...], *, budget_token
 def halve(window: Window) -> tuple[Window, Window] | None:
     """Return the window as two halves, cut between turns near its middle, or None if it is too small.
 
-    A single turn is cut after a line, a sentence or a word, and both parts keep its number. Each half has the turns
-    before it as context, and the ordinal, owners and humans of the whole window.
+    A single turn is cut after a line, a sentence or a word before its middle, and both parts keep its number. Each half
+    has the turns before it as context, and the ordinal, owners and humans of the whole window.
     """
     if sum(map(_cost, window.turns)) <= SMALLEST_TOKENS:
         return None
@@ -67,22 +67,11 @@ def halve(window: Window) -> tuple[Window, Window] | None:
         border = min(range(1, len(window.turns)), key=lambda end: abs(2 * costs[end - 1] - costs[-1]))
         first, second = window.turns[:border], window.turns[border:]
     else:
-        turn, middle = window.turns[0], _middle(window.turns[0].text)
-        first, second = (replace(turn, text=turn.text[:middle]),), (replace(turn, text=turn.text[middle:]),)
+        turn = window.turns[0]
+        end = _piece_end(turn.text, 0, len(turn.text.encode("utf-8", "surrogatepass")) // 2)
+        first, second = (replace(turn, text=turn.text[:end]),), (replace(turn, text=turn.text[end:]),)
     before = (*window.context, *first)
     return replace(window, turns=first), replace(window, turns=second, context=_context(before, len(before)))
-
-
-def _middle(text: str) -> int:
-    """Return where to cut a text in its middle half: after a line, else after a sentence, else after a word."""
-    middle, reach = len(text) // 2, len(text) // 4
-    for mark in _BORDERS:
-        before = text.rfind(mark, middle - reach, middle) + len(mark)
-        after = text.find(mark, middle, middle + reach) + len(mark)
-        ends = [end for end in (before, after) if end >= max(len(mark), middle - reach)]
-        if ends:
-            return min(ends, key=lambda end: abs(end - middle))
-    return middle
 
 
 def window_key(window: Window, extractor_version: str) -> str:
