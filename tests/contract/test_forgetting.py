@@ -152,6 +152,14 @@ async def test_a_whole_memory_is_forgotten_and_no_other(store: Store) -> None:
         assert scope_rows.revision_of(transaction, LENA) > 0, "caches must see that it has changed"
 
 
+async def test_the_number_of_a_forgotten_run_is_given_to_no_other_run(store: Store) -> None:
+    """People and audit entries still know it: `undo` with this number would undo somebody else's run."""
+    effect = await entries.add_entry(store, LENA, Entry("Allergic to quandongs."), at=day(2))
+    await forget(store, Erasure.forget_everything)
+    other = await entries.add_entry(store, TOM, Entry("Likes oolong."), at=day(3))
+    assert other.run.id > effect.run.id
+
+
 async def test_what_was_said_before_a_day_is_forgotten(store: Store) -> None:
     await process(store, "a", 1, "home: Gnarlsburg")
     await process(store, "b", 20, "drink: oolong")

@@ -7,23 +7,28 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
 from sqlalchemy import inspect, text
 
 from afterword.facts.scopes import Scope
-from afterword.store import ledger, migrations
+from afterword.store import entries, ledger, migrations
 from afterword.store.database.engine import Store
+from afterword.store.entered_statements import Entry
 from commands import Commands
 from nursery import Child
-from old_stores import GOLDEN, MADE_BY, answers, maker, postgres_at, sqlite_at
+from old_stores import GOLDEN, MADE_BY, alembic_config, answers, maker, postgres_at, sqlite_at
 from programs import die_in_migration
 
 Ask = Callable[..., Any]
 USERS = ("mira", "jon")
+NOW = datetime(2026, 8, 1, tzinfo=UTC)
+RUNS = "SELECT id, scope_id, source, status, applied_revision, counts, caused_by FROM runs ORDER BY id"
 OLDEST_AND_NEWEST = [
     version if version in (min(MADE_BY), max(MADE_BY)) else pytest.param(version, marks=pytest.mark.soak)
     for version in MADE_BY
@@ -120,6 +125,25 @@ async def test_deriving_anew_changes_no_fact(version: str, made: Callable[[str],
                 ledger.derive_facts(transaction, Scope.user(user))
         assert len(before) > 5
         assert [str(row) for row in await rows()] == [str(row) for row in before]
+
+
+async def test_new_runs_get_numbers_above_those_of_erased_runs(made: Callable[[str], str]) -> None:
+    """Before version 0025, SQLite gave them again, and the audit entry of the erased run refused the new one."""
+    async with Store(made("0006")) as store:
+        with store.connecting(writing=True) as connection:
+            command.upgrade(alembic_config(connection), "0024")
+            connection.execute(
+                text("INSERT INTO audit_entries VALUES (7, '2026-03-01', 'key', 'forget', 't', NULL, 200)")
+            )
+            connection.execute(text("INSERT INTO audited_runs (run_id, entry_id) VALUES (500, 7)"))
+            before = connection.execute(text(RUNS)).all()
+        await store.migrate()
+        with store.connecting(writing=False) as connection:
+            assert connection.execute(text(RUNS)).all() == before
+            if store.path is not None:
+                assert connection.execute(text("PRAGMA foreign_key_check")).all() == []
+                effect = await entries.add_entry(store, Scope.user("mira"), Entry("Likes oolong."), at=NOW)
+                assert effect.run.id == 501
 
 
 def what_holds(fact: dict[str, Any]) -> list[str]:

@@ -278,6 +278,17 @@ async def test_what_agents_found(call: ServiceClient) -> None:
     assert (await call("GET", path, user="noor")).status_code == 404
 
 
+async def test_what_is_remembered_after_the_newest_run_was_forgotten_is_stored(call: ServiceClient) -> None:
+    first = (await call("POST", "/v1/memory/remember", json={"content": "I live in Oslo."})).json()
+    target = {"fact": first["id"]}
+    token = (await call("POST", "/v1/me/forget/preview", json=target)).json()["confirmation"]
+    assert (await call("POST", "/v1/me/forget", json={**target, "confirmation": token})).status_code == 200
+    answer = await call("POST", "/v1/memory/remember", json={"content": "I like tea."})
+    assert answer.status_code == 200
+    session = {"session_id": "monday", "state": said("I prefer window seats."), "started_at": MONDAY}
+    assert (await call("POST", "/v1/me/sessions", json=session)).json()["result"] == "done"
+
+
 async def test_forgetting_needs_its_confirmation(call: ServiceClient, two_sessions: dict[str, Any]) -> None:
     target = {"session": "friday"}
     preview = (await call("POST", "/v1/me/forget/preview", json=target)).json()

@@ -120,10 +120,11 @@ class RunRow(SQLModel, table=True):
     """One run. `source` is the name of the session that it read, or a unique name for what an application or a person
     entered. `transcript` is what a dry run has read (JSON, compressed); it becomes the turns of the session when the
     run is applied. An undone run that was applied again has a `redone_at`. `caused_by` is the id of the run whose
-    undoing made this run necessary."""
+    undoing made this run necessary. The id of an erased run is given to no other run: people, webhooks and the audit
+    know it."""
 
     __tablename__: ClassVar[str] = "runs"
-    __table_args__: ClassVar[Any] = (Index(None, "scope_id", "source"),)
+    __table_args__: ClassVar[Any] = (Index(None, "scope_id", "source"), {"sqlite_autoincrement": True})
 
     id: int | None = Field(default=None, primary_key=True)
     scope_id: int = Field(foreign_key="scopes.id")

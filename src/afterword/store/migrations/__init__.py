@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
 
 VERSION_TABLE = "afterword_version"
+_OWN_TABLES = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
 ADVISORY_LOCK = 4711240
 """The lock that is held while the tables of a PostgreSQL store are migrated."""
 
@@ -104,7 +105,7 @@ def _sqlite_tables() -> tuple[str, ...]:
     engine = create_engine("sqlite://")
     with engine.begin() as connection:
         _run_migrations(connection, None)
-        made = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+        made = connection.exec_driver_sql(_OWN_TABLES)
         statements = tuple(made.scalars())
     engine.dispose()
     return statements
