@@ -35,7 +35,6 @@ from afterword.store.tables import (
     SessionRow,
     StateRow,
     TurnRow,
-    VerdictRow,
 )
 
 _BLOCK = re.compile(
@@ -114,9 +113,8 @@ def sweep_session(
     Returns the tombstones that blank the same copies when the session is saved or read again. The changed rows are
     counted by table in `counts`.
     """
-    turns = transaction.exec(select(TurnRow).where(TurnRow.session_pk == session.key)).all()
-    said_by_people = "\n".join(letters_and_digits(turn.text) for turn in turns if turn.role == Role.HUMAN)
     rows, tombstones = SessionRows(transaction, session, counts), TextTombstones(scope, session, key, at)
+    said_by_people = "\n".join(letters_and_digits(turn.text) for turn in rows.of(TurnRow) if turn.role == Role.HUMAN)
 
     def blank(text: str, times: int = 0) -> str:
         spans = find_spans(text)
@@ -127,13 +125,7 @@ def sweep_session(
     rows.blank_turns(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text, times=1))
     rows.blank_state(lambda state: blank_strings(state, blank))
     rows.blank_transcripts(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text))
-    said = select(AssertionRow.id).where(
-        AssertionRow.scope_id == session.scope_id, AssertionRow.session_id == session.session_id
-    )
-    rows.blank_notes(
-        lambda text: blank_spans(text, spans) if (spans := find_spans(text)) else text,
-        col(VerdictRow.later_id).in_(said),
-    )
+    rows.blank_notes(lambda text: blank_spans(text, spans) if (spans := find_spans(text)) else text)
     return tombstones.all()
 
 

@@ -5,7 +5,7 @@ Rows are deleted in the order of this list. A test fails if a table is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -345,3 +345,8 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     # A job belongs to no scope. Its failure holds error messages without users' words, its counts have fixed names.
     ErasableTable(JobRow, (), ("name", "holder", "failure", "counts")),
 )
+
+OF_SESSION: Mapping[type[SQLModel], Callable[[SessionKeys], Clause]] = {
+    table.table: table.of_session for table in ERASABLE_TABLES if table.of_session
+}
+"""The condition of the rows of a session, by table."""
