@@ -16,11 +16,11 @@ from afterword.facts.transcripts import Transcript, Turn
 from afterword.privacy.blanking import (
     FORGOTTEN,
     SHORTEST_VALUE,
+    PhraseSearch,
     Span,
+    WordsToBlank,
     blank_spans,
     letters_and_digits,
-    mentions_phrase,
-    spans_to_blank,
 )
 from afterword.privacy.state_keys import blank_strings
 from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind, keep_json_valid
@@ -111,29 +111,6 @@ def _is_telling(value: str) -> bool:
     return len(letters_and_digits(value)) >= SHORTEST_VALUE and (is_name or is_long)
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The quotes and values to blank in one session, and the quotes and values to keep."""
-
-    quotes: tuple[str, ...]
-    values: tuple[str, ...]
-    quotes_to_keep: tuple[str, ...] = ()
-    values_to_keep: tuple[str, ...] = ()
-
-    def spans(self, text: str) -> list[Span]:
-        return spans_to_blank(
-            text,
-            quotes=self.quotes,
-            values=self.values,
-            quotes_to_keep=self.quotes_to_keep,
-            values_to_keep=self.values_to_keep,
-        )
-
-    def blank(self, text: str) -> str:
-        spans = self.spans(text)
-        return blank_spans(text, spans) if spans else text
-
-
 def blank_session(
     transaction: Session,
     scope: Scope,
@@ -154,13 +131,13 @@ def blank_session(
         EvidenceRow.session_id == session.session_id,
     )
     remaining = transaction.exec(query).all()
-    values = tuple(dict.fromkeys((*forgotten.values.get(session.session_id, ()), *forgotten.telling_values)))
+    values = PhraseSearch((*forgotten.values.get(session.session_id, ()), *forgotten.telling_values))
     unchanged_ids = _ids_of_unchanged((said for said, _ in remaining), values, at)
-    words = _Words(
-        quotes=tuple(dict.fromkeys((*forgotten.quotes.get(session.session_id, ()), *forgotten.anywhere))),
+    words = WordsToBlank(
+        quotes=PhraseSearch((*forgotten.quotes.get(session.session_id, ()), *forgotten.anywhere)),
         values=values,
-        quotes_to_keep=tuple(evidence.quote for _, evidence in remaining),
-        values_to_keep=tuple(evidence.quote for said, evidence in remaining if said.id in unchanged_ids),
+        quotes_to_keep=PhraseSearch(evidence.quote for _, evidence in remaining),
+        values_to_keep=PhraseSearch(evidence.quote for said, evidence in remaining if said.id in unchanged_ids),
     )
     rows, tombstones = SessionRows(transaction, session, counts), TextTombstones(scope, session, key, at)
 
@@ -172,17 +149,13 @@ def blank_session(
     rows.blank_transcripts(lambda turn: blank_string(turn.text))
     changed = [(said, evidence) for said, evidence in remaining if said.id not in unchanged_ids]
     _blank_statements(rows, changed, words)
-    rows.blank_notes(replace(words, quotes_to_keep=(), values_to_keep=()).blank)
+    rows.blank_notes(WordsToBlank(words.quotes, words.values).blank)
     return tombstones.all()
 
 
-def _ids_of_unchanged(remaining: Iterable[AssertionRow], values: Sequence[str], at: datetime) -> set[str]:
+def _ids_of_unchanged(remaining: Iterable[AssertionRow], values: PhraseSearch, at: datetime) -> set[str]:
     """Return the ids of the statements that stay unchanged: they mention a forgotten value, or were said after `at`."""
-    return {
-        said.id
-        for said in remaining
-        if said.said_at > at or any(mentions_phrase(said.value, value) for value in values)
-    }
+    return {said.id for said in remaining if said.said_at > at or values.spans(said.value)}
 
 
 def blank_turns_before(
@@ -303,10 +276,13 @@ class SessionRows:
             self.transaction.flush()  # `expunge_all` would discard the change otherwise
 
 
-def _blank_statements(rows: SessionRows, remaining: Sequence[tuple[AssertionRow, EvidenceRow]], words: _Words) -> None:
+def _blank_statements(
+    rows: SessionRows, remaining: Sequence[tuple[AssertionRow, EvidenceRow]], words: WordsToBlank
+) -> None:
     """Blank words in remaining statements and their quotes, and update the positions of the quotes in the turns."""
     # In a remaining quote only the forgotten value is blanked, not words that it shares with a forgotten quote.
-    words_of_quotes, words_of_statements = replace(words, quotes=()), replace(words, quotes_to_keep=())
+    words_of_quotes = replace(words, quotes=PhraseSearch())
+    words_of_statements = replace(words, quotes_to_keep=PhraseSearch())
     for said, evidence in remaining:
         rows.blank_columns(evidence, ["quote"], words_of_quotes.blank)
         evidence.start = _start_of_quote(rows.transaction, said, evidence)

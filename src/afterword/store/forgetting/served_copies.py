@@ -172,7 +172,7 @@ def _pages(transaction: Session, key: Any, content: Any) -> Iterator[tuple[int, 
 
 def block_finder(scope: Scope | None = None, words: PhraseSearch | None = None) -> FindSpans:
     """Return a function that finds these words and the contents of blocks, of one scope or of all scopes."""
-    search = words or PhraseSearch(())
+    search = words or PhraseSearch()
     label = scope_label(scope) if scope else ""
     return lambda text: search.spans(text, _block_places(text, label))
 
