@@ -148,26 +148,23 @@ def _sessions_with(transaction: Session, label: str) -> set[SessionKeys]:
     """Return the sessions of all scopes whose turns, saved state or dry runs contain this label of a block."""
     of_turns = select(TurnRow.session_pk).where(col(TurnRow.text).contains(label, autoescape=True))
     session_keys = set(transaction.exec(of_turns.distinct()))
-    for session_key, content in _pages(transaction, StateRow.session_pk, StateRow.content):
+    for session_key, content in _packed(transaction, StateRow.session_pk, StateRow.content):
         if label.encode() in zlib.decompress(content):
             session_keys.add(session_key)
     rows = fetch_where_in(transaction, SessionRow, "id", session_keys)
     found_sessions = {SessionKeys(row.scope_id, row.id, row.session_id) for row in rows}
-    for run_id, content in _pages(transaction, RunRow.id, RunRow.transcript):
-        if content and label.encode() in zlib.decompress(content):
+    for run_id, content in _packed(transaction, RunRow.id, RunRow.transcript):
+        if label.encode() in zlib.decompress(content):
             run = transaction.get_one(RunRow, run_id)
             session_id = run.source.removeprefix(session_source(""))
             found_sessions.add(SessionKeys(run.scope_id, run.session_pk or 0, session_id))
     return found_sessions
 
 
-def _pages(transaction: Session, key: Any, content: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield the key and the content of every row that has content. Only `PAGE` rows are read at a time."""
-    query = select(key, content).where(col(content).is_not(None)).order_by(col(key)).limit(PAGE)
-    rows = transaction.exec(query).all()
-    while rows:
-        yield from rows
-        rows = transaction.exec(query.where(col(key) > rows[-1][0])).all()
+def _packed(transaction: Session, key: Any, content: Any) -> Iterable[tuple[int, bytes]]:
+    """Return the key and the content of every row that has content. Only `PAGE` rows are read at a time."""
+    query = select(key, content).where(col(content).is_not(None)).order_by(col(key))
+    return transaction.exec(query.execution_options(yield_per=PAGE))
 
 
 def block_finder(scope: Scope | None = None, words: PhraseSearch | None = None) -> FindSpans:
