@@ -9,7 +9,7 @@ import pytest
 
 from afterword.extractors.private_words import NAMED_SECRET, hidden_as_stored, hidden_from_state
 from afterword.facts.transcripts import Role, Turn
-from afterword.privacy.blanking import blank_spans, letters_and_digits, mentions_phrase, spans_to_blank
+from afterword.privacy.blanking import PhraseSearch, WordsToBlank, blank_spans, letters_and_digits, mentions_phrase
 from afterword.privacy.foreign.stretches import foreign_stretches, foreign_turns
 from afterword.privacy.normalisation import comparable, plain_forms, remove_invisible, visible_text
 from afterword.privacy.off_record import hide_off_record
@@ -140,7 +140,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "foreign_turns": lambda text: foreign_turns(_turns(text)),
     "letters_and_digits": letters_and_digits,
     "blank_spans": lambda text: blank_spans(text, [(place, place + 1) for place in range(0, len(text) // 4, 3)]),
-    "spans_to_blank": lambda text: spans_to_blank(text, quotes=["a b", "please please"], values=["password"]),
+    "WordsToBlank": lambda text: WordsToBlank(PhraseSearch(["a b", "please please"]), PhraseSearch(["password"])).spans(text),
     "hidden_from_state": _hidden_from_state,
     "hidden_as_stored": _hidden_as_stored,
     "mentions_phrase": lambda text: mentions_phrase(text, "a b c d"),

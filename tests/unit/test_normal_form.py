@@ -13,7 +13,7 @@ from afterword.extractors.readers import read_state
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded, terms
 from afterword.normal_form import composed, decomposed
-from afterword.privacy.blanking import blank_spans, letters_and_digits, spans_to_blank
+from afterword.privacy.blanking import PhraseSearch, WordsToBlank, blank_spans, letters_and_digits
 from afterword.privacy.normalisation import visible_text
 from afterword.recall.block import safe_line
 from afterword.store.entered_statements import Entry
@@ -47,7 +47,7 @@ def test_a_value_is_blanked_in_either_form(value: str) -> None:
     for form in (composed, decomposed):
         text = form(f"9 {value}")
         for phrase in (composed(value), decomposed(value)):
-            spans = spans_to_blank(text, values=[phrase])
+            spans = WordsToBlank(values=PhraseSearch([phrase])).spans(text)
             assert composed(blank_spans(text, spans)) == composed("9 [forgotten]")
 
 
@@ -65,3 +65,8 @@ def test_a_scope_has_one_form() -> None:
     assert jose.id == "José"
     assert [str(form) for form in jose.other_forms] == [decomposed("default/user/José")]
     assert Scope.user("mira").other_forms == ()
+
+
+@pytest.mark.parametrize("text", ["我住在东京，喜欢猫。", "我住在东京喜欢猫"])
+def test_a_phrase_without_spaces_is_found_whatever_its_punctuation(text: str) -> None:
+    assert PhraseSearch(["我住在东京，喜欢猫"]).spans(text) == [(0, 8)]

@@ -9,9 +9,9 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from afterword.normal_form import composed, decomposed
-from afterword.text_caches import text_cache
 
 FORGOTTEN = "[forgotten]"
 """The placeholder for words that were forgotten."""
@@ -87,28 +87,6 @@ def has_blanked_words(text: str) -> bool:
     return FORGOTTEN in text
 
 
-def spans_to_blank(
-    text: str,
-    *,
-    quotes: Iterable[str] = (),
-    values: Iterable[str] = (),
-    quotes_to_keep: Iterable[str] = (),
-    values_to_keep: Iterable[str] = (),
-) -> list[Span]:
-    """Return the spans of a text where one of `quotes` or `values` occurs, in order.
-
-    Words that also match `quotes_to_keep` are left out, unless one of `values` matches them. Words that match
-    `values_to_keep` are always left out.
-    """
-    text = composed(text)
-    flags = bytearray(len(text))
-    for flag, phrases in ((1, quotes), (0, quotes_to_keep), (1, values), (0, values_to_keep)):
-        for pattern in filter(None, map(_pattern, phrases)):
-            for match in pattern.finditer(text):
-                flags[match.start() : match.end()] = bytes([flag]) * (match.end() - match.start())
-    return spans_of_flags(text, flags) if any(flags) else []
-
-
 def spans_of_flags(text: str, flags: Sequence[int]) -> list[Span]:
     """Return the spans of a text whose characters are flagged. `flags` has one flag for each character.
 
@@ -127,46 +105,27 @@ def spans_of_flags(text: str, flags: Sequence[int]) -> list[Span]:
     return spans if start is None else [*spans, (start, len(positions))]
 
 
-@text_cache(1024)
-def _pattern(phrase: str) -> re.Pattern[str] | None:
-    """Return an expression that matches the whole words of a phrase in order, or None if it has no word."""
-    words = re.findall(r"\w+", composed(phrase))
-    if not words:
-        return None
-    before = r"(?<!\w)" if words[0][0] < _FIRST_UNSPACED else ""
-    after = r"(?!\w)" if words[-1][-1] < _FIRST_UNSPACED else ""
-    return re.compile(before + r"\W+".join(map(re.escape, words)) + after, re.IGNORECASE)
-
-
-def mentions_phrase(text: str, phrase: str) -> bool:
-    """Return whether a text contains the words of a phrase in order, with only spaces or punctuation between them."""
-    pattern = _pattern(phrase)
-    return pattern is not None and pattern.search(composed(text)) is not None
-
-
 class PhraseSearch:
-    """Finds phrases in a text by their words, whatever spaces or punctuation stand between the words.
+    """Finds phrases in a text by their words, whatever letter case, spaces or punctuation the words have.
 
     In languages that are written without spaces, a phrase is also found inside a longer run of letters.
     """
 
-    def __init__(self, phrases: Iterable[str]) -> None:
+    def __init__(self, phrases: Iterable[str] = ()) -> None:
         self._by_key: dict[Words, dict[int, set[Words]]] = defaultdict(lambda: defaultdict(set))
-        self._unspaced: set[str] = set()
-        for phrase in phrases:
+        self._unspaced: list[re.Pattern[str]] = []
+        for phrase in dict.fromkeys(phrases):
             words = tuple(word.casefold() for word in _WORD.findall(composed(phrase)))
-            if words and words[0][0] >= _FIRST_UNSPACED:
-                self._unspaced.add("".join(words))
+            if words and max(words[0][0], words[-1][-1]) >= _FIRST_UNSPACED:
+                before = r"(?<!\w)" if words[0][0] < _FIRST_UNSPACED else ""
+                after = r"(?!\w)" if words[-1][-1] < _FIRST_UNSPACED else ""
+                expression = before + r"\W*".join(map(re.escape, words)) + after
+                self._unspaced.append(re.compile(expression, re.IGNORECASE))
             elif words:
                 self._by_key[words[:_KEY_WORDS]][len(words)].add(words)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no phrase."""
-        return not self._by_key and not self._unspaced
-
     def places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the start and end position of each phrase in a text."""
+        """Yield the start and end position of each phrase in a text, which is in NFC."""
         found_words = [(match.start(), match.end(), match.group().casefold()) for match in _WORD.finditer(text)]
         words = tuple(word for _, _, word in found_words)
         for first in range(len(words)):
@@ -174,8 +133,8 @@ class PhraseSearch:
                 for count, phrases in self._by_key.get(words[first : first + length], {}).items():
                     if words[first : first + count] in phrases:
                         yield found_words[first][0], found_words[first + count - 1][1]
-        for phrase in self._unspaced:
-            yield from ((match.start(), match.end()) for match in re.finditer(re.escape(phrase), text))
+        for pattern in self._unspaced:
+            yield from (match.span() for match in pattern.finditer(text))
 
     def spans(self, text: str, places: Iterable[tuple[int, int]] = ()) -> list[Span]:
         """Return the spans of the phrases in a text, and of other `places`, which are start and end positions.
@@ -185,8 +144,41 @@ class PhraseSearch:
         normal = composed(text)
         if normal != text:
             places = [(len(composed(text[:start])), len(composed(text[:end]))) for start, end in places]
-            text = normal
-        flags = bytearray(len(text))
-        for start, end in (*self.places(text), *places):
+        flags = bytearray(len(normal))
+        for start, end in (*self.places(normal), *places):
             flags[start:end] = b"\x01" * (end - start)
+        return spans_of_flags(normal, flags) if any(flags) else []
+
+
+def mentions_phrase(text: str, phrase: str) -> bool:
+    """Return whether a text contains the words of a phrase in order, with only spaces or punctuation between them."""
+    return next(PhraseSearch([phrase]).places(composed(text)), None) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class WordsToBlank:
+    """The quotes and values to blank in texts, and the quotes and values to keep.
+
+    Words that also match `quotes_to_keep` are kept, unless one of `values` matches them. Words that match
+    `values_to_keep` are always kept.
+    """
+
+    quotes: PhraseSearch = field(default_factory=PhraseSearch)
+    values: PhraseSearch = field(default_factory=PhraseSearch)
+    quotes_to_keep: PhraseSearch = field(default_factory=PhraseSearch)
+    values_to_keep: PhraseSearch = field(default_factory=PhraseSearch)
+
+    def spans(self, text: str) -> list[Span]:
+        """Return the spans of the words to blank in a text, in order."""
+        text = composed(text)
+        flags = bytearray(len(text))
+        steps = ((1, self.quotes), (0, self.quotes_to_keep), (1, self.values), (0, self.values_to_keep))
+        for flag, phrases in steps:
+            for start, end in phrases.places(text):
+                flags[start:end] = bytes([flag]) * (end - start)
         return spans_of_flags(text, flags) if any(flags) else []
+
+    def blank(self, text: str) -> str:
+        """Return a text without these words."""
+        spans = self.spans(text)
+        return blank_spans(text, spans) if spans else text

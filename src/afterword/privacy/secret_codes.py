@@ -191,7 +191,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-])(?:{ONE_TIME}|(?-i:m?TAN|OTP))(?![\w])",),
         _DIGITS,
         ("otp", "tan", "one", "code", "codice", "código", "codigo", "passw"),
-        numbers.sentence_one_time_code_span,
+        numbers.sentence_code_span,
     ),
     Pattern(
         "one-time code before its word",
@@ -223,6 +223,6 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-])(?:{CARD_CODE})(?![\w])",),
         rf"(?<!\d[ -]){_BEFORE_NUMBER}(?P<value>\d{{3,4}})(?![ -]\d){_AFTER_NUMBER}",
         tuple("0123456789"),
-        numbers.card_code_span,
+        numbers.sentence_code_span,
     ),
 )

@@ -90,12 +90,10 @@ def sentence_pin_span(match: re.Match[str]) -> Span | None:
     return plain_number(match) if _PIN_CUE.search(match.string) and not is_year else None
 
 
-def sentence_one_time_code_span(match: re.Match[str]) -> Span | None:
-    """Return the span of a number in a sentence that names a one-time code, unless it is a year or a quantity."""
-    start, end = match.span("value")
-    is_year = re.fullmatch(r"(?:19|20)\d\d", match.string[start:end]) is not None
-    is_counted = _COUNTED.match(match.string, end) is not None
-    return None if is_year or is_counted else plain_number(match)
+def sentence_code_span(match: re.Match[str]) -> Span | None:
+    """Return the span of a number in a sentence about the code of a card or for one use, unless it counts something."""
+    is_year = re.fullmatch(r"(?:19|20)\d\d", match["value"])
+    return None if is_year or _COUNTED.match(match.string, match.end("value")) else plain_number(match)
 
 
 def plain_number(match: re.Match[str]) -> Span | None:
@@ -108,12 +106,6 @@ def plain_number(match: re.Match[str]) -> Span | None:
 def is_linked(before: str) -> bool:
     """Return whether the text before a number ends with a link such as "is", "with" or a colon."""
     return _LINKED.search(before) is not None
-
-
-def card_code_span(match: re.Match[str]) -> Span | None:
-    """Return the span of a number in a sentence about the code of a card, unless it is a year."""
-    is_year = re.fullmatch(r"(?:19|20)\d\d", match["value"])
-    return None if is_year or _COUNTED.match(match.string, match.end("value")) else plain_number(match)
 
 
 def identity_span(match: re.Match[str]) -> Span | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import update
 from sqlmodel import Session, SQLModel, col, select
@@ -16,16 +16,16 @@ from afterword.facts.transcripts import Transcript, Turn
 from afterword.privacy.blanking import (
     FORGOTTEN,
     SHORTEST_VALUE,
+    PhraseSearch,
     Span,
+    WordsToBlank,
     blank_spans,
     letters_and_digits,
-    mentions_phrase,
-    spans_to_blank,
 )
 from afterword.privacy.state_keys import blank_strings
 from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind, keep_json_valid
 from afterword.store.database.statements import fetch_where_in
-from afterword.store.forgetting.text_columns import Clause, SessionKeys
+from afterword.store.forgetting.text_columns import OF_SESSION, SessionKeys
 from afterword.store.rows import (
     derived_turn_values,
     pack_state,
@@ -43,12 +43,19 @@ from afterword.store.tables import (
     StateRow,
     TurnRow,
     VerdictRow,
-    WindowRow,
 )
 
 _LONG_QUOTE_WORDS = 3
 _LONG_VALUE = 7
 """A value of at least this many letters is blanked in every session, even without a capital letter or a digit."""
+_NOTES: Mapping[type[SQLModel], Sequence[str]] = {
+    RejectionRow: ("statement", "detail"),
+    VerdictRow: ("reason", "remainder"),
+    SessionRow: ("failure",),
+}
+"""Columns that repeat words of a session."""
+_STATEMENT_COLUMNS = ("statement", "limited_to", "outcome", "tags", "former_name")
+T = TypeVar("T", bound=SQLModel)
 BlankText = Callable[[str], str]
 BlankTurn = Callable[[Turn], str]
 """A function that returns the text of a turn with the forgotten words blanked."""
@@ -104,29 +111,6 @@ def _is_telling(value: str) -> bool:
     return len(letters_and_digits(value)) >= SHORTEST_VALUE and (is_name or is_long)
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The quotes and values to blank in one session, and the quotes and values to keep."""
-
-    quotes: tuple[str, ...]
-    values: tuple[str, ...]
-    quotes_to_keep: tuple[str, ...] = ()
-    values_to_keep: tuple[str, ...] = ()
-
-    def spans(self, text: str) -> list[Span]:
-        return spans_to_blank(
-            text,
-            quotes=self.quotes,
-            values=self.values,
-            quotes_to_keep=self.quotes_to_keep,
-            values_to_keep=self.values_to_keep,
-        )
-
-    def blank(self, text: str) -> str:
-        spans = self.spans(text)
-        return blank_spans(text, spans) if spans else text
-
-
 def blank_session(
     transaction: Session,
     scope: Scope,
@@ -147,13 +131,13 @@ def blank_session(
         EvidenceRow.session_id == session.session_id,
     )
     remaining = transaction.exec(query).all()
-    values = tuple(dict.fromkeys((*forgotten.values.get(session.session_id, ()), *forgotten.telling_values)))
+    values = PhraseSearch((*forgotten.values.get(session.session_id, ()), *forgotten.telling_values))
     unchanged_ids = _ids_of_unchanged((said for said, _ in remaining), values, at)
-    words = _Words(
-        quotes=tuple(dict.fromkeys((*forgotten.quotes.get(session.session_id, ()), *forgotten.anywhere))),
+    words = WordsToBlank(
+        quotes=PhraseSearch((*forgotten.quotes.get(session.session_id, ()), *forgotten.anywhere)),
         values=values,
-        quotes_to_keep=tuple(evidence.quote for _, evidence in remaining),
-        values_to_keep=tuple(evidence.quote for said, evidence in remaining if said.id in unchanged_ids),
+        quotes_to_keep=PhraseSearch(evidence.quote for _, evidence in remaining),
+        values_to_keep=PhraseSearch(evidence.quote for said, evidence in remaining if said.id in unchanged_ids),
     )
     rows, tombstones = SessionRows(transaction, session, counts), TextTombstones(scope, session, key, at)
 
@@ -165,21 +149,13 @@ def blank_session(
     rows.blank_transcripts(lambda turn: blank_string(turn.text))
     changed = [(said, evidence) for said, evidence in remaining if said.id not in unchanged_ids]
     _blank_statements(rows, changed, words)
-    said = select(AssertionRow.id).where(
-        AssertionRow.scope_id == session.scope_id, AssertionRow.session_id == session.session_id
-    )
-    is_about_session = col(VerdictRow.earlier_id).in_(said) | col(VerdictRow.later_id).in_(said)
-    rows.blank_notes(replace(words, quotes_to_keep=(), values_to_keep=()).blank, is_about_session)
+    rows.blank_notes(WordsToBlank(words.quotes, words.values).blank)
     return tombstones.all()
 
 
-def _ids_of_unchanged(remaining: Iterable[AssertionRow], values: Sequence[str], at: datetime) -> set[str]:
+def _ids_of_unchanged(remaining: Iterable[AssertionRow], values: PhraseSearch, at: datetime) -> set[str]:
     """Return the ids of the statements that stay unchanged: they mention a forgotten value, or were said after `at`."""
-    return {
-        said.id
-        for said in remaining
-        if said.said_at > at or any(mentions_phrase(said.value, value) for value in values)
-    }
+    return {said.id for said in remaining if said.said_at > at or values.spans(said.value)}
 
 
 def blank_turns_before(
@@ -217,7 +193,7 @@ def blank_turns(
     rows.blank_turns(lambda turn: replacements.get(turn.text, turn.text))
     rows.blank_state(lambda state: forgotten.state(state, fresh, shown))
     rows.blank_transcripts(lambda turn: replacements.get(turn.text, turn.text))
-    refused = update(RejectionRow).where(rows.are_refusals).values(statement=FORGOTTEN, detail="")
+    refused = update(RejectionRow).where(OF_SESSION[RejectionRow](session)).values(statement=FORGOTTEN, detail="")
     transaction.connection().execute(refused)
 
 
@@ -252,91 +228,78 @@ class SessionRows:
     session: SessionKeys
     counts: Counter[str]
 
+    def of(self, table: type[T]) -> Sequence[T]:
+        """Return the rows of the session in a table."""
+        return self.transaction.exec(select(table).where(OF_SESSION[table](self.session))).all()
+
     def blank_turns(self, blank: BlankTurn) -> None:
         """Replace the text of each turn by what `blank` returns."""
-        for row in self.transaction.exec(select(TurnRow).where(TurnRow.session_pk == self.session.key)).all():
+        for row in self.of(TurnRow):
             turn = turn_of(row)
             text = blank(turn)
             if text != row.text:
-                is_turn = (col(TurnRow.session_pk) == self.session.key) & (col(TurnRow.number) == row.number)
-                self.change(TurnRow, is_turn, {"text": text, **derived_turn_values(replace(turn, text=text))})
+                self.change(row, {"text": text, **derived_turn_values(replace(turn, text=text))})
 
     def blank_state(self, blank: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Replace the saved state by what `blank` returns."""
-        row = self.transaction.get(StateRow, self.session.key)
-        if row is not None and (blanked := blank(state := unpack_state(row.content))) != state:
-            self.change(StateRow, col(StateRow.session_pk) == self.session.key, {"content": pack_state(blanked)})
+        for row in self.of(StateRow):
+            state = unpack_state(row.content)
+            blanked = blank(state)
+            if blanked != state:
+                self.change(row, {"content": pack_state(blanked)})
 
     def blank_transcripts(self, blank: BlankTurn) -> None:
         """Replace the text of each turn in the transcripts of dry runs by what `blank` returns."""
-        of_session = RunRow.scope_id == self.session.scope_id, RunRow.source == self.session.source
-        query = select(RunRow.id, RunRow.transcript).where(*of_session, col(RunRow.transcript).is_not(None))
-        for run_id, packed in self.transaction.exec(query).all():
-            transcript = unpack_transcript(packed or b"")
-            turns = tuple(replace(turn, text=blank(turn)) for turn in transcript.turns)
-            if turns != transcript.turns:
-                values = {"transcript": pack_transcript(replace(transcript, turns=turns))}
-                self.change(RunRow, col(RunRow.id) == run_id, values)
+        for row in self.of(RunRow):
+            if row.transcript is not None:
+                transcript = unpack_transcript(row.transcript)
+                turns = tuple(replace(turn, text=blank(turn)) for turn in transcript.turns)
+                if turns != transcript.turns:
+                    self.change(row, {"transcript": pack_transcript(replace(transcript, turns=turns))})
 
-    def blank_notes(self, blank: BlankText, are_judged: Clause) -> None:
-        """Blank words in rejected candidates, in the selected verdicts, and in the reason of a failure."""
-        for row in self.transaction.exec(select(RejectionRow).where(self.are_refusals)).all():
-            is_refusal = (col(RejectionRow.window_id) == row.window_id) & (col(RejectionRow.ordinal) == row.ordinal)
-            self._blank_columns(row, is_refusal, blank, "statement", "detail")
-        for verdict in self.transaction.exec(select(VerdictRow).where(are_judged)).all():
-            self._blank_columns(verdict, col(VerdictRow.key) == verdict.key, blank, "reason", "remainder")
-        if session := self.transaction.get(SessionRow, self.session.key):
-            self._blank_columns(session, col(SessionRow.id) == session.id, blank, "failure")
+    def blank_notes(self, blank: BlankText) -> None:
+        """Blank words in rejected candidates, in verdicts on the session's statements, and in why it failed."""
+        for table, columns in _NOTES.items():
+            for row in self.of(table):
+                self.blank_columns(row, columns, blank)
 
-    def _blank_columns(self, row: SQLModel, is_row: Clause, blank: BlankText, *names: str) -> None:
-        before = {name: getattr(row, name) for name in names}
-        after = {name: text and blank(text) for name, text in before.items()}
-        if after != before:
-            self.change(type(row), is_row, after)
+    def blank_columns(self, row: SQLModel, columns: Sequence[str], blank: BlankText) -> None:
+        """Blank words in these columns of a row."""
+        texts = {name: getattr(row, name) for name in columns}
+        self.change(row, {name: text and blank(text) for name, text in texts.items()})
 
-    @property
-    def are_refusals(self) -> Clause:
-        """The condition of the rejected candidates of the session."""
-        windows = select(WindowRow.id).where(
-            WindowRow.scope_id == self.session.scope_id, WindowRow.source == self.session.source
-        )
-        return col(RejectionRow.window_id).in_(windows)
-
-    def change(self, table: type[SQLModel], is_row: Clause, values: Mapping[str, Any]) -> None:
-        """Update a row and count it."""
-        self.counts[str(table.__tablename__)] += 1
-        self.transaction.connection().execute(update(table).where(is_row).values(**values))
+    def change(self, row: SQLModel, values: dict[str, Any]) -> None:
+        """Change a row and count it, unless it has these values already."""
+        if any(getattr(row, name) != value for name, value in values.items()):
+            self.counts[str(row.__tablename__)] += 1
+            row.sqlmodel_update(values)
+            self.transaction.flush()  # `expunge_all` would discard the change otherwise
 
 
-def _blank_statements(rows: SessionRows, remaining: Sequence[tuple[AssertionRow, EvidenceRow]], words: _Words) -> None:
+def _blank_statements(
+    rows: SessionRows, remaining: Sequence[tuple[AssertionRow, EvidenceRow]], words: WordsToBlank
+) -> None:
     """Blank words in remaining statements and their quotes, and update the positions of the quotes in the turns."""
     # In a remaining quote only the forgotten value is blanked, not words that it shares with a forgotten quote.
-    words_of_quotes, words_of_statements = replace(words, quotes=()), replace(words, quotes_to_keep=())
+    words_of_quotes = replace(words, quotes=PhraseSearch())
+    words_of_statements = replace(words, quotes_to_keep=PhraseSearch())
     for said, evidence in remaining:
-        quote = words_of_quotes.blank(evidence.quote)
-        if quote != evidence.quote:
-            rows.counts["evidence"] += 1
-        is_evidence = col(EvidenceRow.assertion_id) == evidence.assertion_id
-        is_evidence &= col(EvidenceRow.ordinal) == evidence.ordinal
-        start = _start_of_quote(rows.transaction, said, evidence, quote)
-        changed = update(EvidenceRow).where(is_evidence).values(quote=quote, start=start)
-        rows.transaction.connection().execute(changed)
+        rows.blank_columns(evidence, ["quote"], words_of_quotes.blank)
+        evidence.start = _start_of_quote(rows.transaction, said, evidence)
     for said in {said.id: said for said, _ in remaining}.values():
-        columns = ("statement", "limited_to", "outcome", "tags", "former_name")
-        texts: dict[str, str | None] = {name: getattr(said, name) for name in columns}
-        blanked = {name: text and words_of_statements.blank(text) for name, text in texts.items()}
-        if blanked["former_name"] != said.former_name:
-            blanked["former_name"] = None  # all blanked names are equal, and equal names would join their subjects
-        if blanked != texts:
-            rows.change(AssertionRow, col(AssertionRow.id) == said.id, blanked)
+        former_name = said.former_name
+        rows.blank_columns(said, _STATEMENT_COLUMNS, words_of_statements.blank)
+        if said.former_name != former_name:
+            said.former_name = None  # all blanked names are equal, and equal names would join their subjects
+    rows.transaction.flush()
 
 
-def _start_of_quote(transaction: Session, said: AssertionRow, evidence: EvidenceRow, quote: str) -> int | None:
+def _start_of_quote(transaction: Session, said: AssertionRow, evidence: EvidenceRow) -> int | None:
     """Return the position of a quote in the present text of its turn, or the former position if it is not there."""
     session = select(SessionRow.id).where(
         SessionRow.scope_id == said.scope_id, SessionRow.session_id == evidence.session_id
     )
     query = select(TurnRow.text).where(col(TurnRow.session_pk).in_(session), TurnRow.number == evidence.turn)
     text = transaction.exec(query).first()
-    start = text.find(quote) if text is not None else -1
+    start = text.find(evidence.quote) if text is not None else -1
     return start if start >= 0 else evidence.start

@@ -35,7 +35,6 @@ from afterword.store.tables import (
     SessionRow,
     StateRow,
     TurnRow,
-    VerdictRow,
 )
 
 _BLOCK = re.compile(
@@ -114,9 +113,8 @@ def sweep_session(
     Returns the tombstones that blank the same copies when the session is saved or read again. The changed rows are
     counted by table in `counts`.
     """
-    turns = transaction.exec(select(TurnRow).where(TurnRow.session_pk == session.key)).all()
-    said_by_people = "\n".join(letters_and_digits(turn.text) for turn in turns if turn.role == Role.HUMAN)
     rows, tombstones = SessionRows(transaction, session, counts), TextTombstones(scope, session, key, at)
+    said_by_people = "\n".join(letters_and_digits(turn.text) for turn in rows.of(TurnRow) if turn.role == Role.HUMAN)
 
     def blank(text: str, times: int = 0) -> str:
         spans = find_spans(text)
@@ -127,13 +125,7 @@ def sweep_session(
     rows.blank_turns(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text, times=1))
     rows.blank_state(lambda state: blank_strings(state, blank))
     rows.blank_transcripts(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text))
-    said = select(AssertionRow.id).where(
-        AssertionRow.scope_id == session.scope_id, AssertionRow.session_id == session.session_id
-    )
-    rows.blank_notes(
-        lambda text: blank_spans(text, spans) if (spans := find_spans(text)) else text,
-        col(VerdictRow.later_id).in_(said),
-    )
+    rows.blank_notes(lambda text: blank_spans(text, spans) if (spans := find_spans(text)) else text)
     return tombstones.all()
 
 
@@ -156,31 +148,28 @@ def _sessions_with(transaction: Session, label: str) -> set[SessionKeys]:
     """Return the sessions of all scopes whose turns, saved state or dry runs contain this label of a block."""
     of_turns = select(TurnRow.session_pk).where(col(TurnRow.text).contains(label, autoescape=True))
     session_keys = set(transaction.exec(of_turns.distinct()))
-    for session_key, content in _pages(transaction, StateRow.session_pk, StateRow.content):
+    for session_key, content in _packed(transaction, StateRow.session_pk, StateRow.content):
         if label.encode() in zlib.decompress(content):
             session_keys.add(session_key)
     rows = fetch_where_in(transaction, SessionRow, "id", session_keys)
     found_sessions = {SessionKeys(row.scope_id, row.id, row.session_id) for row in rows}
-    for run_id, content in _pages(transaction, RunRow.id, RunRow.transcript):
-        if content and label.encode() in zlib.decompress(content):
+    for run_id, content in _packed(transaction, RunRow.id, RunRow.transcript):
+        if label.encode() in zlib.decompress(content):
             run = transaction.get_one(RunRow, run_id)
             session_id = run.source.removeprefix(session_source(""))
             found_sessions.add(SessionKeys(run.scope_id, run.session_pk or 0, session_id))
     return found_sessions
 
 
-def _pages(transaction: Session, key: Any, content: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield the key and the content of every row that has content. Only `PAGE` rows are read at a time."""
-    query = select(key, content).where(col(content).is_not(None)).order_by(col(key)).limit(PAGE)
-    rows = transaction.exec(query).all()
-    while rows:
-        yield from rows
-        rows = transaction.exec(query.where(col(key) > rows[-1][0])).all()
+def _packed(transaction: Session, key: Any, content: Any) -> Iterable[tuple[int, bytes]]:
+    """Return the key and the content of every row that has content. Only `PAGE` rows are read at a time."""
+    query = select(key, content).where(col(content).is_not(None)).order_by(col(key))
+    return transaction.exec(query.execution_options(yield_per=PAGE))
 
 
 def block_finder(scope: Scope | None = None, words: PhraseSearch | None = None) -> FindSpans:
     """Return a function that finds these words and the contents of blocks, of one scope or of all scopes."""
-    search = words or PhraseSearch(())
+    search = words or PhraseSearch()
     label = scope_label(scope) if scope else ""
     return lambda text: search.spans(text, _block_places(text, label))
 

@@ -5,7 +5,7 @@ Rows are deleted in the order of this list. A test fails if a table is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,8 +91,8 @@ class ErasableTable:
     derived: bool = False
 
 
-def _runs(scope_id: int) -> Select[Any]:
-    return select(RunRow.id).where(RunRow.scope_id == scope_id)
+def _ids(table: Any, scope_id: int) -> Select[Any]:
+    return select(table.id).where(table.scope_id == scope_id)
 
 
 def _undone_runs() -> Select[Any]:
@@ -105,25 +105,17 @@ def _moved_back(scope_id: int) -> Clause:
 
 
 def _session_runs(session: SessionKeys) -> Select[Any]:
-    return _runs(session.scope_id).where(
+    return _ids(RunRow, session.scope_id).where(
         or_(col(RunRow.source).in_(session.sources), col(RunRow.session_pk) == session.key)
     )
 
 
-def _windows(scope_id: int) -> Select[Any]:
-    return select(WindowRow.id).where(WindowRow.scope_id == scope_id)
-
-
 def _session_windows(session: SessionKeys) -> Select[Any]:
-    return _windows(session.scope_id).where(col(WindowRow.source).in_(session.sources))
-
-
-def _assertions(scope_id: int) -> Select[Any]:
-    return select(AssertionRow.id).where(AssertionRow.scope_id == scope_id)
+    return _ids(WindowRow, session.scope_id).where(col(WindowRow.source).in_(session.sources))
 
 
 def _session_assertions(session: SessionKeys) -> Select[Any]:
-    return _assertions(session.scope_id).where(col(AssertionRow.session_id) == session.session_id)
+    return _ids(AssertionRow, session.scope_id).where(col(AssertionRow.session_id) == session.session_id)
 
 
 def _judges_any(statements: Any) -> Clause:
@@ -132,10 +124,6 @@ def _judges_any(statements: Any) -> Clause:
 
 def _verdicts_on(statements: Any) -> Select[Any]:
     return select(VerdictRow.key).where(_judges_any(statements))
-
-
-def _sessions(scope_id: int) -> Select[Any]:
-    return select(SessionRow.id).where(SessionRow.scope_id == scope_id)
 
 
 def _audit_entries(scope_id: int) -> Select[Any]:
@@ -171,8 +159,8 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         (),
         ("verdict_key",),
         of_scope=lambda scope: or_(
-            col(RunVerdictRow.run_id).in_(_runs(scope)),
-            col(RunVerdictRow.verdict_key).in_(_verdicts_on(_assertions(scope))),
+            col(RunVerdictRow.run_id).in_(_ids(RunRow, scope)),
+            col(RunVerdictRow.verdict_key).in_(_verdicts_on(_ids(AssertionRow, scope))),
         ),
         of_session=lambda session: or_(
             col(RunVerdictRow.run_id).in_(_session_runs(session)),
@@ -185,14 +173,14 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         ("reason", "remainder"),
         ("key", "earlier_id", "later_id", "relation", "judge", "extent"),
         # An undone merge leaves verdicts between statements of two scopes.
-        of_scope=lambda scope: or_(col(VerdictRow.scope_id) == scope, _judges_any(_assertions(scope))),
+        of_scope=lambda scope: or_(col(VerdictRow.scope_id) == scope, _judges_any(_ids(AssertionRow, scope))),
         of_session=lambda session: _judges_any(_session_assertions(session)),
         of_statements=_judges_any,
     ),
     ErasableTable(
         RunWindowRow,
         (),
-        of_scope=lambda scope: col(RunWindowRow.run_id).in_(_runs(scope)),
+        of_scope=lambda scope: col(RunWindowRow.run_id).in_(_ids(RunRow, scope)),
         of_session=lambda session: or_(
             col(RunWindowRow.run_id).in_(_session_runs(session)),
             col(RunWindowRow.window_id).in_(_session_windows(session)),
@@ -202,14 +190,14 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         RejectionRow,
         ("statement", "detail"),
         ("reason",),
-        of_scope=lambda scope: col(RejectionRow.window_id).in_(_windows(scope)),
+        of_scope=lambda scope: col(RejectionRow.window_id).in_(_ids(WindowRow, scope)),
         of_session=lambda session: col(RejectionRow.window_id).in_(_session_windows(session)),
     ),
     ErasableTable(
         WindowAssertionRow,
         (),
         ("assertion_id",),
-        of_scope=lambda scope: col(WindowAssertionRow.window_id).in_(_windows(scope)),
+        of_scope=lambda scope: col(WindowAssertionRow.window_id).in_(_ids(WindowRow, scope)),
         of_session=lambda session: or_(
             col(WindowAssertionRow.window_id).in_(_session_windows(session)),
             col(WindowAssertionRow.assertion_id).in_(_session_assertions(session)),
@@ -220,7 +208,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         EvidenceRow,
         ("quote", "speaker"),
         ("assertion_id", "kind", "session_id"),
-        of_scope=lambda scope: col(EvidenceRow.assertion_id).in_(_assertions(scope)),
+        of_scope=lambda scope: col(EvidenceRow.assertion_id).in_(_ids(AssertionRow, scope)),
         of_session=lambda session: col(EvidenceRow.assertion_id).in_(_session_assertions(session)),
         of_statements=lambda ids: col(EvidenceRow.assertion_id).in_(ids),
     ),
@@ -255,13 +243,13 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         ("source", "former_source"),
         # The row of the whole scope is kept, because the run could not be redone without it.
         of_scope=lambda scope: or_(
-            col(MovedSourceRow.run_id).in_(_runs(scope)),
+            col(MovedSourceRow.run_id).in_(_ids(RunRow, scope)),
             and_(_moved_back(scope), col(MovedSourceRow.source) != WHOLE_SCOPE),
         ),
         # If a merge was undone, `former_source` names the sessions as they are called here.
         of_session=lambda session: or_(
             and_(
-                col(MovedSourceRow.run_id).in_(_runs(session.scope_id)),
+                col(MovedSourceRow.run_id).in_(_ids(RunRow, session.scope_id)),
                 col(MovedSourceRow.run_id).not_in(_undone_runs()),
                 col(MovedSourceRow.source).in_(session.sources),
             ),
@@ -272,11 +260,11 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         ImportedRunRow,
         (),
         ("origin",),
-        of_scope=lambda scope: col(ImportedRunRow.run_id).in_(_runs(scope)),
+        of_scope=lambda scope: col(ImportedRunRow.run_id).in_(_ids(RunRow, scope)),
         of_session=lambda session: col(ImportedRunRow.run_id).in_(_session_runs(session)),
     ),
     ErasableTable(
-        AuditedRunRow, (), ("assertion_id",), of_scope=lambda scope: col(AuditedRunRow.run_id).in_(_runs(scope))
+        AuditedRunRow, (), ("assertion_id",), of_scope=lambda scope: col(AuditedRunRow.run_id).in_(_ids(RunRow, scope))
     ),
     ErasableTable(
         RunRow,
@@ -289,14 +277,14 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
         StateRow,
         ("content",),
         ("component",),
-        of_scope=lambda scope: col(StateRow.session_pk).in_(_sessions(scope)),
+        of_scope=lambda scope: col(StateRow.session_pk).in_(_ids(SessionRow, scope)),
         of_session=lambda session: col(StateRow.session_pk) == session.key,
     ),
     ErasableTable(
         TurnRow,
         ("text", "speaker", "search_terms", "shown"),
         ("role", "message_id"),
-        of_scope=lambda scope: col(TurnRow.session_pk).in_(_sessions(scope)),
+        of_scope=lambda scope: col(TurnRow.session_pk).in_(_ids(SessionRow, scope)),
         of_session=lambda session: col(TurnRow.session_pk) == session.key,
     ),
     ErasableTable(
@@ -329,7 +317,9 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     # The audit log and the API keys are kept when their scope is forgotten, as the name of the scope is.
     ErasableTable(AuditEntryRow, (), ("key_id", "action", "tenant", "scope")),
     ErasableTable(ApiKeyRow, (), ("id", "digest", "name", "tenant", "scope")),
-    ErasableTable(MovedKeyRow, (), ("key_id",), of_scope=lambda scope: col(MovedKeyRow.run_id).in_(_runs(scope))),
+    ErasableTable(
+        MovedKeyRow, (), ("key_id",), of_scope=lambda scope: col(MovedKeyRow.run_id).in_(_ids(RunRow, scope))
+    ),
     ErasableTable(WebhookRow, (), ("id", "url", "tenant", "secret", "events")),
     # The content of a post holds only ids and counts.
     ErasableTable(
@@ -345,3 +335,8 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     # A job belongs to no scope. Its failure holds error messages without users' words, its counts have fixed names.
     ErasableTable(JobRow, (), ("name", "holder", "failure", "counts")),
 )
+
+OF_SESSION: Mapping[type[SQLModel], Callable[[SessionKeys], Clause]] = {
+    table.table: table.of_session for table in ERASABLE_TABLES if table.of_session
+}
+"""The condition of the rows of a session, by table."""

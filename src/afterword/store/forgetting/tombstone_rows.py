@@ -37,28 +37,16 @@ def read_forgotten(transaction: Session, scope: Scope, session_id: str | None = 
 
     Tombstones in the scopes that held the content before a merge count too.
     """
-    if session_id is not None:
-        by_session = read_forgotten_by_session(transaction, scope, [session_id])
-        return by_session.get(session_id) or Forgotten(scope, session_id, (), ())
-    scope_id, keys = scope_key(transaction, scope), read_hash_keys(transaction)
-    if not (scope_id or scope.other_forms) or not keys:
-        return Forgotten(scope, None, keys, [])
-    tombstones = _read_tombstones(transaction, scope_id, [""])
-    former_scopes = merged_scopes(transaction, scope_id)
-    for former_scope in former_scopes:
-        stones = _read_tombstones(transaction, scope_key(transaction, former_scope), [""])
-        tombstones += [stone for stone in stones if stone.kind is TombstoneKind.SLOT]
-    others = scope.other_forms
-    for form in others:
-        tombstones += _read_tombstones(transaction, scope_key(transaction, form), [""])
-    return Forgotten(scope, None, keys, tombstones, [(former, "") for former in (*former_scopes, *others)])
+    by_session = read_forgotten_by_session(transaction, scope, [session_id or ""])
+    return by_session.get(session_id or "") or Forgotten(scope, session_id, (), ())
 
 
 def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: Sequence[str]) -> dict[str, Forgotten]:
     """Return what was forgotten of each of these sessions and of their scope, by session id; {} without tombstones.
 
     Of another scope that held a session, all tombstones count if it was merged into this scope. Otherwise only those of
-    the session itself count.
+    the session itself count. The id "" stands for the scope without a session. What was said in no session was never
+    part of a merged scope, so of that only the forgotten values count.
     """
     scope_id, keys = scope_key(transaction, scope), read_hash_keys(transaction)
     if not (scope_id or scope.other_forms) or not keys:
@@ -83,7 +71,7 @@ def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: S
     return {
         name: Forgotten(
             scope,
-            name,
+            name or None,
             keys,
             [
                 tombstone
@@ -91,6 +79,7 @@ def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: S
                 for place in ("", *(key.session_hash(*known) for known in names for key in keys))
                 if place or owner in of_whole_scope
                 for tombstone in by_place[owner, place]
+                if name or owner in (scope, *others) or tombstone.kind is TombstoneKind.SLOT
             ],
             names[1:],
         )

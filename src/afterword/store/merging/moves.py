@@ -275,16 +275,14 @@ def _move_source(transaction: Session, scope_id: int, into_id: int, source: Move
     old_id, new_id = source.old.removeprefix(_SESSION), source.new.removeprefix(_SESSION)
     windows = select(WindowRow.id).where(WindowRow.scope_id == scope_id, WindowRow.source == source.old)
     said = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
-    ids = list(dict.fromkeys(transaction.exec(said)))
     session = {"session_id": source.new.removeprefix(_FINDINGS)} if is_of_findings else {}
     _write(transaction, FindingRow, col(FindingRow.window_id).in_(windows), {**place, **session})
-    for chunk in chunks(ids):
-        _write(transaction, AssertionRow, col(AssertionRow.id).in_(chunk), place)
-        if is_session and old_id != new_id:
-            of_session = and_(col(AssertionRow.id).in_(chunk), col(AssertionRow.session_id) == old_id)
-            _write(transaction, AssertionRow, of_session, {"session_id": new_id})
-            cited = and_(col(EvidenceRow.assertion_id).in_(chunk), col(EvidenceRow.session_id) == old_id)
-            _write(transaction, EvidenceRow, cited, {"session_id": new_id})
+    _write(transaction, AssertionRow, col(AssertionRow.id).in_(said), place)
+    if is_session and old_id != new_id:
+        of_session = and_(col(AssertionRow.id).in_(said), col(AssertionRow.session_id) == old_id)
+        _write(transaction, AssertionRow, of_session, {"session_id": new_id})
+        cited = and_(col(EvidenceRow.assertion_id).in_(said), col(EvidenceRow.session_id) == old_id)
+        _write(transaction, EvidenceRow, cited, {"session_id": new_id})
     waiting = select(RunRow).where(RunRow.scope_id == scope_id, RunRow.source == source.old)
     for run in transaction.exec(waiting.where(col(RunRow.status).in_(ledger.UNDECIDED))):
         run.counts = {

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, Field
 from sqlmodel import SQLModel
 
 from afterword.errors import FileInvalid
@@ -48,18 +49,14 @@ LETTERS_AT_ONCE = 2_000_000
 
 _VALUE: Any = Field(strict=False)
 """A field that accepts the value of an enumeration's member, as JSON holds it."""
+_LIST: Any = Field(strict=False)
+"""A tuple that JSON holds as a list."""
 _TABLES: dict[str, type[SQLModel]] = {
     "session": SessionRow,
     "assertion": AssertionRow,
     "window": WindowRow,
     "verdict": VerdictRow,
     "run": RunRow,
-}
-_PARTS: dict[str, type[SQLModel]] = {
-    "turns": TurnRow,
-    "evidence": EvidenceRow,
-    "rejections": RejectionRow,
-    "findings": FindingRow,
 }
 _ASSERTION_TEXTS = ("value", "statement", "subject", "attribute", "limited_to", "outcome", "former_name", "tags")
 
@@ -109,38 +106,64 @@ def _lines_between(path: Path) -> Iterator[tuple[int, Line]]:
         raise FileInvalid(f"{path} is cut short after {count} lines; import the whole file, it goes on from there")
 
 
+def _scope_name(name: str) -> str:
+    Scope.parse(name)
+    return name
+
+
+def _zone_name(name: str) -> str:
+    read_zone(name)
+    return name
+
+
+def _finding_policy(stored: Line) -> Line:
+    try:
+        FindingPolicy.from_json(stored)
+    except (KeyError, TypeError, ValueError):
+        raise FileInvalid("the settings for findings of agents cannot be read") from None
+    return stored
+
+
+def _state_columns(stored: Line) -> Line:
+    columns = parse_columns(StateRow, stored)
+    check_state(columns["content"])
+    return columns
+
+
 class _ScopeShape(LineShape):
-    scope: str
+    scope: Annotated[str, AfterValidator(_scope_name)]
     policy: Policy = _VALUE
-    zone: str | None = None
-    findings: dict[str, Any] | None = None
+    zone: Annotated[str, AfterValidator(_zone_name)] | None = None
+    findings: Annotated[Line, AfterValidator(_finding_policy)] | None = None
     other_people: bool | None = None
     paused_at: AwareDatetime | None = Field(default=None, strict=False)
 
 
 class _SessionShape(LineShape):
     progress: Progress = _VALUE
-    turns: list[dict[str, Any]]
-    state: dict[str, Any] | None = None
+    turns: list[Annotated[Line, AfterValidator(partial(parse_columns, TurnRow))]]
+    state: Annotated[Line, AfterValidator(_state_columns)] | None = None
 
 
 class _AssertionShape(LineShape):
-    evidence: list[dict[str, Any]]
+    evidence: list[Annotated[Line, AfterValidator(partial(parse_columns, EvidenceRow))]]
 
 
 class _WindowShape(LineShape):
     assertions: list[str]
-    rejections: list[dict[str, Any]]
-    findings: list[dict[str, Any]] = Field(default_factory=list)
+    rejections: list[Annotated[Line, AfterValidator(partial(parse_columns, RejectionRow))]]
+    findings: list[Annotated[Line, AfterValidator(partial(parse_columns, FindingRow))]] = Field(default_factory=list)
 
 
 class _RunShape(LineShape):
     id: int
     status: RunStatus = _VALUE
     session_id: str | None = None
-    windows: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+    windows: list[Annotated[tuple[str, str], _LIST]]
     verdicts: list[str]
-    moved: list[Annotated[list[str], Field(min_length=3, max_length=3)]] = Field(default_factory=list)
+    moved: list[Annotated[tuple[Annotated[str, AfterValidator(_scope_name)], str, str], _LIST]] = Field(
+        default_factory=list
+    )
 
 
 _SHAPES: dict[str, type[LineShape]] = {
@@ -162,42 +185,9 @@ def parse_line(line: Line) -> Line:
         parsed |= dict(parse_shape(_SHAPES[kind], line, kind))
     if kind in _TABLES:
         parsed["columns"] = parse_columns(_TABLES[kind], line)
-    for name, table in _PARTS.items():
-        if isinstance(parsed.get(name), list) and kind in _SHAPES:
-            parsed[name] = [parse_columns(table, part) for part in parsed[name]]
-    _check_parts(kind, parsed)
-    return parsed
-
-
-def _check_zone(name: str | None) -> None:
-    try:
-        read_zone(name or "UTC")
-    except ValueError as error:
-        raise FileInvalid(f"scope.zone: {error}") from None
-
-
-def _check_parts(kind: str, parsed: Line) -> None:
-    """Check the fields of a line that are no columns of its table, and convert the saved state of a session."""
-    if kind == "scope":
-        Scope.parse(parsed["scope"])
-        _check_zone(parsed["zone"])
-        if parsed["findings"] is not None:
-            _check_finding_policy(parsed["findings"])
-    if kind == "session" and parsed["state"] is not None:
-        parsed["state"] = parse_columns(StateRow, parsed["state"])
-        check_state(parsed["state"]["content"])
-    if kind == "run":
-        for former, _, _ in parsed["moved"]:
-            Scope.parse(former)
     if kind == "run" and parsed["columns"]["transcript"] is not None:
         unpack_transcript(parsed["columns"]["transcript"])
-
-
-def _check_finding_policy(stored: Line) -> None:
-    try:
-        FindingPolicy.from_json(stored)
-    except (KeyError, TypeError, ValueError):
-        raise FileInvalid("the settings for findings of agents cannot be read") from None
+    return parsed
 
 
 def mask_line(kind: str, line: Line, privacy: Privacy) -> Line:

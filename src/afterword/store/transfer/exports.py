@@ -119,13 +119,12 @@ def _lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[Any]) -
 ScopedRow = SessionRow | AssertionRow | WindowRow | VerdictRow | RunRow
 
 
-def _pages(transaction: Session, table: type[ScopedRow], key: Any, scope: Any, size: int = PAGE) -> Iterator[list[Any]]:
+def _pages(
+    transaction: Session, table: type[ScopedRow], key: Any, scope: Any, size: int = PAGE
+) -> Iterator[Sequence[Any]]:
     """Yield the rows of a scope in the order of their key, in lists of at most `size`."""
-    query: Any = select(table).where(col(table.scope_id) == scope.id).order_by(key).limit(size)
-    rows = list(transaction.exec(query))
-    while rows:
-        yield rows
-        rows = list(transaction.exec(query.where(key > getattr(rows[-1], key.key))))
+    query = select(table).where(col(table.scope_id) == scope.id).order_by(key)
+    yield from transaction.exec(query.execution_options(yield_per=size)).partitions()
 
 
 def _grouped(transaction: Session, table: type[SQLModel], owner: Any, keys: list[Any], *order: Any) -> dict[Any, Any]:

@@ -114,7 +114,7 @@ class _Import:
         self._forgotten_sessions: set[str] = set()
         self.forgetful: set[Scope] = set()
         """The scopes for which the file contains tombstones."""
-        self.result = ImportResult()
+        self.result, self._added = ImportResult(), ImportResult()
 
     async def write(self, kind: str, lines: Sequence[Line]) -> None:
         """Write lines of one kind in one transaction."""
@@ -136,24 +136,19 @@ class _Import:
         if not self._is_in_scope and kind not in ("key", "tombstone", "scope"):
             raise damaged(self._path, f"line of kind {kind}", "it stands before the line of its scope")
 
-        def work(transaction: Session) -> ImportResult:
-            # The transaction may be repeated, so only the counts of the last attempt are added.
-            before, self.result = self.result, ImportResult()
-            try:
-                works[kind](transaction, lines)
-                return self.result
-            finally:
-                self.result = before
+        def work(transaction: Session) -> None:
+            self._added = ImportResult()  # the transaction may be repeated, and only its last attempt counts
+            works[kind](transaction, lines)
 
         try:
-            added = await self._store.write(work)
+            await self._store.write(work)
         except (FileInvalid, StatementError, ValueError) as error:
             # Each line is valid by itself, but the lines contradict each other or what is stored.
             reason = str(error) if isinstance(error, FileInvalid) else type(error).__name__
             raise damaged(self._path, f"the {kind} lines of {self._scope}", reason) from None
-        self.result.imported.update(added.imported)
-        self.result.forgotten.update(added.forgotten)
-        self.result.here_already.update(added.here_already)
+        self.result.imported.update(self._added.imported)
+        self.result.forgotten.update(self._added.forgotten)
+        self.result.here_already.update(self._added.here_already)
 
     def _write_keys(self, transaction: Session, lines: Sequence[Line]) -> None:
         for line in lines:
@@ -164,7 +159,7 @@ class _Import:
         for scope in {scope for scope, _ in tombstones}:
             add_imported_tombstones(transaction, scope, [tombstone for of, tombstone in tombstones if of == scope])
         self.forgetful |= {scope for scope, _ in tombstones}
-        self.result.imported["tombstones"] += len(tombstones)
+        self._added.imported["tombstones"] += len(tombstones)
 
     def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
@@ -187,10 +182,10 @@ class _Import:
         for line in lines:
             state, remaining = self._without_forgotten(line, forgotten.get(line["session_id"]))
             if remaining is None:
-                self.result.forgotten["sessions"] += 1
+                self._added.forgotten["sessions"] += 1
                 self._forgotten_sessions.add(line["session_id"])
             elif line["session_id"] in here:
-                self.result.here_already["sessions"] += 1
+                self._added.here_already["sessions"] += 1
             else:
                 rows.append(_new_row(line, scope_id))
                 states.append(state)
@@ -201,7 +196,7 @@ class _Import:
         insert_rows(transaction, TurnRow, [{**row, **derived_turn_values(turn_of(_as_row(row)))} for row in turn_rows])
         state_rows = [{**state, "session_pk": key} for key, state in zip(keys, states, strict=True) if state]
         insert_rows(transaction, StateRow, state_rows)
-        self.result.imported["sessions"] += len(rows)
+        self._added.imported["sessions"] += len(rows)
 
     def _without_forgotten(self, line: Line, forgotten: Forgotten | None) -> tuple[Line | None, list[Line] | None]:
         """Return the state and the turns of a session with forgotten words blanked; no turns if all are forgotten."""
@@ -229,14 +224,14 @@ class _Import:
             row = {**line["columns"], "id": id_, "scope_id": scope_id}
             evidence = [{**piece, "assertion_id": id_} for piece in line["evidence"]]
             if self._is_forgotten(row, evidence, forgotten):
-                self.result.forgotten["assertions"] += 1
+                self._added.forgotten["assertions"] += 1
                 continue
             rows.append(row)
             # A statement that this store already has keeps its evidence.
             evidence_rows += [] if id_ in here else evidence
         insert_missing(transaction, AssertionRow, rows)
         insert_missing(transaction, EvidenceRow, evidence_rows)
-        self.result.imported["assertions"] += len(rows)
+        self._added.imported["assertions"] += len(rows)
 
     def _own_id(self, id_: str) -> str:
         """Return the id that a statement gets here. It is a new one if another scope here uses its id in the file."""
@@ -285,7 +280,7 @@ class _Import:
         insert_missing(transaction, WindowAssertionRow, ties)
         insert_missing(transaction, RejectionRow, refused)
         insert_missing(transaction, FindingRow, findings)
-        self.result.imported["windows"] += len(lines)
+        self._added.imported["windows"] += len(lines)
 
     def _is_finding_forgotten(self, row: Line, forgotten: Forgotten) -> bool:
         """Return whether a finding was forgotten here, or a turn that it quotes no longer contains the quote."""
@@ -312,7 +307,7 @@ class _Import:
                 row = {**line["columns"], "key": key, "earlier_id": earlier, "later_id": later, "scope_id": scope_id}
                 rows.append(row)
         insert_missing(transaction, VerdictRow, rows)
-        self.result.imported["verdicts"] += len(rows)
+        self._added.imported["verdicts"] += len(rows)
 
     def _end_scope(self, transaction: Session, _: Sequence[Line]) -> None:
         """Insert the new runs of the scope, and derive its facts."""
@@ -323,13 +318,13 @@ class _Import:
             if reason_to_skip is None:
                 new.append({**line, "verdicts": [self._own_keys.get(key, key) for key in line["verdicts"]]})
             else:
-                (self.result.forgotten if reason_to_skip == "forgotten" else self.result.here_already)["runs"] += 1
+                (self._added.forgotten if reason_to_skip == "forgotten" else self._added.here_already)["runs"] += 1
         if new:
             compose_stored_texts(transaction.connection(), scope_rows.lock_scope(transaction, self._scope))
             transaction.expire_all()
             run_import.insert(transaction, new)
             ledger.derive_facts(transaction, self._scope)
-        self.result.imported["runs"] += len(new)
+        self._added.imported["runs"] += len(new)
 
 
 def _as_row(values: Line) -> Any:
