@@ -22,13 +22,13 @@ from afterword.server.pages.rendering import (
     LANGUAGE_COOKIE,
     LANGUAGES,
     PREFIX,
+    STATIC_FILES,
     ZONE_COOKIE,
     Reader,
     local_path,
     prepare_pages,
     render_template,
     scope_path,
-    send_static,
     zone_by_name,
 )
 from afterword.server.pages.visit import (
@@ -147,7 +147,7 @@ def add_pages(service: FastAPI, app: Afterword) -> None:
     """Add the pages to the service, below `/pages`."""
     pages = Starlette(
         routes=[
-            Route("/static/{name}", send_static),
+            Mount("/static", STATIC_FILES),
             *ROUTES,
             *(route for pages in PAGES for route in pages.ROUTES),
         ],
