@@ -1,13 +1,12 @@
-"""The names of the settings and of their environment variables, and the search for wrong names and values."""
+"""The names of the settings and of their environment variables, and the search for wrong names."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 PREFIX = "AFTERWORD_"
@@ -59,64 +58,6 @@ def unknown_name(settings: type[BaseModel], environment: Mapping[str, str], prof
         if key not in names and key not in settings.model_fields and key.partition(".")[0] not in tables:
             return f"{key} in the profile is no setting{_nearest(key, names)}"
     return None
-
-
-def malformed_value(
-    settings: type[BaseModel], environment: Mapping[str, str], profile: Mapping[str, Any]
-) -> str | None:
-    """Return a message about the first section, list or table whose value has a wrong form, None if all are right.
-
-    The value itself is not shown: it may be a secret.
-    """
-    variables = {name.upper(): name for name in environment}
-    groups = {name: options for name, field in settings.model_fields.items() if (options := section_options(field))}
-    forms: dict[str, type] = dict.fromkeys(groups, dict)
-    forms |= {
-        name: type(field.default) for name, field in setting_fields(settings) if isinstance(field.default, list | dict)
-    }
-    for name, form in forms.items():
-        own = variable_of(name)
-        if own in variables and not isinstance(_json_value(environment[variables[own]]), form):
-            expected = 'a JSON list, such as ["one", "two"]' if form is list else "a JSON object"
-            hint = _option_hint(name, groups[name], environment[variables[own]]) if name in groups else ""
-            return f"the variable {variables[own]} takes {expected}{hint}"
-        if name in groups and name in profile and not isinstance(profile[name], dict):
-            option = _likely_option(groups[name], str(profile[name]))
-            return f"{name} in the profile is a group of settings: write {option} below a line [{name}]"
-    return None
-
-
-def _json_value(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _option_hint(name: str, options: type[BaseModel], value: str) -> str:
-    """Return the end of a message that names the variables of a section, first the one that was probably meant."""
-    likely = _likely_option(options, value)
-    others = [variable_of(f"{name}.{option}") for option in options.model_fields if option != likely]
-    return f", since {name} is a group of settings; did you mean {variable_of(f'{name}.{likely}')}? " + (
-        f"The others are {', '.join(others)}"
-    )
-
-
-def _likely_option(options: type[BaseModel], value: str) -> str:
-    """Return the option that was probably meant by a value: one that takes few other values, else a name or a URL."""
-    accepting = [name for name in options.model_fields if _accepts(options, name, value)]
-    choosy = [name for name in accepting if not _accepts(options, name, "some other text")]
-    wanted = "url" if "://" in value else "name"
-    named = [name for name in accepting if name.endswith(wanted)]
-    return [*choosy, *named, *accepting, *options.model_fields][0]
-
-
-def _accepts(options: type[BaseModel], name: str, value: str) -> bool:
-    try:
-        options.model_validate({name: value})
-    except ValidationError:
-        return False
-    return True
 
 
 def profile_keys(profile: Mapping[str, Any]) -> Iterator[str]:

@@ -34,7 +34,6 @@ from afterword.setting_names import (
     PREFIX,
     PROFILE_VARIABLE,
     is_table,
-    malformed_value,
     profile_keys,
     section_options,
     setting_fields,
@@ -170,7 +169,7 @@ def load() -> Settings:
     Raises `SettingsInvalid`. Its message names the setting and never its value.
     """
     profile = read_profile()
-    fault = unknown_name(Settings, os.environ, profile) or malformed_value(Settings, os.environ, profile)
+    fault = unknown_name(Settings, os.environ, profile)
     if fault:
         raise SettingsInvalid(fault)
     try:
@@ -178,11 +177,15 @@ def load() -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
+        fault = "it is a group of settings; set one of them" if first["type"] == "model_type" else first["msg"]
         raise SettingsInvalid(
-            f"the setting {where} cannot be used: {first['msg']} (profile: {profile_path() or 'none'})"
+            f"the setting {where} cannot be used: {fault} (profile: {profile_path() or 'none'})"
         ) from None
     except SettingsError as error:
-        raise SettingsInvalid(f"an environment variable cannot be used: {error}") from None
+        raise SettingsInvalid(
+            f"an environment variable cannot be used: {error}; a setting of a group has a variable of its own, such as "
+            "AFTERWORD_STORE__URL, and lists and tables are written as JSON"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -323,17 +323,6 @@ async def test_the_job_makes_what_is_missing_anywhere_and_fails_where_it_cannot(
     assert await kept(store) == {("lengths", 2): 5}
 
 
-async def test_in_the_background_bursts_are_made_in_one_go(store: Store) -> None:
-    made = refresher(store, Lengths(), pause_s=0.05)
-    await things(store, 3)
-    for _ in range(5):
-        made.refresh_in_background(LENA)
-    await things(store, 2, TOM)
-    made.refresh_in_background(TOM)
-    await made.end()
-    assert await kept(store) == {("lengths", 2): 5}
-
-
 @pytest.mark.parametrize("is_down", [False, True])
 async def test_a_worker_makes_vectors_beside_its_sessions_and_never_at_their_cost(store: Store, is_down: bool) -> None:
     fleet = pytest.importorskip("afterword.pipeline.background.workers", exc_type=ImportError)
@@ -344,10 +333,9 @@ async def test_a_worker_makes_vectors_beside_its_sessions_and_never_at_their_cos
         ((key, _),) = sessions.pending_session_keys(transaction)
     embedder = Lengths()
     embedder.fails_after = 0 if is_down else 100
-    made = refresher(store, embedder, pause_s=0.0)
+    made = refresher(store, embedder)
     rules = {"extractor": RulesExtractor(), "judge": RulesJudge()}
     await fleet.Worker(store, **rules, new_tracker=CostTracker, retries=Retries(), refresher=made).process(key)
-    await made.end()
     with store.reading() as transaction:
         kept_session = sessions.find_session(transaction, LENA, "one")
     assert kept_session is not None

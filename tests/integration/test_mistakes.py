@@ -105,7 +105,7 @@ MISTAKES = {
     "a number of a run is a word": Mistake("undo abc", "valid integer"),
     "a run is unknown": Mistake("undo 999", "no run 999; see `afterword runs`", FAILS),
     "a decision is about nothing": Mistake("review --approve 7 --user mira", "no item '7' in the review of", FAILS),
-    "an item of the review is a word": Mistake("review --approve tea --user mira", "give a number, run:N or erase:ID"),
+    "an item of the review is a word": Mistake("review --approve tea --user mira", "no item 'tea' in the", FAILS),
     "a fact is unknown": Mistake("confirm ffffffffff --user mira", "see `afterword facts --all`", FAILS),
     "an id to erase is short": Mistake("forget --fact 1 --user mira", "give at least 6 digits of its id"),
     "a session is unknown": Mistake("why nope", "no session 'nope'", FAILS),

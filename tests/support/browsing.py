@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from afterword import Afterword
 from afterword.server.app import create_app
 from afterword.setting_sections import ServerOptions
+from service import running
 
 ORIGIN = "http://localhost"
 VOID = frozenset("area base br col embed hr img input link meta source track wbr rect".split())
@@ -109,7 +110,7 @@ async def visiting(app: Afterword, **options: Any) -> AsyncIterator[Visitor]:
     service = create_app(app, ServerOptions(**options))
     transport = httpx.ASGITransport(service, raise_app_exceptions=False)
     async with (
-        service.router.lifespan_context(service),
+        running(service),
         httpx.AsyncClient(transport=transport, base_url=ORIGIN) as http,
     ):
         yield Visitor(http, app, service)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 
 from afterword import Afterword
 from afterword.server.app import create_app
@@ -38,12 +40,33 @@ class ServiceClient:
 
 
 @asynccontextmanager
+async def running(service: FastAPI) -> AsyncIterator[None]:
+    """Run a service without a server, in a task of its own: a fixture may end in another task than it began in."""
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    async def run() -> None:
+        async with service.router.lifespan_context(service):
+            begun.set()
+            await over.wait()
+
+    task = asyncio.create_task(run())
+    waiting = asyncio.create_task(begun.wait())
+    await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    try:
+        yield
+    finally:
+        over.set()
+        await task
+
+
+@asynccontextmanager
 async def serving(app: Afterword, **options: Any) -> AsyncIterator[ServiceClient]:
     """Yield a client of a service of this store."""
     service = create_app(app, ServerOptions(**options))
     transport = httpx.ASGITransport(service, raise_app_exceptions=False)
     async with (
-        service.router.lifespan_context(service),
+        running(service),
         httpx.AsyncClient(transport=transport, base_url="http://localhost") as http,
     ):
         yield ServiceClient(http, app)

@@ -145,19 +145,21 @@ NO_FACT_FOUND = "asked to be forgotten; no fact was found"
 """Shown for a request to forget that matches no fact."""
 
 
+SKIPPED = {
+    "secrets masked": "{count} secret{s} masked",
+    NO_PERSON: f"no speaker was taken for a person, so nothing was learned: {NAME_PEOPLE}",
+    MAY_BE_PERSON: f"{{count}} turn{{s}} of a team's member, taken for an agent, {MAY_BE_PERSON}: {NAME_PEOPLE}",
+    "time in the future": "{count} time{s} in the future, taken as unknown",
+    "off the record": "{count} turn{s} off the record",
+}
+"""How the command line says what was left out of a session, by the reason that the readers report."""
+
+
 def skipped_text(reason: str, count: int) -> str:
     """Return a sentence that says what was left out of a session, and how often."""
-    if reason == "secrets masked":
-        return f"{count} secret{'s' if count > 1 else ''} masked"
-    if reason == NO_PERSON:
-        return f"no speaker was taken for a person, so nothing was learned: {NAME_PEOPLE}"
-    if reason == MAY_BE_PERSON:
-        return f"{count} turn{'s' if count > 1 else ''} of a team's member, taken for an agent, {reason}: {NAME_PEOPLE}"
-    if reason == "time in the future":
-        return f"{count} time{'s' if count > 1 else ''} in the future, taken as unknown"
-    if reason == "off the record":
-        return f"{count} turn{'s' if count > 1 else ''} off the record"
-    return f"skipped: {reason}: {count}"
+    if reason not in SKIPPED:
+        return f"skipped: {reason}: {count}"
+    return SKIPPED[reason].format(count=count, s="s" if count > 1 else "")
 
 
 def counts_text(counts: dict[str, int]) -> str:

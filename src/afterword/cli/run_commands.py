@@ -137,10 +137,6 @@ def review_command(
         raise ArgumentInvalid("decide one item at a time")
     if decisions:
         item_id, decision = decisions[0]
-        if not item_id.removeprefix("run:").isdecimal() and not item_id.startswith("erase:"):
-            raise ArgumentInvalid(
-                f"{item_id!r} is no item; give a number, run:N or erase:ID, as `afterword review` shows"
-            )
         owner = required_scope(user, scope)
         _print_run(call_memory(owner, lambda memory: memory.decide(item_id, decision)), as_json=as_json)
         return

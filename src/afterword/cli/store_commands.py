@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -151,8 +150,6 @@ def schedule_command(
 
     Several processes that do this share the work. With --once the exit code is 1 if anything failed.
     """
-    # APScheduler logs the traceback of a failed job, which may contain what users said.
-    logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
 
     async def run_schedule(store: Afterword) -> Sequence[JobReport]:
         from afterword.cli.outcomes import handling_signals

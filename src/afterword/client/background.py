@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from afterword.client.access.webhooks import sender_of
 from afterword.client.resources import Resources
@@ -23,12 +23,10 @@ from afterword.pipeline.background.periodic_jobs import (
     ConsolidationRule,
     PeriodicJobs,
 )
+from afterword.pipeline.background.schedule import Schedule
 from afterword.pipeline.background.webhook_sending import WEBHOOKS
 from afterword.store.database.engine import Store
 from afterword.store.transfer.fact_formats import iso_instant
-
-if TYPE_CHECKING:
-    from afterword.pipeline.background.schedule import Schedule
 
 WORKER_LIBRARY = "procrastinate"
 
@@ -38,8 +36,6 @@ async def open_schedule(
     resources: Resources, halt: Halt, on_end: Callable[[JobReport], None]
 ) -> AsyncIterator[Schedule]:
     """Yield the schedule of the configured jobs. Raises `RhythmInvalid` for a due time that cannot be parsed."""
-    from afterword.pipeline.background.schedule import Schedule
-
     settings, options = resources.settings, resources.settings.schedule
     due_times = {
         PENDING: options.pending,

@@ -176,7 +176,7 @@ class StoreUpkeep:
         return tuple(await self._resources.read(read_jobs))
 
     async def run_due_jobs(self, *, halt: Halt | None = None) -> tuple[JobReport, ...]:
-        """Run the periodic jobs that are due now, and return the report of each. Imports APScheduler."""
+        """Run the periodic jobs that are due now, and return the report of each."""
         async with open_schedule(self._resources, halt or Halt(), lambda _: None) as schedule:
             return await schedule.run_once()
 
@@ -187,7 +187,7 @@ class StoreUpkeep:
         on_begin: Callable[[str], None] = lambda _: None,
         on_end: Callable[[JobReport], None] = lambda _: None,
     ) -> None:
-        """Run the periodic jobs whenever they are due, until `halt.stop` is called. Imports APScheduler.
+        """Run the periodic jobs whenever they are due, until `halt.stop` is called.
 
         Several processes may do this and share the jobs. `on_begin` is called with the address of the store, and
         `on_end` with the report of each job.

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
@@ -17,13 +14,6 @@ from afterword.pipeline.budget import Account, CostTracker
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
 from afterword.store.reading import scope_vectors
-
-_log = logging.getLogger(__name__)
-
-PAUSE_S = 1.0
-"""How long to wait before vectors are made in the background, since several sessions often follow each other."""
-PATIENCE_S = 30.0
-"""How long a process that ends waits for the vectors that it is making."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +40,6 @@ class VectorRefresher:
     batch: int = scope_vectors.BATCH
     clock: Clock = field(default_factory=Clock)
     stop: Callable[[], str | None] = lambda: None
-    pause_s: float = PAUSE_S
-    _pending_scopes: dict[Scope, None] = field(init=False, default_factory=dict)
-    _task: asyncio.Task[None] | None = field(init=False, default=None)
 
     async def refresh(self, scopes: Sequence[Scope] | None = None) -> RefreshResult:
         """Make the missing vectors of these scopes (default: all), one after another.
@@ -83,29 +70,6 @@ class VectorRefresher:
         if result.error is not None:
             raise result.error
         return result.made
-
-    def refresh_in_background(self, scope: Scope) -> None:
-        """Make the missing vectors of a scope soon. An error is logged, and the next refresh tries again."""
-        self._pending_scopes[scope] = None
-        if self._task is None or self._task.done():
-            self._task = asyncio.ensure_future(self._refresh_pending())
-
-    async def end(self) -> None:
-        """Wait for the vectors that are being made, for at most half a minute."""
-        if self._task is None:
-            return
-        await asyncio.wait({self._task}, timeout=PATIENCE_S)
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
-
-    async def _refresh_pending(self) -> None:
-        while self._pending_scopes:
-            await asyncio.sleep(self.pause_s)
-            scopes, self._pending_scopes = list(self._pending_scopes), {}
-            result = await self.refresh(scopes)
-            if result.error is not None:
-                _log.warning("vectors of %d memories are left for later: %s", result.left, result.error)
 
     async def _refresh_scope(
         self, scope: Scope, tracker: CostTracker, at: datetime, on_made: Callable[[int], None]

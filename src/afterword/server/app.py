@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
 
@@ -21,6 +22,7 @@ from afterword.server.background import Background
 from afterword.server.contents import ProblemDetails
 from afterword.server.mcp.http import MCP_HEADERS, add_mcp
 from afterword.server.pages.mount import add_pages
+from afterword.server.pages.rendering import prepare_pages
 from afterword.server.pages.visit import requester_of
 from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, Guard, add_handlers, problem
 from afterword.setting_sections import ServerOptions
@@ -51,10 +53,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -> FastAPI:
-    """Return the application that serves a store. The caller opens and closes the store.
-
-    Parts of the application append context managers to `state.lifespans`. They are entered while it runs.
-    """
+    """Return the application that serves a store. The caller opens and closes the store."""
     options = options or app.settings.server
     service = _DescribedService(
         title="afterword",
@@ -72,7 +71,6 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
     )
     service.state.service = Service(app, options.requests_per_minute)
     service.state.background = Background(app)
-    service.state.lifespans = list[Callable[[], AbstractAsyncContextManager[Any]]]()
     add_handlers(service)
     if options.cors_origins:
         service.add_middleware(
@@ -124,10 +122,8 @@ def _api_routes() -> tuple[BaseRoute, ...]:
 
 @asynccontextmanager
 async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(service.state.background.running())
-        for lifespan in service.state.lifespans:
-            await stack.enter_async_context(lifespan())
+    await asyncio.to_thread(prepare_pages)
+    async with service.state.background.running(), service.state.mcp_sessions.run():
         yield
 
 

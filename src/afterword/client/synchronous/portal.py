@@ -5,13 +5,12 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, wait
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from threading import Event, Lock, Thread
+from concurrent.futures import wait
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack
+from threading import Event, Lock
 from typing import TypeVar
 
-import anyio
-from anyio.from_thread import BlockingPortal
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from afterword.errors import AfterwordError
 
@@ -29,7 +28,9 @@ class Portal:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._running: _Running | None = None
+        self._running: BlockingPortal | None = None
+        self._thread = ExitStack()
+        self._process_id = 0
 
     def run(self, call: Callable[[], Awaitable[T]]) -> T:
         """Run a coroutine, and return its result. Ctrl-C cancels the coroutine, and waits until it has ended."""
@@ -58,49 +59,31 @@ class Portal:
     def close(self, last_call: Callable[[], Awaitable[None]]) -> None:
         """If the thread was started, run a last coroutine in it, and end it."""
         with self._lock:
-            running, self._running = self._running, None
-        if running is not None and running.is_of_this_process:
+            running, self._running, thread = self._running, None, self._thread
+        # A forked process has no copy of the thread.
+        if running is not None and self._process_id == os.getpid():
             try:
-                running.portal.call(last_call)
+                running.call(last_call)
             finally:
-                running.end()
+                atexit.unregister(self._end)
+                self._end(running, thread)
 
     def _running_portal(self) -> BlockingPortal:
         with self._lock:
             if self._running is None:
-                self._running = _Running()
-            elif not self._running.is_of_this_process:
+                self._process_id, self._thread = os.getpid(), ExitStack()
+                # It is a daemon thread: the program can end even if nobody has closed the connection.
+                self._running = self._thread.enter_context(start_blocking_portal(name="afterword"))
+                atexit.register(self._end, self._running, self._thread)
+            elif self._process_id != os.getpid():
                 raise AfterwordError(
-                    f"this connection was opened in process {self._running.process_id}, before this process was forked "
-                    "from it; call `afterword.connect` in each process"
+                    f"this connection was opened in process {self._process_id}, before this process was forked from "
+                    "it; call `afterword.connect` in each process"
                 )
-            return self._running.portal
+            return self._running
 
-
-class _Running:
-    def __init__(self) -> None:
-        self.process_id = os.getpid()
-        started = Future[BlockingPortal]()
-        # A daemon thread: the program can end even if nobody has closed the connection.
-        self._thread = Thread(target=anyio.run, args=(_serve, started), name="afterword", daemon=True)
-        self._thread.start()
-        self.portal = started.result()
-        atexit.register(self.end)
-
-    @property
-    def is_of_this_process(self) -> bool:
-        """Whether the thread runs in this process. A forked process has no copy of it."""
-        return self.process_id == os.getpid()
-
-    def end(self) -> None:
+    def _end(self, running: BlockingPortal, thread: ExitStack) -> None:
         """Cancel all coroutines that still run, and end the thread."""
-        atexit.unregister(self.end)
-        if self.is_of_this_process:
-            self.portal.call(self.portal.stop, True)
-            self._thread.join()
-
-
-async def _serve(started: Future[BlockingPortal]) -> None:
-    async with BlockingPortal() as portal:
-        started.set_result(portal)
-        await portal.sleep_until_stopped()
+        if self._process_id == os.getpid():
+            running.call(running.stop, True)
+            thread.close()

@@ -126,7 +126,8 @@ class _Lease:
             return await self._attempt(stop)
         except asyncio.CancelledError:
             # Even if the claim itself was cancelled: it may have been committed.
-            await self._hand_back_in_time()
+            with suppress(asyncio.CancelledError, TimeoutError):
+                await asyncio.wait_for(self._hand_back(None), HAND_BACK_S)
             raise
 
     async def _attempt(self, stop: Callable[[], str | None]) -> Ending:
@@ -230,16 +231,6 @@ class _Lease:
 
         with suppress(StoreError):
             await self.store.write(release)
-
-    async def _hand_back_in_time(self) -> None:
-        """Give up the lease after a cancellation. This takes at most two seconds, even if more cancellations arrive."""
-        handing_back = asyncio.ensure_future(self._hand_back(None))
-        deadline = asyncio.get_running_loop().time() + HAND_BACK_S
-        while not handing_back.done() and (left_s := deadline - asyncio.get_running_loop().time()) > 0:
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([handing_back], timeout=left_s)
-        handing_back.cancel()
-        await asyncio.gather(handing_back, return_exceptions=True)
 
 
 def _kinds_of(failures: Mapping[str, int]) -> Mapping[str, int]:

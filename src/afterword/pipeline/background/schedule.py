@@ -1,4 +1,4 @@
-"""The scheduler of periodic jobs. APScheduler decides when a job runs, and a lease decides in which process."""
+"""The scheduler of periodic jobs. The due times decide when a job runs, and a lease decides in which process."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ import asyncio
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import UTC, datetime, timedelta
-
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
-from apscheduler.triggers.base import BaseTrigger
 
 from afterword import telemetry
 from afterword.errors import ClockAhead, StoreError
-from afterword.pipeline.background.due_times import MISFIRE_GRACE_S, Clock, Rhythm
+from afterword.pipeline.background.due_times import Clock
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import LEASE_S, Ending, Job, JobReport, attempt_job
 from afterword.store.database.engine import Store
@@ -22,18 +18,6 @@ _log = telemetry.logs(__name__)
 
 PATIENCE_S = 6.0
 """How long jobs may go on after the schedule is stopped. Then they are cancelled."""
-
-
-class _RhythmTrigger(BaseTrigger):  # type: ignore[misc]  # apscheduler has no types
-    """A trigger of APScheduler that fires at the due times of a job by `clock`, with a random delay."""
-
-    def __init__(self, rhythm: Rhythm, clock: Clock, jitter_s: float) -> None:
-        self.rhythm, self.clock, self.jitter_s = rhythm, clock, jitter_s
-
-    def get_next_fire_time(self, _previous: datetime | None, _now: datetime) -> datetime | None:
-        """Return the next time to fire, by the machine's clock."""
-        due_at = self.rhythm.next_due(self.clock.now())
-        return due_at and self.clock.real(due_at + timedelta(seconds=random.uniform(0, self.jitter_s)))
 
 
 @dataclass(slots=True)
@@ -78,26 +62,23 @@ class Schedule:
 
     async def run(self) -> None:
         """Run jobs until a stop is requested. Then running jobs have 6 s to end; after that they are cancelled."""
-        scheduler = AsyncIOScheduler(
-            timezone=UTC,
-            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": MISFIRE_GRACE_S},
-        )
-        for job in self.jobs:
-            scheduler.add_job(
-                self._start, _RhythmTrigger(job.rhythm, self.clock, self.jitter_s), args=(job,), id=job.name
-            )
-        scheduler.start()
         try:
-            # Jobs may be overdue after a start, a failure, or the death of another process. They are started here.
-            pause_s = self.clock.to_real_seconds(self.lease_s / 2)
             while self.halt() is None:
                 for job in self.jobs:
                     await self._start(job)
-                await self.halt.wait(pause_s)
+                await self.halt.wait(self.clock.to_real_seconds(self._pause_s()))
         finally:
-            scheduler.pause()
             await self._finish_running()
-            scheduler.shutdown(wait=False)
+
+    def _pause_s(self) -> float:
+        """Return the seconds until the next due time, with a random delay.
+
+        It is at most half a lease: jobs may be overdue after a failure, or after the death of another process.
+        """
+        now = self.clock.now()
+        due_times = (job.rhythm.next_due(now) for job in self.jobs)
+        pauses = [(due_at - now).total_seconds() for due_at in due_times if due_at is not None]
+        return min([*pauses, self.lease_s / 2]) + random.uniform(0, self.jitter_s)
 
     async def _start(self, job: Job) -> None:
         """Attempt a job in its own task, unless it is already running here."""

@@ -122,7 +122,7 @@ async def retry_stalled(app: App, *, silent_s: float = STALLED_AFTER_S) -> int:
 class Worker:
     """Processes the sessions in the queue. `new_tracker` returns the cost tracker of one session.
 
-    With a `refresher`, vectors of new facts are made in the background. With `erases`, facts that people asked to
+    With a `refresher`, vectors of new facts are made after each session. With `erases`, facts that people asked to
     forget are erased once they have been hidden for `erase_wait`.
     """
 
@@ -166,8 +166,6 @@ class Worker:
             await asyncio.wait({working}, timeout=PATIENCE_S)
         with suppress(asyncio.CancelledError):
             await working
-        if self.refresher is not None:
-            await self.refresher.end()
         return JobResult({"sessions processed": self._processed}, self._failures)
 
     def _register_tasks(self, app: App) -> None:
@@ -211,4 +209,6 @@ class Worker:
                 self.store, [row.scope], judge=self.judge, at=datetime.now(UTC), wait=self.erase_wait
             )
         if self.refresher is not None:
-            self.refresher.refresh_in_background(row.scope)
+            refreshed = await self.refresher.refresh([row.scope])
+            if refreshed.error is not None:
+                _log.warning("the vectors of a memory are left for later: %s", refreshed.error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -14,6 +13,7 @@ from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.routing import Route
@@ -34,10 +34,13 @@ _caller: ContextVar[ToolCaller] = ContextVar("afterword_mcp_caller")
 
 
 def add_mcp(service: FastAPI, app: Afterword, *, origins: Collection[str], longest_body_bytes: int) -> None:
-    """Add the MCP server to the service, at `/mcp`. Pages of `origins` may call it."""
+    """Add the MCP server to the service, at `/mcp`. Pages of `origins` may call it.
+
+    The session manager in `state.mcp_sessions` must run while the service runs.
+    """
     endpoint = McpEndpoint(app, origins, longest_body_bytes)
     service.router.routes.append(Route(PATH, endpoint))
-    service.state.lifespans.append(endpoint.running)
+    service.state.mcp_sessions = endpoint.sessions
 
 
 class McpEndpoint:
@@ -45,8 +48,8 @@ class McpEndpoint:
 
     def __init__(self, app: Afterword, origins: Collection[str], longest_body_bytes: int) -> None:
         self._app, self._origins = app, frozenset(origins)
-        self._server = memory_server(_caller.get)
-        self._server.streamable_http_app(
+        server = memory_server(_caller.get)
+        server.streamable_http_app(
             streamable_http_path=PATH,
             stateless_http=True,
             json_response=True,
@@ -54,27 +57,8 @@ class McpEndpoint:
             # The service checks the Host of every request itself.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
-        self._answer = AuthContextMiddleware(self._server.session_manager.handle_request)
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Run the MCP session manager. It has a task of its own, because it must end in the task that started it."""
-        begun, over = asyncio.Event(), asyncio.Event()
-
-        async def run() -> None:
-            async with self._server.session_manager.run():
-                begun.set()
-                await over.wait()
-
-        task = asyncio.create_task(run())
-        waiting = asyncio.create_task(begun.wait())
-        await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-        try:
-            yield
-        finally:
-            over.set()
-            await task
+        self.sessions: StreamableHTTPSessionManager = server.session_manager
+        self._answer = AuthContextMiddleware(self.sessions.handle_request)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request. Raises `Refused` and `KeyInvalid`."""

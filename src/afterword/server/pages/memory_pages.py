@@ -156,13 +156,10 @@ async def save_pause(visit: Visit, action: str) -> Response:
 
 
 def _target(value_of: Callable[[str], str]) -> dict[str, Any]:
-    """Return the arguments of `ScopeMemory.forget`. Raises `ArgumentInvalid` unless exactly one is set."""
+    """Return the arguments of `ScopeMemory.forget` that are set, which must be exactly one."""
     chosen: dict[str, Any] = {name: value_of(name) for name in ("fact", "session")}
     chosen |= {name: value_of(name) == "yes" for name in ("everything", "asked")}
-    named = {name: value for name, value in chosen.items() if value}
-    if len(named) != 1:
-        raise ArgumentInvalid("name exactly one of fact, session, everything and asked")
-    return named
+    return {name: value for name, value in chosen.items() if value}
 
 
 async def show_forget_preview(visit: Visit) -> Response:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from urllib.parse import quote
 
 from fastapi import FastAPI
@@ -22,13 +19,12 @@ from afterword.server.pages.rendering import (
     LANGUAGE_COOKIE,
     LANGUAGES,
     PREFIX,
+    STATIC_FILES,
     ZONE_COOKIE,
     Reader,
     local_path,
-    prepare_pages,
     render_template,
     scope_path,
-    send_static,
     zone_by_name,
 )
 from afterword.server.pages.visit import (
@@ -147,7 +143,7 @@ def add_pages(service: FastAPI, app: Afterword) -> None:
     """Add the pages to the service, below `/pages`."""
     pages = Starlette(
         routes=[
-            Route("/static/{name}", send_static),
+            Mount("/static", STATIC_FILES),
             *ROUTES,
             *(route for pages in PAGES for route in pages.ROUTES),
         ],
@@ -157,15 +153,7 @@ def add_pages(service: FastAPI, app: Afterword) -> None:
     pages.state.service = service.state.service
     pages.state.background = service.state.background
     pages.state.sessions = service.state.browser_sessions = BrowserSessions()
-    service.state.lifespans.append(_prepared)
     service.router.routes += [Route("/", _to_pages), Route(PREFIX, _to_pages), Mount(PREFIX, pages)]
-
-
-@asynccontextmanager
-async def _prepared() -> AsyncIterator[None]:
-    """Load the templates when the service starts, so that the first visitor does not wait for it."""
-    await asyncio.to_thread(prepare_pages)
-    yield
 
 
 async def _to_pages(_: Request) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import date
 from typing import NamedTuple, TypeVar
 
@@ -11,14 +10,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from afterword import Scope, Spending
-from afterword.errors import ScopeInvalid
-from afterword.server.access import accessible_scope, parse_number
+from afterword.server.access import accessible_scope
 from afterword.server.pages.visit import Visit, page_route
 
 PER_LIST = 25
 DAYS_SHOWN = 31
 CHART_WIDTH = 200
-LONGEST_CURSOR = 18
 T = TypeVar("T", date, Scope)
 
 
@@ -32,13 +29,9 @@ class CostBar(NamedTuple):
 
 async def show_operations(visit: Visit) -> Response:
     """Show the operations page."""
-    app, tenant, prefix, scopes_after = visit.app, visit.visitor.tenant, visit.query("prefix"), None
-    with suppress(ScopeInvalid):
-        scopes_after = str(Scope.parse(visit.query("scopes_after")))
-    # Invalid cursors are ignored.
-    queue_after, failures_after, audit_after = (
-        None if parse_number(visit.query(name), most_digits=LONGEST_CURSOR) is None else visit.query(name)
-        for name in ("queue_after", "failures_after", "audit_after")
+    app, tenant, prefix = visit.app, visit.visitor.tenant, visit.query("prefix")
+    scopes_after, queue_after, failures_after, audit_after = (
+        visit.query(f"{name}_after") or None for name in ("scopes", "queue", "failures", "audit")
     )
     failed, costs = ("failed", "set aside"), await app.costs(tenant=tenant)
     by_amount = sorted(costs.by_scope.items(), key=lambda cost: (-cost[1].micro_usd, -cost[1].tokens, str(cost[0])))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -16,22 +14,20 @@ from urllib.parse import quote, unquote, urlencode
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from afterword import Scope, Spending
 from afterword.client.values import dollars
-from afterword.server.problems import Refused
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 DEFAULT_LANGUAGE = "en"
 
 LANGUAGE_COOKIE, ZONE_COOKIE, KEYS_COOKIE = "afterword_language", "afterword_zone", "afterword_keys"
 LONGEST_ZONE_NAME = 64
-MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "txt": "text/plain"}
-STYLES = ("pico.min.css", "pages.css")
-"""The parts of `styles.css`, which a page loads with one request."""
-YEAR_S = 365 * 24 * 3600
 PREFIX = "/pages"
 HEADERS = {
     # The style sheet contains its icons as data URLs.
@@ -149,48 +145,17 @@ def zone_by_name(name: str) -> tzinfo | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _StaticFile:
-    content: bytes
-    compressed: bytes
-    version: str
-    media_type: str
+class StoredFiles(StaticFiles):
+    """The style sheets and scripts. A browser keeps them for five minutes, and then asks whether they have changed."""
+
+    def file_response(self, *arguments: Any, **options: Any) -> Response:
+        """Return a file, also to visitors who are not signed in."""
+        answer = super().file_response(*arguments, **options)
+        answer.headers["Cache-Control"] = "public, max-age=300"
+        return answer
 
 
-@cache
-def static_files() -> dict[str, _StaticFile]:
-    """Return the static files of the pages by name."""
-    folder = files(__package__) / "static"
-    contents = {path.name: path.read_bytes() for path in folder.iterdir()}
-    contents["styles.css"] = b"\n".join(contents[name] for name in STYLES)
-    return {
-        name: _StaticFile(
-            content, gzip.compress(content, mtime=0), hashlib.sha256(content).hexdigest()[:16], MEDIA_TYPES[ending]
-        )
-        for name, content in contents.items()
-        if (ending := name.rpartition(".")[2]) in MEDIA_TYPES
-    }
-
-
-def versioned(name: str) -> str:
-    """Return the name of a static file with a version that changes with its content, so that browsers can cache it."""
-    return f"{name}?v={static_files()[name].version}"
-
-
-async def send_static(request: Request) -> Response:
-    """Return a static file, also to visitors who are not signed in. Raises `Refused` if there is no such file."""
-    file = static_files().get(request.path_params["name"])
-    if file is None:
-        raise Refused(404, "there is no such file")
-    tag, is_for_good = f'"{file.version}"', request.query_params.get("v") == file.version
-    lifetime = f"public, max-age={YEAR_S}, immutable" if is_for_good else "public, max-age=300"
-    headers = {"ETag": tag, "Cache-Control": lifetime, "Vary": "Accept-Encoding"}
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    is_compressed = "gzip" in request.headers.get("accept-encoding", "")
-    encoding = {"Content-Encoding": "gzip"} if is_compressed else {}
-    content = file.compressed if is_compressed else file.content
-    return Response(content, media_type=file.media_type, headers={**headers, **encoding})
+STATIC_FILES: ASGIApp = GZipMiddleware(StoredFiles(packages=[(__package__, "static")]))
 
 
 @cache
@@ -204,21 +169,18 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(shortened=shortened, part=lambda text: quote(str(text), safe=""))
-    made.globals.update(
-        refusal_cause=refusal_cause, address=address, scope_path=scope_path, versioned=versioned, languages=LANGUAGES
-    )
+    made.globals.update(refusal_cause=refusal_cause, address=address, scope_path=scope_path, languages=LANGUAGES)
     return made
 
 
 @cache
 def prepare_pages() -> None:
-    """Compile every template, and load texts and static files, so that no visitor waits for it."""
+    """Compile every template and load the texts, so that no visitor waits for it."""
     made = environment()
     for name in made.list_templates():
         made.get_template(name)
     for language in LANGUAGES:
         catalogue(language)
-    versioned("styles.css")
 
 
 def render_template(
