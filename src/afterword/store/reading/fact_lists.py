@@ -224,7 +224,7 @@ class FactLists:
     def _by_learning(self) -> Array:
         def key(place: int) -> tuple[object, ...]:
             stored = self.stored(place)
-            return learned_key(stored.listed.learned_at, stored.said_at, stored.id)
+            return learned_key(stored.learned_at, stored.said_at, stored.id)
 
         return numpy.array(sorted(self._by_saying.tolist(), key=key), dtype=numpy.int32)
 
@@ -249,7 +249,7 @@ class FactLists:
         """The positions of the facts that another fact contradicts at some time."""
         known, size = (self._former.contestable, self._former.size) if self._former else ((), 0)
         new = self._by_saying[self._by_saying >= size].tolist()
-        return [*known, *(place for place in new if self.stored(place).listed.is_contestable)]
+        return [*known, *(place for place in new if self.stored(place).is_contestable)]
 
     def passed_on(self, due: Sequence[int]) -> FormerLists | None:
         """Return what the lists of the next view take over; the facts at the `due` positions have changed.
@@ -263,10 +263,10 @@ class FactLists:
 
     def _status(self, stored: StoredFact) -> Status | None:
         status = stored.status_at(self._view.since)
-        if status is Status.CURRENT and stored.listed.is_contestable:
+        if status is Status.CURRENT and stored.is_contestable:
             # A contradicting fact that no longer holds contests nothing.
             return self._view.fact(stored).status
         return status
 
     def _subject(self, stored: StoredFact) -> str:
-        return self._view.names.subject(stored.listed.subject)
+        return self._view.names.subject(stored.subject)

@@ -15,6 +15,7 @@ from sqlalchemy.sql import Select
 from sqlalchemy.types import JSON, NullType
 from sqlmodel import SQLModel, col
 
+from afterword.facts.assertions import OWNER
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TurnPlace
 from afterword.recall.index_units import TOKENIZER
@@ -195,6 +196,9 @@ def _facts() -> Select[Any]:
         *(func.nullif(_plain_column(FactRow, "may_be"), "[]"), stored_terms(FactRow)),
         *(func.nullif(col(EvidenceRow.session_id), session_id), col(EvidenceRow.turn)),
         case((col(AssertionRow.former_name).is_not(None), 1)),
+        func.nullif(_plain_column(AssertionRow, "subject"), OWNER),
+        _plain_column(AssertionRow, "recorded_at"),
+        func.nullif(_plain_column(FactRow, "contested_by"), "[]"),
         ColumnsAsJson(*(_plain_column(table, name) for table, name in DETAILS)),
     )
     return (
