@@ -6,7 +6,8 @@ The columns for searching and sorting are parsed at once, all others only when t
 from __future__ import annotations
 
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from afterword.facts.assertions import OWNER, EvidenceKind, Kind
@@ -39,7 +40,7 @@ from afterword.store.fact_details import (
     build_single_fact,
     is_single,
 )
-from afterword.store.rows import StatusColumns, rewordings_of, stored_items, tags_of, utc_date
+from afterword.store.rows import period_of, rewordings_of, stored_items, tags_of
 
 # The columns of a row. A fact has one row for each piece of evidence of each of its assertions. The first five columns
 # sort facts in the order of saying.
@@ -52,6 +53,9 @@ from afterword.store.rows import StatusColumns, rewordings_of, stored_items, tag
 
 _REWORDED = '"statement'
 """A text that the JSON of every fact with a changed sentence contains. Searching for it is faster than parsing."""
+
+_START, _OPEN_END = '[{"start": "', '+00:00", "end": null, "ending": "expired", "by": null}]'
+"""How the JSON text of the validity periods begins and ends if there is a single period without an end."""
 
 KINDS = tuple(Kind)
 """A row holds a kind as its index in this tuple."""
@@ -104,7 +108,7 @@ class StoredFact:
     @property
     def periods(self) -> tuple[ValidityPeriod, ...]:
         """The periods in which it holds."""
-        return self._status_columns.periods
+        return tuple([period_of(span) for span in stored_items(self._rows[0][_SPANS])])
 
     @property
     def sources(self) -> tuple[TurnPlace, ...]:
@@ -206,15 +210,27 @@ class StoredFact:
 
     def status_at(self, at: datetime) -> Status | None:
         """Return its status at an instant, ignoring facts that contradict it; None if it was first said later."""
-        columns = self._status_columns
-        if columns.plainly_holds(utc_date(at)):
-            return Status.CURRENT  # without reading the details
-        return columns.status_at(at, self._read(self._rows[0])[UNDONE_AS])
+        if self._plainly_holds(at):
+            return Status.CURRENT
+        undone_as = Status(self._read(self._rows[0])[UNDONE_AS])
+        _, status = deciding_span(self.periods, self.said_at, undone_as, at)
+        return Status.PENDING if status is Status.CURRENT and self.may_be else status
 
-    @property
-    def _status_columns(self) -> StatusColumns:
-        first = self._rows[0]
-        return StatusColumns(first[_SAID_AT], first[_SPANS], first[_MAY_BE])
+    def _plainly_holds(self, at: datetime) -> bool:
+        """Return whether it was said before the day of an instant, and holds since before that day without an end.
+
+        It compares texts only, which is fast and answers True for most facts.
+        """
+        first, date = self._rows[0], _utc_date(at)
+        said_at, spans = first[_SAID_AT], first[_SPANS]
+        said_on = said_at[:10] if isinstance(said_at, str) else moment(said_at).date().isoformat()
+        return (
+            said_on < date
+            and spans[len(_START) : len(_START) + 10] < date
+            and spans.endswith(_OPEN_END)
+            and spans.count("{") == 1
+            and first[_MAY_BE] is None
+        )
 
     def _details(self) -> list[Details]:
         return list(map(self._read, self._rows))
@@ -268,7 +284,7 @@ class StoredFact:
         begins or ends. It is None if nothing changes any more.
         """
         first = self._rows[0]
-        if _REWORDED not in first[_DETAILS] and self._status_columns.plainly_holds(utc_date(at)):
+        if _REWORDED not in first[_DETAILS] and self._plainly_holds(at):
             return True, False, None
         # A flagged fact is served even if its subject is unclear.
         said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None or self.is_flagged
@@ -304,6 +320,11 @@ class StoredFact:
             return self._history
         lead_id = self._lead[_SAID] or self.id
         return build_history(self._details(), lead_id, self.periods, self.may_be, scope)
+
+
+@lru_cache(maxsize=8)
+def _utc_date(at: datetime) -> str:
+    return at.astimezone(UTC).date().isoformat()
 
 
 def _flag(row: Details) -> bool:

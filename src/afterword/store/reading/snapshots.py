@@ -110,6 +110,12 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
     return Snapshot(scope, now, table, unlinked)
 
 
+def read_facts(connection: Connection, scope: Scope, now: Version) -> Snapshot:
+    """Return a snapshot for lists: the facts of a scope without its turns, in the present state `now`."""
+    facts = stored_facts(FACT_ROWS.ask(connection, scope=now.key)) if now.key is not None else ()
+    return Snapshot(scope, now, UnitTable().revised((), facts, is_searched=False))
+
+
 def session_ids(changes: Iterable[ScopeChangeRow]) -> set[str]:
     """Return the ids of the sessions whose runs made these changes."""
     return {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}

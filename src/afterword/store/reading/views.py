@@ -32,8 +32,8 @@ SAMPLED_UNITS, SAMPLED_MADE = 20, 10
 
 The first is estimated once for each view, the second each time the view is read.
 """
-VIEW_BYTES, UNIT_BYTES, WORD_BYTES = 10_000, 250, 12
-"""Estimated memory of a view itself, of each fact or turn beside its row, and of each of their words in the index."""
+VIEW_BYTES, UNIT_BYTES = 10_000, 400
+"""Estimated memory of a view itself, and of each fact or turn beside its row: its places and its words in the index."""
 
 
 class View:
@@ -165,8 +165,7 @@ class View:
     def _row_bytes(self) -> int:
         table, sample = self.snapshot.table, self._sample(SAMPLED_UNITS)
         rows = sum(unit.memory_bytes for unit in sample) / max(1, len(sample))
-        words = float(table.lengths.mean()) if table.size else 0.0
-        return VIEW_BYTES + int(table.size * (rows + UNIT_BYTES + WORD_BYTES * words))
+        return VIEW_BYTES + int(table.size * (rows + UNIT_BYTES))
 
     def _sample(self, count: int) -> list[StoredFact | StoredTurn]:
         """Return about `count` facts and turns, evenly spread over the table."""
