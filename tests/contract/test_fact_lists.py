@@ -71,7 +71,6 @@ async def check_pages(memory: ScopeMemory, chance: random.Random, number: int) -
 
 @pytest.mark.parametrize(("seed", "url"), each_seed_on_a_database(4), indirect=["url"])
 async def test_a_page_is_a_part_of_all_facts(seed: int, url: str) -> None:
-    """The lists of a view take over those of the view before, unless something was renamed."""
     chance, is_renamed = random.Random(seed), seed % 2 == 0
     async with afterword.open(url, settings=Settings()) as app:
         mira = app.scope(MIRA)

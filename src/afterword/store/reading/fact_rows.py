@@ -59,8 +59,6 @@ _START, _OPEN_END = '[{"start": "', '+00:00", "end": null, "ending": "expired", 
 
 KINDS = tuple(Kind)
 """A row holds a kind as its index in this tuple."""
-HISTORY_BYTES = 1_300
-"""Estimated memory of the history of a fact, for each of its rows."""
 
 
 class StoredFact:
@@ -98,12 +96,6 @@ class StoredFact:
     def memory_bytes(self) -> int:
         """The estimated memory of its rows."""
         return sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in self._rows) + sys.getsizeof(self)
-
-    @property
-    def cached_bytes(self) -> int:
-        """The estimated memory of what was computed from its rows and is cached."""
-        words = 0 if self._value_words is None else sys.getsizeof(self._value_words)
-        return words + bool(self._history) * HISTORY_BYTES * len(self._rows)
 
     @property
     def periods(self) -> tuple[ValidityPeriod, ...]:

@@ -25,8 +25,6 @@ from afterword.store.reading.views import View
 from afterword.telemetry import Count, count
 
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
-MOST_MADE = 100_000
-"""How many facts, lines and word weights the views may have computed from their rows, about 2 kB each."""
 RECENT = 4
 """How many of the latest views are measured again whenever a view is read, since a view grows after it was read."""
 MOST_UNASKED = 100
@@ -37,18 +35,15 @@ class ViewCache:
     """The cached views of one store, shared by all its threads and event loops.
 
     A view is reused while the state of its scope is unchanged, until the next fact begins or ends. Concurrent readers
-    of a scope share one load. If all views take more than `most_bytes`, the least recently used views
-    are dropped. If the views have computed more than `most_made` objects from their rows, the least recently used views
-    discard theirs, which are quickly computed again.
+    of a scope share one load. If all views take more than `most_bytes`, the least recently used views are dropped.
     """
 
-    def __init__(self, most_bytes: int | None = None, most_made: int = MOST_MADE) -> None:
+    def __init__(self, most_bytes: int | None = None) -> None:
         self._most_bytes = usable_memory_bytes() // 4 if most_bytes is None else most_bytes
-        self._most_made = most_made
         self._views: OrderedDict[Scope, View] = OrderedDict()
         self._past_view: View | None = None
         self._view_of_facts: View | None = None
-        self._bytes, self._made = AmountsInOrderOfUse(), AmountsInOrderOfUse()
+        self._bytes: dict[Scope, int] = {}
         self._loads: dict[Scope, Future[View]] = {}
         self._lock = threading.Lock()
 
@@ -131,15 +126,14 @@ class ViewCache:
             self._views.pop(scope, None)
             self._past_view = None
             self._drop_view_of_facts(scope)
-            self._bytes.drop(scope)
-            self._made.drop(scope)
+            self._bytes.pop(scope, None)
 
     def close(self) -> None:
         """Empty the cache."""
         with self._lock:
             self._views.clear()
             self._past_view = self._view_of_facts = None
-            self._bytes, self._made = AmountsInOrderOfUse(), AmountsInOrderOfUse()
+            self._bytes.clear()
 
     def _begin(self, store: Store, scope: Scope, at: datetime) -> Future[View]:
         """Return the running load of a scope, or start one."""
@@ -182,13 +176,8 @@ class ViewCache:
             if self._past_view is not None and self._past_view.snapshot is not view.snapshot:
                 self._past_view = None  # it refers to a table that is no longer needed
             self._views.move_to_end(scope)
-            for recent in reversed(list(islice(reversed(self._views), RECENT))):
-                self._bytes.set(recent, self._views[recent].memory_bytes)
-                self._made.set(recent, self._views[recent].made)
-            while self._made.total > self._most_made and len(self._made.of) > 1:
-                longest_unused = next(iter(self._made.of))
-                self._views[longest_unused].discard_made()
-                self._made.drop(longest_unused)
+            for recent in islice(reversed(self._views), RECENT):
+                self._bytes[recent] = self._views[recent].memory_bytes
             self._drop_views(least=1)
             if self._is_over_limit:
                 self._view_of_facts = None
@@ -196,7 +185,7 @@ class ViewCache:
     @property
     def _is_over_limit(self) -> bool:
         of_facts = self._view_of_facts.memory_bytes if self._view_of_facts is not None else 0
-        return self._bytes.total + of_facts > self._most_bytes
+        return sum(self._bytes.values()) + of_facts > self._most_bytes
 
     def _drop_view_of_facts(self, scope: Scope) -> None:
         if self._view_of_facts is not None and self._view_of_facts.snapshot.scope == scope:
@@ -206,26 +195,7 @@ class ViewCache:
         """Drop the least recently used views while all take too much memory and more than `least` are left."""
         while self._is_over_limit and len(self._views) > least:
             dropped, _ = self._views.popitem(last=False)
-            self._bytes.drop(dropped)
-            self._made.drop(dropped)
-
-
-class AmountsInOrderOfUse:
-    """An amount for each scope, and the sum of all amounts. The scope whose amount was set last comes last."""
-
-    def __init__(self) -> None:
-        self.of: OrderedDict[Scope, int] = OrderedDict()
-        self.total: int = 0
-
-    def set(self, scope: Scope, amount: int) -> None:
-        """Set the amount of a scope."""
-        self.drop(scope)
-        self.total += amount
-        self.of[scope] = amount
-
-    def drop(self, scope: Scope) -> None:
-        """Remove a scope and subtract its amount from the sum."""
-        self.total -= self.of.pop(scope, 0)
+            del self._bytes[dropped]
 
 
 def usable_memory_bytes() -> int:
