@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from functools import cache
@@ -36,7 +36,7 @@ from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.validity.wording import Rewording
 from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
 from afterword.recall.said_index import shown_form
-from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, TurnRow, VerdictRow
+from afterword.store.tables import AssertionRow, EvidenceRow, TurnRow, VerdictRow
 
 Values = dict[str, Any]
 
@@ -209,21 +209,6 @@ def period_of(span: Values) -> ValidityPeriod:
     """Return a stored validity period."""
     end = datetime.fromisoformat(span["end"]) if span["end"] else None
     return ValidityPeriod(datetime.fromisoformat(span["start"]), end, _STATUSES[span["ending"]], span["by"])
-
-
-def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Mapping[str, Assertion]) -> FactHistory:
-    """Return the history of a fact from its row; `assertions` are those of its `members`, by id."""
-    return FactHistory(
-        lead=assertions[row.lead_id],
-        members=tuple(assertions[tie.assertion_id] for tie in sorted(members, key=lambda tie: tie.ordinal)),
-        spans=tuple(period_of(span) for span in row.spans),
-        undone_as=Status(row.undone_as),
-        undone_by=row.undone_by,
-        contested_by=tuple(row.contested_by),
-        may_be=tuple(row.may_be),
-        exceptions=tuple(row.exceptions),
-        rewordings=rewordings_of(row.rewordings),
-    )
 
 
 def rewordings_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Rewording, ...]:
