@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from sqlalchemy import Connection, bindparam, exists, or_, select
+from sqlalchemy import Connection, bindparam, or_, select
 from sqlmodel import col
 
 from afterword.facts.scopes import Scope
@@ -118,12 +118,18 @@ def _owners(humans: str, assumed: str, scope: Scope) -> frozenset[str]:
     return frozenset(find_owners(people, guessed, scope) or (people if len(people) == 1 else ()))
 
 
-_OF_SESSION = col(RunRow.session_pk) == col(SessionRow.id)
-# Sessions without any run, and sessions with an applied run.
+_RUNS_OF_SESSIONS = select(col(RunRow.session_pk)).where(
+    col(RunRow.scope_id) == bindparam("scope"), col(RunRow.session_pk).is_not(None)
+)
+# Sessions without any run, and sessions with an applied run. No index finds the runs of one session, so they are found
+# by their scope.
 _SESSIONS = CompiledQuery(
     select(*plain_columns((SessionRow, name) for name in "id session_id humans assumed updated_at".split())).where(
         col(SessionRow.scope_id) == bindparam("scope"),
-        or_(~exists().where(_OF_SESSION), exists().where(_OF_SESSION, col(RunRow.status) == "applied")),
+        or_(
+            col(SessionRow.id).not_in(_RUNS_OF_SESSIONS),
+            col(SessionRow.id).in_(_RUNS_OF_SESSIONS.where(col(RunRow.status) == "applied")),
+        ),
     )
 )
 _SPOKEN = (
