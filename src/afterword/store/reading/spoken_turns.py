@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -20,11 +20,6 @@ from afterword.store.reading.snapshots import Version, session_ids
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, said_at_of
 from afterword.store.tables import RunRow, ScopeChangeRow, SessionRow, TurnRow
 from afterword.text_caches import text_cache
-
-MOST_SESSIONS = 0.25
-"""If a larger share of the sessions has changed, all sessions are read."""
-FEW_SESSIONS = 20
-"""Up to this many changed sessions, only these are read, however large their share is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +56,15 @@ def read_spoken_turns(
     else:
         changed = session_ids(changes)
     changed |= {name for name in before.marks.keys() | marks.keys() if before.marks.get(name) != marks.get(name)}
-    rows = _rows_of(connection, now, changed & marks.keys(), len(marks))
+    roles = {"human": str(Role.HUMAN), "agent": str(Role.AGENT)}
+    rows = _TURNS.ask_listed(connection, sorted(changed & marks.keys()), scope=now.key, **roles)
     gone = [place for name in changed for place in before.index.table.turns_of(name)]
-    turns, earlier = _spoken(rows, scope, with_others=with_others)
+    turns, earlier = _spoken(sorted(rows, key=itemgetter(0, 4)), scope, with_others=with_others)
     if not gone and not turns and before.marks:
         return SpokenTurns(now, before.index, marks, with_others)
     unchanged = {name: turn for name, turn in before.index.before.items() if name not in changed}
     index = SaidIndex(before.index.table.revised(gone, turns), unchanged | earlier)
     return SpokenTurns(now, index, marks, with_others)
-
-
-def _rows_of(connection: Connection, now: Version, sessions: Collection[str], known_sessions: int) -> list[Plain]:
-    """Return the rows of the turns of these sessions, sorted by session and number."""
-    roles = {"human": str(Role.HUMAN), "agent": str(Role.AGENT)}
-    if len(sessions) > max(FEW_SESSIONS, MOST_SESSIONS * known_sessions):
-        rows = [row for row in _TURNS.ask(connection, scope=now.key, **roles) if row[1] in sessions]
-    else:
-        rows = _SOME_TURNS.ask_listed(connection, sorted(sessions), scope=now.key, **roles)
-    return sorted(rows, key=itemgetter(0, 4))
 
 
 def _spoken(
@@ -132,13 +118,12 @@ _SESSIONS = CompiledQuery(
         ),
     )
 )
-_SPOKEN = (
+_TURNS = CompiledQuery(
     select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"), col(TurnRow.role).label("role"))
     .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
     .where(
         col(SessionRow.scope_id) == bindparam("scope"),
+        has_listed_name(col(SessionRow.session_id)),
         or_(col(TurnRow.role) == bindparam("human"), col(TurnRow.role) == bindparam("agent")),
     )
 )
-_TURNS = CompiledQuery(_SPOKEN)
-_SOME_TURNS = CompiledQuery(_SPOKEN.where(has_listed_name(col(SessionRow.session_id))))
