@@ -73,7 +73,7 @@ def in_a_store(empty: Path, *works: Callable[[Store], Any]) -> None:
 async def kept(store: Store) -> Dump:
     """Return the facts as the store keeps them, after checking that they are those of what counts."""
     with store.reading() as transaction:
-        laid_out = lookup.read_histories_by_scope(transaction, [LENA])[LENA]
+        laid_out = lookup.read_histories(transaction, LENA)
         held, live = lookup.read_knowledge(transaction, LENA), lookup.read_knowledge(transaction, LENA, afresh=True)
     assert set(held.assertions) == set(live.assertions)
     assert set(held.verdicts) == set(live.verdicts)

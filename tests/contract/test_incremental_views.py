@@ -86,6 +86,19 @@ async def test_changed_facts_are_not_looked_for_among_all_facts_of_the_scope(tmp
     assert any("SEARCH facts" in step and "(id=?)" in step for *_, step in plan), plan
 
 
+async def test_the_runs_are_not_scanned_for_each_session(tmp_path: Path) -> None:
+    """With 30,000 sessions that took a minute, at the first recall and after each write."""
+    async with afterword.open(url=f"sqlite:///{tmp_path}/a.db") as app:
+        await process(app, MIRA, "s1", random.Random(1))
+        with asked_statements() as asked:
+            await app.scope(MIRA).context("tea")
+        [statement] = [one for one in asked if "FROM sessions" in one and "FROM runs" in one]
+        with (await app.store()).connecting(writing=False) as connection:
+            values = (None,) * statement.count("?")
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
+    assert not any("SCAN runs" in step or "CORRELATED" in step for *_, step in plan), plan
+
+
 async def test_nothing_is_tokenised_when_a_scope_is_opened(tmp_path: Path) -> None:
     chance = random.Random(1)
     async with afterword.open(url=f"sqlite:///{tmp_path}/a.db") as app:

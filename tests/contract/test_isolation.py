@@ -84,7 +84,7 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
             lookup.read_facts(transaction, scope, at=AT),
             lookup.read_facts(transaction, scope, at=AT, known_at=AT),
             lookup.read_knowledge(transaction, scope),
-            lookup.read_histories_by_scope(transaction, [scope])[scope],
+            lookup.read_histories(transaction, scope),
             lookup.assertions_by_id(transaction, scope, ids),
             lookup.verdicts_on(transaction, scope, ids),
             lookup.rejections(transaction, scope, SESSION),

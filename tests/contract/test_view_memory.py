@@ -1,4 +1,4 @@
-"""The cache of views counts the lists that views make and the listing of a scope that is not loaded."""
+"""The cache of views counts what views make of their rows, and the view of the facts of a scope that is not loaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from afterword.facts.fact import FactFilter, FactOrder
 from afterword.facts.scopes import Scope
 from afterword.store.database.engine import Store
-from afterword.store.reading.fact_listing import FactListing
+from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.view_cache import ViewCache
 from afterword.store.reading.views import View
 from kept import LENA, keep, stated
@@ -33,29 +33,40 @@ def list_everything(view: View) -> None:
     assert view.lists.waiting.pending == ()
 
 
-async def listing_of(store: Store, views: ViewCache, scope: Scope) -> FactListing:
+async def view_of_facts(store: Store, views: ViewCache, scope: Scope) -> View:
     with store.connecting(writing=False) as connection:
-        return views.listing(connection, scope)
+        return views.view_of_facts(connection, scope, LATER)
 
 
-async def test_lists_and_listings_take_about_the_memory_that_they_say(store: Store) -> None:
+async def test_a_view_takes_about_the_memory_that_it_says_with_all_that_is_made_of_it(store: Store) -> None:
     await fill(store, LENA)
-    view = await ViewCache().view(store, LENA, LATER)
-    before = view.memory_bytes
+    list_everything(await ViewCache().view(store, LENA, LATER))  # what is loaded and compiled once is no part of a view
     tracemalloc.start()
     try:
+        view = await ViewCache().view(store, LENA, LATER)
         list_everything(view)
-        taken_by_lists, _ = tracemalloc.get_traced_memory()
-        listing = await listing_of(store, ViewCache(), LENA)
+        for unit in view.served_units():
+            assert not isinstance(unit, StoredFact) or (unit.value_words and view.shown(unit))
+        assert view.index.ranked("village")
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert taken_by_lists / 3 < view.memory_bytes - before < 3 * taken_by_lists
-    taken_by_listing = taken - taken_by_lists
-    assert taken_by_listing / 3 < listing.memory_bytes < 3 * taken_by_listing
+    assert taken / 2 < view.memory_bytes < 2 * taken
 
 
-async def test_the_lists_of_many_scopes_are_bounded(store: Store) -> None:
+async def test_a_view_of_facts_takes_about_the_memory_that_it_says(store: Store) -> None:
+    await fill(store, LENA)
+    await view_of_facts(store, ViewCache(), LENA)
+    tracemalloc.start()
+    try:
+        of_facts = await view_of_facts(store, ViewCache(), LENA)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / 3 < of_facts.memory_bytes < 3 * taken
+
+
+async def test_the_views_of_many_scopes_are_bounded(store: Store) -> None:
     scopes = [Scope.user(f"user{number}") for number in range(5)]
     await fill(store, *scopes)
     listed = await ViewCache().view(store, scopes[0], LATER)
@@ -68,16 +79,16 @@ async def test_the_lists_of_many_scopes_are_bounded(store: Store) -> None:
     views.close()
 
 
-async def test_a_listing_and_the_views_share_one_limit(store: Store) -> None:
+async def test_a_view_of_facts_and_the_other_views_share_one_limit(store: Store) -> None:
     tom = Scope.user("tom")
     await fill(store, LENA, tom)
-    listing = await listing_of(store, ViewCache(), tom)
+    of_facts = await view_of_facts(store, ViewCache(), tom)
     view = await ViewCache().view(store, LENA, LATER)
-    views = ViewCache(most_bytes=view.memory_bytes + listing.memory_bytes - 1)
+    views = ViewCache(most_bytes=view.memory_bytes + of_facts.memory_bytes - 1)
     await views.view(store, LENA, LATER)
-    listing = await listing_of(store, views, tom)
+    of_facts = await view_of_facts(store, views, tom)
     assert not views.is_loaded(LENA)
-    assert await listing_of(store, views, tom) is listing
+    assert await view_of_facts(store, views, tom) is of_facts
     await views.view(store, LENA, LATER)
-    assert await listing_of(store, views, tom) is not listing
+    assert await view_of_facts(store, views, tom) is not of_facts
     views.close()

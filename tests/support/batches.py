@@ -213,7 +213,7 @@ def _faults_of_sessions(db: Session, scope: Scope) -> list[str]:
 
 def _faults_of_facts(db: Session, scope: Scope) -> list[str]:
     live = lookup.read_knowledge(db, scope)
-    kept = lookup.read_histories_by_scope(db, [scope])[scope]
+    kept = lookup.read_histories(db, scope)
     derived = fact_histories(live.assertions, live.verdicts)
     return [] if _by_id(kept) == _by_id(derived) else [f"the facts of {scope} do not follow from what is live"]
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from afterword.facts.assertions import OWNER
 from afterword.facts.fact import Fact
 from afterword.facts.validity.timeline import FactHistory, facts_at
 from afterword.recall.unit_table import UnitTable
 from afterword.store.fact_details import DETAILS
+from afterword.store.reading.fact_query import stored_facts
 from afterword.store.reading.fact_rows import KINDS, StoredFact
-from afterword.store.reading.snapshots import Snapshot, Version, stored_facts
+from afterword.store.reading.snapshots import Snapshot, Version
 from afterword.store.reading.views import View
 from afterword.store.rows import assertion_values, evidence_values, fact_values
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
@@ -42,6 +44,8 @@ def stored(history: FactHistory) -> StoredFact:
                     *(int(member.id == history.lead.id), KINDS.index(member.kind), len(member.statement)),
                     *(fact["spans"], None if fact["may_be"] == "[]" else fact["may_be"], None),
                     *(None if source == (member.session_id or "") else source, turn, member.former_name is not None),
+                    *(None if member.subject == OWNER else member.subject, day(0)),
+                    None if fact["contested_by"] == "[]" else fact["contested_by"],
                     json.dumps(details, default=datetime.isoformat),
                 )
             )

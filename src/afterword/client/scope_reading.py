@@ -55,7 +55,6 @@ from afterword.store.findings.stored_findings import read_findings
 from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.reading import recall
-from afterword.store.reading.fact_listing import is_listed
 from afterword.store.reading.fact_lists import FactCounts
 from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.reading.views import View
@@ -107,7 +106,7 @@ class ScopeReading:
 
         `order` is "said" (oldest first), "subject" (by kind and subject, newest first) or "learned" (newest first). The
         first `offset` facts are left out. `after` works only with the order "said". With a `limit` and without
-        `known_at`, only a part of a large scope is read. Raises `ArgumentInvalid`.
+        `known_at`, only the facts of the page are built. Raises `ArgumentInvalid`.
         """
         at = self._resources.now() if as_of is None else await self._instant(as_of)
         believed_at = None if known_at is None else await self._instant(known_at)
@@ -121,17 +120,14 @@ class ScopeReading:
             )
             return fact_page(facts, wanted, known_order, limit=limit, after=after, offset=offset)
         limit_with_next(limit)  # raises an error for a limit below 1, before anything is read
-        views, most = view_cache_of(await self._resources.store()), limit
-
-        def listed(transaction: Session) -> tuple[Iterable[Fact], int, int] | None:
-            listing = views.listing(transaction.connection(), self.scope)
-            return listing.page(transaction, wanted, known_order, at=at, limit=most, offset=offset)
-
-        # If the scope is not in the cache, read only this page from the database, where that is possible.
-        is_readable = not views.is_loaded(self.scope) and is_listed(wanted, known_order)
-        if is_readable and (page := await self._resources.read(listed)) is not None:
-            return FactPage(tuple(page[0]), page[1], page[2], None)
-        view = await self._view(at)
+        # A list needs no turns, so the facts alone are read if the scope is not in the cache.
+        views = view_cache_of(await self._resources.store())
+        if views.is_loaded(self.scope):
+            view = await self._view(at)
+        else:
+            view = await self._resources.read(
+                lambda transaction: views.view_of_facts(transaction.connection(), self.scope, at)
+            )
         chosen = partial(fact_page_of_view, view, wanted, known_order, limit=limit, after=after, offset=offset)
         return await asyncio.to_thread(chosen)
 

@@ -24,9 +24,6 @@ from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.reading import scope_vectors
 
-SCOPES_AT_ONCE = 100
-"""How many scopes one query reads the facts of."""
-
 
 async def store_status(resources: Resources) -> StoreStatus:
     """Return the counts of all scopes, sessions, jobs, vectors and costs."""
@@ -104,11 +101,9 @@ def _statuses_of_facts(
     transaction: Session, scopes: Sequence[Scope], at: datetime
 ) -> Iterator[tuple[Scope, list[Status], int]]:
     """Yield each scope, the statuses of its facts, and how many of them agents may be told."""
-    for first in range(0, len(scopes), SCOPES_AT_ONCE):
-        histories = lookup.read_histories_by_scope(transaction, scopes[first : first + SCOPES_AT_ONCE])
-        for scope, of_scope in histories.items():
-            facts = facts_at(of_scope, at)
-            yield scope, [fact.status for fact in facts], sum(fact.status in SERVED for fact in facts)
+    for scope in scopes:
+        facts = facts_at(lookup.read_histories(transaction, scope), at)
+        yield scope, [fact.status for fact in facts], sum(fact.status in SERVED for fact in facts)
 
 
 async def _vectors(

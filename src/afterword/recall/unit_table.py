@@ -48,7 +48,14 @@ class _Segment:
     def __init__(self, units: Sequence[Unit], first: int) -> None:
         self.units, self.first = units, first
         self.places = {unit.id: place for place, unit in enumerate(units, first)}
-        self.postings = Postings([unit.terms for unit in units], first)
+        self._postings: Postings | None = None
+
+    def postings(self) -> Postings:
+        """Return the words of its units, indexed once."""
+        # Without a lock, which `cached_property` shares among all tables up to Python 3.11.
+        if self._postings is None:
+            self._postings = Postings([unit.terms for unit in self.units], self.first)
+        return self._postings
 
     @cached_property
     def superseded(self) -> dict[Hashable, list[int]]:
@@ -67,7 +74,7 @@ class UnitTable:
     """Facts and turns, called units, by their place. `is_alive` says which places are in use.
 
     `by_order` lists the places in the order of their units. The other arrays hold a value for each place: the numbers
-    of its conversation and its name (-1: none), the number of a turn, whether it asks, and how many words it has.
+    of its conversation and its name (-1: none), the number of a turn, and whether it asks.
     `lineage` is the same object in all tables where a place means the same unit.
     """
 
@@ -85,12 +92,12 @@ class UnitTable:
         self.conversation: Array = numbers
         self.number: Array = numbers
         self.name: Array = numbers
-        self.lengths: Array = numbers
 
-    def revised(self, removed: Iterable[int], added: Iterable[Unit]) -> UnitTable:
+    def revised(self, removed: Iterable[int], added: Iterable[Unit], *, is_searched: bool = True) -> UnitTable:
         """Return a table without the units at the places `removed`, and with the units `added`.
 
-        If most places would be unused, the units get new places, and the table another lineage.
+        If the table `is_searched`, their words are indexed at once, otherwise when they are needed. If most places
+        would be unused, the units get new places, and the table another lineage.
         """
         units, gone = sorted(added, key=lambda unit: unit.order), list(removed)
         size = self.size + len(units)
@@ -111,15 +118,14 @@ class UnitTable:
         after.name = _grown(self.name, [after._names.get(name, -1) for name in names])
         after.number = _grown(self.number, [unit.number for unit in units])
         after.asks = _grown(self.asks, [unit.asks for unit in units])
-        after.lengths = self.lengths
-        if units:
-            after.lengths = numpy.concatenate((self.lengths, after._segments[-1].postings.lengths[-len(units) :]))
         by_order = self.by_order[after.is_alive[self.by_order]]
         spots = [
             len(by_order) and bisect_left(by_order, unit.order, key=lambda place: self.unit(place).order)
             for unit in units
         ]
         after.by_order = numpy.insert(by_order, spots, numpy.arange(self.size, size))
+        for segment in after._segments if is_searched else ():
+            segment.postings()
         return after
 
     def _with_segment(self, units: list[Unit]) -> tuple[_Segment, ...]:
@@ -180,7 +186,7 @@ class UnitTable:
 
     def counts(self, word: str) -> WordCounts:
         """Return the places of the units with a word, removed ones included, and how often each has it."""
-        counts = [known for segment in self._segments if (known := segment.postings.counts(word)) is not None]
+        counts = [known for segment in self._segments if (known := segment.postings().counts(word)) is not None]
         if len(counts) == 1:
             return counts[0]
         empty = numpy.empty(0, dtype=numpy.int32)
@@ -196,6 +202,12 @@ class UnitTable:
     @cached_property
     def _names_by_word(self) -> dict[str, list[int]]:
         return _grouped((word, number) for name, number in self._names.items() for word in (name or "").split())
+
+    @cached_property
+    def lengths(self) -> Array:
+        """For each place, how many words its unit has."""
+        empty = numpy.empty(0, dtype=numpy.int32)
+        return numpy.concatenate([empty, *(segment.postings().lengths for segment in self._segments)])
 
     @cached_property
     def rank(self) -> Array:

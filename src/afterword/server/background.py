@@ -162,7 +162,6 @@ async def short_pauses(seconds_between: float = SECONDS_BETWEEN, full_every: int
 
 async def _freeze_survivors(seconds_between: float, full_every: int) -> None:
     for turn in itertools.count(1):
-        await asyncio.sleep(seconds_between)
         if turn % full_every == 0:
             gc.unfreeze()
         # Collect before freezing: garbage that is frozen is freed only by the next full collection. All generations are
@@ -170,6 +169,7 @@ async def _freeze_survivors(seconds_between: float, full_every: int) -> None:
         # they hold only objects that were made since the last freeze.
         gc.collect()
         gc.freeze()
+        await asyncio.sleep(seconds_between)
 
 
 class Background:

@@ -20,28 +20,25 @@ from afterword.store.rows import rewordings_of, stored_items, tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
 
 DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
-    *((FactRow, name) for name in "undone_as undone_by contested_by exceptions rewordings".split()),
-    *(
-        (AssertionRow, name)
-        for name in "session_id act kind subject attribute value statement speaker authority".split()
-    ),
+    *((FactRow, name) for name in "undone_as undone_by exceptions rewordings".split()),
+    *((AssertionRow, name) for name in "session_id act kind attribute value statement speaker authority".split()),
     *((AssertionRow, name) for name in "said_at time_is_guess valid_from valid_to cue limited_to outcome".split()),
-    *((AssertionRow, name) for name in "is_flagged tags former_name utc_offset_s recorded_at".split()),
+    *((AssertionRow, name) for name in "is_flagged tags former_name utc_offset_s".split()),
     *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
 )
 """The columns that are needed only to build a fact. A row holds them as one JSON array, which takes little memory."""
 
 # fmt: off
 (
-    ID, UNDONE_AS, UNDONE_BY, CONTESTED_BY, EXCEPTIONS, REWORDINGS,
-    SESSION, ACT, KIND, SUBJECT, ATTRIBUTE, VALUE, STATEMENT, SPEAKER, AUTHORITY, SAID_AT, IS_GUESS,
+    ID, SUBJECT, RECORDED_AT, CONTESTED_BY, UNDONE_AS, UNDONE_BY, EXCEPTIONS, REWORDINGS,
+    SESSION, ACT, KIND, ATTRIBUTE, VALUE, STATEMENT, SPEAKER, AUTHORITY, SAID_AT, IS_GUESS,
     VALID_FROM, VALID_TO, CUE, LIMITED_TO, OUTCOME, IS_FLAGGED, TAGS, FORMER_NAME,
-    UTC_OFFSET_S, RECORDED_AT,
+    UTC_OFFSET_S,
     ITEM, ITEM_KIND, QUOTE, ITEM_SESSION, TURN, ITEM_SPEAKER, START,
-) = range(len(DETAILS) + 1)
+) = range(len(DETAILS) + 4)
 # fmt: on
 Details = Sequence[Any]
-"""The id of an assertion, followed by the columns of `DETAILS`, of one piece of evidence."""
+"""The id of an assertion, three columns that lists need too, and the columns of `DETAILS`, of one piece of evidence."""
 
 
 def is_single(details: Sequence[Details]) -> bool:

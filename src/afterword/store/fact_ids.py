@@ -27,21 +27,12 @@ def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime)
     The id of an assertion that is no longer live, for example because its session was read again, finds the fact that
     says the same now. Raises `NotFound` if the scope has no such fact, or several; then the message names some of them.
     """
-    named = _facts_named(transaction, scope, fact_id)
-    for fact in lookup.read_facts_by_id(transaction, scope, named, at=at) if len(named) == 1 else ():
-        # Some databases ignore blanks and signs when they compare texts, so the range may hold ids without the prefix.
-        if any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids):
-            return fact
-    facts = lookup.read_facts(transaction, scope, at=at)
-    matching = [
-        fact
-        for fact in facts
-        if fact_id and any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids)
-    ]
+    facts = lookup.read_facts_by_id(transaction, scope, _facts_named(transaction, scope, fact_id), at=at)
+    # Some databases ignore blanks and signs when they compare texts, so the range may hold ids without the prefix.
+    matching = [fact for fact in facts if any(name.startswith(fact_id) for name in fact.assertion_ids)]
     if not matching:
-        known = lookup.read_knowledge(transaction, scope).assertions
         former = former_assertion(transaction, scope, fact_id)
-        matching = facts_continuing(transaction, scope, former, facts, known) if former else []
+        matching = facts_continuing(transaction, scope, former, at=at) if former else []
     if len(matching) != 1:
         hint = shared_prefix_hint([fact.id for fact in matching]) if matching else "see `afterword facts --all`"
         raise NotFound(f"no {'single ' if matching else ''}fact {fact_id!r} in {scope}: {hint}")
@@ -49,7 +40,7 @@ def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime)
 
 
 def _facts_named(transaction: Session, scope: Scope, id_or_prefix: str) -> list[str]:
-    """Return the ids of the facts that have an assertion whose id is or begins with this one, at most two of them."""
+    """Return the ids of the facts that have an assertion whose id is or begins with this one."""
     query = (
         select(FactAssertionRow.fact_id)
         .join(FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id))
@@ -57,7 +48,7 @@ def _facts_named(transaction: Session, scope: Scope, id_or_prefix: str) -> list[
             lookup.is_of_scope(scope_key(transaction, scope)), _has_prefix(FactAssertionRow.assertion_id, id_or_prefix)
         )
     )
-    return list(transaction.exec(query.distinct().limit(2)))
+    return list(transaction.exec(query.distinct()))
 
 
 def _has_prefix(column: str, prefix: str) -> ColumnElement[bool]:
@@ -89,15 +80,13 @@ def scopes_with_statement(transaction: Session, statement_id: str) -> list[Scope
     return [scope_of_row(row) for row in transaction.exec(query)]
 
 
-def facts_continuing(
-    transaction: Session, scope: Scope, former: Assertion, facts: Sequence[Fact], known: Sequence[Assertion]
-) -> list[Fact]:
+def facts_continuing(transaction: Session, scope: Scope, former: Assertion, *, at: datetime) -> list[Fact]:
     """Return a list with the live fact that says the same as an assertion that is no longer live, or an empty list.
 
-    `facts` and `known` are the live facts and assertions of the scope. The fact is looked for among the assertions of
-    the same session, as it was read last, then among those that were judged to say the same as the former assertion,
-    and then among those with the same slot and value.
+    The fact is looked for among the assertions of the same session, as it was read last, then among those that were
+    judged to say the same as the former assertion, and then among those with the same slot and value.
     """
+    facts, known = lookup.read_facts(transaction, scope, at=at), lookup.read_knowledge(transaction, scope).assertions
     fact_by_member = {id_: fact for fact in facts for id_ in fact.assertion_ids}
     read_again = [said for said in known if said.session_id and said.session_id == former.session_id]
     # An assertion of a later reading says the same if two of the three criteria are met.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
@@ -20,9 +19,10 @@ from afterword.facts.scopes import Scope
 from afterword.facts.subjects import told_under_current_names
 from afterword.facts.validity.timeline import FactHistory, erased_ids, fact_histories, facts_at
 from afterword.store.database.cache import Cache, TransactionCache
-from afterword.store.database.statements import CompiledQuery, chunks, fetch_rows, fetch_where_in, select_columns
+from afterword.store.database.statements import CompiledQuery, fetch_rows, fetch_where_in, select_columns
+from afterword.store.reading.fact_query import read_stored_facts
 from afterword.store.reading.knowledge_rows import knowledge_of, select_assertions, select_verdicts
-from afterword.store.rows import assertion_of, history_of, verdict_of
+from afterword.store.rows import assertion_of, verdict_of
 from afterword.store.scope_rows import scope_key, scope_row, version_of
 from afterword.store.tables import (
     AssertionRow,
@@ -205,22 +205,18 @@ def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: da
     verdicts of that time. Without it, the stored facts are read.
     """
     if known_at is None:
-        return told_under_current_names(facts_at(read_histories_by_scope(transaction, [scope])[scope], at), at)
+        return told_under_current_names(facts_at(read_histories(transaction, scope), at), at)
     now, then = read_knowledge(transaction, scope), read_knowledge(transaction, scope, known_at)
     erased = erased_ids(now.assertions, now.verdicts)
     assertions = [said for said in then.assertions if said.id not in erased]
     return told_under_current_names(facts_at(fact_histories(assertions, then.verdicts), at), at)
 
 
-def read_histories_by_scope(transaction: Session, scopes: Iterable[Scope]) -> dict[Scope, list[FactHistory]]:
-    """Return the histories of all facts of each scope, in the order of saying."""
-    histories: dict[Scope, list[FactHistory]] = {scope: [] for scope in scopes}
-    scopes_by_key = {scope_key(transaction, scope): scope for scope in histories}
-    for history in _read_histories(transaction, scopes_by_key, col(FactRow.scope_id).in_(scopes_by_key)):
-        histories[history.lead.scope].append(history)
-    for of_scope in histories.values():
-        of_scope.sort(key=lambda history: history.members[0].order)
-    return histories
+def read_histories(transaction: Session, scope: Scope, ids: Sequence[str] | None = None) -> list[FactHistory]:
+    """Return the histories of the facts of a scope (of all, or of those with these ids), in the order of saying."""
+    stored = read_stored_facts(transaction.connection(), scope_key(transaction, scope), ids)
+    histories = [fact.built_history(scope) for fact in stored]
+    return sorted(histories, key=lambda history: history.members[0].order)
 
 
 def read_facts_by_id(transaction: Session, scope: Scope, fact_ids: Iterable[str], *, at: datetime) -> list[Fact]:
@@ -238,9 +234,7 @@ def read_facts_by_id(transaction: Session, scope: Scope, fact_ids: Iterable[str]
     wanted, histories = set(fact_ids), dict[str, FactHistory]()
     missing = wanted | set(transaction.exec(of_renaming))
     for _ in range(3):  # the facts, then what contests them and their exceptions, then what contests those
-        for ids in chunks(sorted(missing)):
-            is_wanted = and_(col(FactRow.id).in_(ids), is_of_scope(scope_id))
-            histories |= {read.id: read for read in _read_histories(transaction, {scope_id: scope}, is_wanted)}
+        histories |= {read.id: read for read in read_histories(transaction, scope, sorted(missing))}
         beside = {id_ for history in histories.values() for id_ in (*history.contested_by, *history.exceptions)}
         missing = beside - histories.keys()
         if not missing:
@@ -266,26 +260,6 @@ def fact_ids_of_session(transaction: Session, scope: Scope, session_id: str) -> 
         .where(is_of_scope(scope_key(transaction, scope)), EvidenceRow.session_id == session_id)
     )
     return list(transaction.exec(query.distinct()))
-
-
-def _read_histories(
-    transaction: Session, scopes_by_key: Mapping[int, Scope], is_wanted: ColumnElement[bool]
-) -> list[FactHistory]:
-    """Return the histories of the facts that the condition `is_wanted` selects, in no particular order."""
-    fact_rows = transaction.exec(select_columns(FactRow).where(is_wanted)).all()
-    is_member = col(FactAssertionRow.fact_id).in_(select(FactRow.id).where(is_wanted))
-    members: dict[str, list[FactAssertionRow]] = defaultdict(list)
-    for tie in transaction.exec(select_columns(FactAssertionRow).where(is_member)).all():
-        members[tie.fact_id].append(tie)
-    ids = select(FactAssertionRow.assertion_id).where(is_member)
-    rows = transaction.exec(select_columns(AssertionRow).where(col(AssertionRow.id).in_(ids))).all()
-    evidence = _stored_evidence(transaction, rows)
-    assertions = {row.id: assertion_of(row, evidence[row.id], scopes_by_key[row.scope_id]) for row in rows}
-    recorded_at = {row.id: row.recorded_at for row in rows}
-    histories = [history_of(row, members[row.id], assertions) for row in fact_rows]
-    return [
-        replace(history, recorded_at=min(recorded_at[member.id] for member in history.members)) for history in histories
-    ]
 
 
 def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[tuple[Verdict, datetime, list[int]]]:

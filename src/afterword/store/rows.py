@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
-from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from datetime import datetime
+from functools import cache
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -32,18 +32,15 @@ from afterword.facts.safety import assertion_flag
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, Transcript, Turn
 from afterword.facts.validity.periods import ValidityPeriod
-from afterword.facts.validity.timeline import FactHistory, deciding_span
+from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.validity.wording import Rewording
 from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
 from afterword.recall.said_index import shown_form
-from afterword.store.database.statements import moment
-from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow, TurnRow, VerdictRow
+from afterword.store.tables import AssertionRow, EvidenceRow, TurnRow, VerdictRow
 
 Values = dict[str, Any]
 
 _STATUSES = {str(status): status for status in Status}
-_START, _OPEN_END = '[{"start": "', '+00:00", "end": null, "ending": "expired", "by": null}]'
-"""How the JSON text of the validity periods begins and ends if there is a single period without an end."""
 
 _LARGEST_PACKED_BYTES = 3 * LARGEST_STATE_BYTES
 """The largest size to which a state is decompressed. Text as ASCII JSON is at most three times as long as in UTF-8."""
@@ -214,21 +211,6 @@ def period_of(span: Values) -> ValidityPeriod:
     return ValidityPeriod(datetime.fromisoformat(span["start"]), end, _STATUSES[span["ending"]], span["by"])
 
 
-def history_of(row: FactRow, members: Sequence[FactAssertionRow], assertions: Mapping[str, Assertion]) -> FactHistory:
-    """Return the history of a fact from its row; `assertions` are those of its `members`, by id."""
-    return FactHistory(
-        lead=assertions[row.lead_id],
-        members=tuple(assertions[tie.assertion_id] for tie in sorted(members, key=lambda tie: tie.ordinal)),
-        spans=tuple(period_of(span) for span in row.spans),
-        undone_as=Status(row.undone_as),
-        undone_by=row.undone_by,
-        contested_by=tuple(row.contested_by),
-        may_be=tuple(row.may_be),
-        exceptions=tuple(row.exceptions),
-        rewordings=rewordings_of(row.rewordings),
-    )
-
-
 def rewordings_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Rewording, ...]:
     """Return the stored periods in which a fact is told in other words."""
     return tuple(
@@ -319,51 +301,3 @@ def _fields(value: Evidence | Turn | Verdict) -> Values:
 
 def _iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
-
-
-class StatusColumns(NamedTuple):
-    """The stored columns that decide the status of a fact, except those about contradictions.
-
-    `said_at` is when the fact was first said. `spans` are its validity periods, and `may_be` the people whom it may be
-    about if that is unclear, both as JSON.
-    """
-
-    said_at: Any
-    spans: str
-    may_be: str | None
-
-    @property
-    def periods(self) -> tuple[ValidityPeriod, ...]:
-        """The validity periods of the fact."""
-        return tuple([period_of(span) for span in stored_items(self.spans)])
-
-    def plainly_holds(self, date: str) -> bool:
-        """Return whether the fact was said before a day (`date`, ISO) and holds since before that day, without an end.
-
-        It compares texts only, which is fast and answers True for most facts.
-        """
-        said_at, spans = self.said_at, self.spans
-        said_on = said_at[:10] if isinstance(said_at, str) else moment(said_at).date().isoformat()
-        return (
-            said_on < date
-            and spans[len(_START) : len(_START) + 10] < date
-            and spans.endswith(_OPEN_END)
-            and spans.count("{") == 1
-            and self.may_be is None
-        )
-
-    def status_at(self, at: datetime, undone_as: str) -> Status | None:
-        """Return the status of the fact at an instant, None if the fact was not known yet.
-
-        `undone_as` is the status of a fact that has no validity period left.
-        """
-        if self.plainly_holds(utc_date(at)):
-            return Status.CURRENT
-        _, status = deciding_span(self.periods, moment(self.said_at), _STATUSES[undone_as], at)
-        return Status.PENDING if status is Status.CURRENT and self.may_be else status
-
-
-@lru_cache(maxsize=8)
-def utc_date(at: datetime) -> str:
-    """Return the day of an instant in UTC."""
-    return at.astimezone(UTC).date().isoformat()

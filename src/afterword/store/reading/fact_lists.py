@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING
 from weakref import proxy
 
 import numpy
@@ -22,13 +23,9 @@ from afterword.store.reading.fact_rows import StoredFact
 if TYPE_CHECKING:
     from afterword.store.reading.views import View
 
-T = TypeVar("T")
-
 STATUSES = tuple(Status)
 UNKNOWN = len(STATUSES)
 """The status number of a turn, and of a fact that was first said after the instant of the view."""
-KEY_BYTES, PLACE_BYTES, FACT_BYTES = 200, 36, 2_000
-"""Estimated memory of a sort key, of a position in a Python list, and of a built fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,61 +44,15 @@ class FactCounts:
     by_subject: Mapping[str, int]
 
 
-class MadeOnce(Generic[T]):
-    """Turns a method into a value that is computed when it is first read, and then kept.
-
-    `functools.cached_property` does the same, but up to Python 3.11 all objects of a class share its lock, so that one
-    large scope would make the readers of all others wait.
-    """
-
-    def __init__(self, make: Callable[[Any], T]) -> None:
-        self._make, self._name = make, make.__name__
-
-    def __get__(self, owner: Any, _: object = None) -> T:
-        value = owner.__dict__[self._name] = self._make(owner)
-        return value
-
-
-SubjectKey = tuple[object, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FormerLists:
-    """What the lists of facts in a view take over from those of the previous view, so that they are not built anew.
-
-    The table of the previous view had `size` positions. The facts at the `due` positions have changed since then.
-    """
-
-    size: int
-    due: Sequence[int]
-    statuses: Array
-    contestable: Sequence[int]
-    subject_keys: Sequence[SubjectKey]
-
-
 class FactLists:
     """The facts of a view, filtered and sorted as people list them. A fact is given by its position in the table.
 
-    Use it only while the view is alive. `former` is what the previous view passed on.
+    Use it only while the view is alive.
     """
 
-    def __init__(self, view: View, former: FormerLists | None = None) -> None:
+    def __init__(self, view: View) -> None:
         # The view holds these lists. A strong reference back would keep both until the garbage collector runs.
         self._view: View = proxy(view)
-        self._former = former
-
-    @property
-    def memory_bytes(self) -> int:
-        """The estimated memory of everything that is kept here."""
-        former, made = self._former, self.__dict__
-        arrays = [former.statuses] if former else []
-        arrays += [made[name] for name in ("_by_saying", "_by_subject", "_by_learning", "_statuses") if name in made]
-        keys = len(made.get("_subject_keys") or (former.subject_keys if former else ()))
-        places = len(made.get("_contestable", ())) + (len(former.contestable) + len(former.due) if former else 0)
-        if "counts" in made:
-            keys += len(self.counts.by_subject)
-        facts = len(self.waiting.pending) + len(self.waiting.dependents) if "waiting" in made else 0
-        return sum(array.nbytes for array in arrays) + KEY_BYTES * keys + PLACE_BYTES * places + FACT_BYTES * facts
 
     def chosen(self, fact_filter: FactFilter, order: FactOrder) -> tuple[list[int], int]:
         """Return the positions of the facts that a filter selects, sorted by `order`.
@@ -120,12 +71,12 @@ class FactLists:
         """Return all facts that are known at the instant of the view, in the order of saying. They are not cached."""
         return self._built(self._by_saying)
 
-    @MadeOnce
+    @cached_property
     def waiting(self) -> WaitingFacts:
         """The facts that a person should check."""
         return WaitingFacts(tuple(self._built(self.pending())), tuple(dependents(self._related_to_changes())))
 
-    @MadeOnce
+    @cached_property
     def counts(self) -> FactCounts:
         """The number of facts by status, and the number of facts that hold by subject."""
         numbers = numpy.bincount(self._statuses[self._by_saying], minlength=UNKNOWN + 1).tolist()
@@ -196,77 +147,47 @@ class FactLists:
             return self._by_subject
         return self._by_learning if order is FactOrder.LEARNED else self._by_saying
 
-    @MadeOnce
+    @cached_property
     def _by_saying(self) -> Array:
         by_order = self._view.snapshot.table.by_order
         places: Array = by_order[self._view.are_facts()[by_order]]
         return places
 
-    @MadeOnce
+    @cached_property
     def _by_subject(self) -> Array:
-        return numpy.array(sorted(self._by_saying.tolist(), key=self._subject_keys.__getitem__), dtype=numpy.int32)
-
-    @MadeOnce
-    def _subject_keys(self) -> list[SubjectKey]:
-        """The key that sorts the fact at each position by subject; an empty key for turns."""
-
-        def key(place: int) -> SubjectKey:
+        def key(place: int) -> tuple[object, ...]:
             stored = self.stored(place)
             return *subject_key(stored.kind, self._subject(stored), stored.said_at), stored.id
 
-        # A renaming may change the keys of other facts too.
-        former = None if self._view.has_renamings else self._former
-        known = former.subject_keys if former else ()
-        are_facts = self._view.are_facts().tolist()
-        return [*known, *(key(place) if are_facts[place] else () for place in range(len(known), len(are_facts)))]
+        return self._sorted(key)
 
-    @MadeOnce
+    @cached_property
     def _by_learning(self) -> Array:
         def key(place: int) -> tuple[object, ...]:
             stored = self.stored(place)
-            return learned_key(stored.listed.learned_at, stored.said_at, stored.id)
+            return learned_key(stored.learned_at, stored.said_at, stored.id)
 
+        return self._sorted(key)
+
+    def _sorted(self, key: Callable[[int], tuple[object, ...]]) -> Array:
         return numpy.array(sorted(self._by_saying.tolist(), key=key), dtype=numpy.int32)
 
-    @MadeOnce
+    @cached_property
     def _statuses(self) -> Array:
         """The status of the fact at each position, as an index into `STATUSES`."""
         statuses = numpy.full(self._view.size, UNKNOWN, dtype=numpy.int8)
-        is_unknown = numpy.ones(self._view.size, dtype=bool)
-        former = self._former
-        if former is not None:
-            statuses[: former.size], is_unknown[: former.size] = former.statuses, False
-            is_unknown[[*former.due, *former.contestable]] = True
-            statuses[is_unknown | ~self._view.snapshot.table.is_alive] = UNKNOWN
-        for place in self._by_saying[is_unknown[self._by_saying]].tolist():
+        for place in self._by_saying.tolist():
             status = self._status(self.stored(place))
             if status is not None:
                 statuses[place] = STATUSES.index(status)
         return statuses
 
-    @MadeOnce
-    def _contestable(self) -> list[int]:
-        """The positions of the facts that another fact contradicts at some time."""
-        known, size = (self._former.contestable, self._former.size) if self._former else ((), 0)
-        new = self._by_saying[self._by_saying >= size].tolist()
-        return [*known, *(place for place in new if self.stored(place).listed.is_contestable)]
-
-    def passed_on(self, due: Sequence[int]) -> FormerLists | None:
-        """Return what the lists of the next view take over; the facts at the `due` positions have changed.
-
-        None if no list was made here, or if subjects were renamed.
-        """
-        made = self.__dict__
-        if "_statuses" not in made or self._view.has_renamings:
-            return None
-        return FormerLists(self._view.size, due, self._statuses, self._contestable, made.get("_subject_keys", ()))
-
     def _status(self, stored: StoredFact) -> Status | None:
         status = stored.status_at(self._view.since)
-        if status is Status.CURRENT and stored.listed.is_contestable:
+        if status is Status.CURRENT and stored.is_contestable:
             # A contradicting fact that no longer holds contests nothing.
             return self._view.fact(stored).status
         return status
 
     def _subject(self, stored: StoredFact) -> str:
-        return self._view.names.subject(stored.listed.subject)
+        return self._view.names.subject(stored.subject)

@@ -6,11 +6,11 @@ The columns for searching and sorting are parsed at once, all others only when t
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
 
-from afterword.facts.assertions import EvidenceKind, Kind
+from afterword.facts.assertions import OWNER, EvidenceKind, Kind
 from afterword.facts.dependents import DependenceWording, groups_of
 from afterword.facts.fact import Fact, Status
 from afterword.facts.local_time import at_offset
@@ -25,12 +25,9 @@ from afterword.recall.index_units import fact_terms, fact_text
 from afterword.store.database.statements import Plain, moment
 from afterword.store.fact_details import (
     ATTRIBUTE,
-    CONTESTED_BY,
-    EXCEPTIONS,
     IS_FLAGGED,
     ITEM_KIND,
     KIND,
-    RECORDED_AT,
     REWORDINGS,
     STATEMENT,
     SUBJECT,
@@ -43,32 +40,25 @@ from afterword.store.fact_details import (
     build_single_fact,
     is_single,
 )
-from afterword.store.rows import StatusColumns, rewordings_of, stored_items, tags_of, utc_date
+from afterword.store.rows import period_of, rewordings_of, stored_items, tags_of
 
 # The columns of a row. A fact has one row for each piece of evidence of each of its assertions. The first five columns
 # sort facts in the order of saying.
 # fmt: off
 (
     _SAID_AT, _SESSION, _TURN, _PLACE, FACT, _ORDINAL, _ITEM, _SAID, _IS_LEAD, _KIND, _LENGTH, _SPANS, _MAY_BE,
-    _TERMS, _SOURCE, _SOURCE_TURN, _IS_RENAMING, _DETAILS,
-) = range(18)
+    _TERMS, _SOURCE, _SOURCE_TURN, _IS_RENAMING, _SUBJECT, _RECORDED_AT, _CONTESTED_BY, _DETAILS,
+) = range(21)
 # fmt: on
 
 _REWORDED = '"statement'
 """A text that the JSON of every fact with a changed sentence contains. Searching for it is faster than parsing."""
 
+_START, _OPEN_END = '[{"start": "', '+00:00", "end": null, "ending": "expired", "by": null}]'
+"""How the JSON text of the validity periods begins and ends if there is a single period without an end."""
+
 KINDS = tuple(Kind)
 """A row holds a kind as its index in this tuple."""
-HISTORY_BYTES, LISTED_BYTES = 1_300, 120
-"""Estimated memory of the history of a fact, for each of its rows, and of a `ListedFact`."""
-
-
-class ListedFact(NamedTuple):
-    """The values that sort a fact in a list. A fact is contestable if another fact contradicts it at some time."""
-
-    subject: str
-    learned_at: datetime
-    is_contestable: bool
 
 
 class StoredFact:
@@ -77,7 +67,7 @@ class StoredFact:
     It is a `Unit` of `recall.unit_table`, which describes the attributes that the search index reads.
     """
 
-    __slots__ = ("_groups", "_history", "_is_flagged", "_is_instruction", "_listed", "_rows", "_value_words", "id")
+    __slots__ = ("_groups", "_history", "_is_flagged", "_is_instruction", "_rows", "_value_words", "id")
     conversation: None = None
     number: int = 0
     asks: bool = False
@@ -90,7 +80,6 @@ class StoredFact:
         self._is_flagged: bool | None = None
         self._is_instruction: bool | None = None
         self._value_words: frozenset[str] | None = None
-        self._listed: ListedFact | None = None
         self._groups: tuple[int, ...] | None = None
 
     @property
@@ -109,15 +98,9 @@ class StoredFact:
         return sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in self._rows) + sys.getsizeof(self)
 
     @property
-    def cached_bytes(self) -> int:
-        """The estimated memory of what was computed from its rows and is cached."""
-        words = 0 if self._value_words is None else sys.getsizeof(self._value_words)
-        return words + bool(self._history) * HISTORY_BYTES * len(self._rows) + bool(self._listed) * LISTED_BYTES
-
-    @property
     def periods(self) -> tuple[ValidityPeriod, ...]:
         """The periods in which it holds."""
-        return self._status_columns.periods
+        return tuple([period_of(span) for span in stored_items(self._rows[0][_SPANS])])
 
     @property
     def sources(self) -> tuple[TurnPlace, ...]:
@@ -193,14 +176,19 @@ class StoredFact:
         return str(self._read(self._lead)[STATEMENT])
 
     @property
-    def listed(self) -> ListedFact:
-        """The values that sort it in a list. They are cached, since each list of a scope reads them of every fact."""
-        if self._listed is None:
-            rows = self._details()
-            subject = next(row[SUBJECT] for row, plain in zip(rows, self._rows, strict=True) if plain[_IS_LEAD])
-            learned_at = min(moment(row[RECORDED_AT]) for row in rows)
-            self._listed = ListedFact(sys.intern(subject), learned_at, rows[0][CONTESTED_BY] != "[]")
-        return self._listed
+    def subject(self) -> str:
+        """The subject of its leading assertion."""
+        return self._lead[_SUBJECT] or OWNER
+
+    @property
+    def learned_at(self) -> datetime:
+        """When it was first stored."""
+        return min([moment(row[_RECORDED_AT]) for row in self._rows])
+
+    @property
+    def is_contestable(self) -> bool:
+        """Whether another fact contradicts it at some time."""
+        return self._rows[0][_CONTESTED_BY] is not None
 
     @property
     def said_at(self) -> datetime:
@@ -214,22 +202,35 @@ class StoredFact:
 
     def status_at(self, at: datetime) -> Status | None:
         """Return its status at an instant, ignoring facts that contradict it; None if it was first said later."""
-        columns = self._status_columns
-        if columns.plainly_holds(utc_date(at)):
-            return Status.CURRENT  # without reading the details
-        return columns.status_at(at, self._read(self._rows[0])[UNDONE_AS])
+        if self._plainly_holds(at):
+            return Status.CURRENT
+        undone_as = Status(self._read(self._rows[0])[UNDONE_AS])
+        _, status = deciding_span(self.periods, self.said_at, undone_as, at)
+        return Status.PENDING if status is Status.CURRENT and self.may_be else status
 
-    @property
-    def _status_columns(self) -> StatusColumns:
-        first = self._rows[0]
-        return StatusColumns(first[_SAID_AT], first[_SPANS], first[_MAY_BE])
+    def _plainly_holds(self, at: datetime) -> bool:
+        """Return whether it was said before the day of an instant, and holds since before that day without an end.
+
+        It compares texts only, which is fast and answers True for most facts.
+        """
+        first, date = self._rows[0], _utc_date(at)
+        said_at, spans = first[_SAID_AT], first[_SPANS]
+        said_on = said_at[:10] if isinstance(said_at, str) else moment(said_at).date().isoformat()
+        return (
+            said_on < date
+            and spans[len(_START) : len(_START) + 10] < date
+            and spans.endswith(_OPEN_END)
+            and spans.count("{") == 1
+            and first[_MAY_BE] is None
+        )
 
     def _details(self) -> list[Details]:
         return list(map(self._read, self._rows))
 
     def _read(self, row: Plain) -> Details:
-        """Return the id of a row's assertion, followed by the columns of `DETAILS`."""
-        return [row[_SAID] or self.id, *stored_items(row[_DETAILS])]
+        """Return the values of a row, numbered as in `store.fact_details`."""
+        known = (row[_SAID] or self.id, row[_SUBJECT] or OWNER, row[_RECORDED_AT], row[_CONTESTED_BY] or "[]")
+        return [*known, *stored_items(row[_DETAILS])]
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -259,19 +260,9 @@ class StoredFact:
         return said_at, lead[SUBJECT], lead[STATEMENT], lead[ATTRIBUTE], lead[VALUE]
 
     @property
-    def contested_by(self) -> Sequence[str]:
-        """The ids of the facts that contest it."""
-        return stored_items(self._read(self._rows[0])[CONTESTED_BY])
-
-    @property
     def is_renaming(self) -> bool:
         """Whether it states a former name of its subject."""
         return bool(self._lead[_IS_RENAMING])
-
-    @property
-    def exceptions(self) -> Sequence[str]:
-        """The ids of the facts that state an exception to it."""
-        return stored_items(self._read(self._rows[0])[EXCEPTIONS])
 
     @property
     def has_rewordings(self) -> bool:
@@ -285,7 +276,7 @@ class StoredFact:
         begins or ends. It is None if nothing changes any more.
         """
         first = self._rows[0]
-        if _REWORDED not in first[_DETAILS] and self._status_columns.plainly_holds(utc_date(at)):
+        if _REWORDED not in first[_DETAILS] and self._plainly_holds(at):
             return True, False, None
         # A flagged fact is served even if its subject is unclear.
         said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None or self.is_flagged
@@ -321,6 +312,11 @@ class StoredFact:
             return self._history
         lead_id = self._lead[_SAID] or self.id
         return build_history(self._details(), lead_id, self.periods, self.may_be, scope)
+
+
+@lru_cache(maxsize=8)
+def _utc_date(at: datetime) -> str:
+    return at.astimezone(UTC).date().isoformat()
 
 
 def _flag(row: Details) -> bool:

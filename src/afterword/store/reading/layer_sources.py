@@ -14,7 +14,7 @@ from sqlalchemy import Connection, bindparam, or_, select
 from sqlmodel import Session, col
 
 from afterword.facts.assertions import Cue, Relation, SpeechAct
-from afterword.facts.fact import Fact, Status
+from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.findings import AgentFinding, FindingStatus
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn, TurnPlace
@@ -33,8 +33,9 @@ from afterword.store.database.engine import Store
 from afterword.store.database.statements import CompiledQuery
 from afterword.store.findings.stored_findings import finding_policy_of, read_findings, tells_other_people
 from afterword.store.forgetting.forgotten_statements import dismissed_requests
+from afterword.store.reading.fact_query import plain_columns
 from afterword.store.reading.fact_rows import StoredFact
-from afterword.store.reading.snapshots import IS_UNLINKED, Version, known_changes, plain_columns, version
+from afterword.store.reading.snapshots import IS_UNLINKED, Version, known_changes, version
 from afterword.store.reading.spoken_turns import SpokenTurns, read_spoken_turns
 from afterword.store.reading.views import View
 from afterword.store.tables import AssertionRow, VerdictRow
@@ -279,8 +280,7 @@ class _Ended:
         fact = self._view.fact(stored)
         if fact.status in _REPLACED_OR_ENDED:
             self.superseded_values.add(stored.value_words)
-        has_ended = fact.status in _REPLACED_OR_ENDED or fact.status is Status.EXPIRED
-        is_held = has_ended and (fact.valid_from is not None or is_plan)
+        is_held = fact.status in ENDED_STATUSES and (fact.valid_from is not None or is_plan)
         if is_held and not stored.is_instruction:
             self.former.append(fact)
             self.add_parts(stored)

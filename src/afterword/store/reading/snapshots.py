@@ -10,20 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, String, and_, bindparam, case, cast, exists, func, select, type_coerce
+from sqlalchemy import Connection, and_, bindparam, exists, select
 from sqlalchemy.sql import Select
-from sqlalchemy.types import JSON, NullType
-from sqlmodel import SQLModel, col
+from sqlmodel import col
 
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TurnPlace
-from afterword.recall.index_units import TOKENIZER
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, Plain, has_listed_name, select_columns
-from afterword.store.fact_details import DETAILS
+from afterword.store.database.statements import CompiledQuery, has_listed_name, select_columns
 from afterword.store.ledger import session_source
 from afterword.store.lookup import live_assertion_ids
-from afterword.store.reading.fact_rows import FACT, KINDS, StoredFact
+from afterword.store.reading.fact_query import plain_columns, read_stored_facts, stored_terms
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
 from afterword.store.tables import (
     AssertionRow,
@@ -75,17 +72,6 @@ def version(connection: Connection, scope: Scope) -> Version:
     return Version(*rows[0]) if rows else Version()
 
 
-def stored_facts(rows: Sequence[Plain]) -> list[StoredFact]:
-    """Return one `StoredFact` for all rows of the same fact."""
-    # Most facts have one row. Then this takes a quarter of the time of the loop.
-    by_fact = {row[FACT]: (row,) for row in rows}
-    if len(by_fact) < len(rows):
-        by_fact = {}
-        for row in rows:
-            by_fact[row[FACT]] = (*by_fact.get(row[FACT], ()), row)
-    return list(map(StoredFact, by_fact.values()))
-
-
 def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -> Snapshot:
     """Return a snapshot of a scope. The connection must be in a transaction, so that all rows are of one revision.
 
@@ -98,7 +84,7 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
         return before
     changes = _changes_since(connection, now, before) if before is not None else None
     if before is None or changes is None:
-        facts = stored_facts(FACT_ROWS.ask(connection, scope=now.key))
+        facts = read_stored_facts(connection, now.key)
         turns = map(StoredTurn, TURN_ROWS.ask(connection, scope=now.key, role=str(Role.HUMAN)))
         table = UnitTable().revised((), [*facts, *turns])
         return Snapshot(scope, now, table, _positions_without_links(connection, now.key))
@@ -107,6 +93,12 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
         unlinked = _positions_without_links(connection, now.key)
     table = _changed_table(connection, now.key, before.table, changes)
     return Snapshot(scope, now, table, unlinked)
+
+
+def read_facts(connection: Connection, scope: Scope, now: Version) -> Snapshot:
+    """Return a snapshot for lists: the facts of a scope without its turns, in the present state `now`."""
+    facts = read_stored_facts(connection, now.key) if now.key is not None else ()
+    return Snapshot(scope, now, UnitTable().revised((), facts, is_searched=False))
 
 
 def session_ids(changes: Iterable[ScopeChangeRow]) -> set[str]:
@@ -136,7 +128,7 @@ def known_changes(connection: Connection, now: Version, before: Version) -> Sequ
 def _changed_table(connection: Connection, key: int, before: UnitTable, changes: Sequence[ScopeChangeRow]) -> UnitTable:
     """Return the table of a scope after these changes. Only the changed facts and sessions are read."""
     changed = list(dict.fromkeys(fact_id for change in changes for fact_id in change.fact_ids))
-    facts = stored_facts(_SOME_FACTS.ask_listed(connection, changed, scope=key))
+    facts = read_stored_facts(connection, key, changed)
     gone = {place for fact_id in changed if (place := before.place(fact_id)) is not None}
     cited = {place for fact in facts for place in fact.sources}
 
@@ -162,47 +154,6 @@ def _changed_table(connection: Connection, key: int, before: UnitTable, changes:
 
 def _positions_without_links(connection: Connection, key: int) -> frozenset[TurnPlace]:
     return frozenset(map(tuple, _UNLINKED.ask(connection, scope=key)))
-
-
-def plain_columns(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:
-    """Return columns whose values stay as the driver returns them, since most rows are never converted."""
-    return [_plain_column(table, name).label(f"column_{n}") for n, (table, name) in enumerate(columns)]
-
-
-def _plain_column(table: type[SQLModel], name: str) -> Any:
-    column = SQLModel.metadata.tables[str(table.__tablename__)].columns[name]
-    return cast(column, String) if isinstance(column.type, JSON) else type_coerce(column, NullType())
-
-
-def stored_terms(table: type[SQLModel]) -> Any:
-    """Return the stored search words without the version of the tokenizer, null if another version made them."""
-    words, length = _plain_column(table, "search_terms"), len(TOKENIZER)
-    return case((func.substr(words, 1, length) == TOKENIZER, func.substr(words, length + 1)))
-
-
-def _facts() -> Select[Any]:
-    session_id = func.coalesce(_plain_column(AssertionRow, "session_id"), "")
-    kind = case(*((col(AssertionRow.kind) == str(kind), number) for number, kind in enumerate(KINDS)))
-    # The order is that of the column numbers in `fact_rows` and `store.fact_details`. To save memory, a column is null
-    # if it has its usual value or equals another column.
-    columns = (
-        *(_plain_column(AssertionRow, "said_at"), session_id),
-        *(func.coalesce(col(EvidenceRow.turn), 0), func.coalesce(col(EvidenceRow.start), 0)),
-        *(col(FactRow.id), col(FactAssertionRow.ordinal), func.coalesce(col(EvidenceRow.ordinal), 0)),
-        func.nullif(col(AssertionRow.id), col(FactRow.id)),
-        *(case((col(AssertionRow.id) == col(FactRow.lead_id), 1), else_=0), kind),
-        *(func.length(col(AssertionRow.statement)), _plain_column(FactRow, "spans")),
-        *(func.nullif(_plain_column(FactRow, "may_be"), "[]"), stored_terms(FactRow)),
-        *(func.nullif(col(EvidenceRow.session_id), session_id), col(EvidenceRow.turn)),
-        case((col(AssertionRow.former_name).is_not(None), 1)),
-        ColumnsAsJson(*(_plain_column(table, name) for table, name in DETAILS)),
-    )
-    return (
-        select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
-        .join_from(FactRow, FactAssertionRow, col(FactAssertionRow.fact_id) == col(FactRow.id))
-        .join(AssertionRow, col(AssertionRow.id) == col(FactAssertionRow.assertion_id))
-        .outerjoin(EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id))
-    )
 
 
 def _cited_turns() -> Select[Any]:
@@ -234,11 +185,6 @@ _CHANGES = (
     select_columns(ScopeChangeRow)
     .where(col(ScopeChangeRow.scope_id) == bindparam("scope"), col(ScopeChangeRow.revision) >= bindparam("since"))
     .order_by(col(ScopeChangeRow.revision))
-)
-FACT_ROWS = CompiledQuery(_facts().where(col(FactRow.scope_id) == bindparam("scope")))
-# The sum keeps SQLite from using the index on the scope, which would scan all facts of the scope.
-_SOME_FACTS = CompiledQuery(
-    _facts().where(has_listed_name(col(FactRow.id)), col(FactRow.scope_id) + 0 == bindparam("scope"))
 )
 TURN_ROWS = CompiledQuery(_cited_turns())
 _SESSION_TURNS = CompiledQuery(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from sqlalchemy import Connection, bindparam, exists, or_, select
+from sqlalchemy import Connection, bindparam, or_, select
 from sqlmodel import col
 
 from afterword.facts.scopes import Scope
@@ -15,15 +15,11 @@ from afterword.facts.transcripts import Role, SourceTurn, find_owners
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
 from afterword.store.database.statements import CompiledQuery, Plain, has_listed_name
-from afterword.store.reading.snapshots import Version, plain_columns, session_ids, stored_terms
+from afterword.store.reading.fact_query import plain_columns, stored_terms
+from afterword.store.reading.snapshots import Version, session_ids
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, said_at_of
 from afterword.store.tables import RunRow, ScopeChangeRow, SessionRow, TurnRow
 from afterword.text_caches import text_cache
-
-MOST_SESSIONS = 0.25
-"""If a larger share of the sessions has changed, all sessions are read."""
-FEW_SESSIONS = 20
-"""Up to this many changed sessions, only these are read, however large their share is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +56,15 @@ def read_spoken_turns(
     else:
         changed = session_ids(changes)
     changed |= {name for name in before.marks.keys() | marks.keys() if before.marks.get(name) != marks.get(name)}
-    rows = _rows_of(connection, now, changed & marks.keys(), len(marks))
+    roles = {"human": str(Role.HUMAN), "agent": str(Role.AGENT)}
+    rows = _TURNS.ask_listed(connection, sorted(changed & marks.keys()), scope=now.key, **roles)
     gone = [place for name in changed for place in before.index.table.turns_of(name)]
-    turns, earlier = _spoken(rows, scope, with_others=with_others)
+    turns, earlier = _spoken(sorted(rows, key=itemgetter(0, 4)), scope, with_others=with_others)
     if not gone and not turns and before.marks:
         return SpokenTurns(now, before.index, marks, with_others)
     unchanged = {name: turn for name, turn in before.index.before.items() if name not in changed}
     index = SaidIndex(before.index.table.revised(gone, turns), unchanged | earlier)
     return SpokenTurns(now, index, marks, with_others)
-
-
-def _rows_of(connection: Connection, now: Version, sessions: Collection[str], known_sessions: int) -> list[Plain]:
-    """Return the rows of the turns of these sessions, sorted by session and number."""
-    roles = {"human": str(Role.HUMAN), "agent": str(Role.AGENT)}
-    if len(sessions) > max(FEW_SESSIONS, MOST_SESSIONS * known_sessions):
-        rows = [row for row in _TURNS.ask(connection, scope=now.key, **roles) if row[1] in sessions]
-    else:
-        rows = _SOME_TURNS.ask_listed(connection, sorted(sessions), scope=now.key, **roles)
-    return sorted(rows, key=itemgetter(0, 4))
 
 
 def _spoken(
@@ -117,21 +104,26 @@ def _owners(humans: str, assumed: str, scope: Scope) -> frozenset[str]:
     return frozenset(find_owners(people, guessed, scope) or (people if len(people) == 1 else ()))
 
 
-_OF_SESSION = col(RunRow.session_pk) == col(SessionRow.id)
-# Sessions without any run, and sessions with an applied run.
+_RUNS_OF_SESSIONS = select(col(RunRow.session_pk)).where(
+    col(RunRow.scope_id) == bindparam("scope"), col(RunRow.session_pk).is_not(None)
+)
+# Sessions without any run, and sessions with an applied run. No index finds the runs of one session, so they are found
+# by their scope.
 _SESSIONS = CompiledQuery(
     select(*plain_columns((SessionRow, name) for name in "id session_id humans assumed updated_at".split())).where(
         col(SessionRow.scope_id) == bindparam("scope"),
-        or_(~exists().where(_OF_SESSION), exists().where(_OF_SESSION, col(RunRow.status) == "applied")),
+        or_(
+            col(SessionRow.id).not_in(_RUNS_OF_SESSIONS),
+            col(SessionRow.id).in_(_RUNS_OF_SESSIONS.where(col(RunRow.status) == "applied")),
+        ),
     )
 )
-_SPOKEN = (
+_TURNS = CompiledQuery(
     select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"), col(TurnRow.role).label("role"))
     .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
     .where(
         col(SessionRow.scope_id) == bindparam("scope"),
+        has_listed_name(col(SessionRow.session_id)),
         or_(col(TurnRow.role) == bindparam("human"), col(TurnRow.role) == bindparam("agent")),
     )
 )
-_TURNS = CompiledQuery(_SPOKEN)
-_SOME_TURNS = CompiledQuery(_SPOKEN.where(has_listed_name(col(SessionRow.session_id))))

@@ -57,11 +57,6 @@ class StoredTurn:
         return TURN_BYTES + getsizeof(self.turn.text) + getsizeof(self.terms)
 
     @property
-    def cached_bytes(self) -> int:
-        """The memory of what is computed from the row and cached: always 0 for a turn."""
-        return 0
-
-    @property
     def number(self) -> int:
         """Its number in its session."""
         return self.turn.number

@@ -21,13 +21,10 @@ from afterword.store.database.cancellation import in_loop
 from afterword.store.database.engine import Store
 from afterword.store.database.file_marks import settled_mark
 from afterword.store.reading import snapshots
-from afterword.store.reading.fact_listing import FactListing, read_listing
 from afterword.store.reading.views import View
 from afterword.telemetry import Count, count
 
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
-MOST_MADE = 100_000
-"""How many facts, lines and word weights the views may have computed from their rows, about 2 kB each."""
 RECENT = 4
 """How many of the latest views are measured again whenever a view is read, since a view grows after it was read."""
 MOST_UNASKED = 100
@@ -38,18 +35,15 @@ class ViewCache:
     """The cached views of one store, shared by all its threads and event loops.
 
     A view is reused while the state of its scope is unchanged, until the next fact begins or ends. Concurrent readers
-    of a scope share one load. If all views and the listing take more than `most_bytes`, the least recently used views
-    are dropped. If the views have computed more than `most_made` objects from their rows, the least recently used views
-    discard theirs, which are quickly computed again.
+    of a scope share one load. If all views take more than `most_bytes`, the least recently used views are dropped.
     """
 
-    def __init__(self, most_bytes: int | None = None, most_made: int = MOST_MADE) -> None:
+    def __init__(self, most_bytes: int | None = None) -> None:
         self._most_bytes = usable_memory_bytes() // 4 if most_bytes is None else most_bytes
-        self._most_made = most_made
         self._views: OrderedDict[Scope, View] = OrderedDict()
         self._past_view: View | None = None
-        self._listing: FactListing | None = None
-        self._bytes, self._made = AmountsInOrderOfUse(), AmountsInOrderOfUse()
+        self._view_of_facts: View | None = None
+        self._bytes: dict[Scope, int] = {}
         self._loads: dict[Scope, Future[View]] = {}
         self._lock = threading.Lock()
 
@@ -99,18 +93,20 @@ class ViewCache:
         """Return whether a view of the scope is cached. It may show a former state, which is quickly updated."""
         return scope in self._views
 
-    def listing(self, connection: Connection, scope: Scope) -> FactListing:
-        """Return the listing of a scope without loading the scope.
+    def view_of_facts(self, connection: Connection, scope: Scope, at: datetime) -> View:
+        """Return a view of the facts of a scope without its turns, for lists. It is read sooner than the whole scope.
 
-        The listing that was read last is cached, since a web page with two lists of facts asks for it twice.
+        The last one is cached, since a web page with two lists of facts asks for it twice.
         """
-        now, listing = snapshots.version(connection, scope), self._listing
-        if listing is None or (listing.scope, listing.version) != (scope, now):
-            listing = read_listing(connection, scope, now)
-            with self._lock:
-                self._listing = listing
-                self._drop_views(least=0)
-        return listing
+        now, view = snapshots.version(connection, scope), self._view_of_facts
+        if view is None or (view.snapshot.scope, view.snapshot.version) != (scope, now):
+            view = View(snapshots.read_facts(connection, scope, now), at)
+        if not view.is_valid_at(at):
+            view = View(view.snapshot, at, view)
+        with self._lock:
+            self._view_of_facts = view
+            self._drop_views(least=0)
+        return view
 
     async def _present(self, store: Store, scope: Scope, at: datetime) -> View:
         running = self._loads.get(scope)
@@ -129,17 +125,15 @@ class ViewCache:
         with self._lock:
             self._views.pop(scope, None)
             self._past_view = None
-            if self._listing is not None and self._listing.scope == scope:
-                self._listing = None
-            self._bytes.drop(scope)
-            self._made.drop(scope)
+            self._drop_view_of_facts(scope)
+            self._bytes.pop(scope, None)
 
     def close(self) -> None:
         """Empty the cache."""
         with self._lock:
             self._views.clear()
-            self._past_view = self._listing = None
-            self._bytes, self._made = AmountsInOrderOfUse(), AmountsInOrderOfUse()
+            self._past_view = self._view_of_facts = None
+            self._bytes.clear()
 
     def _begin(self, store: Store, scope: Scope, at: datetime) -> Future[View]:
         """Return the running load of a scope, or start one."""
@@ -158,6 +152,7 @@ class ViewCache:
 
     def _load(self, store: Store, scope: Scope, at: datetime) -> View:
         before = self._views.get(scope)
+        self._drop_view_of_facts(scope)
         with store.reading() as transaction:
             snapshot = snapshots.read(transaction.connection(), scope, before.snapshot if before else None)
             is_same = before is not None and snapshot is before.snapshot
@@ -178,51 +173,29 @@ class ViewCache:
     def _keep(self, scope: Scope, view: View) -> None:
         with self._lock:
             self._views[scope] = view
-            if self._listing is not None and self._listing.scope == scope:
-                self._listing = None
             if self._past_view is not None and self._past_view.snapshot is not view.snapshot:
                 self._past_view = None  # it refers to a table that is no longer needed
             self._views.move_to_end(scope)
-            for recent in reversed(list(islice(reversed(self._views), RECENT))):
-                self._bytes.set(recent, self._views[recent].memory_bytes)
-                self._made.set(recent, self._views[recent].made)
-            while self._made.total > self._most_made and len(self._made.of) > 1:
-                longest_unused = next(iter(self._made.of))
-                self._views[longest_unused].discard_made()
-                self._made.drop(longest_unused)
+            for recent in islice(reversed(self._views), RECENT):
+                self._bytes[recent] = self._views[recent].memory_bytes
             self._drop_views(least=1)
             if self._is_over_limit:
-                self._listing = None
+                self._view_of_facts = None
 
     @property
     def _is_over_limit(self) -> bool:
-        listing_bytes = self._listing.memory_bytes if self._listing is not None else 0
-        return self._bytes.total + listing_bytes > self._most_bytes
+        of_facts = self._view_of_facts.memory_bytes if self._view_of_facts is not None else 0
+        return sum(self._bytes.values()) + of_facts > self._most_bytes
+
+    def _drop_view_of_facts(self, scope: Scope) -> None:
+        if self._view_of_facts is not None and self._view_of_facts.snapshot.scope == scope:
+            self._view_of_facts = None
 
     def _drop_views(self, *, least: int) -> None:
         """Drop the least recently used views while all take too much memory and more than `least` are left."""
         while self._is_over_limit and len(self._views) > least:
             dropped, _ = self._views.popitem(last=False)
-            self._bytes.drop(dropped)
-            self._made.drop(dropped)
-
-
-class AmountsInOrderOfUse:
-    """An amount for each scope, and the sum of all amounts. The scope whose amount was set last comes last."""
-
-    def __init__(self) -> None:
-        self.of: OrderedDict[Scope, int] = OrderedDict()
-        self.total: int = 0
-
-    def set(self, scope: Scope, amount: int) -> None:
-        """Set the amount of a scope."""
-        self.drop(scope)
-        self.total += amount
-        self.of[scope] = amount
-
-    def drop(self, scope: Scope) -> None:
-        """Remove a scope and subtract its amount from the sum."""
-        self.total -= self.of.pop(scope, 0)
+            del self._bytes[dropped]
 
 
 def usable_memory_bytes() -> int:

@@ -27,13 +27,11 @@ from afterword.store.reading.fact_rows import KINDS, StoredFact
 from afterword.store.reading.snapshots import Snapshot
 from afterword.store.reading.turn_rows import StoredTurn
 
-SAMPLED_UNITS, SAMPLED_MADE = 20, 10
-"""How many facts and turns are sampled to estimate the memory of all rows, and of all that was computed from rows.
-
-The first is estimated once for each view, the second each time the view is read.
-"""
-VIEW_BYTES, UNIT_BYTES, WORD_BYTES = 10_000, 250, 12
-"""Estimated memory of a view itself, of each fact or turn beside its row, and of each of their words in the index."""
+SAMPLED_UNITS = 20
+"""How many facts and turns are sampled to estimate the memory of all rows."""
+VIEW_BYTES, UNIT_BYTES, MADE_BYTES = 10_000, 700, 1_000
+"""Estimated memory of a view itself, of each fact or turn beside its row (its places, its words in the index, and what
+it may cache of itself), and of each fact, line and word weight that was computed."""
 
 
 class View:
@@ -65,7 +63,10 @@ class View:
             before = None
         if before is not None and before.since > at:
             before = None
-        self.discard_made()
+        self.lines: LineCache = LineCache()
+        self._facts: dict[str, Fact] = {}
+        self._shown: dict[str, Fact] = {}
+        self._index: SearchIndex | None = None
         size = before.snapshot.table.size if before is not None else 0
         self.is_served: Array = numpy.zeros(table.size, dtype=bool)
         self.is_past: Array = numpy.zeros(table.size, dtype=bool)
@@ -84,8 +85,7 @@ class View:
             self._next_changes = {place: then for place, then in before._next_changes.items() if table.is_alive[place]}
         due = [(place, table.unit(place)) for place, then in self._next_changes.items() if then <= at]
         self._mark_served_and_past(chain(due, table.units_from(size)), before)
-        passed_on = None if before is None else before.lists.passed_on([place for place, _ in due])
-        self.lists: FactLists = FactLists(self, passed_on)
+        self.lists: FactLists = FactLists(self)
         self.until: datetime | None = min(self._next_changes.values(), default=None)
 
     def _mark_served_and_past(self, units: Iterable[tuple[int, StoredFact | StoredTurn]], before: View | None) -> None:
@@ -131,19 +131,6 @@ class View:
         return self.since <= at and (self.until is None or at < self.until)
 
     @property
-    def made(self) -> int:
-        """The number of facts, lines and word weights that were computed from the rows and are cached."""
-        index = self._index
-        return len(self._facts) + len(self._shown) + len(self.lines) + (index.cached_words if index is not None else 0)
-
-    def discard_made(self) -> None:
-        """Clear the caches of what was computed from the rows. It is computed again when it is needed."""
-        self.lines: LineCache = LineCache()
-        self._facts: dict[str, Fact] = {}
-        self._shown: dict[str, Fact] = {}
-        self._index: SearchIndex | None = None
-
-    @property
     def has_renamings(self) -> bool:
         """Whether some facts state a former name of their subject."""
         return bool(self._renaming)
@@ -155,22 +142,17 @@ class View:
 
     @property
     def memory_bytes(self) -> int:
-        """The estimated memory of the rows, of what was computed from them, the index, the lists and the vectors."""
-        sample = self._sample(SAMPLED_MADE)
-        made = sum(unit.cached_bytes for unit in sample) * self.size // max(1, len(sample))
+        """The estimated memory of the rows, of what was computed from them, and of the vectors."""
         vectors = sum(vectors.memory_bytes for vectors in list(self.vectors.values()))
-        return self._row_bytes + made + self.lists.memory_bytes + vectors
+        cached_words = self._index.cached_words if self._index is not None else 0
+        made = len(self._facts) + len(self._shown) + len(self.lines) + cached_words
+        return self._row_bytes + MADE_BYTES * made + vectors
 
     @cached_property
     def _row_bytes(self) -> int:
-        table, sample = self.snapshot.table, self._sample(SAMPLED_UNITS)
+        sample = list(map(self.unit, range(0, self.size, max(1, self.size // SAMPLED_UNITS))))
         rows = sum(unit.memory_bytes for unit in sample) / max(1, len(sample))
-        words = float(table.lengths.mean()) if table.size else 0.0
-        return VIEW_BYTES + int(table.size * (rows + UNIT_BYTES + WORD_BYTES * words))
-
-    def _sample(self, count: int) -> list[StoredFact | StoredTurn]:
-        """Return about `count` facts and turns, evenly spread over the table."""
-        return list(map(self.unit, range(0, self.size, max(1, self.size // count))))
+        return VIEW_BYTES + int(self.size * (rows + UNIT_BYTES))
 
     def unit(self, place: int) -> StoredFact | StoredTurn:
         """Return the fact or turn at a position of the table."""
