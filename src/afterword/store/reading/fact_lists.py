@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import proxy
 
 import numpy
@@ -22,6 +21,8 @@ from afterword.store.reading.fact_rows import StoredFact
 
 if TYPE_CHECKING:
     from afterword.store.reading.views import View
+
+T = TypeVar("T")
 
 STATUSES = tuple(Status)
 UNKNOWN = len(STATUSES)
@@ -42,6 +43,21 @@ class FactCounts:
 
     by_status: Mapping[Status, int]
     by_subject: Mapping[str, int]
+
+
+class MadeOnce(Generic[T]):
+    """Turns a method into a value that is computed when it is first read, and then kept.
+
+    `functools.cached_property` does the same, but up to Python 3.11 all objects of a class share its lock, so that one
+    large scope would make the readers of all others wait.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make, self._name = make, make.__name__
+
+    def __get__(self, owner: Any, _: object = None) -> T:
+        value = owner.__dict__[self._name] = self._make(owner)
+        return value
 
 
 class FactLists:
@@ -71,12 +87,12 @@ class FactLists:
         """Return all facts that are known at the instant of the view, in the order of saying. They are not cached."""
         return self._built(self._by_saying)
 
-    @cached_property
+    @MadeOnce
     def waiting(self) -> WaitingFacts:
         """The facts that a person should check."""
         return WaitingFacts(tuple(self._built(self.pending())), tuple(dependents(self._related_to_changes())))
 
-    @cached_property
+    @MadeOnce
     def counts(self) -> FactCounts:
         """The number of facts by status, and the number of facts that hold by subject."""
         numbers = numpy.bincount(self._statuses[self._by_saying], minlength=UNKNOWN + 1).tolist()
@@ -147,13 +163,13 @@ class FactLists:
             return self._by_subject
         return self._by_learning if order is FactOrder.LEARNED else self._by_saying
 
-    @cached_property
+    @MadeOnce
     def _by_saying(self) -> Array:
         by_order = self._view.snapshot.table.by_order
         places: Array = by_order[self._view.are_facts()[by_order]]
         return places
 
-    @cached_property
+    @MadeOnce
     def _by_subject(self) -> Array:
         def key(place: int) -> tuple[object, ...]:
             stored = self.stored(place)
@@ -161,7 +177,7 @@ class FactLists:
 
         return self._sorted(key)
 
-    @cached_property
+    @MadeOnce
     def _by_learning(self) -> Array:
         def key(place: int) -> tuple[object, ...]:
             stored = self.stored(place)
@@ -172,7 +188,7 @@ class FactLists:
     def _sorted(self, key: Callable[[int], tuple[object, ...]]) -> Array:
         return numpy.array(sorted(self._by_saying.tolist(), key=key), dtype=numpy.int32)
 
-    @cached_property
+    @MadeOnce
     def _statuses(self) -> Array:
         """The status of the fact at each position, as an index into `STATUSES`."""
         statuses = numpy.full(self._view.size, UNKNOWN, dtype=numpy.int8)
