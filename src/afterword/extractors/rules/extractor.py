@@ -80,8 +80,7 @@ def find_candidates(window: Window) -> list[Candidate]:
         if turn.role is not Role.HUMAN:
             continue
         name = turn.speaker[:1].upper() + turn.speaker[1:]
-        is_owner = turn.speaker in window.owners
-        speech = _Speech(turn, "", *(("the user", "the user") if is_owner else (name, "the team")))
+        speech = _Speech(turn, "", *(("the user", "the user") if turn.speaker in window.owners else (name, "the team")))
         words = phrases.own_words(turn.text, stretches)
         for sentence in () if _TAKEN_AS_JOKE.search(words) else phrases.sentences(words):
             candidates += _read_sentence(sentence.removeprefix(f"{name}: "), speech)
@@ -103,7 +102,7 @@ def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
     wish = withdrawals.find_withdrawal(asked) if "?" in sentence else None
     if "?" in sentence and (wish is None or wish.act is not SpeechAct.ERASE):
         return []
-    if withdrawals.points_back(asked):
+    if withdrawals.POINTING_BACK.fullmatch(asked):
         return [_erasure("request", "that", "what was just said", lead, replace(speech, quote=sentence))]
     candidates: list[Candidate] = []
     subject, is_unread = None, False

@@ -257,8 +257,7 @@ def _statement(predicate: str, groups: dict[str, str], template: str, value: str
         return f"{{who}} is a {value}"
     if predicate.lower().startswith("the "):
         return predicate
-    is_owned = predicate.startswith("my ")
-    return "{who}'s" + predicate[2:] if is_owned else "{who} " + phrases.in_third_person(predicate)
+    return "{who}'s" + predicate[2:] if predicate.startswith("my ") else "{who} " + phrases.in_third_person(predicate)
 
 
 def _attribute(groups: dict[str, str], template: str, value: str, head: str) -> str:
