@@ -242,6 +242,11 @@ def test_a_time_at_the_beginning_is_no_part_of_a_place() -> None:
     assert said("In 2019 I moved to Vienna.") == []
 
 
+@pytest.mark.parametrize("text", ["I moved to Vienna two weeks ago.", "Two weeks ago I moved to Vienna."])
+def test_what_happened_in_the_past_holds_since_then(text: str) -> None:
+    assert [(one.value, one.valid_from) for one in said(text)] == [("Vienna", date(2026, 2, 23))]
+
+
 def test_a_plan_without_a_day_replaces_nothing() -> None:
     [found] = said("I'm moving to Bergen.")
     assert (found.kind, found.attribute, found.value) == (Kind.DECISION, "plan", "moving to Bergen")
