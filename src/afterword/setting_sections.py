@@ -237,7 +237,7 @@ class PrivacyOptions(Options):
     facts_per_session: int = Field(
         default=FACTS_PER_SESSION,
         ge=1,
-        description="the most facts of one session; further ones are not kept, but counted and listed by `why`",
+        description="the most statements of a session, with repetitions; further ones are counted and listed by `why`",
     )
 
     @property

@@ -69,10 +69,15 @@ async def test_said_twice_it_is_one_fact_with_two_supporters(lena: FactMemory, s
 
 
 @pytest.mark.parametrize("extractor", [RULES, None], ids=["at once", "after the session"])
+@pytest.mark.parametrize(
+    "details",
+    [{"attribute": "home", "value": "Graz"}, {}, {"attribute": "city", "value": "Graz, Austria"}],
+    ids=["the same value", "the sentence alone", "the same sentence under another attribute"],
+)
 async def test_a_request_is_satisfied_once_the_session_says_it(
-    lena: FactMemory, store: Store, extractor: RulesExtractor | None
+    lena: FactMemory, store: Store, extractor: RulesExtractor | None, details: dict[str, str]
 ) -> None:
-    asked = call("remember", statement="The user lives in Graz.", attribute="home", value="Graz")
+    asked = call("remember", statement="The user lives in Graz.", **details)
     agent = AssistantAgent(
         "helper",
         replying(asked, "ok"),
@@ -85,7 +90,7 @@ async def test_a_request_is_satisfied_once_the_session_says_it(
     saved = Saved(LENA, "monday", state=await agent.save_state(), ended_at=datetime.now(UTC))
     await process_session(store, saved, extractor=RulesExtractor())
     (fact,) = [fact for fact in await facts(store) if fact.is_served]
-    assert (fact.value, fact.support) == ("Graz", 2 if extractor else 1)
+    assert (fact.attribute, fact.value, fact.support) == ("home", "Graz", 2 if extractor else 1)
     assert await held(store) == []
 
 

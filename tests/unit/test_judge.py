@@ -61,6 +61,38 @@ def test_slot_and_value_decide(earlier: Assertion, later: Assertion, expected: R
     assert (decided[0] if decided else None) is expected
 
 
+def flight(said_on: int, flies_on: int, at_hour: str = "") -> Assertion:
+    """Return a statement that is made on one day of January, about a flight on another day."""
+    stated = replace(said(said_on, "flight_date", "flight"), statement=f"The flight is on {flies_on} January{at_hour}.")
+    return replace(stated, valid_from=datetime(2026, 1, flies_on, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "expected"),
+    [
+        (flight(1, 12), flight(2, 12), Relation.SAME),
+        (flight(1, 12), flight(2, 14), Relation.CORRECTS),
+        (flight(1, 12), flight(18, 30), Relation.CHANGES),
+        (flight(1, 12), flight(18, 18), Relation.CHANGES),
+        (flight(1, 12), flight(18, 14), Relation.SAME),
+        (flight(1, 12, " at 10:00"), flight(2, 12), Relation.SAME),
+        (flight(1, 12), flight(2, 12, " at 10:00"), Relation.CORRECTS),
+        (flight(1, 12, " at 10:00"), flight(2, 12, " at 12:00"), Relation.CORRECTS),
+        (flight(1, 12, " at 10:00"), flight(12, 12, " at 12:00"), Relation.CHANGES),
+        (flight(1, 12, " at 10:00"), flight(18, 12, " at 12:00"), Relation.SAME),
+    ],
+    ids=[
+        *("the same day", "moved before it came", "another one after it", "another one on its day"),
+        *("another day of what is over", "without the hour", "with an hour", "at another hour"),
+        *("at another hour of the day", "another hour of what is over"),
+    ],
+)
+def test_another_day_or_hour_of_an_event_is_no_repetition(
+    earlier: Assertion, later: Assertion, expected: Relation
+) -> None:
+    assert (relation(earlier, later) or (None,))[0] is expected
+
+
 async def test_what_the_rules_cannot_tell_gets_no_verdict_and_nothing_costs() -> None:
     verdicts, usage = await RulesJudge().judge([(GRAZ, LINZ), (GRAZ, replace(LINZ, attribute="job"))])
     assert [(one.earlier_id, one.later_id, one.judge) for one in verdicts] == [("1-Graz", "2-Linz", "rules-1")]

@@ -220,6 +220,33 @@ def test_days_set_when_something_holds() -> None:
     assert (planned.attribute, planned.value, planned.valid_from) == ("home", "Bergen", date(2026, 5, 1))
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "valid_from", "valid_to"),
+    [
+        ("Until June I live in Linz.", "Linz", None, date(2026, 6, 30)),
+        ("From July, I work at Bosch.", "Bosch", date(2026, 7, 1), None),
+        ("In January I moved to Vienna.", "Vienna", date(2026, 1, 1), None),
+        ("Next week I'm flying to Rome.", "is flying to Rome", date(2026, 3, 16), date(2026, 3, 22)),
+        ("Every week I play chess.", "play chess every week", None, None),
+        ("On Mondays I live in Graz.", "live in Graz on Mondays", None, None),
+        ("Mondays I swim.", "swim Mondays", None, None),
+    ],
+)
+def test_a_time_at_the_beginning_is_read_like_one_at_the_end(
+    text: str, value: str, valid_from: date | None, valid_to: date | None
+) -> None:
+    assert [(one.value, one.valid_from, one.valid_to) for one in said(text)] == [(value, valid_from, valid_to)]
+
+
+def test_a_time_at_the_beginning_is_no_part_of_a_place() -> None:
+    assert said("In 2019 I moved to Vienna.") == []
+
+
+@pytest.mark.parametrize("text", ["I moved to Vienna two weeks ago.", "Two weeks ago I moved to Vienna."])
+def test_what_happened_in_the_past_holds_since_then(text: str) -> None:
+    assert [(one.value, one.valid_from) for one in said(text)] == [("Vienna", date(2026, 2, 23))]
+
+
 def test_a_plan_without_a_day_replaces_nothing() -> None:
     [found] = said("I'm moving to Bergen.")
     assert (found.kind, found.attribute, found.value) == (Kind.DECISION, "plan", "moving to Bergen")

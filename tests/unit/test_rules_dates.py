@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.extractors.rules.dates import ALWAYS, split_days
+from afterword.extractors.rules.dates import ALWAYS, past_day, split_days
 
 THURSDAY = date(2025, 11, 6)
 
@@ -29,7 +29,7 @@ THURSDAY = date(2025, 11, 6)
         ("since Saturday", date(2025, 11, 1), None),
         ("from next Monday", date(2025, 11, 10), None),
         ("from Saturday", date(2025, 11, 8), None),
-        ("tomorrow", date(2025, 11, 7), None),
+        ("tomorrow", date(2025, 11, 7), date(2025, 11, 7)),
         ("from tomorrow", date(2025, 11, 7), None),
         ("until tomorrow", None, date(2025, 11, 7)),
         ("until October", None, date(2026, 10, 31)),
@@ -64,6 +64,26 @@ def test_a_month_in_which_something_happened_is_the_last_one() -> None:
     assert split_days("moved to Graz in December", THURSDAY, is_past=True)[1].valid_from == date(2024, 12, 1)
 
 
+@pytest.mark.parametrize(
+    ("clause", "day"),
+    [
+        ("I moved to Graz yesterday", date(2025, 11, 5)),
+        ("I moved to Graz last month for work", date(2025, 10, 7)),
+        ("I moved to Graz a week ago", date(2025, 10, 30)),
+        ("I moved to Graz two years ago", date(2023, 11, 7)),
+        ("I moved to Graz 99 years ago", date(1926, 11, 6)),
+        ("I moved to Graz recently", None),
+        ("I moved to Graz last spring", None),
+    ],
+)
+def test_the_day_of_what_happened_is_counted_back(clause: str, day: date | None) -> None:
+    assert past_day(clause, THURSDAY) == day
+
+
+def test_no_day_before_the_calendar_is_counted() -> None:
+    assert past_day("I moved to Graz two years ago", date(1, 5, 4)) == date(1, 1, 1)
+
+
 def test_what_begins_in_a_month_has_no_end() -> None:
     assert split_days("move to Graz in May", THURSDAY)[1] == (date(2026, 5, 1), None)
 
@@ -74,8 +94,20 @@ def test_no_text_and_no_day_breaks_it(text: str, said_on: date) -> None:
     assert not (found.valid_from and found.valid_to) or found.valid_from <= found.valid_to
 
 
+@pytest.mark.parametrize("clause", ["am going to Rome", "am flying to Rome", "am in Rome"])
+def test_a_trip_ends_with_the_days_that_it_names(clause: str) -> None:
+    assert split_days(f"{clause} next week", THURSDAY)[1] == (date(2025, 11, 10), date(2025, 11, 16))
+    assert split_days(f"{clause} tomorrow", THURSDAY)[1] == (date(2025, 11, 7), date(2025, 11, 7))
+    assert split_days(f"{clause} on Saturday", THURSDAY)[1] == (date(2025, 11, 8), date(2025, 11, 8))
+
+
 def test_who_starts_in_a_month_does_not_stop_with_it() -> None:
-    for clause in ("will work at Siemens", "will start at Siemens", "am starting at Siemens", "will live in Graz"):
+    for clause in (
+        "will work at Siemens",
+        "am going to work at Siemens",
+        "am starting at Siemens",
+        "will live in Graz",
+    ):
         assert split_days(f"{clause} in May", THURSDAY) == (clause, (date(2026, 5, 1), None)), clause
     for clause in ("will stay in Graz", "live in Graz", "am in Graz"):
         assert split_days(f"{clause} in May", THURSDAY)[1].valid_to == date(2026, 5, 31), clause

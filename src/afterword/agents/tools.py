@@ -176,9 +176,12 @@ class RememberTool(MemoryTool[RememberArguments]):
             attribute=snake_case(args.attribute) or "note",
             value=args.value or None,
         )
-        claim = Claim.of(entry.subject, entry.attribute, args.value)
+        claims = {
+            Claim.of(entry.subject, entry.attribute, args.value),
+            Claim.of(entry.subject, "", args.statement),
+        }
         own_words = await conversation.assertions_found_by(self._extractor, self._memory.scope)
-        own = (said for said in own_words if Claim.in_assertion(said) == claim)
+        own = (said for said in own_words if claims & Claim.all_in(said))
         said = next((said for said in own if not said.limited_to), None)
         if said is not None:
             # Store the statement that the extractor found in the person's words, not that of the agent.

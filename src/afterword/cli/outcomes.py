@@ -236,7 +236,7 @@ def _remarks(outcome: SessionOutcome) -> Iterator[str]:
         reason = "they read like instructions to an assistant"
         yield f"  ! {quarantined} quarantined: {reason}; see `afterword why {outcome.session_id}`"
     if surplus := outcome.rejected.get("too_many"):
-        yield f"  ! {surplus} facts are left out: the session says more than the setting facts_per_session allows"
+        yield f"  ! {surplus} statements are left out: the session says more than the setting facts_per_session allows"
     for reason, count in sorted(outcome.transcript.skipped.items()):
         yield f"  {'!' if reason in (NO_PERSON, MAY_BE_PERSON) else '.'} {skipped_text(reason, count)}"
 

@@ -6,6 +6,7 @@ The offline judge uses this module, and so does code that cannot wait for a judg
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 from afterword.facts.assertions import EVERYTHING, Assertion, Cue, Kind, Relation, SpeechAct
 from afterword.facts.words import folded, plain_words, word_set
@@ -32,6 +33,7 @@ _DENIAL = re.compile(
     r"(?:hate|dislike|detest|can't stand|cannot stand|can't bear|don't like|do not like|not an? (?:big )?fan of|never|"
     r"don't|do not|can't|cannot|hardly ever|rarely|against|not|no) (?P<core>.+)"
 )
+_HOUR = re.compile(r"(?i)\bat \d{1,2}(?:[:.]\d\d)?(?: ?[ap]m)?\b")
 _EMPHASIS = re.compile(r"(?:always|usually|only|mostly|please) (?P<core>.+)")
 
 SHORTEST_NAMED = 4
@@ -97,12 +99,16 @@ def _value_words(assertion: Assertion) -> tuple[list[str], bool]:
 
 
 def _same_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
-    starts = earlier.valid_from, later.valid_from
-    if earlier.valid_from and None not in starts and starts[0] != starts[1] and earlier.valid_from > later.said_at:
-        # The date of something announced is moved before it has come.
-        return Relation.CORRECTS, "another date for what was announced"
     if earlier.valid_to is not None and earlier.valid_to < later.said_at:
         return None  # the earlier value had ended, so the same value is a new fact
+    hours = _HOUR.findall(later.statement)
+    has_other_hour = hours and hours != _HOUR.findall(earlier.statement)
+    if earlier.valid_from and later.valid_from and (earlier.valid_from != later.valid_from or has_other_hour):
+        # The time of something announced is moved before it has come.
+        if earlier.valid_from > later.said_at:
+            return Relation.CORRECTS, "another time for what was announced"
+        if later.valid_from > later.said_at - timedelta(days=1):
+            return Relation.CHANGES, "announced again for another time"
     return Relation.SAME, "the same value again"
 
 

@@ -30,8 +30,9 @@ class Privacy:
     """The privacy settings of a store.
 
     `kinds` are the kinds of secret that are masked. `markers` are the phrases for off the record. At most
-    `facts_per_session` facts are kept from one session. `findings` and `other_people` apply to scopes without a setting
-    of their own: which agents' findings are kept, and whether agents are told what people other than the owner said.
+    `facts_per_session` statements are kept from one session. `findings` and `other_people` apply to scopes without a
+    setting of their own: which agents' findings are kept, and whether agents are told what people other than the owner
+    said.
     """
 
     kinds: frozenset[str] = ALL

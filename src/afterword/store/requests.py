@@ -90,6 +90,12 @@ class Claim:
         """Return the claim of an assertion."""
         return cls.of(said.subject, said.attribute, said.value, is_withdrawal=said.act is not SpeechAct.STATE)
 
+    @classmethod
+    def all_in(cls, said: Assertion) -> set[Claim]:
+        """Return the claim of an assertion, and its whole sentence as a claim. Equal sentences have equal content."""
+        sentence = cls.of(said.subject, "", said.statement, is_withdrawal=said.act is not SpeechAct.STATE)
+        return {cls.in_assertion(said), sentence}
+
 
 class RequestStatus(StrEnum):
     """What became of a request. `request_statement` explains the values."""
@@ -284,14 +290,14 @@ def close_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]
     """Mark the held requests of agents whose content is among these assertions as satisfied; return how many."""
     if not runs.has_run(transaction, scope, status=ledger.RunStatus.HELD, extractor=AGENT):
         return 0
-    claims = {Claim.in_assertion(assertion) for assertion in said}
+    claims = {claim for assertion in said for claim in Claim.all_in(assertion)}
     if not claims:
         return 0
     satisfied = [
         run
         for run in runs.read_runs(transaction, scope, statuses=[ledger.RunStatus.HELD])
         if run.extractor == AGENT
-        and any(Claim.in_assertion(asked) in claims for asked in read_proposal(transaction, run)[0].assertions)
+        and any(Claim.all_in(asked) & claims for asked in read_proposal(transaction, run)[0].assertions)
     ]
     for run in satisfied:
         ledger.satisfy_run(transaction, scope, run.id)

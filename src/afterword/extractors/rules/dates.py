@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from afterword.extractors.rules.vocabulary import MONTHS
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_WEEKDAYS = "mon tue wed thu fri sat sun".split()
+_MONTHS, _WEEKDAYS = "jan feb mar apr may jun jul aug sep oct nov dec".split(), "mon tue wed thu fri sat sun".split()
 _MONTH = rf"(?P<month>{MONTHS})"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _DATES = tuple(
@@ -34,15 +33,16 @@ _TAIL = re.compile(
     r"(?=(?:tomorrow|next (?:week|month|year))$))(?P<day>.+)"
 )
 _LASTING = re.compile(
-    r"(?i)\b(?:stays?|(?<!\bwill )(?:live|work|study|studie)s?)\b|^have an? |"
+    r"(?i)\b(?:stays?|(?<!\bwill )(?<!going to )(?:live|work|study|studie)s?)\b|^have an? |"
     r"(?:\b(?:am|are|is)|'(?:m|re|s)) (?:in|at|away|off|closed)\b|\bam (?!moving|starting|switching|migrating|"
-    r"joining|leaving|changing|working|beginning|going to )\w+ing\b"
+    r"joining|leaving|changing|working|beginning|going to (?-i:[a-z]))\w+ing\b"
 )
 """Matches a clause about a state, for which "in May" means all of May: "I work in Graz in May".
 
 Otherwise "in May" is when something begins, as in "I will work in Graz in May".
 """
 _NEAREST_PAST = timedelta(days=60)
+_PAST = re.compile(r"\b(?:yesterday|(?:last|(an?|two|three|\d\d?)) (day|week|month|year)s?(?(1) ago))\b")
 
 
 class Validity(NamedTuple):
@@ -55,13 +55,20 @@ class Validity(NamedTuple):
 ALWAYS = Validity()
 
 
+def past_day(clause: str, said_on: date) -> date | None:
+    """Return the day of "yesterday", "last month" or "two years ago" in a clause, or None if it names no such day."""
+    if not (named := _PAST.search(clause.lower())):
+        return None
+    count = {"two": 2, "three": 3}.get(named[1]) or int(named[1] if (named[1] or "").isdigit() else 1)
+    days = count * {"week": 7, "month": 30.44, "year": 365.25}.get(named[2], 1)
+    return date.fromordinal(max(1, said_on.toordinal() - round(days)))
+
+
 def split_days(clause: str, said_on: date, *, is_past: bool = False) -> tuple[str, Validity]:
     """Return a clause without the days at its end, and the first and last day that they set."""
     first = last = None
     for _ in range(2):
-        tail = _TAIL.fullmatch(clause)
-        days = _named_days(tail, said_on, is_past=is_past) if tail else None
-        if not tail or not days:
+        if not (tail := _TAIL.fullmatch(clause)) or not (days := _named_days(tail, said_on, is_past=is_past)):
             break
         clause = tail["main"]
         first = first if tail["until"] else days[0]
@@ -80,7 +87,7 @@ def _named_days(tail: re.Match[str], said_on: date, *, is_past: bool) -> tuple[d
 
 def _has_end(tail: re.Match[str], *, is_past: bool) -> bool:
     """Return whether the days set an end: after "until", or if a state holds on all of them ("I am away in May")."""
-    names_period = tail["within"] or re.fullmatch(r"(?i)next (?:week|month|year)", tail["day"])
+    names_period = tail["within"] or re.fullmatch(r"(?i)tomorrow|next (?:week|month|year)", tail["day"])
     is_lasting = names_period and not tail["start"] and _LASTING.search(tail["main"])
     return bool(tail["until"] or (is_lasting and not is_past))
 

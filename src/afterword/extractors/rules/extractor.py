@@ -13,7 +13,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction, Rejection, Usage, Window
 from afterword.extractors.judge import Pair
 from afterword.extractors.rules import phrases, withdrawals
-from afterword.extractors.rules.dates import ALWAYS, Validity, split_days
+from afterword.extractors.rules.dates import ALWAYS, Validity, past_day, split_days
 from afterword.extractors.rules.grammar import ClauseClaim, read_clause
 from afterword.extractors.rules.phrases import Clause, with_subject, without_lead, without_tails
 from afterword.extractors.rules.vocabulary import MONTHS, SHARED_VERB, attribute_of_phrase
@@ -80,8 +80,7 @@ def find_candidates(window: Window) -> list[Candidate]:
         if turn.role is not Role.HUMAN:
             continue
         name = turn.speaker[:1].upper() + turn.speaker[1:]
-        is_owner = turn.speaker in window.owners
-        speech = _Speech(turn, "", *(("the user", "the user") if is_owner else (name, "the team")))
+        speech = _Speech(turn, "", *(("the user", "the user") if turn.speaker in window.owners else (name, "the team")))
         words = phrases.own_words(turn.text, stretches)
         for sentence in () if _TAKEN_AS_JOKE.search(words) else phrases.sentences(words):
             candidates += _read_sentence(sentence.removeprefix(f"{name}: "), speech)
@@ -100,10 +99,9 @@ def _read_sentence(sentence: str, speech: _Speech) -> list[Candidate]:
         return []  # the grammar has no sentence of a single word
     lead = without_lead(sentence)
     asked = lead.predicate.rstrip("?!. ")
-    wish = withdrawals.find_withdrawal(asked) if "?" in sentence else None
-    if "?" in sentence and (wish is None or wish.act is not SpeechAct.ERASE):
+    if "?" in sentence and not ((wish := withdrawals.find_withdrawal(asked)) and wish.act is SpeechAct.ERASE):
         return []
-    if withdrawals.points_back(asked):
+    if withdrawals.POINTING_BACK.fullmatch(asked):
         return [_erasure("request", "that", "what was just said", lead, replace(speech, quote=sentence))]
     candidates: list[Candidate] = []
     subject, is_unread = None, False
@@ -159,12 +157,13 @@ def _withdrawn(stated: Candidate, withdrawal: withdrawals.WithdrawnClaim, speech
 
 def _read_statement(clause: Clause, speech: _Speech) -> list[Candidate]:
     """Return the candidates of a clause that states, requests or plans something."""
-    clause = with_subject(clause)
+    said, said_at, clause = clause.predicate, speech.turn.said_at, with_subject(clause)
     candidates = list(_relation_and_age(clause, clause.who, speech)) if clause.who else []
-    predicate, validity, claims = clause.predicate, ALWAYS, read_clause(clause)
-    if not claims and speech.turn.said_at:
-        is_past = _HAPPENED.match(predicate) is not None
-        predicate, validity = split_days(_AT_AN_HOUR.sub("", predicate), speech.turn.said_at.date(), is_past=is_past)
+    predicate, claims = clause.predicate, read_clause(clause)
+    is_past = _HAPPENED.match(predicate) is not None
+    validity = Validity(past_day(said, said_at.date()) if said_at and is_past else None)
+    if said_at and not claims:
+        predicate, validity = split_days(_AT_AN_HOUR.sub("", predicate), said_at.date(), is_past=is_past)
         claims = [] if validity == ALWAYS else read_clause(replace(clause, predicate=predicate), is_dated=True)
     for claim in claims:
         dated = _with_days(claim, clause.predicate[len(predicate) :].strip(" ,"), validity)

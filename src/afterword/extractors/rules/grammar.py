@@ -194,8 +194,7 @@ def read_clause(clause: phrases.Clause, *, is_dated: bool = False) -> list[Claus
 
 def _clause_claims(clause: phrases.Clause, predicate: str, claims: list[ClauseClaim]) -> list[ClauseClaim]:
     """Return the claims of a row with the cue of the clause, without those that its subject cannot have."""
-    has_changed = re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate)
-    cue = clause.cue or (Cue.CHANGE if has_changed else None)
+    cue = clause.cue or (Cue.CHANGE if re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate) else None)
     claims = [claim._replace(cue=cue) for claim in claims]
     if clause.is_several:
         several = "{who} " + re.sub(r"^am\b", "are", predicate)
@@ -257,8 +256,7 @@ def _statement(predicate: str, groups: dict[str, str], template: str, value: str
         return f"{{who}} is a {value}"
     if predicate.lower().startswith("the "):
         return predicate
-    is_owned = predicate.startswith("my ")
-    return "{who}'s" + predicate[2:] if is_owned else "{who} " + phrases.in_third_person(predicate)
+    return "{who}'s" + predicate[2:] if predicate.startswith("my ") else "{who} " + phrases.in_third_person(predicate)
 
 
 def _attribute(groups: dict[str, str], template: str, value: str, head: str) -> str:

@@ -199,7 +199,9 @@ def _plain_order(text: str) -> str:
     text = re.sub(r"\bgonna\b", "going to", _FROM_NOW_ON.sub("", text))
     text = re.sub(r"^[Mm]y \w+(?: \w+)? and I\b", "we", text)
     if fronted := _FRONTED.fullmatch(text):
-        text = f"{fronted['clause']} {fronted['time']}"
+        # A word with a capital letter could be part of a name; "Mondays" keeps it.
+        time = re.sub(r"^(?!\w+days\b)\w", lambda first: first[0].lower(), fronted["time"])
+        text = f"{fronted['clause']} {time}"
     inverted = _INVERTED.fullmatch(text)
     return f"{inverted['role']} is {inverted['name']}" if inverted else text
 

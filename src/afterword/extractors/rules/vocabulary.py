@@ -18,8 +18,7 @@ def _alternatives(name: str) -> str:
     return _LISTS[name].replace("\n", "")
 
 
-LANGUAGES = _alternatives("languages")
-RELATIONS, SEVERAL_RELATIVES = _alternatives("relations"), _alternatives("several_relatives")
+LANGUAGES, RELATIONS, SEVERAL_RELATIVES = map(_alternatives, ("languages", "relations", "several_relatives"))
 PETS, PERSONS, OWNED, BUSINESSES, DIETS, CONDITIONS, STATES, ACTIVITIES, NO_SORT_OF_PERSON = map(
     _alternatives, "pets persons owned businesses diets conditions states activities no_sort_of_person".split()
 )

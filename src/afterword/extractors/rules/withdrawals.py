@@ -26,10 +26,11 @@ _EVERYTHING = re.compile(
     rf"have|remember|(?:have )?(?:stored|saved|kept|learned|learnt))|{_SHARED}))?(?: {_ABOUT})?|"
     r"(?:me|us)(?: completely| entirely)?|all (?:of )?(?:my|our) (?:data|memories|notes|information))"
 )
-_POINTING_BACK = re.compile(
+POINTING_BACK = re.compile(
     rf"(?i){_ASK}(?:forget|erase|delete|(?:don't|do not) (?:remember|store|save|keep)) (?:that|this|"
     rf"(?:that|what) {_SHARED}(?: that| this)?)"
 )
+"""Matches a sentence without lead that asks to forget what was just said ("forget that")."""
 # "Delete that file" is not about memory, and "forget that you have doubts" is not about what a person said.
 _OTHER_THING = re.compile(
     rf"(?i){_ASK}(?:(?:erase|delete) that (?!{_OWN})|[\w' ]{{4,20}}?(?: the fact)? that (?:you|your|it|this|there)\b)"
@@ -68,11 +69,6 @@ class WithdrawnClaim(NamedTuple):
     topic: str | None = None
     takes_all: bool = False
     words: str | None = None
-
-
-def points_back(sentence: str) -> bool:
-    """Return whether a sentence without lead asks to forget what was just said ("forget that")."""
-    return _POINTING_BACK.fullmatch(sentence) is not None
 
 
 def find_withdrawal(clause: str) -> WithdrawnClaim | None:
