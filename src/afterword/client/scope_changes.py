@@ -92,8 +92,8 @@ class ScopeChanges(ScopeFindings):
 
         Give at least one of `statement` (the new sentence), `value` (the new value alone) and `about` (the person or
         thing that the fact is about). By default the old fact was never true. With `changed`, it was true until now.
-        The first and last day of the fact stay, unless the new words name other days. Raises `NotFound` and
-        `ArgumentInvalid`.
+        The first and last day of the fact stay, unless the new words name other days. New words that read
+        like an instruction to an assistant wait in `review`. Raises `NotFound` and `ArgumentInvalid`.
         """
         if statement is None and about is None and value is None:
             raise ArgumentInvalid("give what is to be corrected: statement, value or about")

@@ -37,7 +37,7 @@ from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.entered_statements import check_may_be_kept, is_same_statement, moment_after
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
-from afterword.store.ledger import RunStatus, propose_with_effect
+from afterword.store.ledger import RunStatus, propose_with_effect, propose_words
 from afterword.store.proposals import Proposal, RunEffect
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import FactAssertionRow, RunRow, RunVerdictRow, VerdictRow
@@ -191,7 +191,8 @@ async def edit_fact(
     """Replace a fact by a person's own words (`meant`); return the run and what it changed.
 
     With `is_change` the fact held until now, otherwise it was wrong from the start. The days on which the fact begins
-    and ends stay as they were said, unless the new words name other days. Secrets in the words are masked. Raises
+    and ends stay as they were said, unless the new words name other days. Secrets in the words are masked. Words
+    that read like an instruction to an assistant count only after a person has approved the run in a review. Raises
     `NotFound`, and `ArgumentInvalid` if the words ask to be off the record or say nothing but a secret.
     """
     check_may_be_kept(meant.statement or "", meant.value, store.privacy)
@@ -337,15 +338,17 @@ async def _decide_on_fact(
         # If it says the same, one verdict is enough to add it to the fact.
         judged = members[-1:] if relation is Relation.SAME else members
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
+        is_edit = relation in (Relation.CHANGES, Relation.CORRECTS)
         repeated = [
             other
             for other in known.assertions
             if other not in members and other.slot == said.slot and is_same_statement(other, said)
         ]
-        if repeated and relation in (Relation.CHANGES, Relation.CORRECTS):
+        if repeated and is_edit:
             last = max(repeated, key=lambda other: other.order)
             verdicts.append(Verdict(last.id, said.id, Relation.SAME, "the same words", PERSON))
-        return propose_with_effect(
+        propose = propose_words if is_edit else propose_with_effect
+        return propose(
             transaction,
             _proposal(scope, known, ([said], verdicts), at),
             lambda other: (other.subject, other.attribute) == slot,
