@@ -26,9 +26,10 @@ from afterword.pipeline.session import process_session
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import entries, ledger, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
+from afterword.store.entered_statements import Wording
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.reviews import Decision, Wording
+from afterword.store.reviews import Decision
 from afterword.store.scope_rows import Policy
 
 LENA = Scope.user("lena")

@@ -16,10 +16,10 @@ from afterword.facts.transcripts import refers_to_person
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.store import entries, ledger, reviews, runs, scope_rows
-from afterword.store.entered_statements import Entry
+from afterword.store.entered_statements import Entry, Wording
 from afterword.store.forgetting.pauses import Pause, end_pause, pause_scope
 from afterword.store.proposals import RunEffect
-from afterword.store.reviews import Decision, Wording
+from afterword.store.reviews import Decision
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
 

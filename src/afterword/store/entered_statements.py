@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -17,8 +18,9 @@ from afterword.facts.assertions import (
     SpeechAct,
     assertion_id,
 )
+from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
-from afterword.facts.words import folded
+from afterword.facts.words import folded, named_days
 from afterword.normal_form import composed, composed_value
 from afterword.privacy.normalisation import visible_text
 from afterword.privacy.policy import Privacy
@@ -28,6 +30,11 @@ JUDGE = "rules-1"
 
 _TICK = timedelta(microseconds=1)
 _SAME_MOMENT = timedelta(seconds=1)
+_NAMES_OTHER_TIME = re.compile(
+    r"\b(?:today|tomorrow|tonight|(?:this|next) (?:week|month|year)|for (?:good|ever)|forever|the \d+(?:st|nd|rd|th)|"
+    r"for \w+ (?:days?|weeks?|months?|years?)|heute|morgen|(?:diese|nächste)\w* (?:woche|monat|jahr)|für immer)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,15 @@ class Entry:
         for name in ("statement", "subject", "attribute", "value", "former_name"):
             object.__setattr__(self, name, composed_value(getattr(self, name)))
         object.__setattr__(self, "tags", tuple(map(composed, self.tags)))
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A person's own words for a fact: the sentence, the value alone, and the subject. What is None is not changed."""
+
+    statement: str | None = None
+    value: str | None = None
+    subject: str | None = None
 
 
 def check_may_be_kept(statement: str, value: str | None, privacy: Privacy) -> None:
@@ -134,3 +150,29 @@ def is_same_statement(earlier: Assertion, later: Assertion) -> bool:
     """Return whether two assertions have the same words and kind, and the earlier one has no `limited_to`."""
     is_comparable = earlier.act is SpeechAct.STATE and earlier.kind is later.kind and not earlier.limited_to
     return is_comparable and folded(earlier.statement) == folded(later.statement)
+
+
+def kept_days(
+    fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
+) -> tuple[datetime | None, datetime | None]:
+    """Return when an edited fact begins and ends: as its statements say it, None if they do not say it.
+
+    If the fact changed at `changed_at`, only later times are kept. If a superseded fact is corrected, it keeps its end.
+    """
+    before = f"{fact.statement} {fact.value}"
+    times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}
+    ended_at = fact.valid_to if changed_at is None and fact.status is Status.SUPERSEDED else None
+    if named_days(words) - named_days(before) or any(time not in before.casefold() for time in times):
+        return None, ended_at
+    first, last = members[0].valid_from, next((said.valid_to for said in reversed(members) if said.valid_to), None)
+    if changed_at is None:
+        return first, ended_at or last
+    return (first if first and first > changed_at else None), (last if last and last > changed_at else None)
+
+
+def with_value(fact: Fact, value: str) -> str:
+    """Return a fact's sentence with another value, or a new plain sentence if the old one lacks its value."""
+    if fact.value and fact.value in fact.statement:
+        return fact.statement.replace(fact.value, value)
+    owner = "the user" if fact.subject == OWNER else fact.subject
+    return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,7 +13,6 @@ from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.assertions import (
-    OWNER,
     PERSON,
     RETIRING,
     Assertion,
@@ -26,16 +24,22 @@ from afterword.facts.assertions import (
     Verdict,
     assertion_id,
 )
-from afterword.facts.fact import ENDED_STATUSES, Fact, Status
+from afterword.facts.fact import ENDED_STATUSES, Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.wording import reworded_value
-from afterword.facts.words import named_days
 from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_where_in
-from afterword.store.entered_statements import check_may_be_kept, is_same_statement, moment_after
+from afterword.store.entered_statements import (
+    Wording,
+    check_may_be_kept,
+    is_same_statement,
+    kept_days,
+    moment_after,
+    with_value,
+)
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
 from afterword.store.ledger import RunStatus, propose_with_effect, propose_words
 from afterword.store.proposals import Proposal, RunEffect
@@ -176,15 +180,6 @@ def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdi
     raise StateConflict(f"run {run_id} has decided between the same facts; undo it first: `afterword undo {run_id}`")
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """A person's own words for a fact: the sentence, the value alone, and the subject. What is None is not changed."""
-
-    statement: str | None = None
-    value: str | None = None
-    subject: str | None = None
-
-
 async def edit_fact(
     store: Store, scope: Scope, fact_id: str, meant: Wording, *, is_change: bool, at: datetime
 ) -> RunEffect:
@@ -200,10 +195,10 @@ async def edit_fact(
 
     def edited(fact: Fact, members: Sequence[Assertion]) -> Assertion:
         value = meant.value if meant.value is not None else meant.statement or fact.value
-        statement = meant.statement or (fact.statement if meant.value is None else _with_value(fact, value))
+        statement = meant.statement or (fact.statement if meant.value is None else with_value(fact, value))
         texts = map(composed, (value, statement, meant.subject or fact.subject))
         value, statement, subject = store.privacy.mask_fields(fact.attribute, *texts)
-        valid_from, valid_to = _kept_days(fact, f"{statement} {value}", members, at if is_change else None)
+        valid_from, valid_to = kept_days(fact, f"{statement} {value}", members, at if is_change else None)
         return replace(
             members[0],
             statement=statement,
@@ -355,39 +350,6 @@ async def _decide_on_fact(
         )
 
     return await store.write(work)
-
-
-_NAMES_OTHER_TIME = re.compile(
-    r"\b(?:today|tomorrow|tonight|(?:this|next) (?:week|month|year)|for (?:good|ever)|forever|the \d+(?:st|nd|rd|th)|"
-    r"for \w+ (?:days?|weeks?|months?|years?)|heute|morgen|(?:diese|nächste)\w* (?:woche|monat|jahr)|für immer)\b",
-    re.IGNORECASE,
-)
-
-
-def _kept_days(
-    fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
-) -> tuple[datetime | None, datetime | None]:
-    """Return when an edited fact begins and ends: as its statements say it, None if they do not say it.
-
-    If the fact changed at `changed_at`, only later times are kept. If a superseded fact is corrected, it keeps its end.
-    """
-    before = f"{fact.statement} {fact.value}"
-    times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}
-    ended_at = fact.valid_to if changed_at is None and fact.status is Status.SUPERSEDED else None
-    if named_days(words) - named_days(before) or any(time not in before.casefold() for time in times):
-        return None, ended_at
-    first, last = members[0].valid_from, next((said.valid_to for said in reversed(members) if said.valid_to), None)
-    if changed_at is None:
-        return first, ended_at or last
-    return (first if first and first > changed_at else None), (last if last and last > changed_at else None)
-
-
-def _with_value(fact: Fact, value: str) -> str:
-    """Return a fact's sentence with another value, or a new plain sentence if the old one lacks its value."""
-    if fact.value and fact.value in fact.statement:
-        return fact.statement.replace(fact.value, value)
-    owner = "the user" if fact.subject == OWNER else fact.subject
-    return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
 
 
 def _proposal(scope: Scope, known: Knowledge, decided: _AssertionsAndVerdicts, at: datetime) -> Proposal:
