@@ -423,3 +423,21 @@ async def test_an_edit_can_be_edited_back(store: Store, is_change: bool) -> None
         wording = Wording(f"The user's home is {new}.", new)
         await reviews.edit_fact(store, LENA, fact.id, wording, is_change=is_change, at=day(on))
         assert await current_statements(store) == [f"The user's home is {new}."]
+
+
+@pytest.mark.parametrize("is_change", [False, True])
+@pytest.mark.parametrize("side", ["Graz", "Linz"])
+async def test_an_edit_of_one_side_of_a_contest_settles_it(store: Store, side: str, is_change: bool) -> None:
+    one = await contest(store)
+    edited_id = (one.earlier if side == "Graz" else one.later).id
+    wording = Wording("The user lives in Wels.", "Wels")
+    edited = await reviews.edit_fact(store, LENA, edited_id, wording, is_change=is_change, at=day(20))
+    assert await statuses(store) == {"Graz": "superseded", "Linz": "superseded", "Wels": "current"}
+    await undo_run(store, edited.run.id, judge=RulesJudge())
+    assert await statuses(store) == {"Graz": "contested", "Linz": "contested"}
+
+
+async def test_an_edit_that_says_whom_it_is_about_leaves_the_other_side_alone(store: Store) -> None:
+    one = await contest(store)
+    await reviews.edit_fact(store, LENA, one.later.id, Wording(subject="Tom"), is_change=False, at=day(20))
+    assert (await statuses(store))["Graz"] == "current"

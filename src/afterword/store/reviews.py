@@ -329,11 +329,23 @@ async def _decide_on_fact(
             # A person decides on the sentence that is shown now, not on a part of the sentence that has ended.
             words = rewording.statement
             members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
-        said = _restated_by_person(restate(fact, members), members, at)
+        meant = restate(fact, members)
+        is_edit = relation in (Relation.CHANGES, Relation.CORRECTS)
+        refused = known.judged_pairs(fact.assertion_ids).refused if is_edit and meant.slot == members[0].slot else []
+        rivals = {
+            id_: refusal.verdict
+            for refusal in refused
+            for id_ in set(refusal.verdict.pair).difference(fact.assertion_ids)
+            if known.by_id[id_].act is SpeechAct.STATE and not set(refusal.verdict.pair).isdisjoint(fact.assertion_ids)
+        }
+        said = _restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], at)
         # If it says the same, one verdict is enough to add it to the fact.
         judged = members[-1:] if relation is Relation.SAME else members
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
-        is_edit = relation in (Relation.CHANGES, Relation.CORRECTS)
+        # The new words contradict what the old ones did. A rule may refuse again that they replace it.
+        verdicts += [
+            Verdict(id_, said.id, Relation.CHANGES, verdict.reason, verdict.judge) for id_, verdict in rivals.items()
+        ]
         repeated = [
             other
             for other in known.assertions
