@@ -29,6 +29,7 @@ from afterword.agents.memory_content import (
 from afterword.agents.memory_settings import (
     FactMemoryConfig,
     MemorySettings,
+    PresentTime,
     SharedStore,
     StoreReference,
     additional_scopes,
@@ -103,7 +104,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._opened: Store | None = None
         self._guard = TurnGuard(self._label)
         self._budget_argument, self._timeout_argument = budget_tokens, timeout_s
-        self._clock = clock
+        self._clock = clock if isinstance(clock, PresentTime) else PresentTime(clock)
         self._embedder_argument = embedder
         self._refreshing: asyncio.Task[None] | None = None
 
@@ -218,7 +219,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         entry = entry_of(content)
 
         async def enter() -> None:
-            await entries.add_entry(await self.opened(), self._scope, entry, at=self._clock())
+            await entries.add_entry(await self.opened(), self._scope, entry, at=self._clock.of_change())
 
         adding = asyncio.ensure_future(enter())
         if cancellation_token is not None:
@@ -230,7 +231,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
         Raises `StoreError` if the store does not answer.
         """
-        await entries.withdraw_everything(await self.opened(), self._scope, at=self._clock())
+        await entries.withdraw_everything(await self.opened(), self._scope, at=self._clock.of_change())
 
     async def close(self) -> None:
         """Cancel background tasks, and close the store if this memory opened it.
@@ -262,8 +263,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         )
 
     def now(self) -> datetime:
-        """Return the present instant by this memory's clock."""
-        return self._clock()
+        """Return the present instant by this memory's clock, for a change. Every later call returns a later one."""
+        return self._clock.of_change()
 
     async def opened(self) -> Store:
         """Return the opened store. Raises `StoreError` if it cannot be opened."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Protocol
 
@@ -26,6 +26,8 @@ _MASK = "***"
 
 BUDGET_TOKENS = 2_000
 TIMEOUT_S = 2.0
+_AFTER_CHANGE = timedelta(milliseconds=1)
+_LONGEST_STEP_BACK = timedelta(minutes=1)
 _processor_sources: list[ProcessorOfStore] = []
 
 
@@ -149,6 +151,25 @@ class FactMemoryConfig(BaseModel):
 def utc_now() -> datetime:
     """Return the present time in UTC."""
     return datetime.now(UTC)
+
+
+class PresentTime:
+    """A clock by which what was entered last lies in the past, even if it stands still or steps back by seconds."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._after_change: datetime | None = None
+
+    def __call__(self) -> datetime:
+        """Return the present time, not earlier than just after the last change."""
+        at, after = self._clock(), self._after_change
+        return after.astimezone(at.tzinfo) if after and after - _LONGEST_STEP_BACK < at < after else at
+
+    def of_change(self) -> datetime:
+        """Return the present time for a change. Every later call returns a later time."""
+        at = self()
+        self._after_change = at + _AFTER_CHANGE
+        return at
 
 
 class SessionProcessor(Protocol):
