@@ -26,7 +26,7 @@ from afterword.pipeline.session import process_session
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import entries, ledger, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.entered_statements import Wording
+from afterword.store.entered_statements import Entry, Wording
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reviews import Decision
@@ -441,3 +441,28 @@ async def test_an_edit_that_says_whom_it_is_about_leaves_the_other_side_alone(st
     one = await contest(store)
     await reviews.edit_fact(store, LENA, one.later.id, Wording(subject="Tom"), is_change=False, at=day(20))
     assert (await statuses(store))["Graz"] == "current"
+
+
+@pytest.mark.parametrize(
+    ("subject", "statement", "about", "told"),
+    [
+        ("user", "The user likes tea.", "Tom", "Tom likes tea."),
+        ("user", "Ida visits the user and the user's dog.", "Tom", "Ida visits Tom and Tom's dog."),
+        ("user", "Lena likes tea.", "Tom", "Tom likes tea."),
+        ("Tom", "Tom likes tea.", "Tom Baker", "Tom Baker likes tea."),
+        ("Tom", "Tom Baker likes tea.", "Tom Baker", "Tom Baker likes tea."),
+        ("Tom Baker", "Tom Baker likes tea.", "Tom", "Tom likes tea."),
+        ("Tom", "Tom's dog is old.", "user", "The user's dog is old."),
+        ("Tom", "Tom likes tea.", "tom", "Tom likes tea."),
+        ("user", "I like tea.", "Tom", "About Tom: I like tea."),
+    ],
+)
+async def test_a_fact_that_is_about_another_names_this_other(
+    store: Store, subject: str, statement: str, about: str, told: str
+) -> None:
+    entered = await entries.add_entry(store, LENA, Entry(statement, subject=subject), at=day(1))
+    wording = Wording(subject=about)
+    await reviews.edit_fact(store, LENA, entered.facts[0].id, wording, is_change=False, at=day(2))
+    with store.reading() as transaction:
+        (fact,) = (fact for fact in lookup.read_facts(transaction, LENA, at=day(3)) if fact.status is Status.CURRENT)
+    assert (fact.statement, fact.subject, fact.value) == (told, about, told)

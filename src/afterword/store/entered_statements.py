@@ -19,9 +19,10 @@ from afterword.facts.assertions import (
     assertion_id,
 )
 from afterword.facts.fact import Fact, Status
-from afterword.facts.scopes import Scope
+from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.words import folded, named_days
 from afterword.normal_form import composed, composed_value
+from afterword.privacy.blanking import mentions_phrase
 from afterword.privacy.normalisation import visible_text
 from afterword.privacy.policy import Privacy
 
@@ -176,3 +177,19 @@ def with_value(fact: Fact, value: str) -> str:
         return fact.statement.replace(fact.value, value)
     owner = "the user" if fact.subject == OWNER else fact.subject
     return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
+
+
+def with_subject(fact: Fact, statement: str, name: str) -> str:
+    """Return a fact's sentence with another subject. Its name precedes a sentence that does not name the old one."""
+    old, new = (["the user"] if each == OWNER else [each.replace("_", " ")] for each in (fact.subject, name))
+    if fact.subject == OWNER and fact.scope.kind is ScopeKind.USER:
+        old.append(fact.scope.id)
+    is_named = mentions_phrase(statement, new[0]) and not mentions_phrase(old[0], new[0])
+    if folded(name) == folded(fact.subject) or is_named:
+        return statement
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, old))})(?!\w)", re.IGNORECASE)
+    first = pattern.search(statement)
+    if first is None:
+        return f"About {new[0]}: {statement}"
+    renamed = pattern.sub(lambda _: new[0], statement, count=0 if fact.subject == OWNER else 1)
+    return renamed[0].upper() + renamed[1:] if first.start() == 0 and name == OWNER else renamed

@@ -38,6 +38,7 @@ from afterword.store.entered_statements import (
     is_same_statement,
     kept_days,
     moment_after,
+    with_subject,
     with_value,
 )
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
@@ -196,6 +197,9 @@ async def edit_fact(
     def edited(fact: Fact, members: Sequence[Assertion]) -> Assertion:
         value = meant.value if meant.value is not None else meant.statement or fact.value
         statement = meant.statement or (fact.statement if meant.value is None else with_value(fact, value))
+        if meant.subject is not None and meant.statement is None:
+            restated = with_subject(fact, statement, meant.subject)
+            value, statement = restated if value == statement else value, restated
         texts = map(composed, (value, statement, meant.subject or fact.subject))
         value, statement, subject = store.privacy.mask_fields(fact.attribute, *texts)
         valid_from, valid_to = kept_days(fact, f"{statement} {value}", members, at if is_change else None)
