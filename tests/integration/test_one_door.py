@@ -197,10 +197,15 @@ async def test_people_put_facts_right(mira: ScopeMemory) -> None:
     assert (await mira.facts()).total == 0
     with pytest.raises(ArgumentInvalid):
         await mira.edit(seat.id)
+    for words in ({"statement": " "}, {"value": ""}, {"about": "\n"}, {"statement": "", "about": "Ida"}):
+        with pytest.raises(ArgumentInvalid, match="is empty"):
+            await mira.edit(seat.id, **words)  # type: ignore[arg-type]
     with pytest.raises(ArgumentInvalid):
         await mira.remember(" ")
     with pytest.raises(NotFound):
         await mira.undo(10_000)
+    lines = (await mira.edit(kept.facts[0].id, statement="I speak\n Portuguese.", value="European\nPortuguese")).facts
+    assert ("I speak Portuguese.", "European Portuguese") in {(fact.statement, fact.value) for fact in lines}
 
 
 async def test_runs_are_proposed_held_and_applied(app: Afterword, mira: ScopeMemory) -> None:

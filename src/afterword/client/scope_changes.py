@@ -49,12 +49,9 @@ class ScopeChanges(ScopeFindings):
         `subject` is the person or thing that the sentence is about, "user" for the owner of the memory. Facts can be
         listed and searched by `tags`. Storing the same sentence again adds support and tags to the existing fact.
         Secrets are masked. A sentence that reads like an instruction to an assistant waits in `review`; the status of
-        the run is then "held". Raises `ArgumentInvalid`, also if the sentence asks to be off the record or contains
-        only a secret, and `Overtaken` if all attempts failed because of other writers.
+        the run is then "held". Raises `ArgumentInvalid`, also if the sentence is empty, asks to be off the record or
+        contains only a secret, and `Overtaken` if all attempts failed because of other writers.
         """
-        statement = " ".join(statement.split())
-        if not statement:
-            raise ArgumentInvalid("the statement is empty; write one sentence that says what to remember")
         (known_kind,) = choices(Kind, kind, "kind")
         said_at = in_zone(self._resources.now(), await self._zone())
         entry = Entry(
@@ -91,12 +88,11 @@ class ScopeChanges(ScopeFindings):
         """Correct a fact on behalf of a person, and return the run. A correction outranks extracted statements.
 
         Give at least one of `statement` (the new sentence), `value` (the new value alone) and `about` (the person or
-        thing that the fact is about). By default the old fact was never true. With `changed`, it was true until now.
-        The first and last day of the fact stay, unless the new words name other days. New words that read
-        like an instruction to an assistant wait in `review`. Raises `NotFound` and `ArgumentInvalid`.
+        thing that the fact is about). Without a `statement`, the value and the name are replaced in the sentence. By
+        default the old fact was never true. With `changed`, it was true until now. The first and last day of the fact
+        stay, unless the new words name other days. New words that read like an instruction to an assistant wait in
+        `review`. Raises `NotFound` and `ArgumentInvalid`.
         """
-        if statement is None and about is None and value is None:
-            raise ArgumentInvalid("give what is to be corrected: statement, value or about")
         return await self._changed(reviews.edit_fact, fact_id, Wording(statement, value, about), is_change=changed)
 
     async def confirm(self, fact_id: str) -> RunEffect:

@@ -42,7 +42,8 @@ _NAMES_OTHER_TIME = re.compile(
 class Entry:
     """A statement to enter, with all texts in Unicode NFC.
 
-    `valid_from` and `valid_to` (aware) say when it holds. `former_name` is what the subject was called before.
+    `valid_from` and `valid_to` (aware) say when it holds. `former_name` is what the subject was called before. Raises
+    `ArgumentInvalid` if the statement is empty.
     """
 
     statement: str
@@ -58,16 +59,36 @@ class Entry:
     def __post_init__(self) -> None:
         for name in ("statement", "subject", "attribute", "value", "former_name"):
             object.__setattr__(self, name, composed_value(getattr(self, name)))
+        object.__setattr__(self, "statement", one_line("statement", self.statement))
         object.__setattr__(self, "tags", tuple(map(composed, self.tags)))
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A person's own words for a fact: the sentence, the value alone, and the subject. What is None is not changed."""
+    """A person's own words for a fact: the sentence, the value alone, and the subject. What is None is not changed.
+
+    Raises `ArgumentInvalid` if one of them is empty, or all of them are None.
+    """
 
     statement: str | None = None
     value: str | None = None
     subject: str | None = None
+
+    def __post_init__(self) -> None:
+        given = {"statement": self.statement, "value": self.value, "subject": self.subject}
+        if not any(text is not None for text in given.values()):
+            raise ArgumentInvalid("give what is to be corrected: statement, value or about")
+        for name, text in given.items():
+            if text is not None:
+                object.__setattr__(self, name, one_line("about" if name == "subject" else name, text))
+
+
+def one_line(argument: str, text: object) -> str:
+    """Return the text of an argument as one line. Raises `ArgumentInvalid` if it is empty or not a text."""
+    line = " ".join(text.split()) if isinstance(text, str) else ""
+    if not line:
+        raise ArgumentInvalid(f"the {argument} is empty; write at least one word")
+    return line
 
 
 def check_may_be_kept(statement: str, value: str | None, privacy: Privacy) -> None:
