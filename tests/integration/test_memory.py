@@ -14,8 +14,9 @@ from autogen_core.memory import MemoryContent, MemoryMimeType
 from autogen_core.model_context import UnboundedChatCompletionContext
 from PIL import Image as Picture
 
+from afterword import open as open_afterword
 from afterword.agents.memory import FactMemory
-from afterword.errors import ScopeInvalid, StoreError
+from afterword.errors import ArgumentInvalid, ScopeInvalid, StoreError
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Status
 from afterword.store import ledger, lookup
@@ -67,6 +68,15 @@ async def test_what_is_no_fact_is_refused_with_a_reason(store: Store, content: M
     with pytest.raises(ValueError, match=r".{10}"):
         await memory.add(content)
     assert await texts(memory) == []
+
+
+@pytest.mark.parametrize("argument", ["budget_tokens", "timeout_s"])
+@pytest.mark.parametrize("value", [0, -1, "x", float("nan")])
+async def test_a_setting_that_would_tell_an_agent_nothing_is_refused(store: Store, argument: str, value: Any) -> None:
+    with pytest.raises(ArgumentInvalid, match=argument):
+        FactMemory(user="lena", store=store, **{argument: value})
+    with pytest.raises(ArgumentInvalid, match=argument):
+        open_afterword(store=store).user("lena").memory(**{argument: value})
 
 
 async def test_saying_it_again_supports_the_same_fact(store: Store) -> None:

@@ -33,6 +33,7 @@ from afterword.agents.memory_settings import (
     SharedStore,
     StoreReference,
     additional_scopes,
+    check_above_zero,
     dump_store_reference,
     load_store,
     memory_settings,
@@ -74,7 +75,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     `embedder`, facts are ranked by meaning and by words, with None by words alone; missing vectors are made in the
     background. Arguments that are left out come from the profile and the environment, as for the command line. The
     embedder is not part of `dump_component`. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given,
-    or if `also` names a scope of another tenant, and `StoreError` for an unsupported URL.
+    or if `also` names a scope of another tenant, `ArgumentInvalid` unless `budget_tokens` and `timeout_s` are above 0,
+    and `StoreError` for an unsupported URL.
     """
 
     component_type: ClassVar[ComponentType] = "memory"
@@ -104,6 +106,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._opened: Store | None = None
         self._guard = TurnGuard(self._label)
         self._budget_argument, self._timeout_argument = budget_tokens, timeout_s
+        check_above_zero("budget_tokens", budget_tokens)
+        check_above_zero("timeout_s", timeout_s)
         self._clock = clock if isinstance(clock, PresentTime) else PresentTime(clock)
         self._embedder_argument = embedder
         self._refreshing: asyncio.Task[None] | None = None

@@ -13,7 +13,7 @@ from typing import Protocol
 from pydantic import BaseModel
 from sqlalchemy import make_url
 
-from afterword.errors import ScopeInvalid, StoreError
+from afterword.errors import ArgumentInvalid, ScopeInvalid, StoreError
 from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.recall.vectors import Embedder
@@ -146,6 +146,12 @@ class FactMemoryConfig(BaseModel):
     budget_tokens: int | None = None
     timeout_s: float | None = None
     store: str | FromEnvironment | None = None
+
+
+def check_above_zero(argument: str, value: object) -> None:
+    """Raise `ArgumentInvalid` unless an argument is None or a number above 0."""
+    if value is not None and not (isinstance(value, int | float) and value > 0):
+        raise ArgumentInvalid(f"{argument}={value!r} is not possible; give a number above 0")
 
 
 def utc_now() -> datetime:
