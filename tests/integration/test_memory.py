@@ -61,6 +61,9 @@ async def test_text_markdown_and_json_are_kept(store: Store, content: MemoryCont
         MemoryContent(content="  \n", mime_type=TEXT),
         MemoryContent(content="tea", mime_type=TEXT, metadata={"kind": "rumour"}),
         MemoryContent(content="tea", mime_type=TEXT, metadata={"valid_to": "soon"}),
+        MemoryContent(
+            content="tea", mime_type=TEXT, metadata={"valid_from": "2026-05-01", "valid_to": "2026-04-30T23:59:59"}
+        ),
     ],
 )
 async def test_what_is_no_fact_is_refused_with_a_reason(store: Store, content: MemoryContent) -> None:

@@ -202,6 +202,9 @@ async def test_people_put_facts_right(mira: ScopeMemory) -> None:
             await mira.edit(seat.id, **words)  # type: ignore[arg-type]
     with pytest.raises(ArgumentInvalid):
         await mira.remember(" ")
+    with pytest.raises(ArgumentInvalid, match="valid_to"):
+        await mira.remember("I rent a boat.", valid_from="2026-05-01", valid_to="2026-01-01")
+    assert (await mira.remember("I rent a boat.", valid_from="2026-05-01", valid_to="2026-05-01")).facts
     with pytest.raises(NotFound):
         await mira.undo(10_000)
     lines = (await mira.edit(kept.facts[0].id, statement="I speak\n Portuguese.", value="European\nPortuguese")).facts

@@ -50,7 +50,8 @@ class ScopeChanges(ScopeFindings):
         listed and searched by `tags`. Storing the same sentence again adds support and tags to the existing fact.
         Secrets are masked. A sentence that reads like an instruction to an assistant waits in `review`; the status of
         the run is then "held". Raises `ArgumentInvalid`, also if the sentence is empty, asks to be off the record or
-        contains only a secret, and `Overtaken` if all attempts failed because of other writers.
+        contains only a secret, or if `valid_to` lies before `valid_from`. Raises `Overtaken` if all attempts failed
+        because of other writers.
         """
         (known_kind,) = choices(Kind, kind, "kind")
         said_at = in_zone(self._resources.now(), await self._zone())

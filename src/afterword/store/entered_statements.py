@@ -43,7 +43,7 @@ class Entry:
     """A statement to enter, with all texts in Unicode NFC.
 
     `valid_from` and `valid_to` (aware) say when it holds. `former_name` is what the subject was called before. Raises
-    `ArgumentInvalid` if the statement is empty.
+    `ArgumentInvalid` if the statement is empty, or if `valid_to` lies before `valid_from`.
     """
 
     statement: str
@@ -61,6 +61,8 @@ class Entry:
             object.__setattr__(self, name, composed_value(getattr(self, name)))
         object.__setattr__(self, "statement", one_line("statement", self.statement))
         object.__setattr__(self, "tags", tuple(map(composed, self.tags)))
+        if self.valid_from and self.valid_to and self.valid_to < self.valid_from:
+            raise ArgumentInvalid(f"valid_to={self.valid_to} lies before valid_from={self.valid_from}")
 
 
 @dataclass(frozen=True, slots=True)
