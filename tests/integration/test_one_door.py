@@ -168,7 +168,7 @@ async def test_a_read_makes_no_scope_and_no_file(app: Afterword, tmp_path: Path)
     assert not missing.exists()
 
 
-async def test_people_put_facts_right(mira: ScopeMemory) -> None:
+async def test_people_put_facts_right(app: Afterword, mira: ScopeMemory) -> None:
     seat = (await mira.facts(kind="preference")).facts[0]
     edited = await mira.edit(seat.id, value="aisle seats")
     assert "aisle seats" in {fact.value for fact in edited.facts}
@@ -205,8 +205,18 @@ async def test_people_put_facts_right(mira: ScopeMemory) -> None:
     with pytest.raises(ArgumentInvalid, match="valid_to"):
         await mira.remember("I rent a boat.", valid_from="2026-05-01", valid_to="2026-01-01")
     assert (await mira.remember("I rent a boat.", valid_from="2026-05-01", valid_to="2026-05-01")).facts
-    with pytest.raises(NotFound):
-        await mira.undo(10_000)
+    for number in (10_000, 2**31, 10**30):
+        for call in (mira.undo, mira.redo, mira.apply, app.run):
+            with pytest.raises(NotFound):
+                await call(number)
+    for read in (mira.runs, mira.sessions, mira.facts):
+        with pytest.raises(ArgumentInvalid, match="limit"):
+            await read(limit=10**30)
+    for missing in ("", None):
+        with pytest.raises(NotFound):
+            await mira.fact(cast("str", missing))
+    with pytest.raises(NotFound, match="no item '1'"):
+        await mira.decide(1, "approve")
     lines = (await mira.edit(kept.facts[0].id, statement="I speak\n Portuguese.", value="European\nPortuguese")).facts
     assert ("I speak Portuguese.", "European Portuguese") in {(fact.statement, fact.value) for fact in lines}
 

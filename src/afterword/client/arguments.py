@@ -16,6 +16,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.normal_form import composed
 from afterword.store.reading.fact_rows import StoredFact
+from afterword.store.runs import LARGEST_ID
 
 Row = TypeVar("Row")
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -33,8 +34,6 @@ EVERY_STATUS = "all"
 LONGEST_TAG = 100
 LONGEST_NUMBER = 18
 """The most digits that a number in a cursor may have."""
-LARGEST_ID = 2**31 - 1
-"""The largest id of a row. PostgreSQL raises an error if it is compared with a larger number."""
 
 
 def scope_of(scope: Scope | str) -> Scope:
@@ -119,10 +118,10 @@ def page(
 def limit_with_next(limit: int | None) -> int | None:
     """Return `limit` plus 1: the row beyond a page shows that there is a next page. None stays None.
 
-    Raises `ArgumentInvalid` for a limit below 1.
+    Raises `ArgumentInvalid` for a limit below 1, and for one that a database could not read.
     """
-    if limit is not None and limit < 1:
-        raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
+    if limit is not None and not 1 <= limit < LARGEST_ID:
+        raise ArgumentInvalid(f"limit={limit} is not possible; give 1 or more, or None for all")
     return None if limit is None else limit + 1
 
 

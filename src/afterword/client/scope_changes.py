@@ -124,7 +124,7 @@ class ScopeChanges(ScopeFindings):
             await self._resources.store(), self.scope, at=self._resources.now.of_change()
         )
 
-    async def decide(self, item_id: str, decision: Decision | str) -> RunEffect:
+    async def decide(self, item_id: str | int, decision: Decision | str) -> RunEffect:
         """Carry out a person's decision on an item of `review`. Return the run of the decision.
 
         For a contest (two statements that contradict each other), "approve" replaces the earlier statement by the later
@@ -133,7 +133,7 @@ class ScopeChanges(ScopeFindings):
         ("erase:ID") can only be rejected; what it has hidden is then visible again. Raises `NotFound`,
         `ArgumentInvalid`, and `StateConflict` if a person has already decided otherwise.
         """
-        (chosen,) = choices(Decision, decision, "decision")
+        (chosen,), item_id = choices(Decision, decision, "decision"), str(item_id)
         if item_id.startswith(HELD_RUN):
             return await self._decide_run(item_id.removeprefix(HELD_RUN), chosen)
         if item_id.startswith(ERASE_REQUEST):

@@ -27,17 +27,15 @@ def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime)
     The id of an assertion that is no longer live, for example because its session was read again, finds the fact that
     says the same now. Raises `NotFound` if the scope has no such fact, or several; then the message names some of them.
     """
+    if not fact_id:
+        raise NotFound(f"no fact {fact_id!r} in {scope}: see `afterword facts --all`")
     named = _facts_named(transaction, scope, fact_id)
     for fact in lookup.read_facts_by_id(transaction, scope, named, at=at) if len(named) == 1 else ():
         # Some databases ignore blanks and signs when they compare texts, so the range may hold ids without the prefix.
         if any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids):
             return fact
     facts = lookup.read_facts(transaction, scope, at=at)
-    matching = [
-        fact
-        for fact in facts
-        if fact_id and any(assertion_id.startswith(fact_id) for assertion_id in fact.assertion_ids)
-    ]
+    matching = [fact for fact in facts if any(said_id.startswith(fact_id) for said_id in fact.assertion_ids)]
     if not matching:
         known = lookup.read_knowledge(transaction, scope).assertions
         former = former_assertion(transaction, scope, fact_id)
