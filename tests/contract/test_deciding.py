@@ -275,6 +275,10 @@ async def test_a_confirmed_fact_is_not_retired_by_the_application(store: Store) 
     await reviews.confirm_fact(store, LENA, fact.id, at=day(20))
     confirmed = (await held(store))["Graz"]
     assert (confirmed.id, confirmed.support) == (fact.id, 2)
+    for is_flagged in (True, False):
+        await reviews.flag_fact(store, LENA, fact.id, is_flagged=is_flagged, at=day(22))
+        flagged = (await held(store))[fact.value]
+        assert (flagged.is_flagged, flagged.support) == (is_flagged, 2), "a flag is no repetition"
 
 
 async def test_what_was_to_be_forgotten_is_hidden_from_every_read_at_once(store: Store) -> None:
