@@ -73,6 +73,8 @@ async def test_reads_of_facts(mira: ScopeMemory) -> None:
     assert [fact.value for fact in (await mira.facts(kind="preference")).facts] == ["window seats"]
     assert {fact.subject for fact in (await mira.facts(about="ida")).facts} <= {"Ida"}
     assert (await mira.facts(about="Mira")).total
+    for moved_on in ("2026-03-06", "20260306", "2026-W10-5", "20260306T235959"):
+        assert {"Oslo"} == {fact.value for fact in (await mira.facts(as_of=moved_on)).facts if fact.attribute == "home"}
     before = await mira.facts(as_of="2026-03-03")
     assert "Porto" in {fact.value for fact in before.facts}
     assert "Oslo" in {fact.value for fact in held.facts}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from enum import StrEnum
 from pathlib import Path
@@ -48,8 +49,10 @@ def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) ->
     """
     try:
         if isinstance(value, str):
-            is_day = len(value) == len("2026-01-01")
-            value = date.fromisoformat(value) if is_day else datetime.fromisoformat(value)
+            with suppress(ValueError):  # a date in any form of ISO 8601, such as 20260131 or 2026-W05-6
+                value = date.fromisoformat(value)
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
         if not isinstance(value, datetime):
             value = datetime.combine(value, day_time)
         local = value if value.tzinfo else value.replace(tzinfo=zone)
