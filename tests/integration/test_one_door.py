@@ -558,8 +558,10 @@ async def test_scopes_are_merged_and_renamed_and_that_is_undone(app: Afterword, 
     renamed = await app.rename("default/user/mira.k", "default/user/kari")
     kari = app.user("kari")
     assert {fact.value for fact in (await kari.facts()).facts} == {fact.value for fact in before[1].facts}
-    with pytest.raises(StateConflict):
+    with pytest.raises(StateConflict, match="exists already"):
         await app.rename(MIRA, "default/user/kari")
+    with pytest.raises(StateConflict, match=r"renamed to default/user/kari .* undo"):
+        await app.rename("default/user/kari", "default/user/mira.k")
     with pytest.raises(StateConflict):
         await app.merge(MIRA, into="other/user/mira")
     with pytest.raises(NotFound):
