@@ -6,8 +6,10 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from autogen_core.memory import MemoryContent, MemoryMimeType
 from sqlmodel import Session
 
+from afterword import open as open_afterword
 from afterword.errors import ClockAhead
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
@@ -64,3 +66,24 @@ async def test_what_a_clock_ahead_has_written_stops_no_job(store: Store, is_done
     await store.write(write_ahead)
     assert [report.ending for report in await Schedule(store, [JOB]).run_once()] == [Ending.DONE]
     assert [report.ending for report in await Schedule(store, [JOB]).run_once()] == [Ending.NOT_DUE]
+
+
+async def test_what_was_just_said_is_known_by_a_clock_that_stands_still_or_steps_back(store: Store) -> None:
+    now = [datetime(2026, 4, 1, 12, tzinfo=UTC)]
+    async with open_afterword(store=store, clock=lambda: now[0]) as app:
+        mira = app.user("mira")
+        for statement in ("The user owns a kite.", "The user owns a boat."):
+            remembered = (await mira.remember(statement)).facts[0]
+        await mira.edit(remembered.id, statement="The user owns a car.", changed=True)
+        assert [fact.statement for fact in (await mira.facts()).facts] == [
+            "The user owns a kite.",
+            "The user owns a car.",
+        ]
+        memory = mira.memory()
+        now[0] -= timedelta(seconds=5)
+        await memory.add(MemoryContent(content="The user owns a house.", mime_type=MemoryMimeType.TEXT))
+        told = [content.content for content in (await memory.query("")).results]
+        assert "The user owns a car." in told
+        assert "The user owns a house." in told
+        now[0] -= timedelta(days=5)
+        assert (await mira.facts()).facts == (), "whoever sets the clock back sees what was known then"

@@ -26,9 +26,10 @@ from afterword.pipeline.session import process_session
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import entries, ledger, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
+from afterword.store.entered_statements import Entry, Wording
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.reviews import Decision, Wording
+from afterword.store.reviews import Decision
 from afterword.store.scope_rows import Policy
 
 LENA = Scope.user("lena")
@@ -274,6 +275,10 @@ async def test_a_confirmed_fact_is_not_retired_by_the_application(store: Store) 
     await reviews.confirm_fact(store, LENA, fact.id, at=day(20))
     confirmed = (await held(store))["Graz"]
     assert (confirmed.id, confirmed.support) == (fact.id, 2)
+    for is_flagged in (True, False):
+        await reviews.flag_fact(store, LENA, fact.id, is_flagged=is_flagged, at=day(22))
+        flagged = (await held(store))[fact.value]
+        assert (flagged.is_flagged, flagged.support) == (is_flagged, 2), "a flag is no repetition"
 
 
 async def test_what_was_to_be_forgotten_is_hidden_from_every_read_at_once(store: Store) -> None:
@@ -422,3 +427,46 @@ async def test_an_edit_can_be_edited_back(store: Store, is_change: bool) -> None
         wording = Wording(f"The user's home is {new}.", new)
         await reviews.edit_fact(store, LENA, fact.id, wording, is_change=is_change, at=day(on))
         assert await current_statements(store) == [f"The user's home is {new}."]
+
+
+@pytest.mark.parametrize("is_change", [False, True])
+@pytest.mark.parametrize("side", ["Graz", "Linz"])
+async def test_an_edit_of_one_side_of_a_contest_settles_it(store: Store, side: str, is_change: bool) -> None:
+    one = await contest(store)
+    edited_id = (one.earlier if side == "Graz" else one.later).id
+    wording = Wording("The user lives in Wels.", "Wels")
+    edited = await reviews.edit_fact(store, LENA, edited_id, wording, is_change=is_change, at=day(20))
+    assert await statuses(store) == {"Graz": "superseded", "Linz": "superseded", "Wels": "current"}
+    await undo_run(store, edited.run.id, judge=RulesJudge())
+    assert await statuses(store) == {"Graz": "contested", "Linz": "contested"}
+
+
+async def test_an_edit_that_says_whom_it_is_about_leaves_the_other_side_alone(store: Store) -> None:
+    one = await contest(store)
+    await reviews.edit_fact(store, LENA, one.later.id, Wording(subject="Tom"), is_change=False, at=day(20))
+    assert (await statuses(store))["Graz"] == "current"
+
+
+@pytest.mark.parametrize(
+    ("subject", "statement", "about", "told"),
+    [
+        ("user", "The user likes tea.", "Tom", "Tom likes tea."),
+        ("user", "Ida visits the user and the user's dog.", "Tom", "Ida visits Tom and Tom's dog."),
+        ("user", "Lena likes tea.", "Tom", "Tom likes tea."),
+        ("Tom", "Tom likes tea.", "Tom Baker", "Tom Baker likes tea."),
+        ("Tom", "Tom Baker likes tea.", "Tom Baker", "Tom Baker likes tea."),
+        ("Tom Baker", "Tom Baker likes tea.", "Tom", "Tom likes tea."),
+        ("Tom", "Tom's dog is old.", "user", "The user's dog is old."),
+        ("Tom", "Tom likes tea.", "tom", "Tom likes tea."),
+        ("user", "I like tea.", "Tom", "About Tom: I like tea."),
+    ],
+)
+async def test_a_fact_that_is_about_another_names_this_other(
+    store: Store, subject: str, statement: str, about: str, told: str
+) -> None:
+    entered = await entries.add_entry(store, LENA, Entry(statement, subject=subject), at=day(1))
+    wording = Wording(subject=about)
+    await reviews.edit_fact(store, LENA, entered.facts[0].id, wording, is_change=False, at=day(2))
+    with store.reading() as transaction:
+        (fact,) = (fact for fact in lookup.read_facts(transaction, LENA, at=day(3)) if fact.status is Status.CURRENT)
+    assert (fact.statement, fact.subject, fact.value) == (told, about, told)

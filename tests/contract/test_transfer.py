@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -112,11 +113,12 @@ async def test_an_export_goes_into_every_database_and_importing_again_changes_no
 ) -> None:
     await fill(elsewhere)
     await exports.export_scopes(elsewhere, tmp_path / "all.jsonl")
-    await imports.import_file(store, tmp_path / "all.jsonl")
+    first = await imports.import_file(store, tmp_path / "all.jsonl")
     before = await canonical(store, LENA)
     assert before == await canonical(elsewhere, LENA)
     again = await imports.import_file(store, tmp_path / "all.jsonl")
-    assert not again.imported["runs"]
+    assert +again.imported == Counter()
+    assert again.here_already == first.imported
     assert await canonical(store, LENA) == before
     await process(elsewhere, "late", 9, "pet: cat")
     await exports.export_scopes(elsewhere, tmp_path / "later.jsonl", [LENA])

@@ -14,8 +14,9 @@ from autogen_core.memory import MemoryContent, MemoryMimeType
 from autogen_core.model_context import UnboundedChatCompletionContext
 from PIL import Image as Picture
 
+from afterword import open as open_afterword
 from afterword.agents.memory import FactMemory
-from afterword.errors import ScopeInvalid, StoreError
+from afterword.errors import ArgumentInvalid, ScopeInvalid, StoreError
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Status
 from afterword.store import ledger, lookup
@@ -60,6 +61,9 @@ async def test_text_markdown_and_json_are_kept(store: Store, content: MemoryCont
         MemoryContent(content="  \n", mime_type=TEXT),
         MemoryContent(content="tea", mime_type=TEXT, metadata={"kind": "rumour"}),
         MemoryContent(content="tea", mime_type=TEXT, metadata={"valid_to": "soon"}),
+        MemoryContent(
+            content="tea", mime_type=TEXT, metadata={"valid_from": "2026-05-01", "valid_to": "2026-04-30T23:59:59"}
+        ),
     ],
 )
 async def test_what_is_no_fact_is_refused_with_a_reason(store: Store, content: MemoryContent) -> None:
@@ -67,6 +71,15 @@ async def test_what_is_no_fact_is_refused_with_a_reason(store: Store, content: M
     with pytest.raises(ValueError, match=r".{10}"):
         await memory.add(content)
     assert await texts(memory) == []
+
+
+@pytest.mark.parametrize("argument", ["budget_tokens", "timeout_s"])
+@pytest.mark.parametrize("value", [0, -1, "x", float("nan")])
+async def test_a_setting_that_would_tell_an_agent_nothing_is_refused(store: Store, argument: str, value: Any) -> None:
+    with pytest.raises(ArgumentInvalid, match=argument):
+        FactMemory(user="lena", store=store, **{argument: value})
+    with pytest.raises(ArgumentInvalid, match=argument):
+        open_afterword(store=store).user("lena").memory(**{argument: value})
 
 
 async def test_saying_it_again_supports_the_same_fact(store: Store) -> None:

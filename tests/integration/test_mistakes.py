@@ -103,6 +103,7 @@ MISTAKES = {
     "a kind of fact is unknown": Mistake("remember tea --user mira --kind hobby", "'preference', 'entity', 'decision'"),
     "a statement is empty": Mistake("remember  --user mira", "Missing argument"),
     "a number of a run is a word": Mistake("undo abc", "valid integer"),
+    "a number of a run is huge": Mistake("undo 99999999999999999999", "no run 99999999999999999999;", FAILS),
     "a run is unknown": Mistake("undo 999", "no run 999; see `afterword runs`", FAILS),
     "a decision is about nothing": Mistake("review --approve 7 --user mira", "no item '7' in the review of", FAILS),
     "an item of the review is a word": Mistake("review --approve tea --user mira", "no item 'tea' in the", FAILS),

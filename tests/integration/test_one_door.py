@@ -73,6 +73,8 @@ async def test_reads_of_facts(mira: ScopeMemory) -> None:
     assert [fact.value for fact in (await mira.facts(kind="preference")).facts] == ["window seats"]
     assert {fact.subject for fact in (await mira.facts(about="ida")).facts} <= {"Ida"}
     assert (await mira.facts(about="Mira")).total
+    for moved_on in ("2026-03-06", "20260306", "2026-W10-5", "20260306T235959"):
+        assert {"Oslo"} == {fact.value for fact in (await mira.facts(as_of=moved_on)).facts if fact.attribute == "home"}
     before = await mira.facts(as_of="2026-03-03")
     assert "Porto" in {fact.value for fact in before.facts}
     assert "Oslo" in {fact.value for fact in held.facts}
@@ -168,7 +170,7 @@ async def test_a_read_makes_no_scope_and_no_file(app: Afterword, tmp_path: Path)
     assert not missing.exists()
 
 
-async def test_people_put_facts_right(mira: ScopeMemory) -> None:
+async def test_people_put_facts_right(app: Afterword, mira: ScopeMemory) -> None:
     seat = (await mira.facts(kind="preference")).facts[0]
     edited = await mira.edit(seat.id, value="aisle seats")
     assert "aisle seats" in {fact.value for fact in edited.facts}
@@ -197,10 +199,28 @@ async def test_people_put_facts_right(mira: ScopeMemory) -> None:
     assert (await mira.facts()).total == 0
     with pytest.raises(ArgumentInvalid):
         await mira.edit(seat.id)
+    for words in ({"statement": " "}, {"value": ""}, {"about": "\n"}, {"statement": "", "about": "Ida"}):
+        with pytest.raises(ArgumentInvalid, match="is empty"):
+            await mira.edit(seat.id, **words)  # type: ignore[arg-type]
     with pytest.raises(ArgumentInvalid):
         await mira.remember(" ")
-    with pytest.raises(NotFound):
-        await mira.undo(10_000)
+    with pytest.raises(ArgumentInvalid, match="valid_to"):
+        await mira.remember("I rent a boat.", valid_from="2026-05-01", valid_to="2026-01-01")
+    assert (await mira.remember("I rent a boat.", valid_from="2026-05-01", valid_to="2026-05-01")).facts
+    for number in (10_000, 2**31, 10**30):
+        for call in (mira.undo, mira.redo, mira.apply, app.run):
+            with pytest.raises(NotFound):
+                await call(number)
+    for read in (mira.runs, mira.sessions, mira.facts):
+        with pytest.raises(ArgumentInvalid, match="limit"):
+            await read(limit=10**30)
+    for missing in ("", None):
+        with pytest.raises(NotFound):
+            await mira.fact(cast("str", missing))
+    with pytest.raises(NotFound, match="no item '1'"):
+        await mira.decide(1, "approve")
+    lines = (await mira.edit(kept.facts[0].id, statement="I speak\n Portuguese.", value="European\nPortuguese")).facts
+    assert ("I speak Portuguese.", "European Portuguese") in {(fact.statement, fact.value) for fact in lines}
 
 
 async def test_runs_are_proposed_held_and_applied(app: Afterword, mira: ScopeMemory) -> None:
@@ -538,8 +558,10 @@ async def test_scopes_are_merged_and_renamed_and_that_is_undone(app: Afterword, 
     renamed = await app.rename("default/user/mira.k", "default/user/kari")
     kari = app.user("kari")
     assert {fact.value for fact in (await kari.facts()).facts} == {fact.value for fact in before[1].facts}
-    with pytest.raises(StateConflict):
+    with pytest.raises(StateConflict, match="exists already"):
         await app.rename(MIRA, "default/user/kari")
+    with pytest.raises(StateConflict, match=r"renamed to default/user/kari .* undo"):
+        await app.rename("default/user/kari", "default/user/mira.k")
     with pytest.raises(StateConflict):
         await app.merge(MIRA, into="other/user/mira")
     with pytest.raises(NotFound):

@@ -474,7 +474,7 @@ async def test_a_history_says_once_what_a_person_stands_for(visitor: Visitor) ->
     assert "Flagged by a person" in page
     assert "Entered by hand" not in page
     assert "Said again" not in page
-    assert "said or confirmed 3 times" in page
+    assert "said or confirmed 2 times" in page
     await mira.withdraw(oslo.id)
     assert (await visitor.open(f"{MIRA}/facts/{oslo.id}")).text.count("withdrawn by a person") == 1
     visitor.http.cookies.set("afterword_language", "de")

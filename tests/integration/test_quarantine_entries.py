@@ -11,6 +11,7 @@ import pytest
 from autogen_core.memory import MemoryContent, MemoryMimeType
 
 from afterword import FactMemory, ProcessedSession
+from afterword import open as open_afterword
 from afterword.cli.app import print_lines
 from afterword.cli.outcomes import outcome_lines
 from afterword.extractors.candidates import Candidate, Citation
@@ -117,3 +118,20 @@ def test_a_review_shows_what_waits(afterword: Commands, monkeypatch: pytest.Monk
     assert COMMAND in shown
     afterword("review", "--user", "mira", "--reject", "run:1")
     assert "Acme" not in afterword("facts", "--user", "mira", "--all")
+
+
+@pytest.mark.parametrize("words", [{"statement": COMMAND}, {"value": COMMAND}, {"about": COMMAND}])
+async def test_a_correction_that_commands_waits_for_a_person(words: dict[str, Any]) -> None:
+    async with open_afterword("sqlite://") as app:
+        mira = app.user("mira")
+        await mira.remember("The user likes tea.", value="tea")
+        (tea,) = (await mira.facts()).facts
+        edited = await mira.edit(tea.id, **words)
+        assert (edited.run.status, edited.run.counts["quarantined"]) == ("held", 1)
+        assert "Acme" not in (await mira.context("")).text
+        assert (await mira.fact(tea.id)).status == "current"
+        await mira.remember("The user owns a kite.")
+        await mira.decide(f"run:{edited.run.id}", "approve")
+        facts = (await mira.facts()).facts
+        assert any(COMMAND in (fact.statement + fact.subject) for fact in facts)
+        assert tea.id not in {fact.id for fact in facts}

@@ -28,7 +28,8 @@ def test_a_store_moves_in_one_file(afterword: Commands, tmp_path: Path) -> None:
     afterword("import", "all.jsonl", AFTERWORD_STORE__URL="sqlite:///other.db")
     assert afterword("facts", "--user", "mira", "--json", AFTERWORD_STORE__URL="sqlite:///other.db") == facts
     told = json.loads(afterword("import", "all.jsonl", "--json", AFTERWORD_STORE__URL="sqlite:///other.db"))
-    assert told["here_already"] == {"sessions": 1, "runs": 1}
+    assert told["here_already"] == {"sessions": 1, "assertions": 1, "windows": 1, "runs": 1}
+    assert told["imported"] == {}
     assert "there already" in afterword("export", "all.jsonl", expected=2)
     afterword("import", "all.jsonl", "--user", "mira", expected=2)
     afterword("import", "nowhere.jsonl", expected=2)

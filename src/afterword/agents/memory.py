@@ -29,9 +29,11 @@ from afterword.agents.memory_content import (
 from afterword.agents.memory_settings import (
     FactMemoryConfig,
     MemorySettings,
+    PresentTime,
     SharedStore,
     StoreReference,
     additional_scopes,
+    check_above_zero,
     dump_store_reference,
     memory_settings,
     named_scope,
@@ -72,7 +74,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     `embedder`, facts are ranked by meaning and by words, with None by words alone; missing vectors are made in the
     background. Arguments that are left out come from the profile and the environment, as for the command line. The
     embedder is not part of `dump_component`. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given,
-    or if `also` names a scope of another tenant, and `StoreError` for an unsupported URL.
+    or if `also` names a scope of another tenant, `ArgumentInvalid` unless `budget_tokens` and `timeout_s` are above 0,
+    and `StoreError` for an unsupported URL.
     """
 
     component_type: ClassVar[ComponentType] = "memory"
@@ -102,7 +105,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._opened: Store | None = None
         self._guard = TurnGuard(self._label)
         self._budget_argument, self._timeout_argument = budget_tokens, timeout_s
-        self._clock = clock
+        check_above_zero("budget_tokens", budget_tokens)
+        check_above_zero("timeout_s", timeout_s)
+        self._clock = clock if isinstance(clock, PresentTime) else PresentTime(clock)
         self._embedder_argument = embedder
         self._refreshing: asyncio.Task[None] | None = None
 
@@ -217,7 +222,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         entry = entry_of(content)
 
         async def enter() -> None:
-            await entries.add_entry(await self.opened(), self._scope, entry, at=self._clock())
+            await entries.add_entry(await self.opened(), self._scope, entry, at=self._clock.of_change())
 
         adding = asyncio.ensure_future(enter())
         if cancellation_token is not None:
@@ -229,7 +234,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
         Raises `StoreError` if the store does not answer.
         """
-        await entries.withdraw_everything(await self.opened(), self._scope, at=self._clock())
+        await entries.withdraw_everything(await self.opened(), self._scope, at=self._clock.of_change())
 
     async def close(self) -> None:
         """Cancel background tasks, and close the store if this memory opened it.
@@ -262,8 +267,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         )
 
     def now(self) -> datetime:
-        """Return the present instant by this memory's clock."""
-        return self._clock()
+        """Return the present instant by this memory's clock, for a change. Every later call returns a later one."""
+        return self._clock.of_change()
 
     async def opened(self) -> Store:
         """Return the opened store. Raises `StoreError` if it cannot be opened."""

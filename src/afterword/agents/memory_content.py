@@ -212,12 +212,9 @@ def text_of_content(content: MemoryContent) -> str:
 
 def entry_of(content: MemoryContent) -> Entry:
     """Return the entry to store for `content`. Raises ValueError if it is empty, not text, or has invalid metadata."""
-    statement = " ".join(text_of_content(content).split())
-    if not statement:
-        raise ValueError("there is nothing to remember: the content is empty")
     metadata: Mapping[str, Any] = content.metadata or {}
     return Entry(
-        statement=statement,
+        statement=text_of_content(content),
         kind=Kind(metadata.get("kind", Kind.ENTITY)),
         subject=str(metadata.get("subject") or OWNER),
         attribute=str(metadata.get("attribute") or "note"),

@@ -6,14 +6,14 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Protocol
 
 from pydantic import BaseModel
 from sqlalchemy import make_url
 
-from afterword.errors import ScopeInvalid, StoreError
+from afterword.errors import ArgumentInvalid, ScopeInvalid, StoreError
 from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.recall.vectors import Embedder
@@ -25,6 +25,8 @@ STORE_VARIABLE = "AFTERWORD_STORE__URL"
 
 BUDGET_TOKENS = 2_000
 TIMEOUT_S = 2.0
+_AFTER_CHANGE = timedelta(milliseconds=1)
+_LONGEST_STEP_BACK = timedelta(minutes=1)
 _processor_sources: list[ProcessorOfStore] = []
 
 
@@ -130,9 +132,34 @@ class FactMemoryConfig(BaseModel):
     store: str | FromEnvironment | None = None
 
 
+def check_above_zero(argument: str, value: object) -> None:
+    """Raise `ArgumentInvalid` unless an argument is None or a number above 0."""
+    if value is not None and not (isinstance(value, int | float) and value > 0):
+        raise ArgumentInvalid(f"{argument}={value!r} is not possible; give a number above 0")
+
+
 def utc_now() -> datetime:
     """Return the present time in UTC."""
     return datetime.now(UTC)
+
+
+class PresentTime:
+    """A clock by which what was entered last lies in the past, even if it stands still or steps back by seconds."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._after_change: datetime | None = None
+
+    def __call__(self) -> datetime:
+        """Return the present time, not earlier than just after the last change."""
+        at, after = self._clock(), self._after_change
+        return after.astimezone(at.tzinfo) if after and after - _LONGEST_STEP_BACK < at < after else at
+
+    def of_change(self) -> datetime:
+        """Return the present time for a change. Every later call returns a later time."""
+        at = self()
+        self._after_change = at + _AFTER_CHANGE
+        return at
 
 
 class SessionProcessor(Protocol):

@@ -314,6 +314,7 @@ class Afterword(StoreUpkeep):
     async def rename(self, scope: Scope | str, to: Scope | str) -> RunEffect:
         """Rename a scope, and return the run. `scope(to).undo(run_id)` gives the old name back.
 
+        The old name stays in the list of scopes, without facts. What programs still record under it is stored there.
         Raises what `merge` raises, and `StateConflict` if something is already stored under the new name.
         """
         return await self._merge(scope_of(scope), scope_of(to), is_rename=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +17,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.normal_form import composed
 from afterword.store.reading.fact_rows import StoredFact
+from afterword.store.runs import LARGEST_ID
 
 Row = TypeVar("Row")
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -33,8 +35,6 @@ EVERY_STATUS = "all"
 LONGEST_TAG = 100
 LONGEST_NUMBER = 18
 """The most digits that a number in a cursor may have."""
-LARGEST_ID = 2**31 - 1
-"""The largest id of a row. PostgreSQL raises an error if it is compared with a larger number."""
 
 
 def scope_of(scope: Scope | str) -> Scope:
@@ -49,8 +49,10 @@ def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) ->
     """
     try:
         if isinstance(value, str):
-            is_day = len(value) == len("2026-01-01")
-            value = date.fromisoformat(value) if is_day else datetime.fromisoformat(value)
+            with suppress(ValueError):  # a date in any form of ISO 8601, such as 20260131 or 2026-W05-6
+                value = date.fromisoformat(value)
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
         if not isinstance(value, datetime):
             value = datetime.combine(value, day_time)
         local = value if value.tzinfo else value.replace(tzinfo=zone)
@@ -119,10 +121,10 @@ def page(
 def limit_with_next(limit: int | None) -> int | None:
     """Return `limit` plus 1: the row beyond a page shows that there is a next page. None stays None.
 
-    Raises `ArgumentInvalid` for a limit below 1.
+    Raises `ArgumentInvalid` for a limit below 1, and for one that a database could not read.
     """
-    if limit is not None and limit < 1:
-        raise ArgumentInvalid(f"limit={limit} is too small; give 1 or more, or None for all")
+    if limit is not None and not 1 <= limit < LARGEST_ID:
+        raise ArgumentInvalid(f"limit={limit} is not possible; give 1 or more, or None for all")
     return None if limit is None else limit + 1
 
 

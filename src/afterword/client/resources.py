@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from sqlmodel import Session
 
-from afterword.agents.memory_settings import SharedStore
+from afterword.agents.memory_settings import PresentTime, SharedStore, utc_now
 from afterword.composition import ExtractorAndJudge, configured_tracker, embedder, open_extractor_and_judge
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
@@ -50,7 +50,7 @@ class Resources:
     ) -> None:
         self.settings = settings
         self.on_vectors = on_vectors
-        self.now: Callable[[], datetime] = clock or (lambda: datetime.now(UTC))
+        self.now: PresentTime = PresentTime(clock or utc_now)
         self.is_custom: bool = any(argument is not None for argument in (store, extractor, judge, clock))
         self.given_store = store
         self._create = create

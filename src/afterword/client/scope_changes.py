@@ -16,10 +16,10 @@ from afterword.facts.transcripts import refers_to_person
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.store import entries, ledger, reviews, runs, scope_rows
-from afterword.store.entered_statements import Entry
+from afterword.store.entered_statements import Entry, Wording
 from afterword.store.forgetting.pauses import Pause, end_pause, pause_scope
 from afterword.store.proposals import RunEffect
-from afterword.store.reviews import Decision, Wording
+from afterword.store.reviews import Decision
 from afterword.store.runs import Run
 from afterword.store.scope_rows import Policy
 
@@ -49,12 +49,10 @@ class ScopeChanges(ScopeFindings):
         `subject` is the person or thing that the sentence is about, "user" for the owner of the memory. Facts can be
         listed and searched by `tags`. Storing the same sentence again adds support and tags to the existing fact.
         Secrets are masked. A sentence that reads like an instruction to an assistant waits in `review`; the status of
-        the run is then "held". Raises `ArgumentInvalid`, also if the sentence asks to be off the record or contains
-        only a secret, and `Overtaken` if all attempts failed because of other writers.
+        the run is then "held". Raises `ArgumentInvalid`, also if the sentence is empty, asks to be off the record or
+        contains only a secret, or if `valid_to` lies before `valid_from`. Raises `Overtaken` if all attempts failed
+        because of other writers.
         """
-        statement = " ".join(statement.split())
-        if not statement:
-            raise ArgumentInvalid("the statement is empty; write one sentence that says what to remember")
         (known_kind,) = choices(Kind, kind, "kind")
         said_at = in_zone(self._resources.now(), await self._zone())
         entry = Entry(
@@ -91,12 +89,11 @@ class ScopeChanges(ScopeFindings):
         """Correct a fact on behalf of a person, and return the run. A correction outranks extracted statements.
 
         Give at least one of `statement` (the new sentence), `value` (the new value alone) and `about` (the person or
-        thing that the fact is about). By default the old fact was never true. With `changed`, it was true until now.
-        The first and last day of the fact stay, unless the new words name other days. Raises `NotFound` and
-        `ArgumentInvalid`.
+        thing that the fact is about). Without a `statement`, the value and the name are replaced in the sentence. By
+        default the old fact was never true. With `changed`, it was true until now. The first and last day of the fact
+        stay, unless the new words name other days. New words that read like an instruction to an assistant wait in
+        `review`. Raises `NotFound` and `ArgumentInvalid`.
         """
-        if statement is None and about is None and value is None:
-            raise ArgumentInvalid("give what is to be corrected: statement, value or about")
         return await self._changed(reviews.edit_fact, fact_id, Wording(statement, value, about), is_change=changed)
 
     async def confirm(self, fact_id: str) -> RunEffect:
@@ -123,9 +120,11 @@ class ScopeChanges(ScopeFindings):
 
     async def clear(self) -> RunEffect | None:
         """Withdraw all facts that hold. Return the run, None if no fact holds. Nothing is erased; `forget` erases."""
-        return await entries.withdraw_everything(await self._resources.store(), self.scope, at=self._resources.now())
+        return await entries.withdraw_everything(
+            await self._resources.store(), self.scope, at=self._resources.now.of_change()
+        )
 
-    async def decide(self, item_id: str, decision: Decision | str) -> RunEffect:
+    async def decide(self, item_id: str | int, decision: Decision | str) -> RunEffect:
         """Carry out a person's decision on an item of `review`. Return the run of the decision.
 
         For a contest (two statements that contradict each other), "approve" replaces the earlier statement by the later
@@ -134,7 +133,7 @@ class ScopeChanges(ScopeFindings):
         ("erase:ID") can only be rejected; what it has hidden is then visible again. Raises `NotFound`,
         `ArgumentInvalid`, and `StateConflict` if a person has already decided otherwise.
         """
-        (chosen,) = choices(Decision, decision, "decision")
+        (chosen,), item_id = choices(Decision, decision, "decision"), str(item_id)
         if item_id.startswith(HELD_RUN):
             return await self._decide_run(item_id.removeprefix(HELD_RUN), chosen)
         if item_id.startswith(ERASE_REQUEST):
@@ -250,7 +249,7 @@ class ScopeChanges(ScopeFindings):
     async def _changed(self, change: Callable[..., Awaitable[RunEffect]], *arguments: Any, **options: Any) -> RunEffect:
         """Call `change` for this scope, make the vectors that are missing then, and return the result of `change`."""
         effect = await change(
-            await self._resources.store(), self.scope, *arguments, **{"at": self._resources.now(), **options}
+            await self._resources.store(), self.scope, *arguments, **{"at": self._resources.now.of_change(), **options}
         )
         await self._resources.refresh_vectors([self.scope])
         return effect

@@ -293,7 +293,7 @@ class ScopeMemory(ScopeChanges):
         """Return the AutoGen memory of this scope, for `AssistantAgent(..., memory=[...])`.
 
         It uses the store and the embedder of this `Afterword`, which must stay open. The arguments are those of
-        `FactMemory`. Raises `ScopeInvalid` if `also` names a scope of another tenant.
+        `FactMemory`. Raises `ScopeInvalid` if `also` names a scope of another tenant, and `ArgumentInvalid`.
         """
         from afterword.agents.memory import FactMemory
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from sqlmodel import Session
 
-from afterword.agents.memory_settings import additional_scopes
+from afterword.agents.memory_settings import additional_scopes, check_above_zero
 from afterword.agents.shared_recall import recall_of_scopes
 from afterword.client.arguments import Instant, Several, choices, fact_filter, instant, limit_with_next, tag_names
 from afterword.client.queries import (
@@ -255,8 +255,7 @@ class ScopeReading:
         """
         if budget_tokens is None:
             budget_tokens = self._resources.settings.recall.budget_tokens
-        if budget_tokens < 1:
-            raise ArgumentInvalid(f"budget_tokens={budget_tokens} is too small; give 1 or more")
+        check_above_zero("budget_tokens", budget_tokens)
         at, scopes = self._resources.now(), (self.scope, *additional_scopes(self.scope, also))
 
         async def recall_of(scope: Scope, tokens: int) -> recall.Recall:

@@ -128,6 +128,9 @@ async def merge_scopes(
 
     def work(transaction: Session) -> RunEffect:
         at = clock()
+        if is_rename and into in moves.merged_scopes(transaction, scope_key(transaction, scope)):
+            way = f"undo that run, which `afterword runs --scope {scope}` lists"
+            raise StateConflict(f"{into} was renamed to {scope} or merged into it; to get it back, {way}")
         if is_rename and scope_key(transaction, into):
             raise StateConflict(f"{into} exists already; merge {scope} into it instead")
         if is_rename and opens_scope(transaction, into):

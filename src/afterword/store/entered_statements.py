@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -17,9 +18,11 @@ from afterword.facts.assertions import (
     SpeechAct,
     assertion_id,
 )
-from afterword.facts.scopes import Scope
-from afterword.facts.words import folded
+from afterword.facts.fact import Fact, Status
+from afterword.facts.scopes import Scope, ScopeKind
+from afterword.facts.words import folded, named_days
 from afterword.normal_form import composed, composed_value
+from afterword.privacy.blanking import mentions_phrase
 from afterword.privacy.normalisation import visible_text
 from afterword.privacy.policy import Privacy
 
@@ -28,13 +31,19 @@ JUDGE = "rules-1"
 
 _TICK = timedelta(microseconds=1)
 _SAME_MOMENT = timedelta(seconds=1)
+_NAMES_OTHER_TIME = re.compile(
+    r"\b(?:today|tomorrow|tonight|(?:this|next) (?:week|month|year)|for (?:good|ever)|forever|the \d+(?:st|nd|rd|th)|"
+    r"for \w+ (?:days?|weeks?|months?|years?)|heute|morgen|(?:diese|nächste)\w* (?:woche|monat|jahr)|für immer)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A statement to enter, with all texts in Unicode NFC.
 
-    `valid_from` and `valid_to` (aware) say when it holds. `former_name` is what the subject was called before.
+    `valid_from` and `valid_to` (aware) say when it holds. `former_name` is what the subject was called before. Raises
+    `ArgumentInvalid` if the statement is empty, or if `valid_to` lies before `valid_from`.
     """
 
     statement: str
@@ -50,7 +59,38 @@ class Entry:
     def __post_init__(self) -> None:
         for name in ("statement", "subject", "attribute", "value", "former_name"):
             object.__setattr__(self, name, composed_value(getattr(self, name)))
+        object.__setattr__(self, "statement", one_line("statement", self.statement))
         object.__setattr__(self, "tags", tuple(map(composed, self.tags)))
+        if self.valid_from and self.valid_to and self.valid_to < self.valid_from:
+            raise ArgumentInvalid(f"valid_to={self.valid_to} lies before valid_from={self.valid_from}")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A person's own words for a fact: the sentence, the value alone, and the subject. What is None is not changed.
+
+    Raises `ArgumentInvalid` if one of them is empty, or all of them are None.
+    """
+
+    statement: str | None = None
+    value: str | None = None
+    subject: str | None = None
+
+    def __post_init__(self) -> None:
+        given = {"statement": self.statement, "value": self.value, "subject": self.subject}
+        if not any(text is not None for text in given.values()):
+            raise ArgumentInvalid("give what is to be corrected: statement, value or about")
+        for name, text in given.items():
+            if text is not None:
+                object.__setattr__(self, name, one_line("about" if name == "subject" else name, text))
+
+
+def one_line(argument: str, text: object) -> str:
+    """Return the text of an argument as one line. Raises `ArgumentInvalid` if it is empty or not a text."""
+    line = " ".join(text.split()) if isinstance(text, str) else ""
+    if not line:
+        raise ArgumentInvalid(f"the {argument} is empty; write at least one word")
+    return line
 
 
 def check_may_be_kept(statement: str, value: str | None, privacy: Privacy) -> None:
@@ -134,3 +174,45 @@ def is_same_statement(earlier: Assertion, later: Assertion) -> bool:
     """Return whether two assertions have the same words and kind, and the earlier one has no `limited_to`."""
     is_comparable = earlier.act is SpeechAct.STATE and earlier.kind is later.kind and not earlier.limited_to
     return is_comparable and folded(earlier.statement) == folded(later.statement)
+
+
+def kept_days(
+    fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
+) -> tuple[datetime | None, datetime | None]:
+    """Return when an edited fact begins and ends: as its statements say it, None if they do not say it.
+
+    If the fact changed at `changed_at`, only later times are kept. If a superseded fact is corrected, it keeps its end.
+    """
+    before = f"{fact.statement} {fact.value}"
+    times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}
+    ended_at = fact.valid_to if changed_at is None and fact.status is Status.SUPERSEDED else None
+    if named_days(words) - named_days(before) or any(time not in before.casefold() for time in times):
+        return None, ended_at
+    first, last = members[0].valid_from, next((said.valid_to for said in reversed(members) if said.valid_to), None)
+    if changed_at is None:
+        return first, ended_at or last
+    return (first if first and first > changed_at else None), (last if last and last > changed_at else None)
+
+
+def with_value(fact: Fact, value: str) -> str:
+    """Return a fact's sentence with another value, or a new plain sentence if the old one lacks its value."""
+    if fact.value and fact.value in fact.statement:
+        return fact.statement.replace(fact.value, value)
+    owner = "the user" if fact.subject == OWNER else fact.subject
+    return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
+
+
+def with_subject(fact: Fact, statement: str, name: str) -> str:
+    """Return a fact's sentence with another subject. Its name precedes a sentence that does not name the old one."""
+    old, new = (["the user"] if each == OWNER else [each.replace("_", " ")] for each in (fact.subject, name))
+    if fact.subject == OWNER and fact.scope.kind is ScopeKind.USER:
+        old.append(fact.scope.id)
+    is_named = mentions_phrase(statement, new[0]) and not mentions_phrase(old[0], new[0])
+    if folded(name) == folded(fact.subject) or is_named:
+        return statement
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, old))})(?!\w)", re.IGNORECASE)
+    first = pattern.search(statement)
+    if first is None:
+        return f"About {new[0]}: {statement}"
+    renamed = pattern.sub(lambda _: new[0], statement, count=0 if fact.subject == OWNER else 1)
+    return renamed[0].upper() + renamed[1:] if first.start() == 0 and name == OWNER else renamed

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 from sqlmodel import Session
 
-from afterword import telemetry
 from afterword.facts.assertions import (
     EVERYTHING,
     Assertion,
@@ -21,8 +19,7 @@ from afterword.facts.assertions import (
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
-from afterword.privacy.prompt_injection import is_instruction
-from afterword.store import ledger, lookup, runs
+from afterword.store import ledger, lookup
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import (
     JUDGE,
@@ -35,8 +32,6 @@ from afterword.store.entered_statements import (
     next_unused_moment,
 )
 from afterword.store.proposals import Proposal, RunEffect
-
-_log = telemetry.logs(__name__)
 
 
 async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -> RunEffect:
@@ -68,12 +63,7 @@ async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -
             at=at,
             revision=known.revision,
         )
-        if is_instruction(said.subject, said.attribute, said.value, said.statement):
-            message = "an entry of %s reads like an instruction to an assistant: see `afterword review`"
-            _log.warning(message, telemetry.scope_mark(scope))
-            held = ledger.propose_run(transaction, replace(proposal, counts={"quarantined": 1}), is_held=True)
-            return RunEffect(runs.read_run(transaction, held))
-        return ledger.propose_with_effect(transaction, proposal)
+        return ledger.propose_words(transaction, proposal)
 
     return await store.write(work)
 

@@ -27,6 +27,8 @@ def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime)
     The id of an assertion that is no longer live, for example because its session was read again, finds the fact that
     says the same now. Raises `NotFound` if the scope has no such fact, or several; then the message names some of them.
     """
+    if not fact_id:
+        raise NotFound(f"no fact {fact_id!r} in {scope}: see `afterword facts --all`")
     facts = lookup.read_facts_by_id(transaction, scope, _facts_named(transaction, scope, fact_id), at=at)
     # Some databases ignore blanks and signs when they compare texts, so the range may hold ids without the prefix.
     matching = [fact for fact in facts if any(name.startswith(fact_id) for name in fact.assertion_ids)]

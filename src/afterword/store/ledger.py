@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, update
 from sqlmodel import Session, col, select
 
+from afterword import telemetry
 from afterword.errors import NotFound, ScopeMoved
 from afterword.facts.assertions import Assertion
 from afterword.facts.fact import Fact
@@ -21,6 +23,7 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
 from afterword.facts.validity.timeline import FactHistory, fact_histories
+from afterword.privacy.prompt_injection import is_instruction
 from afterword.store.access.audit import note_run
 from afterword.store.database.statements import (
     chunks,
@@ -33,6 +36,7 @@ from afterword.store.database.statements import (
 from afterword.store.lookup import assertions_by_id, cache_knowledge, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import KnowledgeChange, Proposal, RunEffect, effect_of, store_verdicts, store_window
 from afterword.store.rows import fact_search_terms, fact_values, member_values, pack_transcript
+from afterword.store.runs import read_run
 from afterword.store.scope_rows import (
     lock_scope,
     raise_revision,
@@ -43,6 +47,8 @@ from afterword.store.scope_rows import (
 )
 from afterword.store.tables import FactAssertionRow, FactRow, RunRow, RunWindowRow, WindowAssertionRow, WindowRow
 from afterword.telemetry import Stage, stage, staged
+
+_log = telemetry.logs(__name__)
 
 
 class RunStatus(StrEnum):
@@ -218,6 +224,22 @@ def propose_with_effect(
     # No two statements have the same time, so that of the later one may be slightly ahead of the clock.
     at = max([proposal.started_at, *(assertion.said_at for assertion in proposal.assertions)])
     return effect_of(transaction, run_id, change, at, concerns)
+
+
+def propose_words(
+    transaction: Session, proposal: Proposal, concerns: Callable[[Fact], bool] = lambda _: False
+) -> RunEffect:
+    """Do as `propose_with_effect` with new words of an application or a person.
+
+    If they read like an instruction to an assistant, the run is held for a review.
+    """
+    said = proposal.assertions
+    if not any(is_instruction(each.subject, each.attribute, each.value, each.statement) for each in said):
+        return propose_with_effect(transaction, proposal, concerns)
+    message = "an entry of %s reads like an instruction to an assistant: see `afterword review`"
+    _log.warning(message, telemetry.scope_mark(proposal.scope))
+    held = propose_run(transaction, replace(proposal, counts={"quarantined": 1}), is_held=True)
+    return RunEffect(read_run(transaction, held))
 
 
 @staged(Stage.UNDO, "scope", "run_id")

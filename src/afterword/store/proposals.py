@@ -165,8 +165,8 @@ def store_assertions(
     """Store the assertions that are not stored yet; return whether all of them were new."""
     rows = [assertion_values(said, scope_id, recorded_at) for said in assertions]
     evidence = [values for said in assertions for values in evidence_values(said)]
-    is_new = insert_missing(transaction, AssertionRow, rows)
-    return insert_missing(transaction, EvidenceRow, evidence) and is_new
+    is_new = insert_missing(transaction, AssertionRow, rows) == len(rows)
+    return insert_missing(transaction, EvidenceRow, evidence) == len(evidence) and is_new
 
 
 def store_verdicts(transaction: Session, scope_id: int, run_id: int, proposal: Proposal) -> bool:
@@ -184,7 +184,7 @@ def store_verdicts(transaction: Session, scope_id: int, run_id: int, proposal: P
         judge = f"{PERSON}: {proposal.source}: {verdict.relation}" if verdict.judge == PERSON else verdict.judge
         key = verdict_key(proposal.scope, *pair, judge)
         rows.append(verdict_values(verdict, key, scope_id, proposal.started_at))
-    is_new = insert_missing(transaction, VerdictRow, rows)
+    is_new = insert_missing(transaction, VerdictRow, rows) == len(rows)
     insert_missing(transaction, RunVerdictRow, [{"run_id": run_id, "verdict_key": row["key"]} for row in rows])
     return is_new
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,7 +13,6 @@ from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.assertions import (
-    OWNER,
     PERSON,
     RETIRING,
     Assertion,
@@ -26,18 +24,25 @@ from afterword.facts.assertions import (
     Verdict,
     assertion_id,
 )
-from afterword.facts.fact import ENDED_STATUSES, Fact, Status
+from afterword.facts.fact import ENDED_STATUSES, Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.wording import reworded_value
-from afterword.facts.words import named_days
 from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_where_in
-from afterword.store.entered_statements import check_may_be_kept, is_same_statement, moment_after
+from afterword.store.entered_statements import (
+    Wording,
+    check_may_be_kept,
+    is_same_statement,
+    kept_days,
+    moment_after,
+    with_subject,
+    with_value,
+)
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
-from afterword.store.ledger import RunStatus, propose_with_effect
+from afterword.store.ledger import RunStatus, propose_with_effect, propose_words
 from afterword.store.proposals import Proposal, RunEffect
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import FactAssertionRow, RunRow, RunVerdictRow, VerdictRow
@@ -176,22 +181,14 @@ def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdi
     raise StateConflict(f"run {run_id} has decided between the same facts; undo it first: `afterword undo {run_id}`")
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """A person's own words for a fact: the sentence, the value alone, and the subject. What is None is not changed."""
-
-    statement: str | None = None
-    value: str | None = None
-    subject: str | None = None
-
-
 async def edit_fact(
     store: Store, scope: Scope, fact_id: str, meant: Wording, *, is_change: bool, at: datetime
 ) -> RunEffect:
     """Replace a fact by a person's own words (`meant`); return the run and what it changed.
 
     With `is_change` the fact held until now, otherwise it was wrong from the start. The days on which the fact begins
-    and ends stay as they were said, unless the new words name other days. Secrets in the words are masked. Raises
+    and ends stay as they were said, unless the new words name other days. Secrets in the words are masked. Words
+    that read like an instruction to an assistant count only after a person has approved the run in a review. Raises
     `NotFound`, and `ArgumentInvalid` if the words ask to be off the record or say nothing but a secret.
     """
     check_may_be_kept(meant.statement or "", meant.value, store.privacy)
@@ -199,10 +196,13 @@ async def edit_fact(
 
     def edited(fact: Fact, members: Sequence[Assertion]) -> Assertion:
         value = meant.value if meant.value is not None else meant.statement or fact.value
-        statement = meant.statement or (fact.statement if meant.value is None else _with_value(fact, value))
+        statement = meant.statement or (fact.statement if meant.value is None else with_value(fact, value))
+        if meant.subject is not None and meant.statement is None:
+            restated = with_subject(fact, statement, meant.subject)
+            value, statement = restated if value == statement else value, restated
         texts = map(composed, (value, statement, meant.subject or fact.subject))
         value, statement, subject = store.privacy.mask_fields(fact.attribute, *texts)
-        valid_from, valid_to = _kept_days(fact, f"{statement} {value}", members, at if is_change else None)
+        valid_from, valid_to = kept_days(fact, f"{statement} {value}", members, at if is_change else None)
         return replace(
             members[0],
             statement=statement,
@@ -333,58 +333,39 @@ async def _decide_on_fact(
             # A person decides on the sentence that is shown now, not on a part of the sentence that has ended.
             words = rewording.statement
             members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
-        said = _restated_by_person(restate(fact, members), members, at)
+        meant = restate(fact, members)
+        is_edit = relation in (Relation.CHANGES, Relation.CORRECTS)
+        refused = known.judged_pairs(fact.assertion_ids).refused if is_edit and meant.slot == members[0].slot else []
+        rivals = {
+            id_: refusal.verdict
+            for refusal in refused
+            for id_ in set(refusal.verdict.pair).difference(fact.assertion_ids)
+            if known.by_id[id_].act is SpeechAct.STATE and not set(refusal.verdict.pair).isdisjoint(fact.assertion_ids)
+        }
+        said = _restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], at)
         # If it says the same, one verdict is enough to add it to the fact.
         judged = members[-1:] if relation is Relation.SAME else members
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
+        # The new words contradict what the old ones did. A rule may refuse again that they replace it.
+        verdicts += [
+            Verdict(id_, said.id, Relation.CHANGES, verdict.reason, verdict.judge) for id_, verdict in rivals.items()
+        ]
         repeated = [
             other
             for other in known.assertions
             if other not in members and other.slot == said.slot and is_same_statement(other, said)
         ]
-        if repeated and relation in (Relation.CHANGES, Relation.CORRECTS):
+        if repeated and is_edit:
             last = max(repeated, key=lambda other: other.order)
             verdicts.append(Verdict(last.id, said.id, Relation.SAME, "the same words", PERSON))
-        return propose_with_effect(
+        propose = propose_words if is_edit else propose_with_effect
+        return propose(
             transaction,
             _proposal(scope, known, ([said], verdicts), at),
             lambda other: (other.subject, other.attribute) == slot,
         )
 
     return await store.write(work)
-
-
-_NAMES_OTHER_TIME = re.compile(
-    r"\b(?:today|tomorrow|tonight|(?:this|next) (?:week|month|year)|for (?:good|ever)|forever|the \d+(?:st|nd|rd|th)|"
-    r"for \w+ (?:days?|weeks?|months?|years?)|heute|morgen|(?:diese|nächste)\w* (?:woche|monat|jahr)|für immer)\b",
-    re.IGNORECASE,
-)
-
-
-def _kept_days(
-    fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
-) -> tuple[datetime | None, datetime | None]:
-    """Return when an edited fact begins and ends: as its statements say it, None if they do not say it.
-
-    If the fact changed at `changed_at`, only later times are kept. If a superseded fact is corrected, it keeps its end.
-    """
-    before = f"{fact.statement} {fact.value}"
-    times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}
-    ended_at = fact.valid_to if changed_at is None and fact.status is Status.SUPERSEDED else None
-    if named_days(words) - named_days(before) or any(time not in before.casefold() for time in times):
-        return None, ended_at
-    first, last = members[0].valid_from, next((said.valid_to for said in reversed(members) if said.valid_to), None)
-    if changed_at is None:
-        return first, ended_at or last
-    return (first if first and first > changed_at else None), (last if last and last > changed_at else None)
-
-
-def _with_value(fact: Fact, value: str) -> str:
-    """Return a fact's sentence with another value, or a new plain sentence if the old one lacks its value."""
-    if fact.value and fact.value in fact.statement:
-        return fact.statement.replace(fact.value, value)
-    owner = "the user" if fact.subject == OWNER else fact.subject
-    return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
 
 
 def _proposal(scope: Scope, known: Knowledge, decided: _AssertionsAndVerdicts, at: datetime) -> Proposal:

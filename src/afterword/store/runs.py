@@ -26,6 +26,9 @@ _FIRST_RUN = CompiledQuery(select(RunRow.id).where(*_IS_WANTED).limit(1))
 MERGE, RENAME = "merge", "rename"
 """The purposes of the runs that move a scope."""
 
+LARGEST_ID = 2**31 - 1
+"""The largest id of a row. A database raises an error if it is compared with a larger number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -93,7 +96,7 @@ def count_runs(transaction: Session, status: str) -> dict[Scope, int]:
 def read_run(transaction: Session, run_id: int) -> Run:
     """Return a run of any scope. For operators, never for an agent. Raises `NotFound` if there is no such run."""
     query = select(RunRow, ScopeRow).where(col(RunRow.scope_id) == col(ScopeRow.id), RunRow.id == run_id)
-    pair = transaction.exec(query).one_or_none()
+    pair = transaction.exec(query).one_or_none() if run_id <= LARGEST_ID else None
     if pair is None:
         raise NotFound(f"no run {run_id}; see `afterword runs`")
     return _run_of(pair[0], scope_of_row(pair[1]))

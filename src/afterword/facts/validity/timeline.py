@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from afterword.facts.assertions import Assertion, EvidenceKind, Extent, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import Assertion, Authority, EvidenceKind, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.fact import ENDED_STATUSES, SERVED, Fact, Status
 from afterword.facts.safety import assertion_flag, is_flagged
 from afterword.facts.subjects import renamed_labels
@@ -317,7 +317,7 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         said_at=members[0].said_at,
         valid_from=span.start if span else None,
         valid_to=span.end if span else None,
-        support=len({assertion.session_id or assertion.id for assertion in members}),
+        support=len({said.session_id or said.id for said in members[:1] + tuple(filter(_states, members[1:]))}),
         evidence=tuple(dict.fromkeys([evidence for assertion in members for evidence in assertion.evidence])),
         assertion_ids=tuple([assertion.id for assertion in members]),
         recorded_at=history.recorded_at,
@@ -333,6 +333,12 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
         is_flagged=history.is_flagged,
         tags=tuple(dict.fromkeys([tag for assertion in members for tag in assertion.tags])),
     )
+
+
+def _states(repetition: Assertion) -> bool:
+    """Return whether a later assertion of a fact states or confirms it. A person's flag does not."""
+    is_entered = any(evidence.kind is EvidenceKind.PERSON for evidence in repetition.evidence)
+    return not is_entered or repetition.authority is Authority.CONFIRMED
 
 
 def _later_periods(history: FactHistory, span: ValidityPeriod | None) -> tuple[Interval, ...]:

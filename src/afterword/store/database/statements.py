@@ -107,12 +107,12 @@ def expire_loaded(transaction: Session, table: type[SQLModel], key: int) -> None
         transaction.expire(loaded)
 
 
-def insert_missing(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> bool:
-    """Insert the rows whose key is not in the table yet; return whether all rows were inserted."""
+def insert_missing(transaction: Session, table: type[SQLModel], rows: Sequence[Values]) -> int:
+    """Insert the rows whose key is not in the table yet; return how many were inserted."""
     if not rows:
-        return True
+        return 0
     connection = transaction.connection()
-    return connection.execute(insert_if_missing(table, connection.dialect.name), list(rows)).rowcount == len(rows)
+    return connection.execute(insert_if_missing(table, connection.dialect.name), list(rows)).rowcount
 
 
 @cache

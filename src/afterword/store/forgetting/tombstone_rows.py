@@ -113,20 +113,21 @@ def ensure_store_key(transaction: Session) -> TombstoneKey:
     return TombstoneKey(row.id, bytes.fromhex(row.key))
 
 
-def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tombstone]) -> int:
-    """Store these tombstones unless they are stored already; return how many `tombstones` there are."""
+def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tombstone]) -> tuple[int, int]:
+    """Store these tombstones unless they are stored already; return how many there are, and how many are new."""
     scope_id = ensure_scope(transaction, scope)
     rows = [_values(scope, scope_id, tombstone) for tombstone in tombstones]
-    for chunk in chunks(rows):
-        insert_missing(transaction, TombstoneRow, chunk)
-    return len(rows)
+    return len(rows), sum(insert_missing(transaction, TombstoneRow, chunk) for chunk in chunks(rows))
 
 
-def add_imported_tombstones(transaction: Session, scope: Scope, tombstones: Sequence[Tombstone]) -> None:
-    """Store the tombstones of a file. Instants in the future are cut to now, so that nothing new is forbidden."""
+def add_imported_tombstones(transaction: Session, scope: Scope, tombstones: Sequence[Tombstone]) -> int:
+    """Store the tombstones of a file; return how many are new.
+
+    Instants in the future are cut to now, so that nothing new is forbidden.
+    """
     instants = without_future(transaction, [tombstone.until for tombstone in tombstones])
     dated = (replace(tombstone, until=until) for tombstone, until in zip(tombstones, instants, strict=True))
-    add_tombstones(transaction, scope, dated)
+    return add_tombstones(transaction, scope, dated)[1]
 
 
 def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
@@ -253,7 +254,7 @@ class NewTombstones:
         for scope, tombstones in self._by_scope.items():
             lock_scope(self._transaction, scope)
             add_tombstones(self._transaction, scope, dict.fromkeys(tombstones))
-        return add_tombstones(self._transaction, self._scope, own)
+        return add_tombstones(self._transaction, self._scope, own)[0]
 
     def _tombstone(
         self, kind: TombstoneKind, until: datetime, *, place: str = "", mark: str = "", times: int = 0

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from sqlalchemy.exc import StatementError
-from sqlmodel import Session, col, select
+from sqlmodel import Session, SQLModel, col, select
 
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import Assertion, digest
@@ -78,7 +78,7 @@ class ImportResult:
 
     @property
     def is_repetition(self) -> bool:
-        """Whether no session and no run was new. Then the import changed nothing, even if other lines are counted."""
+        """Whether no session and no run was new. Then the import changed no fact."""
         return not (self.imported["sessions"] or self.imported["runs"])
 
 
@@ -157,9 +157,11 @@ class _Import:
     def _write_tombstones(self, transaction: Session, lines: Sequence[Line]) -> None:
         tombstones = [parse_tombstone(line) for line in lines]
         for scope in {scope for scope, _ in tombstones}:
-            add_imported_tombstones(transaction, scope, [tombstone for of, tombstone in tombstones if of == scope])
+            of_scope = [tombstone for of, tombstone in tombstones if of == scope]
+            new = add_imported_tombstones(transaction, scope, of_scope)
+            self._added.imported["tombstones"] += new
+            self._added.here_already["tombstones"] += len(of_scope) - new
         self.forgetful |= {scope for scope, _ in tombstones}
-        self._added.imported["tombstones"] += len(tombstones)
 
     def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
@@ -229,9 +231,8 @@ class _Import:
             rows.append(row)
             # A statement that this store already has keeps its evidence.
             evidence_rows += [] if id_ in here else evidence
-        insert_missing(transaction, AssertionRow, rows)
+        self._insert_missing(transaction, AssertionRow, rows, "assertions")
         insert_missing(transaction, EvidenceRow, evidence_rows)
-        self._added.imported["assertions"] += len(rows)
 
     def _own_id(self, id_: str) -> str:
         """Return the id that a statement gets here. It is a new one if another scope here uses its id in the file."""
@@ -250,7 +251,7 @@ class _Import:
 
     def _write_windows(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id = scope_rows.lock_scope(transaction, self._scope)
-        insert_missing(transaction, WindowRow, [_new_row(line, scope_id) for line in lines])
+        self._insert_missing(transaction, WindowRow, [_new_row(line, scope_id) for line in lines], "windows")
         of_scope = select(WindowRow).where(WindowRow.scope_id == scope_id)
         ids = {
             (row.source, row.key): row.id
@@ -280,7 +281,6 @@ class _Import:
         insert_missing(transaction, WindowAssertionRow, ties)
         insert_missing(transaction, RejectionRow, refused)
         insert_missing(transaction, FindingRow, findings)
-        self._added.imported["windows"] += len(lines)
 
     def _is_finding_forgotten(self, row: Line, forgotten: Forgotten) -> bool:
         """Return whether a finding was forgotten here, or a turn that it quotes no longer contains the quote."""
@@ -306,8 +306,13 @@ class _Import:
                 key = self._own_keys[line["key"]] = self._own_key(line, here[earlier], here[later])
                 row = {**line["columns"], "key": key, "earlier_id": earlier, "later_id": later, "scope_id": scope_id}
                 rows.append(row)
-        insert_missing(transaction, VerdictRow, rows)
-        self._added.imported["verdicts"] += len(rows)
+        self._insert_missing(transaction, VerdictRow, rows, "verdicts")
+        self._added.here_already["verdicts"] += len(known)
+
+    def _insert_missing(self, transaction: Session, table: type[SQLModel], rows: Sequence[Line], kind: str) -> None:
+        new = insert_missing(transaction, table, rows)
+        self._added.imported[kind] += new
+        self._added.here_already[kind] += len(rows) - new
 
     def _end_scope(self, transaction: Session, _: Sequence[Line]) -> None:
         """Insert the new runs of the scope, and derive its facts."""
