@@ -73,6 +73,17 @@ async def test_the_address_of_a_job_is_an_address(call: ServiceClient, name: str
     assert (await call("GET", job, headers=admin)).json()["scope"] == f"default/user/{name}"
 
 
+@pytest.mark.parametrize("name", [".", ".."])
+async def test_a_session_id_that_clients_remove_from_a_path_is_refused(call: ServiceClient, name: str) -> None:
+    for queue in (False, True):
+        body = {"session_id": name, "state": said("I live in Rome."), "queue": queue}
+        answer = await call("POST", "/v1/me/sessions", json=body)
+        assert answer.status_code == 422
+        assert "remove" in answer.json()["errors"][0]["message"]
+    dots = {"session_id": "...", "state": said("I live in Rome.")}
+    assert (await call("POST", "/v1/me/sessions", json=dots)).status_code == 200
+
+
 @pytest.mark.parametrize("path", ["runs/{}/undo", "runs/{}/redo", "runs/{}/apply", "review/run:{}"])
 async def test_the_number_of_a_run_of_another_memory_is_like_one_that_does_not_exist(
     call: ServiceClient, path: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar, Literal
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 Text = Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"^[^\x00]*$")]
 Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
@@ -61,10 +61,16 @@ class FlagBody(Body):
     flagged: bool = True
 
 
+def _no_dots(name: str) -> str:
+    if name in (".", ".."):
+        raise ValueError("a session cannot be called . or .., because clients remove these from a path")
+    return name
+
+
 class SessionBody(Body):
     """A saved state of a conversation, in any form that afterword reads."""
 
-    session_id: Name = Field(examples=["monday"])
+    session_id: Annotated[Name, AfterValidator(_no_dots)] = Field(examples=["monday"])
     state: dict[str, Any] | list[Any] = Field(
         examples=[
             {
