@@ -86,6 +86,17 @@ def tag_names(tags: Several) -> tuple[str, ...]:
     return names
 
 
+def new_tag_names(tags: Several) -> tuple[str, ...]:
+    """Return new tags as `tag_names` does.
+
+    Raises `ArgumentInvalid` also for a tag with a comma, because commas separate the tags in an address.
+    """
+    names = tag_names(tags)
+    if any("," in name for name in names):
+        raise ArgumentInvalid("a tag has no comma; give several tags instead")
+    return names
+
+
 def fact_filter(status: Several | None, kind: Several | None, about: str | None, tags: Several) -> FactFilter:
     """Return the filter that these arguments describe. Raises `ArgumentInvalid`.
 
