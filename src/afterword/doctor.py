@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
+from sqlmodel import Session
+
 from afterword import settings
 from afterword.composition import model_client, open_embedder
 from afterword.errors import AfterwordError, StoreError, StoreUnreachable
@@ -78,16 +80,28 @@ async def _store(configured: Settings) -> list[Check]:
     try:
         async with store:
             await store.check()
+            damage = await store.read(_damage) if store.path is not None else None
     except StoreError as error:
-        fix = "start the database" if store.dialect == "postgresql" else "name another file with AFTERWORD_STORE__URL"
-        if store.path is not None and isinstance(error, StoreUnreachable):
-            return [Check("store", False, str(error), f"make the file and its folder writable, or {fix}")]
-        return [Check("store", False, str(error), f"{fix}, or run `afterword migrate`")]
+        is_down = store.dialect == "postgresql" and isinstance(error, StoreUnreachable)
+        fix = "start the database" if is_down else "do what the result says"
+        return [Check("store", False, str(error), f"{fix}, or name another store with AFTERWORD_STORE__URL")]
     checks = [Check("store", True, f"{store.shown_url} answers, its tables are up to date")]
+    if store.path is not None:
+        checks.append(Check("integrity", damage is None, damage or "no damage", "put a backup in its place"))
     if store.path is not None and os.name == "posix":
         mode = stat.S_IMODE(store.path.stat().st_mode)
         checks.append(Check("privacy", not mode & 0o077, f"file mode {mode:04o}", f"chmod 600 {store.path}"))
     return checks
+
+
+def _damage(transaction: Session) -> str | None:
+    """Return what is wrong with a SQLite file: its structure, or a row that refers to a missing one."""
+    connection = transaction.connection()
+    structure = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+    if structure != "ok":
+        return f"the file is damaged: {structure}"
+    orphan = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
+    return None if orphan is None else f"a row of {orphan[0]} refers to a missing row of {orphan[2]}"
 
 
 def _redaction(configured: Settings) -> Check:

@@ -8,10 +8,11 @@ from decimal import Decimal
 from importlib.util import find_spec
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from afterword.facts.assertions import Kind
 from afterword.facts.findings import DAYS, MOST_DAYS, FindingPolicy, WithTools
+from afterword.facts.local_time import read_zone
 from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
@@ -63,19 +64,36 @@ class RetryOptions(Options):
         return Retries(self.tries, self.first_pause_s, self.longest_pause_s)
 
 
+def _checked_zone(name: str) -> str:
+    read_zone(name)
+    return name
+
+
+def _checked_due_times(written: float | str) -> float | str:
+    # Imported only here: a live memory needs no schedule.
+    from afterword.pipeline.background.due_times import Rhythm
+
+    Rhythm.parse(written)
+    return written
+
+
+Zone = Annotated[str, AfterValidator(_checked_zone)]
+DueTimes = Annotated[float | str, AfterValidator(_checked_due_times)]
+
+
 class ScheduleOptions(Options):
     """How often `afterword schedule` runs each job: an interval in seconds, or five cron fields.
 
     "*/5 * * * *", for example, is every five minutes.
     """
 
-    pending: float | str = Field(default=60, description="process recorded sessions")
-    retries: float | str = Field(default=60, description="queue failed sessions again whose pause is over")
-    consolidation: float | str = Field(default=3600, description="consolidate the memories that are due")
-    embedding: float | str = Field(default=60, description="make missing vectors, if there is an embedder")
-    retention: float | str = Field(default=24 * 3600.0, description="erase what is older than [retention] allows")
-    webhooks: float | str = Field(default=15, description="send posts to webhooks")
-    timezone: str = Field(default="UTC", description="the time zone of cron fields")
+    pending: DueTimes = Field(default=60, description="process recorded sessions")
+    retries: DueTimes = Field(default=60, description="queue failed sessions again whose pause is over")
+    consolidation: DueTimes = Field(default=3600, description="consolidate the memories that are due")
+    embedding: DueTimes = Field(default=60, description="make missing vectors, if there is an embedder")
+    retention: DueTimes = Field(default=24 * 3600.0, description="erase what is older than [retention] allows")
+    webhooks: DueTimes = Field(default=15, description="send posts to webhooks")
+    timezone: Zone = Field(default="UTC", description="the time zone of cron fields")
     jitter_s: float = Field(default=5.0, ge=0, description="the longest random delay before a job starts")
     lease_s: float = Field(
         default=120.0, gt=0, description="when the process of a job dies, another one starts the job after this time"

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -27,7 +27,6 @@ from pydantic_settings import (
 
 from afterword.errors import AfterwordError, StoreInvalid
 from afterword.extractors.model.prices import Price
-from afterword.facts.local_time import read_zone
 from afterword.privacy.policy import Privacy
 from afterword.setting_names import (
     DELIMITER,
@@ -54,6 +53,7 @@ from afterword.setting_sections import (
     ServerOptions,
     StoreOptions,
     WebhookOptions,
+    Zone,
 )
 from afterword.store.database.urls import shown_url
 
@@ -72,11 +72,6 @@ class SettingsInvalid(AfterwordError):
     is_usage = True
 
 
-def _checked_zone(name: str) -> str:
-    read_zone(name)
-    return name
-
-
 class Settings(BaseSettings):
     """All settings. Environment variables such as `AFTERWORD_STORE__URL` override the profile."""
 
@@ -85,7 +80,7 @@ class Settings(BaseSettings):
     )
 
     store: StoreOptions = StoreOptions()
-    zone: Annotated[str, AfterValidator(_checked_zone)] = Field(
+    zone: Zone = Field(
         default="UTC",
         description='the zone of saved times without an offset, such as "Europe/Vienna"; a memory may have its own',
     )

@@ -158,7 +158,7 @@ async def test_no_part_of_what_an_application_enters_keeps_a_secret(tmp_path: Pa
         "value": "Acme",
         "tags": ["bank"],
     }
-    told = "my password is Zebra!Kettle9, I bank at Acme"
+    told = "my password is Zebra!Kettle9. I bank at Acme"
     entered[place] = [told] if place == "tags" else told
     async with afterword.open(f"sqlite:///{tmp_path}/a.db", settings=WITHOUT_VECTORS) as app:
         mira = app.user("mira")

@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -142,7 +143,8 @@ MISTAKES = {
     "a database is not supported": Mistake("status", "mysql", settings={"AFTERWORD_STORE__URL": "mysql://x/y"}),
     "a store is missing": Mistake("status", "elsewhere.db", FAILS,
                                   {"AFTERWORD_STORE__URL": "sqlite:///elsewhere.db"}),
-    "a store is another file": Mistake("status", "text.db", FAILS, {"AFTERWORD_STORE__URL": "sqlite:///text.db"},
+    "a store is another file": Mistake("status", "text.db: the file is damaged or no SQLite database", FAILS,
+                                       {"AFTERWORD_STORE__URL": "sqlite:///text.db"},
                                        written("text.db", "this is no database\n" * 100)),
     "a store is a folder": Mistake("status", "saved", FAILS, {"AFTERWORD_STORE__URL": "sqlite:///saved"}),
     "a store is of a newer version": Mistake("status", "newer", FAILS, prepare=newer_store),
@@ -394,6 +396,36 @@ def test_a_locked_store_says_so(afterword: Commands, tmp_path: Path, monkeypatch
     assert "another program holds a lock on the file" in printed
 
 
+def test_a_damaged_store_says_so_and_so_does_the_doctor(afterword: Commands, tmp_path: Path) -> None:
+    store = tmp_path / "afterword.db"
+    whole = store.read_bytes()
+    store.write_bytes(whole[:60_000])
+    checks = {check["check"]: check for check in json.loads(afterword("doctor", "--json", expected=FAILS))}
+    commands = ("facts --user mira", "backup copy.db")
+    for said in (checks["store"]["found"], *(afterword(*each.split(), expected=FAILS) for each in commands)):
+        assert "the file is damaged or no SQLite database; put a backup in its place" in said
+    assert "writable" not in checks["store"]["mend"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "found"),
+    [
+        ("DELETE FROM runs", "refers to a missing row of runs"),
+        ("PRAGMA writable_schema=ON; DELETE FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL", "never used"),
+    ],
+)
+def test_damage_that_no_command_meets_is_found_by_the_doctor(
+    afterword: Commands, tmp_path: Path, spoil: str, found: str
+) -> None:
+    assert "no damage" in afterword("doctor")
+    with closing(sqlite3.connect(tmp_path / "afterword.db")) as plain:
+        plain.executescript(spoil)
+        plain.commit()
+    checks = {check["check"]: check for check in json.loads(afterword("doctor", "--json", expected=FAILS))}
+    assert found in checks["integrity"]["found"]
+    assert "backup" in checks["integrity"]["mend"]
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is one of Linux")
 def test_a_full_disk_says_so(afterword: Commands, tmp_path: Path) -> None:
     import resource
@@ -427,7 +459,7 @@ def test_a_file_that_may_not_be_read_or_written_says_so(afterword: Commands, tmp
             reason = "the file and its folder must be writable, even for a program that only reads"
             assert lines_about(printed, reason), printed
         advice = under_file_modes(lambda: afterword("doctor", "--json", expected=FAILS))
-        assert "make the file and its folder writable" in advice
+        assert reason in advice
         assert "migrate" not in advice
         place.chmod(usual)
 

@@ -519,6 +519,14 @@ async def test_a_fact_is_corrected_confirmed_and_undone(visitor: Visitor) -> Non
     assert unchanged.status_code == 400
 
 
+async def test_a_form_takes_no_longer_text_than_a_request(visitor: Visitor) -> None:
+    await visitor.sign_in()
+    page = await visitor.open(MIRA)
+    for length, status in ((10_000, 303), (10_001, 400)):
+        answer = await visitor.send(page, f"{MIRA}/facts", statement="I like tea. ".ljust(length, "x"))
+        assert answer.status_code == status
+
+
 async def test_forgetting_shows_first_what_goes(visitor: Visitor) -> None:
     await visitor.sign_in()
     mira = visitor.app.user("mira")

@@ -81,6 +81,13 @@ async def test_remember_and_recall(call: ServiceClient) -> None:
     assert (await call("GET", "/v1/memory/recall", params={"tags": "ci,home"})).json() == {"memories": []}
 
 
+async def test_a_tag_with_a_comma_is_refused_since_recall_separates_tags_by_it(call: ServiceClient) -> None:
+    for path, text in (("/v1/memory/remember", "content"), ("/v1/me/facts", "statement")):
+        refused = await call("POST", path, json={text: "I live in Oslo.", "tags": ["home", "a, b"]})
+        assert (refused.status_code, "no comma" in refused.json()["detail"]) == (400, True)
+    assert (await call("GET", "/v1/me/facts", params={"tag": "a, b"})).json()["total"] == 0
+
+
 async def test_a_finding_is_never_merged_into_a_persons_facts(call: ServiceClient) -> None:
     await call("POST", "/v1/memory/remember", json={"content": "Lives in Oslo: 3 of 5 customers", "tags": ["survey"]})
     for number, text in enumerate(("I live in Oslo.", "I moved to Porto.")):

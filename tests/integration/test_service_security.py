@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -312,6 +314,20 @@ async def test_no_words_and_no_keys_in_logs_and_errors(
     assert "noor" not in caplog.text
     for entry in (await call.app.audit()).entries:
         assert "zanzibar" not in repr(entry)
+
+
+async def test_the_log_names_the_lines_of_our_own_code_at_which_a_write_failed(
+    app: Afterword, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(app) as client:
+        await app.user("mira").remember("I live in Oslo.")
+        with closing(sqlite3.connect(tmp_path / "afterword.db")) as plain:
+            plain.execute("CREATE TRIGGER t BEFORE INSERT ON assertions BEGIN SELECT RAISE(ABORT, 'zanzibar'); END")
+        answer = await client("POST", "/v1/memory/remember", json={"content": "I like tea."})
+    assert answer.status_code == 500
+    (failure,) = [record.getMessage() for record in caplog.records if " failed (" in record.getMessage()]
+    assert re.search(r"\(IntegrityError, store/\w+\.py:\d+, store/\S+, store/database/statements\.py:\d+\)$", failure)
+    assert "zanzibar" not in failure
 
 
 async def test_a_store_that_does_not_answer_is_not_named(tmp_path: Path) -> None:

@@ -118,6 +118,23 @@ def test_days_that_no_calendar_has_are_refused(afterword: Commands, setting: str
     assert setting.lower().replace("__", ".") in printed.lower().replace("__", ".")
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("pending", "bogus cron"), ("webhooks", "-5"), ("retention", "nan"), ("timezone", "Mars/X")],
+)
+def test_a_schedule_that_could_not_run_is_refused_by_the_doctor_and_by_every_command(
+    afterword: Commands, setting: str, value: str
+) -> None:
+    variable = {f"AFTERWORD_SCHEDULE__{setting.upper()}": value}
+    assert f"schedule.{setting}" in afterword("doctor", expected=1, **variable)
+    assert f"schedule.{setting}" in afterword("config", expected=2, **variable)
+
+
+def test_a_due_time_of_the_schedule_is_shown_as_it_was_written(afterword: Commands) -> None:
+    variables = {"AFTERWORD_SCHEDULE__PENDING": "30 3 * * *", "AFTERWORD_SCHEDULE__TIMEZONE": "Europe/Vienna"}
+    assert "30 3 * * *" in afterword.within(variables, "config")
+
+
 def test_the_written_profile_changes_nothing_and_names_every_setting(afterword: Commands) -> None:
     before = json.loads(afterword("config", "--json"))
     assert "afterword.toml written" in afterword("init")

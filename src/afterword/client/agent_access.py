@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from afterword.client.arguments import Several, choices, fact_cursor, fact_filter, page, tag_names
+from afterword.client.arguments import Several, choices, fact_cursor, fact_filter, new_tag_names, page
 from afterword.client.results import ContextBlock, FactOrigin, FactPage, SearchHit, SearchResults, SessionPage
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.extractors.grounding import LONGEST
@@ -252,7 +252,7 @@ class AgentAccess:
             OWNER if not name or is_generic(name) or is_own_name else name,
             snake_case(checked_text("attribute", attribute, may_be_empty=True)) or "note",
             checked_text("value", value, may_be_empty=True) or None,
-            tags=tag_names(tags),
+            tags=new_tag_names(tags),
         )
         return await self._call(requests.request_statement, entry, word=None, relate=relation)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -37,6 +38,9 @@ LONGEST_NUMBER = 18
 """The most digits that a number in a cursor may have."""
 
 
+_FACT_CURSOR = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00 \w+", re.ASCII)
+
+
 def scope_of(scope: Scope | str) -> Scope:
     """Return the scope, parsed if it is a text tenant/kind/id. Raises `ScopeInvalid`."""
     return scope if isinstance(scope, Scope) else Scope.parse(scope)
@@ -47,6 +51,7 @@ def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) ->
 
     A date becomes `day_time` of that day. A value without a time zone is in `zone`.
     """
+    given = str(value)
     try:
         if isinstance(value, str):
             with suppress(ValueError):  # a date in any form of ISO 8601, such as 20260131 or 2026-W05-6
@@ -58,7 +63,7 @@ def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) ->
         local = value if value.tzinfo else value.replace(tzinfo=zone)
         return at_offset(local, offset_seconds(local))
     except (ValueError, OverflowError):
-        raise ArgumentInvalid(f"{value!r} is not a date or time; write 2026-01-31 or 2026-01-31T18:00:00Z") from None
+        raise ArgumentInvalid(f"{given!r} is not a date or time; write 2026-01-31 or 2026-01-31T18:00:00Z") from None
 
 
 def check_not_future(argument: str, at: datetime, *, now: datetime, margin: timedelta) -> None:
@@ -88,6 +93,17 @@ def tag_names(tags: Several) -> tuple[str, ...]:
     return names
 
 
+def new_tag_names(tags: Several) -> tuple[str, ...]:
+    """Return new tags as `tag_names` does.
+
+    Raises `ArgumentInvalid` also for a tag with a comma, because commas separate the tags in an address.
+    """
+    names = tag_names(tags)
+    if any("," in name for name in names):
+        raise ArgumentInvalid("a tag has no comma; give several tags instead")
+    return names
+
+
 def fact_filter(status: Several | None, kind: Several | None, about: str | None, tags: Several) -> FactFilter:
     """Return the filter that these arguments describe. Raises `ArgumentInvalid`.
 
@@ -109,10 +125,12 @@ def page(
     """Return at most `limit` rows that follow the cursor `after`, and the cursor of the next page (None: no next page).
 
     `cursor` returns the cursor of a row. If the row of `after` no longer exists, the page begins with the next greater
-    cursor. Raises `ArgumentInvalid` for a limit below 1.
+    cursor. Raises `ArgumentInvalid` for a limit below 1, and for an `after` that is no cursor of a fact.
     """
     most, start = limit_with_next(limit), 0
     if after is not None:
+        if _FACT_CURSOR.fullmatch(after) is None:
+            raise _no_cursor(after)
         places = [place for place, row in enumerate(rows) if cursor(row) == after]
         start = places[0] + 1 if places else sum(cursor(row) <= after for row in rows)
     return first_page(rows[start : None if most is None else start + most], cursor, limit=limit)
@@ -149,5 +167,9 @@ def number_cursor(run_id: int) -> str:
 def number_of_cursor(cursor: str | None) -> int:
     """Return the number in a cursor that `number_cursor` returned, 0 for None. Raises `ArgumentInvalid`."""
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= LONGEST_NUMBER):
-        raise ArgumentInvalid(f"after={cursor!r} is not a cursor; pass `next` of the previous page")
+        raise _no_cursor(cursor)
     return min(int(cursor or 0), LARGEST_ID)
+
+
+def _no_cursor(after: str) -> ArgumentInvalid:
+    return ArgumentInvalid(f"after={after!r} is not a cursor; pass `next` of the previous page")

@@ -35,7 +35,7 @@ WORKER_LIBRARY = "procrastinate"
 async def open_schedule(
     resources: Resources, halt: Halt, on_end: Callable[[JobReport], None]
 ) -> AsyncIterator[Schedule]:
-    """Yield the schedule of the configured jobs. Raises `RhythmInvalid` for a due time that cannot be parsed."""
+    """Yield the schedule of the configured jobs."""
     settings, options = resources.settings, resources.settings.schedule
     due_times = {
         PENDING: options.pending,

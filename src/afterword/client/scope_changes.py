@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, time
 from typing import Any
 
-from afterword.client.arguments import Instant, Several, choices, instant, tag_names
+from afterword.client.arguments import Instant, Several, choices, instant, new_tag_names
 from afterword.client.findings.scope_findings import ScopeFindings
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
@@ -63,7 +63,7 @@ class ScopeChanges(ScopeFindings):
             value,
             None if valid_from is None else instant(valid_from, day_time=time.min, zone=said_at.tzinfo or UTC),
             None if valid_to is None else instant(valid_to, day_time=time(23, 59, 59), zone=said_at.tzinfo or UTC),
-            tag_names(tags),
+            new_tag_names(tags),
         )
         return await self._changed(entries.add_entry, entry, at=said_at)
 

@@ -36,9 +36,3 @@ class PriceUnknown(PipelineError):
     """A budget in dollars is set for a model whose price is not known. Set its price, or a budget in tokens."""
 
     is_usage = True
-
-
-class RhythmInvalid(PipelineError):
-    """The setting that says how often a job runs is neither seconds nor a cron expression. Correct the setting."""
-
-    is_usage = True

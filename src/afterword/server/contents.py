@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar, Literal
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-Text = Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"^[^\x00]*$")]
+LONGEST_TEXT = 10_000
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT, pattern=r"^[^\x00]*$")]
 Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
 Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00]*$")]], Field(max_length=50)]
 Moment = Annotated[str, Field(max_length=40, examples=["2026-03-01", "2026-03-01T18:00:00Z"])]
@@ -61,10 +62,16 @@ class FlagBody(Body):
     flagged: bool = True
 
 
+def _no_dots(name: str) -> str:
+    if name in (".", ".."):
+        raise ValueError("a session cannot be called . or .., because clients remove these from a path")
+    return name
+
+
 class SessionBody(Body):
     """A saved state of a conversation, in any form that afterword reads."""
 
-    session_id: Name = Field(examples=["monday"])
+    session_id: Annotated[Name, AfterValidator(_no_dots)] = Field(examples=["monday"])
     state: dict[str, Any] | list[Any] = Field(
         examples=[
             {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import http
 import logging
+import os
 import re
 import secrets
 import time
@@ -15,6 +16,7 @@ import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -55,6 +57,9 @@ STATUSES: tuple[tuple[type[AfterwordError], int], ...] = (
 """The HTTP status of an error by its class. Of all others, usage errors have status 400, and the rest has 503."""
 
 _log = logging.getLogger("afterword.server")
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
+MOST_PLACES = 3
+"""How many lines of code the log names for a request that failed."""
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -156,9 +161,12 @@ class Guard:
         try:
             await self._answer(scope, headers, receive, send_with_headers)
         except Exception as error:  # noqa: BLE001 - the client gets a response without the reason, whatever fails
-            # The message is not logged, because it may contain a user's words.
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            _log.error("request %s failed (%s, %s:%s)", request_id, type(error).__name__, place.filename, place.lineno)
+            # The message is not logged, because it may contain a user's words. The lines are those of afterword, not
+            # those of a library that it called.
+            frames = traceback.extract_tb(error.__traceback__)
+            own = [f"{frame.filename}:{frame.lineno}" for frame in frames if frame.filename.startswith(_PACKAGE)]
+            places = ", ".join(place.removeprefix(_PACKAGE) for place in own[-MOST_PLACES:])
+            _log.error("request %s failed (%s, %s)", request_id, type(error).__name__, places)
             if not status:
                 fault = problem(500, "internal error; the log of the service names it with the id in X-Request-ID")
                 await fault(scope, receive, send_with_headers)

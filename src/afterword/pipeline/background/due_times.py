@@ -14,9 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from afterword.pipeline.errors import RhythmInvalid
+from afterword.facts.local_time import read_zone
 
 if TYPE_CHECKING:
     from apscheduler.triggers.cron import CronTrigger
@@ -58,25 +57,23 @@ class Rhythm:
     def parse(cls, text: str | float, zone: str = "UTC") -> Rhythm:
         """Return the rhythm for a number of seconds, or for a cron expression of five fields in this time zone.
 
-        Raises `RhythmInvalid` for any other text.
+        Raises `ValueError` for any other text. The settings are checked by this method when they are loaded.
         """
         with suppress(ValueError):  # what is no number must be a cron expression
-            every_s = float(text)
-            if not 0 < every_s < float("inf"):
-                raise RhythmInvalid(f"{every_s:g} s is no interval; write seconds above 0")
-            return cls(every_s=every_s)
-        try:
-            # UTC works even on a system without time zone data.
-            local = UTC if zone == "UTC" else ZoneInfo(zone)
-            # Only a cron expression needs the library.
-            from apscheduler.triggers.cron import CronTrigger
+            text = float(text)
+        if not isinstance(text, str):
+            if not 0 < text < float("inf"):
+                raise ValueError(f"{text:g} s is no interval; write seconds above 0")
+            return cls(every_s=text)
+        local = read_zone(zone)
+        # Only a cron expression needs the library.
+        from apscheduler.triggers.cron import CronTrigger
 
+        try:
             # The trigger computes local times in UTC, where no time is skipped. `next_due` converts them to instants.
-            return cls(cron=CronTrigger.from_crontab(str(text), timezone=UTC), zone=local)
-        except ZoneInfoNotFoundError:
-            raise RhythmInvalid(f"{zone!r} is no time zone; write UTC or for example Europe/Vienna") from None
+            return cls(cron=CronTrigger.from_crontab(text, timezone=UTC), zone=local)
         except ValueError:
-            raise RhythmInvalid(
+            raise ValueError(
                 f"{text!r} is no interval and no cron expression; write seconds (60) or five cron fields (30 3 * * *)"
             ) from None
 

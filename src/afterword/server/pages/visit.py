@@ -28,6 +28,7 @@ from afterword.server.access import (
     parse_number,
     presented_key,
 )
+from afterword.server.contents import LONGEST_TEXT
 from afterword.server.pages.rendering import (
     PREFIX,
     Reader,
@@ -279,7 +280,7 @@ async def requester_of(request: Request) -> str:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raises `Refused` if the body is no form, or comes from another site."""
+    """Return the fields of a form. Raises `Refused` if it is none, comes from another site or is too long."""
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
     is_own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
     if not is_own or site not in ("same-origin", "none"):
@@ -288,9 +289,12 @@ async def read_form(request: Request) -> dict[str, str]:
         raise Refused(415, "the request must contain a form")
     try:
         text = (await request.body()).decode("ascii")
-        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
+        form = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
     except ValueError:
         raise Refused(400, "the form cannot be read") from None
+    if any(len(value) > LONGEST_TEXT for value in form.values()):
+        raise Refused(400, "the text is too long; make it shorter")
+    return form
 
 
 async def show_error(request: Request, error: Exception) -> Response:

@@ -12,6 +12,7 @@ from sqlmodel import SQLModel
 
 from afterword.errors import StoreUnreachable
 from afterword.store.database.cancellation import current_ticket, interrupter
+from afterword.store.database.driver_errors import unreachable
 from afterword.store.database.private_files import complete_file
 
 _TIMEOUT_S = 30.0
@@ -92,4 +93,4 @@ def copy_file(source: Path, target: Path) -> None:
             if state != "ok":
                 raise StoreUnreachable(f"{source} could not be copied, since it is damaged; see `afterword doctor`")
     except sqlite3.Error as error:
-        raise StoreUnreachable(f"{source} could not be copied ({type(error).__name__}); try again") from None
+        raise unreachable(error, str(source)) from None

@@ -14,10 +14,13 @@ UNIQUE_VIOLATION = "23505"
 """PostgreSQL's code for a row with a key that exists already, for example because another transaction inserted it."""
 UNSTORABLE = "a text holds a character that the database cannot store, such as NUL; leave it out, then try again"
 _PRIMARY_CODE = 0xFF
+_DAMAGED = "the file is damaged or no SQLite database; put a backup in its place"
 _SQLITE_HINTS = {
     sqlite3.SQLITE_FULL: "the disk is full; make room, then try again",
     sqlite3.SQLITE_BUSY: "another program holds a lock on the file; wait until it has ended, or end it",
     sqlite3.SQLITE_READONLY: "the file cannot be written; check its owner and its mode",
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
     sqlite3.SQLITE_IOERR: "the disk does not read or write the file; check the disk and its free space",
 }
 

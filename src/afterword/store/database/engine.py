@@ -219,7 +219,7 @@ class Store:
             raise StoreUnreachable(f"{self.shown_url}: no free connection; raise AFTERWORD_STORE__POOL_SIZE") from None
         except DatabaseError as error:
             raise store_error_of(error, self.shown_url, writing=writing) from None
-        except sqlite3.OperationalError as error:  # raised by `_take_write_lock`, which bypasses SQLAlchemy
+        except sqlite3.DatabaseError as error:  # raised by what bypasses SQLAlchemy, such as `_take_write_lock`
             raise unreachable(error, self.shown_url) from None
         except UnicodeEncodeError:
             raise ArgumentInvalid(UNSTORABLE) from None
