@@ -18,6 +18,7 @@ import typer
 import afterword
 from afterword.cli.terminal import ResponsiveTable, terminal_json, terminal_text
 from afterword.errors import ArgumentInvalid, NotFound
+from afterword.privacy.tombstones import LEFT_OUT
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -157,6 +158,8 @@ def skipped_text(reason: str, count: int) -> str:
         return f"{count} time{'s' if count > 1 else ''} in the future, taken as unknown"
     if reason == "off the record":
         return f"{count} turn{'s' if count > 1 else ''} off the record"
+    if reason == LEFT_OUT:
+        return f"{count} turn{'s' if count > 1 else ''} left out: forgotten, or the same words as something forgotten"
     return f"skipped: {reason}: {count}"
 
 
