@@ -134,6 +134,38 @@ async def kept_of(app: Afterword, memory: ScopeMemory) -> str:
     return json.dumps([facts, turns, await resumed.save_state()])
 
 
+@pytest.mark.parametrize("is_told", [False, True])
+async def test_what_was_said_in_a_pause_stays_out(app: Afterword, *, is_told: bool) -> None:
+    """Also where the agent is told a fact, so that a block stands before the turns, and is gone the next time."""
+    lena = app.user("lena")
+    await lena.remember("The user owns a kite.")
+    model = ReplayChatCompletionClient(["You speak Czech!", "Polish, too!"])
+    agent = AssistantAgent("helper", model, memory=[lena.memory()] if is_told else None)
+    await lena.pause()
+    await hear(lena, agent, "I speak Czech.")
+    assert (await lena.resume_keeping()) is not None
+    await lena.clear()
+    await hear(lena, agent, "I speak Polish.")
+    kept = await kept_of(app, lena)
+    assert "The user speaks Polish." in kept
+    assert "Czech" not in kept
+
+
+async def test_a_state_that_was_processed_in_a_pause_keeps_its_words_out(app: Afterword) -> None:
+    def state(*said: str) -> dict[str, Any]:
+        messages = [{"type": "UserMessage", "source": "user", "content": words} for words in said]
+        return {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
+
+    lena, before = app.user("lena"), datetime.now(UTC) - timedelta(days=1)
+    await lena.pause()
+    await lena.process(state("I speak Czech."), session_id="s")
+    await lena.process(state("I speak Greek."), session_id="before", started_at=before)
+    await lena.resume_keeping()
+    await lena.process(state("I speak Czech.", "I speak Polish."), session_id="s")
+    await lena.process(state("I speak Greek."), session_id="before", started_at=before)
+    assert {fact.value for fact in (await lena.facts()).facts} == {"Polish", "Greek"}
+
+
 async def test_a_live_agent_is_heard_after_its_memory_was_forgotten(app: Afterword) -> None:
     """The block that told it a fact is gone from its context, so its turns have moved."""
     lena = app.user("lena")

@@ -210,17 +210,14 @@ async def queue_state(
         forgotten = read_forgotten(transaction, scope, session_id)
         before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
         timed = forgotten.transcript(fresh, date_turns(fresh, saves=saves, started_at=started_at), before)
-        is_paused = pauses.read_pause(transaction, scope) is not None
-        if is_paused:
-            if transcript is None or pauses.has_new_turns(timed, before):
-                pauses.count_session_not_kept(transaction, scope)
-            timed = pauses.leave_out_new_turns(transaction, scope, session_id, timed, before, at)
-        else:
-            state = forgotten.state(private_state, fresh, timed)
-            sessions.save_state(
-                transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
-            )
-        if transcript is None or (is_paused and not before):
+        if pauses.read_pause(transaction, scope) is not None:
+            pauses.leave_out_new_turns(transaction, scope, session_id, timed, before, at)
+            return
+        state = forgotten.state(private_state, fresh, timed)
+        sessions.save_state(
+            transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
+        )
+        if transcript is None:
             return
         row = sessions.find_session(transaction, scope, session_id)
         basis = TimeBasis(row.time_basis) if row and row.time_basis else None
