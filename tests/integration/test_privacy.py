@@ -166,6 +166,15 @@ async def test_a_state_that_was_processed_in_a_pause_keeps_its_words_out(app: Af
     assert {fact.value for fact in (await lena.facts()).facts} == {"Polish", "Greek"}
 
 
+async def test_what_was_said_off_the_record_stays_out_of_the_same_session(app: Afterword) -> None:
+    lena, agent = app.user("lena"), helper("Czech, I see.", "fine")
+    await hear(lena, agent, "I speak Czech.", off_the_record=True)
+    await hear(lena, agent, "I speak Polish.")
+    kept = await kept_of(app, lena)
+    assert "The user speaks Polish." in kept
+    assert "Czech" not in kept
+
+
 async def test_a_live_agent_is_heard_after_its_memory_was_forgotten(app: Afterword) -> None:
     """The block that told it a fact is gone from its context, so its turns have moved."""
     lena = app.user("lena")
