@@ -189,6 +189,16 @@ async def test_a_live_agent_is_heard_after_its_memory_was_forgotten(app: Afterwo
     assert "Czech" not in kept
 
 
+async def test_a_session_is_shown_without_what_its_agent_was_told(app: Afterword) -> None:
+    lena = app.user("lena")
+    agent = AssistantAgent("helper", ReplayChatCompletionClient(["fine"] * 3), memory=[lena.memory()])
+    for words in ("I live in Oslo.", "I speak Polish.", "I like tea."):
+        await hear(lena, agent, words)
+        await app.run_pending()
+    shown = [entry.turn.text for entry in (await lena.session("s")).turns]
+    assert shown == ["I live in Oslo.", "fine", "I speak Polish.", "fine", "I like tea.", "fine"]
+
+
 async def test_a_resumed_agent_is_still_off_the_record(path: Path) -> None:
     async with await open_store(f"sqlite:///{path}") as store:
         async with record_session(helper(), user="lena", session_id="s", store=store) as agent:
