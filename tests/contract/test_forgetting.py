@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlmodel import SQLModel
+from sqlalchemy import delete, update
+from sqlmodel import SQLModel, col
 
 from afterword import record_session, resume
 from afterword.errors import NotFound
@@ -29,6 +30,7 @@ from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting import forgotten_statements
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
+from afterword.store.tables import TombstoneRow
 from deciding_words import find
 from kept import run, stated
 
@@ -279,7 +281,7 @@ class Agent:
         self.loaded: dict[str, Any] = {}
 
     async def save_state(self) -> dict[str, Any]:
-        return state(*self.said)
+        return state(*self.said) if self.said else self.loaded
 
     async def load_state(self, kept: Any) -> None:
         self.loaded = dict(kept)
@@ -324,6 +326,65 @@ async def test_a_forgotten_session_that_goes_on_keeps_only_what_is_new(store: St
     kept = await everything(store)
     assert "gnarlsburg" not in kept
     assert "oolong" not in kept
+
+
+async def test_a_new_agent_in_a_forgotten_session_is_heard_from_its_first_words(store: Store, live: Agent) -> None:
+    """The old agent saves its state again later: nothing comes back, and what it heard meanwhile is new."""
+    await forget(store, lambda erasure: erasure.forget_session("live"), at=datetime.now(UTC))
+    new, later = Agent("seat: window", "diet: vegan"), timedelta(days=1)
+    await save(store, new)
+    await process_session(store, Saved(LENA, "live"), extractor=OracleExtractor(find))
+    assert set(await held(store, at=datetime.now(UTC))) == {"window", "vegan"}
+    live.said.append("pet: cat")
+    await save(store, live)
+    await process_session(store, Saved(LENA, "live"), extractor=OracleExtractor(find))
+    assert set(await held(store, at=datetime.now(UTC) + later)) == {"window", "vegan", "cat"}
+    assert "gnarlsburg" not in await everything(store)
+    new.said.append("home: Gnarlsburg")
+    await save(store, new)
+    await process_session(store, Saved(LENA, "live"), extractor=OracleExtractor(find))
+    assert "Gnarlsburg" in await held(store, at=datetime.now(UTC) + later), "it follows words of after the forgetting"
+
+
+async def test_turns_taken_for_forgotten_ones_are_counted(store: Store, live: Agent) -> None:
+    """A new agent says first what was forgotten. Its state could as well be a part of the old one."""
+    await forget(store, lambda erasure: erasure.forget_session("live"), at=datetime.now(UTC))
+    await save(store, Agent("drink: oolong"))
+    outcome = await process_session(store, Saved(LENA, "live"), extractor=OracleExtractor(find))
+    assert (outcome.turns, outcome.transcript.skipped) == (0, {"forgotten": 2})
+    with store.reading() as transaction:
+        session = sessions.find_session(transaction, LENA, "live")
+        assert session is not None
+        assert session.skipped == {"forgotten": 2}
+
+
+async def test_a_tombstone_of_an_earlier_version_covers_the_first_turns(store: Store, live: Agent) -> None:
+    """It is the only tombstone of its session, and says how many turns were forgotten."""
+    await forget(store, lambda erasure: erasure.forget_session("live"), at=datetime.now(UTC))
+    with store.writing() as transaction:
+        transaction.connection().execute(delete(TombstoneRow).where(col(TombstoneRow.kind) == "text"))
+        transaction.connection().execute(update(TombstoneRow).values(times=4))
+    live.said.append("seat: window")
+    for _ in range(2):
+        await save(store, live)
+        await process_session(store, Saved(LENA, "live"), extractor=OracleExtractor(find))
+    assert set(await held(store, at=datetime.now(UTC))) == {"window"}
+    kept = await everything(store)
+    assert not [word for word in ("gnarlsburg", "oolong") if word in kept]
+
+
+async def test_a_resumed_agent_that_hears_it_again_is_heard(store: Store, live: Agent) -> None:
+    await forget(store, of((await held(store, at=datetime.now(UTC)))["Gnarlsburg"]), at=datetime.now(UTC))
+    await resume(live, user="lena", session_id="live", store=store)
+    said = [
+        message["content"] for message in live.loaded["llm_context"]["messages"] if message["type"] == "UserMessage"
+    ]
+    assert said == ["[forgotten]", "drink: oolong"]
+    live.said.clear()
+    live.loaded["llm_context"]["messages"] += state("home: Gnarlsburg")["llm_context"]["messages"]
+    await save(store, live)
+    await process_session(store, Saved(LENA, "live"), extractor=OracleExtractor(find))
+    assert "Gnarlsburg" in await held(store, at=datetime.now(UTC) + timedelta(days=1))
 
 
 async def test_a_fact_that_stays_is_not_counted_as_forgotten(store: Store) -> None:

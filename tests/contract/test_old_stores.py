@@ -70,12 +70,15 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
 
 
 def of_then(told: Any, version: str) -> Any:
-    """What both programs can say: the first counted no spendings yet, and none of these flags, tags or effects."""
+    """What both programs can say: the first counted no spendings yet, and none of these flags, tags or effects.
+
+    Earlier programs counted blocks of the memory among the turns.
+    """
     if isinstance(told, list):
         return [of_then(one, version) for one in told]
     if not isinstance(told, dict):
         return told
-    newer = {"flagged", "tags", "pasted", "held", "actor", "effect", "refused_because", "not_found"}
+    newer = {"flagged", "tags", "pasted", "held", "actor", "effect", "refused_because", "not_found", "turns"}
     newer |= {"spent"} if version == "0001" else set()
     return {name: of_then(one, version) for name, one in told.items() if name not in newer}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from sqlalchemy import select
 from sqlmodel import SQLModel
 
-from afterword import ExtractorAgent, FactMemory, process_session, record_session, resume
+import afterword
+from afterword import Afterword, ExtractorAgent, FactMemory, ScopeMemory, process_session, record_session, resume
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor
@@ -109,6 +111,92 @@ async def test_off_the_record_a_live_agent_leaves_nothing(path: Path) -> None:
             kept = [turn.text for turn in sessions.read_turns(db, LENA, "t")]
     assert kept == ["[off the record]", "[off the record]", "I live in Graz.", "ok"]
     assert "Zettelwerk" not in await dumped(path)
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[Afterword]:
+    async with afterword.open("sqlite://") as opened:
+        yield opened
+
+
+async def hear(memory: ScopeMemory, agent: AssistantAgent, words: str, **more: bool) -> None:
+    async with memory.record(agent, session_id="s", **more):
+        await agent.run(task=words)
+
+
+async def kept_of(app: Afterword, memory: ScopeMemory) -> str:
+    """The facts, the turns that were said, and the state that an agent would load."""
+    await app.run_pending()
+    facts = [fact.statement for fact in (await memory.facts()).facts]
+    turns = [entry.turn.text for entry in (await memory.session("s")).turns]
+    resumed = helper()
+    await memory.resume(resumed, session_id="s")
+    return json.dumps([facts, turns, await resumed.save_state()])
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+async def test_what_was_said_in_a_pause_stays_out(app: Afterword, *, is_told: bool) -> None:
+    """Also where the agent is told a fact, so that a block stands before the turns, and is gone the next time."""
+    lena = app.user("lena")
+    await lena.remember("The user owns a kite.")
+    model = ReplayChatCompletionClient(["You speak Czech!", "Polish, too!"])
+    agent = AssistantAgent("helper", model, memory=[lena.memory()] if is_told else None)
+    await lena.pause()
+    await hear(lena, agent, "I speak Czech.")
+    assert (await lena.resume_keeping()) is not None
+    await lena.clear()
+    await hear(lena, agent, "I speak Polish.")
+    kept = await kept_of(app, lena)
+    assert "The user speaks Polish." in kept
+    assert "Czech" not in kept
+
+
+async def test_a_state_that_was_processed_in_a_pause_keeps_its_words_out(app: Afterword) -> None:
+    def state(*said: str) -> dict[str, Any]:
+        messages = [{"type": "UserMessage", "source": "user", "content": words} for words in said]
+        return {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
+
+    lena, before = app.user("lena"), datetime.now(UTC) - timedelta(days=1)
+    await lena.pause()
+    await lena.process(state("I speak Czech."), session_id="s")
+    await lena.process(state("I speak Greek."), session_id="before", started_at=before)
+    await lena.resume_keeping()
+    await lena.process(state("I speak Czech.", "I speak Polish."), session_id="s")
+    await lena.process(state("I speak Greek."), session_id="before", started_at=before)
+    assert {fact.value for fact in (await lena.facts()).facts} == {"Polish", "Greek"}
+
+
+async def test_what_was_said_off_the_record_stays_out_of_the_same_session(app: Afterword) -> None:
+    lena, agent = app.user("lena"), helper("Czech, I see.", "fine")
+    await hear(lena, agent, "I speak Czech.", off_the_record=True)
+    await hear(lena, agent, "I speak Polish.")
+    kept = await kept_of(app, lena)
+    assert "The user speaks Polish." in kept
+    assert "Czech" not in kept
+
+
+async def test_a_live_agent_is_heard_after_its_memory_was_forgotten(app: Afterword) -> None:
+    """The block that told it a fact is gone from its context, so its turns have moved."""
+    lena = app.user("lena")
+    await lena.remember("The user owns a kite.")
+    agent = AssistantAgent("helper", ReplayChatCompletionClient(["one", "two"]), memory=[lena.memory()])
+    await hear(lena, agent, "I speak Czech.")
+    await app.run_pending()
+    await lena.forget(everything=True)
+    await hear(lena, agent, "I live in Oslo.")
+    kept = await kept_of(app, lena)
+    assert "The user lives in Oslo." in kept
+    assert "Czech" not in kept
+
+
+async def test_a_session_is_shown_without_what_its_agent_was_told(app: Afterword) -> None:
+    lena = app.user("lena")
+    agent = AssistantAgent("helper", ReplayChatCompletionClient(["fine"] * 3), memory=[lena.memory()])
+    for words in ("I live in Oslo.", "I speak Polish.", "I like tea."):
+        await hear(lena, agent, words)
+        await app.run_pending()
+    shown = [entry.turn.text for entry in (await lena.session("s")).turns]
+    assert shown == ["I live in Oslo.", "fine", "I speak Polish.", "fine", "I like tea.", "fine"]
 
 
 async def test_a_resumed_agent_is_still_off_the_record(path: Path) -> None:

@@ -76,18 +76,17 @@ async def record_session(
     The state is saved even if the block fails or is cancelled. The error of the block is raised afterwards, and a
     failure to save is then only logged. A team that is still running when the block ends is saved in its present state.
     A `UserProxyAgent` counts as a person. `humans` are the names of other people. Secrets are masked, and what was said
-    off the record is left out. With `off_the_record` nothing is saved. `clock` returns the time at which the new
+    off the record is left out. With `off_the_record` no words are saved, only keyed hashes of the new turns. By these
+    they stay left out if the same session is recorded again. `clock` returns the time at which the new
     messages were said, by default the present time. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is
     given, `StateConflict` if the session id is empty or another kind of agent saved this session, and `StoreError` if
     the state could not be stored.
     """
     processor = chosen_processor(process, store)
-    recording = _Recording(agent_or_team, named_scope(user, scope), session_id, store, tuple(humans), processor, clock)
+    owner, is_kept = named_scope(user, scope), not off_the_record
+    recording = _Recording(agent_or_team, owner, session_id, store, tuple(humans), processor, clock, is_kept)
     if not session_id.strip():
         raise StateConflict("the session id is empty; give each conversation an id of its own")
-    if off_the_record:
-        yield agent_or_team
-        return
     async with recording:
         yield agent_or_team
 
@@ -137,6 +136,7 @@ class _Recording:
     humans: tuple[str, ...]
     processor: SessionProcessor | None
     clock: Callable[[], datetime] | None
+    is_kept: bool
 
     async def __aenter__(self) -> None: ...
 
@@ -154,7 +154,7 @@ class _Recording:
             raise failure
         if failure is not None:
             _log.error("session %r was not saved (%s)", self.session_id, type(failure).__name__)
-        elif self.processor is not None:
+        elif self.processor is not None and self.is_kept:
             self.processor.start(self.scope, self.session_id)
         if cancellation is not None:
             raise cancellation
@@ -165,7 +165,8 @@ class _Recording:
             humans = tuple(dict.fromkeys((*self.humans, *proxy_names(self.recorded))))
             async with opened_store(self.store) as store:
                 at = self.clock() if self.clock else None
-                await queue_state(store, self.scope, self.session_id, state, component=component, humans=humans, at=at)
+                save = partial(queue_state, component=component, humans=humans, at=at, is_kept=self.is_kept)
+                await save(store, self.scope, self.session_id, state)
 
 
 def proxy_names(agent_or_team: object) -> Iterator[str]:
@@ -187,12 +188,14 @@ async def queue_state(
     humans: Collection[str] = (),
     started_at: datetime | None = None,
     at: datetime | None = None,
+    is_kept: bool = True,
 ) -> None:
     """Store a state without its secrets and what was said off the record, and queue its session for processing.
 
     `started_at` is when the session began. Without it, turns that have no time of their own count as said at the time
-    of saving: `at`, by default the present time. Raises `StateConflict` if another kind of component saved this
-    session.
+    of saving: `at`, by default the present time. Unless the state `is_kept`, only keyed hashes of its new turns are
+    stored, by which they stay left out when the session is saved again. Raises `StateConflict` if another kind of
+    component saved this session.
     """
     from afterword.extractors.transcript_assembly import (
         date_turns,
@@ -210,17 +213,14 @@ async def queue_state(
         forgotten = read_forgotten(transaction, scope, session_id)
         before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
         timed = forgotten.transcript(fresh, date_turns(fresh, saved_at=saved_at, started_at=started_at), before)
-        is_paused = pauses.read_pause(transaction, scope) is not None
-        if is_paused:
-            if transcript is None or pauses.has_new_turns(timed, before):
-                pauses.count_session_not_kept(transaction, scope)
-            timed = pauses.leave_out_new_turns(transaction, scope, session_id, timed, before, at)
-        else:
-            state = forgotten.state(private_state, fresh, timed)
-            sessions.save_state(
-                transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
-            )
-        if transcript is None or (is_paused and not before):
+        if not is_kept or pauses.read_pause(transaction, scope) is not None:
+            pauses.leave_out_new_turns(transaction, scope, session_id, timed, before, at)
+            return
+        state = forgotten.state(private_state, fresh, timed)
+        sessions.save_state(
+            transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
+        )
+        if transcript is None:
             return
         row = sessions.find_session(transaction, scope, session_id)
         basis = TimeBasis(row.time_basis) if row and row.time_basis else None

@@ -151,6 +151,7 @@ SKIPPED = {
     MAY_BE_PERSON: f"{{count}} turn{{s}} of a team's member, taken for an agent, {MAY_BE_PERSON}: {NAME_PEOPLE}",
     "time in the future": "{count} time{s} in the future, taken as unknown",
     "off the record": "{count} turn{s} off the record",
+    "forgotten": "{count} turn{s} left out: forgotten, or the same words as something forgotten",
 }
 """How the command line says what was left out of a session, by the reason that the readers report."""
 

@@ -40,6 +40,7 @@ from afterword.facts.assertions import RETIRING
 from afterword.facts.fact import Fact, FactChange, FactFilter, FactOrder
 from afterword.facts.scopes import Scope
 from afterword.privacy.foreign.stretches import foreign_turns
+from afterword.recall.block import OPENING
 from afterword.store import costs, fact_ids, ledger, lookup, runs, sessions
 from afterword.store.access import audit
 from afterword.store.database.statements import RowRange
@@ -106,7 +107,7 @@ def _with_effects(transaction: Session, scope: Scope, recorded: Sequence[Recorde
 
 
 def session_details(transaction: Session, scope: Scope, session_id: str, at: datetime) -> SessionDetails:
-    """Return a session with its turns and the facts that rest on it. Raises `NotFound`."""
+    """Return a session with its turns, without the blocks that agents were told, and its facts. Raises `NotFound`."""
     saved = sessions.find_session(transaction, scope, session_id)
     if saved is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
@@ -128,6 +129,7 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
         tuple(
             TurnFacts(turn, tuple(cited[turn.number]), stretches)
             for turn, stretches in zip(turns, foreign_turns(turns), strict=True)
+            if turn.is_said or not turn.text.startswith(OPENING)
         ),
         tuple(supported),
         tuple(RejectedCandidate(*refusal) for refusal in rejected),

@@ -66,6 +66,11 @@ class Turn:
     message_id: str | None = None
     time_is_guess: bool = False
 
+    @property
+    def is_said(self) -> bool:
+        """Whether somebody said or wrote this, or thought it. Memory and system messages are put in by a program."""
+        return self.role not in (Role.MEMORY, Role.SYSTEM)
+
     def dated(self, said_at: datetime, *, is_guess: bool | None = None) -> Turn:
         """Return the turn with this time. `is_guess` None keeps the turn's `time_is_guess`."""
         if said_at is self.said_at and is_guess is None:

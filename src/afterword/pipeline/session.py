@@ -42,7 +42,7 @@ from afterword.pipeline.window_reader import WindowReader, ground_window, limite
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, requests, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.pauses import PAUSED, count_session_not_kept, has_new_turns, read_pause
+from afterword.store.forgetting.pauses import PAUSED, leave_out_new_turns, read_pause
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.proposals import KnowledgeChange, Proposal, WindowReading
 from afterword.store.statement_ids import replacement_ids, with_ids
@@ -169,9 +169,9 @@ class _Processing:
         prepared = await prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
         prepared = without_private_words(prepared, self.reader.private, self.extractor.version)
         if prepared.stored.is_paused:
-            # While a scope is paused, only the number of sessions with new turns is stored.
-            if has_new_turns(prepared.transcript, prepared.stored.turns):
-                await self.store.write(lambda transaction: count_session_not_kept(transaction, self.saved.scope))
+            saved, turns, stored, at = self.saved, prepared.transcript, prepared.stored.turns, self.clock()
+            leave_out = partial(leave_out_new_turns, stay_out=self.apply and saved.path is None)
+            await self.store.write(lambda store: leave_out(store, saved.scope, saved.session_id, turns, stored, at))
             return skipped_outcome(self.saved.scope, self.saved.session_id, PAUSED)
         self.finding_policy = prepared.stored.findings
         self._record_queue_age(prepared.stored)

@@ -11,8 +11,9 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -34,6 +35,8 @@ from afterword.privacy.state_keys import blank_strings
 
 _DIGITS = 32
 _SHORTEST_INSIDE = 4
+LEFT_OUT = "forgotten"
+"""The key of `Transcript.skipped` that counts turns that were left out because their words were forgotten."""
 
 
 BlankSpans = Callable[[str, Iterable[Span]], str]
@@ -89,7 +92,9 @@ class Tombstone:
 
     `mark` is its hash, and `place` the hash of its session, which is empty for slots and scopes. `spans` are the
     positions of the forgotten words in a text. `times` is the number of turns that the tombstone covers. It serves to
-    distinguish turns without a time from later turns with the same words.
+    distinguish turns without a time from later turns with the same words. A tombstone of a session covers turns by
+    their time only, and each of the session's texts has a tombstone of its own. One that an earlier version made covers
+    that many turns from the beginning, too.
     """
 
     kind: TombstoneKind
@@ -134,6 +139,11 @@ class Forgotten:
         return len(self._of_session_or_scope) + sum(map(len, self._by_mark.values()))
 
     @property
+    def _number_of_turns(self) -> int:
+        of_texts = (tombstone for tombstones in self._by_mark.values() for tombstone in tombstones)
+        return sum(tombstone.times for tombstone in (*self._of_session_or_scope, *of_texts))
+
+    @property
     def until(self) -> datetime:
         """Return the time up to which a whole session or scope is forgotten. Raises ValueError if none is."""
         return max(tombstone.until for tombstone in self._of_session_or_scope)
@@ -159,19 +169,22 @@ class Forgotten:
         """Return a transcript without its forgotten words. The turns keep their numbers.
 
         `fresh` is the transcript as it was read, `timed` the same transcript with dates. `before` are the stored turns
-        of the session. The result has no turns if all of them were forgotten.
+        of the session. The result has no turns if all of them were forgotten. `skipped` says how many were.
         """
-        if self.is_empty:
+        if not self.touches_session:
             return timed
-        tally = _TurnTally(before)
+        old_turns = _OldTurns(fresh.turns, before, self._number_of_turns)
         pairs = zip(fresh.turns, timed.turns, strict=True)
-        turns = tuple(self._blanked_turn(index, turn, dated, tally) for index, (turn, dated) in enumerate(pairs))
-        return replace(timed, turns=turns if any(turn.text != FORGOTTEN for turn in turns) else ())
+        turns = tuple(self._blanked_turn(index, turn, dated, old_turns) for index, (turn, dated) in enumerate(pairs))
+        number = sum(turn.is_said and turn.text == FORGOTTEN for turn in turns)
+        skipped = {**timed.skipped, LEFT_OUT: number} if number else timed.skipped
+        remains = any(turn.text != FORGOTTEN for turn in turns)
+        return replace(timed, turns=turns if remains else (), skipped=skipped)
 
     def turns(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
         """Return stored turns without their forgotten words, including turns of which no word remains."""
-        tally = _TurnTally(())
-        return tuple(self._blanked_turn(index, turn, turn, tally) for index, turn in enumerate(turns))
+        old_turns = _OldTurns(turns, (), self._number_of_turns)
+        return tuple(self._blanked_turn(index, turn, turn, old_turns) for index, turn in enumerate(turns))
 
     def assertions(self, assertions: Iterable[Assertion]) -> tuple[Assertion, ...]:
         """Return the assertions that were not forgotten."""
@@ -224,20 +237,13 @@ class Forgotten:
         blanked: dict[str, Any] = blank_strings(state, blanking.blank)
         return blanked
 
-    def _blanked_turn(self, index: int, fresh: Turn, timed: Turn, tally: _TurnTally) -> Turn:
-        if any(_covers_turn(tombstone, fresh, timed, index) for tombstone in self._of_session_or_scope):
-            return replace(timed, text=FORGOTTEN)
+    def _blanked_turn(self, index: int, fresh: Turn, timed: Turn, old_turns: _OldTurns) -> Turn:
+        is_covered = any(_covers_turn(tombstone, fresh, timed, index) for tombstone in self._of_session_or_scope)
         tombstones = [tombstone for tombstone, _ in self._tombstones_of(fresh.text)]
-        remaining = self.text(fresh.text)
-        if not tombstones:
-            tally.count(remaining)
-            return timed
-        is_old = any(timed.said_at is not None and timed.said_at <= tombstone.until for tombstone in tombstones)
-        most_times = max(tombstone.times for tombstone in tombstones)
-        if is_old or (fresh.said_at is None and tally.is_old(remaining, most_times)):
-            tally.count(remaining)
-            return replace(timed, text=remaining)
-        return timed
+        remaining = FORGOTTEN if is_covered else self.text(fresh.text)
+        is_old = old_turns.includes_next(fresh, remaining, tombstones) and fresh.said_at is None
+        is_old |= any(timed.said_at is not None and timed.said_at <= tombstone.until for tombstone in tombstones)
+        return replace(timed, text=remaining) if is_covered or is_old else timed
 
     def _tombstones_of(self, text: str) -> list[tuple[Tombstone, BlankSpans]]:
         """Return the tombstones for words of this text, each with the function that blanks its spans."""
@@ -256,22 +262,54 @@ class Forgotten:
         ]
 
 
-class _TurnTally:
-    """Distinguishes blanked turns without a time from new turns with the same words, by counting them."""
+class _OldTurns:
+    """Tells the forgotten turns of a state without times from later turns with the same words.
 
-    def __init__(self, before: Sequence[Turn]) -> None:
-        texts = (turn.text for turn in before if has_blanked_words(turn.text))
-        self._stored = Counter(texts) if before else None
+    While the state repeats the stored turns from the beginning, each of its turns is as it is stored, and what follows
+    was said later. If all forgotten turns have passed then, the rest is new. Otherwise the first turns with the same
+    words are old: as many as were forgotten, except those that are stored. Turns that nobody said are not counted.
+    """
+
+    def __init__(self, fresh: Sequence[Turn], before: Sequence[Turn], number: int) -> None:
+        self._fresh = [turn for turn in fresh if turn.is_said]
+        self._stored = [turn for turn in before if turn.is_said]
+        dated = [(turn.said_at, turn.text) for turn in self._stored if turn.said_at and not turn.time_is_guess]
+        self._said_at = {text: said_at for said_at, text in sorted(dated, reverse=True)}
+        self._is_continued, self._place, self._remaining_number = True, 0, number
+        self._newest = datetime.min.replace(tzinfo=UTC)
         self._passed: Counter[str] = Counter()
 
-    def count(self, text: str) -> None:
-        """Count a turn that has this text after blanking."""
-        if has_blanked_words(text):
-            self._passed[text] += 1
+    @cached_property
+    def _most(self) -> Counter[str]:
+        """How many turns of the state, by their letters and digits, may be old."""
+        most = Counter(letters_and_digits(turn.text) for turn in self._fresh)
+        most.subtract(letters_and_digits(turn.text) for turn in self._stored)
+        return most
 
-    def is_old(self, text: str, times: int) -> bool:
-        """Return whether the next turn with this text after blanking is one of the `times` forgotten turns."""
-        return self._passed[text] < (times if self._stored is None else self._stored[text])
+    def includes_next(self, turn: Turn, remaining: str, tombstones: Sequence[Tombstone]) -> bool:
+        """Return whether the next turn is old. `remaining` is its text without the forgotten words."""
+        if not turn.is_said:
+            return True
+        letters = letters_and_digits(turn.text) if tombstones else ""
+        later = sorted((each for each in tombstones if each.until >= self._newest), key=lambda each: each.times)
+        stored = self._stored[self._place].text if self._place < len(self._stored) else None
+        if self._is_continued and stored is not None:
+            is_old = stored != turn.text
+            self._is_continued = not is_old or (stored == remaining and bool(later or not tombstones))
+            if self._is_continued:
+                self._place += 1
+                if not has_blanked_words(stored):
+                    self._newest = max(self._newest, self._said_at.get(stored, self._newest))
+                return self._count(letters, is_old, is_blanked=has_blanked_words(stored))
+        times = sum({tombstone.until: tombstone.times for tombstone in later}.values())
+        is_old = times > 0 and self._passed[letters] < min(times, self._most[letters])
+        is_old &= self._remaining_number > 0 or not self._is_continued
+        return self._count(letters, is_old, is_blanked=is_old)
+
+    def _count(self, letters: str, is_old: bool, *, is_blanked: bool) -> bool:
+        self._passed[letters] += is_old
+        self._remaining_number -= is_blanked
+        return is_old
 
 
 class _StateBlanking:
@@ -310,6 +348,29 @@ class _StateBlanking:
             for length in self._lengths
             for start in range(len(plain) - length + 1)
         )
+
+
+def text_tombstones(
+    key: TombstoneKey, scope: Scope, session_id: str, turns: Iterable[Turn], until: datetime
+) -> list[Tombstone]:
+    """Return tombstones for the whole texts of these turns of a session. Turns that nobody said are not counted."""
+    times: Counter[str] = Counter()
+    for turn in turns:
+        times[letters_and_digits(turn.text)] += turn.is_said
+    place = key.session_hash(scope, session_id)
+    return [
+        Tombstone(
+            TombstoneKind.TEXT,
+            key.id,
+            place,
+            key.text_hash(scope, session_id, letters),
+            until,
+            ((0, len(letters)),),
+            count,
+        )
+        for letters, count in times.items()
+        if letters and letters != letters_and_digits(FORGOTTEN)
+    ]
 
 
 def keep_json_valid(text: str, shown: str) -> str:

@@ -183,9 +183,9 @@ class Erasure:
             if last is not None and last < moment:
                 self.erase_session(session, until)
             elif first is not None and first < moment:
-                tombstone = self.tombstones.add_session(session, until)
+                tombstones = self.tombstones.add_session(session, until)
                 self._erased_words.add_turns(self.transaction, session, until)
-                blank_turns_before(self.transaction, self.scope, session, tombstone, self._key, self.blanked)
+                blank_turns_before(self.transaction, self.scope, session, tombstones, self._key, self.blanked)
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
         self.erase_statements(list(self.transaction.exec(said)))
         self.erase_findings(lambda row: row.said_at < moment)

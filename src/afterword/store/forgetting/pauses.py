@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlmodel import Session
 
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Transcript, Turn
-from afterword.privacy.blanking import FORGOTTEN, letters_and_digits
-from afterword.privacy.tombstones import Tombstone, TombstoneKind
+from afterword.facts.transcripts import TimeBasis, Transcript, Turn
+from afterword.privacy.blanking import FORGOTTEN
+from afterword.privacy.tombstones import text_tombstones
 from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key
 from afterword.store.scope_rows import change_scope, ensure_scope, scope_key, scope_row
 
@@ -50,42 +50,33 @@ def end_pause(transaction: Session, scope: Scope) -> Pause | None:
     return pause
 
 
-def count_session_not_kept(transaction: Session, scope: Scope) -> None:
-    """Count one more session that was not stored because of a pause."""
-    row = scope_row(transaction, scope)
-    if row is not None:
-        change_scope(transaction, row.id, sessions_not_kept=row.sessions_not_kept + 1)
-
-
-def has_new_turns(transcript: Transcript, stored: Sequence[Turn]) -> bool:
-    """Return whether a transcript has a turn whose text is not among the stored turns."""
-    known = {turn.text for turn in stored}
-    return any(turn.text not in known for turn in transcript.turns)
-
-
 def leave_out_new_turns(
-    transaction: Session, scope: Scope, session_id: str, transcript: Transcript, stored: Sequence[Turn], at: datetime
-) -> Transcript:
-    """Return the transcript with the turns that were said during a pause blanked.
+    transaction: Session,
+    scope: Scope,
+    session_id: str,
+    transcript: Transcript,
+    stored: Sequence[Turn],
+    at: datetime,
+    *,
+    stay_out: bool = True,
+) -> None:
+    """Count a session that is not stored because of a pause, if it has turns that are not stored.
 
-    These are the turns whose text is not among the stored turns. Only keyed hashes of them are stored. By these hashes
-    they are blanked again when the session is saved after the pause.
+    With `stay_out`, these turns are left out as well when the session is saved again after the pause, except those that
+    have an earlier time than the pause. Only keyed hashes of them are stored.
     """
-    known = {turn.text for turn in stored}
-    new = Counter(turn.text for turn in transcript.turns if turn.text not in known)
-    key = ensure_store_key(transaction)
-    tombstones = [
-        Tombstone(
-            kind=TombstoneKind.TEXT,
-            key_id=key.id,
-            place=key.session_hash(scope, session_id),
-            mark=key.text_hash(scope, session_id, text),
-            until=at,
-            spans=((0, len(letters_and_digits(text))),),
-            times=times,
-        )
-        for text, times in new.items()
-    ]
-    add_tombstones(transaction, scope, tombstones)
-    blanked = (replace(turn, text=FORGOTTEN) if turn.text in new else turn for turn in transcript.turns)
-    return replace(transcript, turns=tuple(blanked))
+    row, known = scope_row(transaction, scope), Counter(turn.text for turn in stored)
+    seen: Counter[str] = Counter()
+    new: list[Turn] = []
+    for turn in transcript.turns:
+        seen[turn.text] += 1
+        if turn.is_said and turn.text != FORGOTTEN and seen[turn.text] > known[turn.text]:
+            new.append(turn)
+    paused_at = row.paused_at if row else None
+    if row and paused_at and (new or not transcript.turns):
+        change_scope(transaction, row.id, sessions_not_kept=row.sessions_not_kept + 1)
+    if paused_at and transcript.time_basis is not TimeBasis.RECORDER:
+        new = [turn for turn in new if turn.said_at is None or turn.said_at >= paused_at]
+    if new and stay_out:
+        tombstones = text_tombstones(ensure_store_key(transaction), scope, session_id, new, at)
+        add_tombstones(transaction, scope, tombstones)

@@ -144,7 +144,7 @@ def blank_session(
     def blank_string(text: str) -> str:
         return keep_json_valid(text, tombstones.blank(text, words.spans(text), times=0))
 
-    rows.blank_turns(lambda turn: tombstones.blank(turn.text, words.spans(turn.text), times=1))
+    rows.blank_turns(lambda turn: tombstones.blank(turn.text, words.spans(turn.text), times=int(turn.is_said)))
     rows.blank_state(lambda state: blank_strings(state, blank_string))
     rows.blank_transcripts(lambda turn: blank_string(turn.text))
     changed = [(said, evidence) for said, evidence in remaining if said.id not in unchanged_ids]
@@ -162,12 +162,12 @@ def blank_turns_before(
     transaction: Session,
     scope: Scope,
     session: SessionKeys,
-    tombstone: Tombstone,
+    tombstones: Sequence[Tombstone],
     key: TombstoneKey,
     counts: Counter[str],
 ) -> None:
-    """Blank the turns of a session that a tombstone covers, also in its saved state and its dry runs."""
-    forgotten = Forgotten(scope, session.session_id, [key], [tombstone])
+    """Blank the turns of a session that these tombstones cover, also in its saved state and its dry runs."""
+    forgotten = Forgotten(scope, session.session_id, [key], tombstones)
     turns = read_stored_turns(transaction, session)
     blank_turns(transaction, session, forgotten, turns, forgotten.turns(turns), counts)
 

@@ -122,7 +122,7 @@ def sweep_session(
             return text
         return keep_json_valid(text, tombstones.blank(text, spans, times=times))
 
-    rows.blank_turns(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text, times=1))
+    rows.blank_turns(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text, int(turn.is_said)))
     rows.blank_state(lambda state: blank_strings(state, blank))
     rows.blank_transcripts(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text))
     rows.blank_notes(lambda text: blank_spans(text, spans) if (spans := find_spans(text)) else text)

@@ -14,17 +14,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, or_
+from sqlalchemy import or_
 from sqlmodel import Session, col, select
 
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
-from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind
+from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind, text_tombstones
 from afterword.store.database.clock import without_future
 from afterword.store.database.statements import chunks, fetch_rows, insert_missing, select_columns
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.merging.moves import former_sessions, merged_scopes, names_elsewhere
+from afterword.store.rows import turn_of
 from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
 from afterword.store.tables import TombstoneKeyRow, TombstoneRow, TurnRow
 
@@ -224,16 +225,22 @@ class NewTombstones:
         """Add tombstones of the scope itself."""
         self._by_scope[self._scope] += tombstones
 
-    def add_session(self, session: SessionKeys, until: datetime) -> Tombstone:
-        """Add and return a tombstone for everything that was said in a session up to `until`."""
-        query = select(func.count()).select_from(TurnRow).where(TurnRow.session_pk == session.key)
+    def add_session(self, session: SessionKeys, until: datetime) -> list[Tombstone]:
+        """Add tombstones for everything that was said in a session up to `until`; return those of the scope itself."""
+        query = select(TurnRow).where(TurnRow.session_pk == session.key)
         query = query.where(or_(col(TurnRow.said_at).is_(None), col(TurnRow.said_at) <= until))
-        times = self._transaction.exec(query).one()
-        names = (self._scope, session.session_id), *self._names_elsewhere.get(session.session_id, ())
-        for scope, name in names:
+        turns = [turn_of(row) for row in self._transaction.exec(query)]
+
+        def tombstones(scope: Scope, name: str) -> list[Tombstone]:
             place = self._key.session_hash(scope, name)
-            self._by_scope[scope].append(self._tombstone(TombstoneKind.SESSION, until, place=place, times=times))
-        return self._by_scope[self._scope][-1]
+            texts = text_tombstones(self._key, scope, name, turns, until)
+            return [self._tombstone(TombstoneKind.SESSION, until, place=place), *texts]
+
+        for scope, name in self._names_elsewhere.get(session.session_id, ()):
+            self._by_scope[scope] += tombstones(scope, name)
+        own = tombstones(self._scope, session.session_id)
+        self.add(own)
+        return own
 
     def add_slot(self, subject: str, attribute: str, value: str, until: datetime) -> None:
         """Add a tombstone for a value of a subject and attribute, as far as it was said up to `until`."""
@@ -256,7 +263,5 @@ class NewTombstones:
             add_tombstones(self._transaction, scope, dict.fromkeys(tombstones))
         return add_tombstones(self._transaction, self._scope, own)[0]
 
-    def _tombstone(
-        self, kind: TombstoneKind, until: datetime, *, place: str = "", mark: str = "", times: int = 0
-    ) -> Tombstone:
-        return Tombstone(kind, self._key.id, place, mark, until, times=times)
+    def _tombstone(self, kind: TombstoneKind, until: datetime, *, place: str = "", mark: str = "") -> Tombstone:
+        return Tombstone(kind, self._key.id, place, mark, until)
