@@ -28,7 +28,7 @@ def test_each_stage_gives_the_same_for_both_forms(text: str) -> None:
     nfc, nfd = composed(text), decomposed(text)
     for stage in (folded, terms, letters_and_digits, visible_text, safe_line):
         assert stage(nfc) == stage(nfd)
-    assert Entry(nfc, subject=nfc, tags=(nfc,)) == Entry(nfd, subject=nfd, tags=(nfd,))
+    assert Entry(f"a {nfc}", subject=f"a {nfc}", tags=(nfc,)) == Entry(f"a {nfd}", subject=f"a {nfd}", tags=(nfd,))
     messages = [[{"type": "TextMessage", "source": form or "user", "content": form}] for form in (nfc, nfd)]
     first, second = ([*read_state(message, humans=[nfd]).turns] for message in messages)
     assert first == second

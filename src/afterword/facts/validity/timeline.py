@@ -337,8 +337,8 @@ def _fact(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | N
 
 def _states(repetition: Assertion) -> bool:
     """Return whether a later assertion of a fact states or confirms it. A person's flag does not."""
-    is_entered = any(evidence.kind is EvidenceKind.PERSON for evidence in repetition.evidence)
-    return not is_entered or repetition.authority is Authority.CONFIRMED
+    is_decided = any(said.kind is EvidenceKind.PERSON and said.speaker is None for said in repetition.evidence)
+    return not is_decided or repetition.is_flagged is None or repetition.authority is Authority.CONFIRMED
 
 
 def _later_periods(history: FactHistory, span: ValidityPeriod | None) -> tuple[Interval, ...]:

@@ -69,7 +69,9 @@ class RunImport:
     def insert(self, transaction: Session, lines: Sequence[Line]) -> None:
         """Insert these runs with their status. They are applied after all runs that are applied here already."""
         # The order of applying decides which run is live, the order of ids which run is the latest. Both are preserved.
-        applied = sorted((line["applied_revision"], line["id"]) for line in lines if "applied_revision" in line)
+        applied = sorted(
+            (line["applied_revision"], line["id"]) for line in lines if line.get("applied_revision") is not None
+        )
         last = scope_rows.revision_of(transaction, self.scope)
         revisions = {their_id: last + place for place, (_, their_id) in enumerate(applied, 1)}
         run_ids = insert_numbered(transaction, RunRow, [self._run(transaction, line, revisions) for line in lines])
