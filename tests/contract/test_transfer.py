@@ -152,6 +152,17 @@ async def test_what_was_forgotten_does_not_come_back_with_an_export(
         assert sessions.read_turns(transaction, LENA, "a") == []
 
 
+async def test_what_was_entered_elsewhere_can_be_forgotten_here(store: Store, elsewhere: Store, tmp_path: Path) -> None:
+    await entries.add_entry(elsewhere, LENA, Entry("Allergic to quandongs."), at=day(5))
+    await exports.export_scopes(elsewhere, tmp_path / "entered.jsonl")
+    await imports.import_file(store, tmp_path / "entered.jsonl")
+    (fact,) = (await held(store)).values()
+    await forgetting.erase_in_scope(store, LENA, lambda erasure: erasure.forget_statements(fact.assertion_ids), at=NOW)
+    assert await held(store) == {}
+    await imports.import_file(store, tmp_path / "entered.jsonl")
+    assert await held(store) == {}
+
+
 async def test_an_export_stops_at_what_somebody_asked_to_be_forgotten(store: Store, tmp_path: Path) -> None:
     await process(store, "a", 1, "home: Gnarlsburg")
     await process(store, "b", 2, "forget home: Gnarlsburg")

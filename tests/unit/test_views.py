@@ -12,8 +12,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.validity.timeline import FactHistory, facts_at
 from afterword.recall.unit_table import UnitTable
 from afterword.store.fact_details import DETAILS
-from afterword.store.reading.fact_query import stored_facts
-from afterword.store.reading.fact_rows import KINDS, StoredFact
+from afterword.store.reading.fact_rows import KINDS, StoredFact, stored_facts
 from afterword.store.reading.snapshots import Snapshot, Version
 from afterword.store.reading.views import View
 from afterword.store.rows import assertion_values, evidence_values, fact_values

@@ -225,7 +225,9 @@ class ScopeChanges(ScopeFindings):
             effect = await switch(
                 await self._resources.store(), run_id, judge=configured.judge, clock=self._resources.now
             )
-        await self._resources.refresh_vectors([self.scope])
+        # Undoing a merge gives facts back to another scope.
+        has_moved = effect.run.purpose in (runs.MERGE, runs.RENAME)
+        await self._resources.refresh_vectors(None if has_moved else [self.scope])
         return effect
 
     async def _decide_run(self, number: str, decision: Decision) -> RunEffect:

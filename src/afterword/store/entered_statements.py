@@ -59,7 +59,7 @@ class Entry:
     def __post_init__(self) -> None:
         for name in ("statement", "subject", "attribute", "value", "former_name"):
             object.__setattr__(self, name, composed_value(getattr(self, name)))
-        object.__setattr__(self, "statement", one_line("statement", self.statement))
+        object.__setattr__(self, "statement", single_line("statement", self.statement))
         object.__setattr__(self, "tags", tuple(map(composed, self.tags)))
         if self.valid_from and self.valid_to and self.valid_to < self.valid_from:
             raise ArgumentInvalid(f"valid_to={self.valid_to} lies before valid_from={self.valid_from}")
@@ -82,10 +82,10 @@ class Wording:
             raise ArgumentInvalid("give what is to be corrected: statement, value or about")
         for name, text in given.items():
             if text is not None:
-                object.__setattr__(self, name, one_line("about" if name == "subject" else name, text))
+                object.__setattr__(self, name, single_line("about" if name == "subject" else name, text))
 
 
-def one_line(argument: str, text: object) -> str:
+def single_line(argument: str, text: object) -> str:
     """Return the text of an argument as one line. Raises `ArgumentInvalid` if it is empty or not a text."""
     line = " ".join(text.split()) if isinstance(text, str) else ""
     if not line:
@@ -202,7 +202,7 @@ def with_value(fact: Fact, value: str) -> str:
     return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
 
 
-def with_subject(fact: Fact, statement: str, name: str) -> str:
+def sentence_about(fact: Fact, statement: str, name: str) -> str:
     """Return a fact's sentence with another subject. Its name precedes a sentence that does not name the old one."""
     old, new = (["the user"] if each == OWNER else [each.replace("_", " ")] for each in (fact.subject, name))
     if fact.subject == OWNER and fact.scope.kind is ScopeKind.USER:

@@ -20,7 +20,7 @@ from afterword.facts.subjects import told_under_current_names
 from afterword.facts.validity.timeline import FactHistory, erased_ids, fact_histories, facts_at
 from afterword.store.database.cache import Cache, TransactionCache
 from afterword.store.database.statements import CompiledQuery, fetch_rows, fetch_where_in, select_columns
-from afterword.store.reading.fact_query import read_stored_facts
+from afterword.store.reading.fact_rows import read_stored_facts
 from afterword.store.reading.knowledge_rows import knowledge_of, select_assertions, select_verdicts
 from afterword.store.rows import assertion_of, verdict_of
 from afterword.store.scope_rows import scope_key, scope_row, version_of

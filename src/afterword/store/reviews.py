@@ -38,7 +38,7 @@ from afterword.store.entered_statements import (
     is_same_statement,
     kept_days,
     moment_after,
-    with_subject,
+    sentence_about,
     with_value,
 )
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
@@ -198,7 +198,7 @@ async def edit_fact(
         value = meant.value if meant.value is not None else meant.statement or fact.value
         statement = meant.statement or (fact.statement if meant.value is None else with_value(fact, value))
         if meant.subject is not None and meant.statement is None:
-            restated = with_subject(fact, statement, meant.subject)
+            restated = sentence_about(fact, statement, meant.subject)
             value, statement = restated if value == statement else value, restated
         texts = map(composed, (value, statement, meant.subject or fact.subject))
         value, statement, subject = store.privacy.mask_fields(fact.attribute, *texts)

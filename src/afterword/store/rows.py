@@ -11,6 +11,9 @@ from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import String, case, cast, func, type_coerce
+from sqlalchemy.types import JSON, NullType
+from sqlmodel import SQLModel
 
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import (
@@ -301,3 +304,20 @@ def _fields(value: Evidence | Turn | Verdict) -> Values:
 
 def _iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
+
+
+def plain_columns(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:
+    """Return columns whose values stay as the driver returns them, since most rows are never converted."""
+    return [plain_column(table, name).label(f"column_{n}") for n, (table, name) in enumerate(columns)]
+
+
+def plain_column(table: type[SQLModel], name: str) -> Any:
+    """Return a column whose values stay as the driver returns them."""
+    column = SQLModel.metadata.tables[str(table.__tablename__)].columns[name]
+    return cast(column, String) if isinstance(column.type, JSON) else type_coerce(column, NullType())
+
+
+def stored_terms(table: type[SQLModel]) -> Any:
+    """Return the stored search words without the version of the tokenizer, null if another version made them."""
+    words, length = plain_column(table, "search_terms"), len(TOKENIZER)
+    return case((func.substr(words, 1, length) == TOKENIZER, func.substr(words, length + 1)))

@@ -37,6 +37,7 @@ from afterword.store.forgetting.served_copies import (
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
 from afterword.store.tables import (
     AssertionRow,
+    ImportedRunRow,
     RunRow,
     RunVerdictRow,
     RunWindowRow,
@@ -284,6 +285,7 @@ class Erasure:
             windows = select(WindowRow.id).where(WindowRow.scope_id == self.scope_id, WindowRow.source == source)
             clauses: dict[object, Clause] = {
                 RunWindowRow: col(RunWindowRow.run_id) == run_id,
+                ImportedRunRow: col(ImportedRunRow.run_id) == run_id,
                 WindowRow: col(WindowRow.id).in_(windows) & col(WindowRow.id).not_in(select(RunWindowRow.window_id)),
                 RunRow: col(RunRow.id) == run_id,
             }

@@ -33,11 +33,11 @@ from afterword.store.database.engine import Store
 from afterword.store.database.statements import CompiledQuery
 from afterword.store.findings.stored_findings import finding_policy_of, read_findings, tells_other_people
 from afterword.store.forgetting.forgotten_statements import dismissed_requests
-from afterword.store.reading.fact_query import plain_columns
 from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.snapshots import IS_UNLINKED, Version, known_changes, version
 from afterword.store.reading.spoken_turns import SpokenTurns, read_spoken_turns
 from afterword.store.reading.views import View
+from afterword.store.rows import plain_columns
 from afterword.store.tables import AssertionRow, VerdictRow
 
 MOST_TURNS = 300_000

@@ -20,8 +20,9 @@ from afterword.recall.unit_table import UnitTable
 from afterword.store.database.statements import CompiledQuery, has_listed_name, select_columns
 from afterword.store.ledger import session_source
 from afterword.store.lookup import live_assertion_ids
-from afterword.store.reading.fact_query import plain_columns, read_stored_facts, stored_terms
+from afterword.store.reading.fact_rows import read_stored_facts
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
+from afterword.store.rows import plain_columns, stored_terms
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -95,7 +96,7 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
     return Snapshot(scope, now, table, unlinked)
 
 
-def read_facts(connection: Connection, scope: Scope, now: Version) -> Snapshot:
+def read_fact_snapshot(connection: Connection, scope: Scope, now: Version) -> Snapshot:
     """Return a snapshot for lists: the facts of a scope without its turns, in the present state `now`."""
     facts = read_stored_facts(connection, now.key) if now.key is not None else ()
     return Snapshot(scope, now, UnitTable().revised((), facts, is_searched=False))

@@ -15,9 +15,9 @@ from afterword.facts.transcripts import Role, SourceTurn, find_owners
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
 from afterword.store.database.statements import CompiledQuery, Plain, has_listed_name
-from afterword.store.reading.fact_query import plain_columns, stored_terms
 from afterword.store.reading.snapshots import Version, session_ids
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, said_at_of
+from afterword.store.rows import plain_columns, stored_terms
 from afterword.store.tables import RunRow, ScopeChangeRow, SessionRow, TurnRow
 from afterword.text_caches import text_cache
 

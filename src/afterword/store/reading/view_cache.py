@@ -100,7 +100,7 @@ class ViewCache:
         """
         now, view = snapshots.version(connection, scope), self._view_of_facts
         if view is None or (view.snapshot.scope, view.snapshot.version) != (scope, now):
-            view = View(snapshots.read_facts(connection, scope, now), at)
+            view = View(snapshots.read_fact_snapshot(connection, scope, now), at)
         if not view.is_valid_at(at):
             view = View(view.snapshot, at, view)
         with self._lock:
