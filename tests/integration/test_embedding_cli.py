@@ -81,6 +81,16 @@ def test_a_run_makes_the_vectors_of_what_is_new(afterword: Commands, endpoint: E
     assert len(endpoint.texts) == made, "nothing is made twice"
 
 
+def test_a_memory_that_a_rename_gives_back_has_its_vectors(afterword: Commands, endpoint: EmbeddingEndpoint) -> None:
+    env = endpoint.environment()
+    session(afterword, "one", "I live in Graz.")
+    afterword.within(env, "run", "saved")
+    renamed = json.loads(afterword.within(env, "rename", "default/user/lena", "default/user/magda", "--json"))
+    assert vectors(afterword, env)[0][-1] == 0
+    afterword.within(env, "undo", str(renamed["id"]))
+    assert vectors(afterword, env)[0][-1] == 0
+
+
 def test_what_vectors_cost_is_told_with_the_rest(afterword: Commands, endpoint: EmbeddingEndpoint) -> None:
     endpoint.tokens = 1_000_000
     prices = {"AFTERWORD_PRICES": '{"lengths": {"prompt_usd": "0.5", "completion_usd": 0}}'}
