@@ -240,8 +240,9 @@ class StatementIndex:
     def _nearest_of_slot(self, statement: IndexedStatement) -> Iterable[str]:
         """Return statements of the same slot: the nearest of each weight, of its speaker, and with a word of its value.
 
-        Each weight has its own limit, so that statements which cannot replace this one do not displace one that can. A
-        value that the statement repeats or withdraws may have been said long ago, so it is found by its words.
+        The number is limited for each weight (authority) by itself. So many statements of low weight cannot crowd out
+        one that this statement may replace. A value that the statement repeats or withdraws may have been said long
+        ago, so it is found by its words.
         """
         if len(ids := self._ids.get(statement.slot, ())) <= SLOT_REACH:
             return ids

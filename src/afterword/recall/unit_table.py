@@ -179,7 +179,7 @@ class UnitTable:
         return [place for place in places if self.is_alive[place]]
 
     def turns_of(self, conversation: str) -> list[int]:
-        """Return the places of the turns of a conversation."""
+        """Return the positions in this table of the turns of a conversation."""
         number = self._conversations.get(conversation, -2)
         places: list[int] = ((self.conversation == number) & self.is_alive).nonzero()[0].tolist()
         return places

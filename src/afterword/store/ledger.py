@@ -352,7 +352,9 @@ def derive_facts(transaction: Session, scope: Scope) -> set[str]:
 def _replace_facts(
     transaction: Session, scope_id: int, stored_ids: Sequence[str], histories: Sequence[FactHistory]
 ) -> set[str]:
-    """Replace the facts with `stored_ids` by those of `histories`. Facts that stay the same are not written.
+    """Store the facts of `histories`, and remove those of `stored_ids` that are not among them.
+
+    Facts that stay the same are not written.
 
     Returns the ids of the facts that were written or removed.
     """

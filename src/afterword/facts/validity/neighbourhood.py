@@ -194,7 +194,7 @@ def is_replaced_before(earlier: Assertion, later: Assertion, starts: tuple[datet
     """Whether the pair need not be judged, since `count` replacements of the earlier statement precede the later one.
 
     The later statement must have another value. It must not correct or retract, and must have no end. A statement with
-    an end may limit the earlier value for some days, which matters if that value is said again.
+    an end ("in Rome until Friday") must be judged: after its end the earlier value may hold again.
     """
     is_denial = later.act is not SpeechAct.STATE or later.cue is Cue.CORRECTION
     if len(starts) < count or is_denial or later.valid_to is not None:

@@ -76,7 +76,7 @@ class EraseRequest:
 
     @property
     def ids(self) -> frozenset[str]:
-        """The ids of the hidden statements and of the request."""
+        """The ids of the hidden statements and of the statement that asks to forget them."""
         return frozenset({*self.erased_ids, self.request.id})
 
 
