@@ -152,6 +152,16 @@ async def test_what_was_forgotten_does_not_come_back_with_an_export(
         assert sessions.read_turns(transaction, LENA, "a") == []
 
 
+async def test_an_imported_entry_can_be_forgotten(store: Store, elsewhere: Store, tmp_path: Path) -> None:
+    await entries.add_entry(store, LENA, Entry("Allergic to quandongs."), at=day(5))
+    await exports.export_scopes(store, tmp_path / "all.jsonl")
+    await imports.import_file(elsewhere, tmp_path / "all.jsonl")
+    (fact,) = (await held(elsewhere)).values()
+    await forgetting.erase_in_scope(elsewhere, LENA, lambda work: work.forget_statements(fact.assertion_ids), at=NOW)
+    await imports.import_file(elsewhere, tmp_path / "all.jsonl")
+    assert await held(elsewhere) == {}
+
+
 async def test_an_export_stops_at_what_somebody_asked_to_be_forgotten(store: Store, tmp_path: Path) -> None:
     await process(store, "a", 1, "home: Gnarlsburg")
     await process(store, "b", 2, "forget home: Gnarlsburg")

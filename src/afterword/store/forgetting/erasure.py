@@ -37,6 +37,7 @@ from afterword.store.forgetting.served_copies import (
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
 from afterword.store.tables import (
     AssertionRow,
+    ImportedRunRow,
     RunRow,
     RunVerdictRow,
     RunWindowRow,
@@ -285,6 +286,7 @@ class Erasure:
             clauses: dict[object, Clause] = {
                 RunWindowRow: col(RunWindowRow.run_id) == run_id,
                 WindowRow: col(WindowRow.id).in_(windows) & col(WindowRow.id).not_in(select(RunWindowRow.window_id)),
+                ImportedRunRow: col(ImportedRunRow.run_id) == run_id,
                 RunRow: col(RunRow.id) == run_id,
             }
             for table in ERASABLE_TABLES:
