@@ -18,10 +18,10 @@ from afterword.extractors.candidates import Citation
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Window
 from afterword.extractors.rules import RulesJudge
-from afterword.facts.findings import AgentFinding, FindingPolicy, FindingReview, FindingStatus, WithTools
+from afterword.facts.findings import AgentFinding, FindingPolicy, FindingReview, FindingStatus, WithTools, statement_key
 from afterword.facts.scopes import Scope
 from afterword.pipeline.proposals import apply_proposal
-from afterword.pipeline.reversible_runs import redo_run, undo_run
+from afterword.pipeline.reversible_runs import merge_scopes, redo_run, undo_run
 from afterword.recall.block import FINDINGS_HEADING
 from afterword.store import costs, lookup, runs, scope_rows, sessions
 from afterword.store.database.engine import Store
@@ -60,8 +60,8 @@ async def block(store: Store, query: str = "", at: datetime = NOW, scope: Scope 
     return recalled.layers.text if recalled.layers else ""
 
 
-async def forget(store: Store, work: ErasureWork) -> None:
-    await erase_in_scope(store, LENA, work, at=NOW)
+async def forget(store: Store, work: ErasureWork, at: datetime = NOW) -> None:
+    await erase_in_scope(store, LENA, work, at=at)
     assert await store.compact()
 
 
@@ -260,6 +260,34 @@ async def test_every_byte_of_a_forgotten_finding_is_gone_and_it_stays_gone(store
     await process(store, "a", 1, ("user", "home: Graz"), FOUND, ("researcher", "I can say more."), ("user", "Thanks."))
     assert await findings(store) == {}
     assert "nylgut" not in await everything(store)
+
+
+async def test_a_finding_that_a_person_forgot_stays_out_however_often_it_is_found_again(
+    store: Store, tmp_path: Path
+) -> None:
+    """An agent's repetition is no new word of a person. What went with a session or with age may be found again."""
+    await keep(store)
+    again: dict[str, Any] = {"agent": "writer", "topic": "strings", "statement": STRINGS.upper().rstrip(".")}
+    await process(store, "a", 1, FOUND)
+    await apply_retention(store, LENA, Retention(findings=timedelta(days=1)), at=day(5))
+    await process(store, "b", 6, FOUND)
+    await forget(store, lambda erasure: erasure.forget_session("b"), day(7))
+    await keep(store, "researcher", "writer")
+    saved = await save_finding(store, LENA, at=day(8), **again)
+    assert saved.outcome is SavingOutcome.SAVED
+    await exports.export_scopes(store, tmp_path / "before.jsonl")
+    (finding,) = await findings(store)
+    await forget(store, lambda erasure: erasure.forget_findings({statement_key(finding)}), day(9))
+    saved = await save_finding(store, LENA, at=day(10), **again)
+    assert saved.outcome is SavingOutcome.FORGOTTEN
+    await process(store, "c", 30, FOUND)
+    await imports.import_file(store, tmp_path / "before.jsonl")
+    assert await findings(store) == {}
+    tom = Scope.user("tom")
+    await merge_scopes(store, LENA, tom, judge=RulesJudge(), clock=lambda: day(30))
+    await keep(store, "writer", scope=tom)
+    saved = await save_finding(store, tom, at=day(31), **again)
+    assert saved.outcome is SavingOutcome.FORGOTTEN
 
 
 async def test_a_forgotten_fact_takes_the_findings_that_name_it(store: Store) -> None:
