@@ -77,6 +77,7 @@ _ANSWERS = {
     SavingOutcome.SAVED: "Saved for later conversations.",
     SavingOutcome.WAITING: "Noted. A person reviews it before later conversations see it.",
     SavingOutcome.KNOWN: "That is known already.",
+    SavingOutcome.DROPPED: "Not saved: a person has dropped it. Do not save it again.",
     SavingOutcome.NOT_KEPT: "Not saved: this memory keeps no findings of this agent now.",
     SavingOutcome.SECRET: "Not saved: it contains a secret.",
     SavingOutcome.FORGOTTEN: "Not saved: it was asked to be forgotten.",

@@ -43,10 +43,11 @@ FindingText = Annotated[
 ]
 FindingTopic = Annotated[str, Field(min_length=1, max_length=LONGEST_TOPIC, description="What it is about.")]
 Changed = Annotated[bool, Field(description="True if the fact held until now; false if it was wrong from the start.")]
-_SAVED: Mapping[SavingOutcome, tuple[Literal["done", "waits for review", "not kept"], str]] = {
+_SAVED: Mapping[SavingOutcome, tuple[Literal["done", "waits for review", "declined", "not kept"], str]] = {
     SavingOutcome.SAVED: ("done", "It is saved for later conversations, as found by an agent."),
     SavingOutcome.WAITING: ("waits for review", "Later conversations see it once a person approves it."),
     SavingOutcome.KNOWN: ("done", "It is known already."),
+    SavingOutcome.DROPPED: ("declined", "A person has dropped it before. Do not save it again."),
     SavingOutcome.NOT_KEPT: (
         "not kept",
         "This memory keeps no findings of {agent} now. A person can allow it with `afterword agents`.",

@@ -20,6 +20,8 @@ from afterword.store.database.statements import fetch_rows, fetch_where_in, inse
 
 FINDING = "agent finding"
 """The subject and the attribute that a tombstone of a finding has, since a finding has neither."""
+ERASED = "erased finding"
+"""The attribute of the tombstone of a finding that a person has erased. It holds for its repetitions at any time."""
 
 
 class FindingRow(SQLModel, table=True):
@@ -47,8 +49,13 @@ class FindingRow(SQLModel, table=True):
 
 
 def is_finding_forgotten(forgotten: Forgotten, statement: str, said_at: datetime) -> bool:
-    """Return whether a finding was forgotten after it was said, or contains words that forgetting has blanked out."""
+    """Return whether a finding was forgotten after it was said, or contains words that forgetting has blanked out.
+
+    One that a person has erased stays forgotten when an agent states it again: that is no new word of a person.
+    """
     if has_blanked_words(statement) or forgotten.is_scope_forgotten(said_at):
+        return True
+    if forgotten.is_slot_forgotten(FINDING, ERASED, statement_key(statement), None):
         return True
     return forgotten.is_slot_forgotten(FINDING, FINDING, statement, said_at)
 

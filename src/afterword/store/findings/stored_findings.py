@@ -133,9 +133,17 @@ class SavingOutcome(StrEnum):
     SAVED = "saved"
     WAITING = "waiting"
     KNOWN = "known"
+    DROPPED = "dropped"
     NOT_KEPT = "not_kept"
     SECRET = "secret"
     FORGOTTEN = "forgotten"
+
+
+_STORED_BEFORE = {
+    FindingStatus.CURRENT: SavingOutcome.KNOWN,
+    FindingStatus.WAITING: SavingOutcome.WAITING,
+    FindingStatus.DROPPED: SavingOutcome.DROPPED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +170,7 @@ async def save_finding(
     A finding with a secret is not stored. One that reads like an instruction to an assistant is held until a person
     approves its run. A finding from a turn in which tools were used (`after_tools`) waits for a person too, unless the
     scope keeps such findings. A finding that is already known is stored as a repetition, but not if the agent only has
-    it from its own notes (`is_from_notes`).
+    it from its own notes (`is_from_notes`). One that a person has dropped is not stored.
     """
     statement, topic = store.privacy.mask_fields(FINDING, statement, topic)
 
@@ -181,7 +189,7 @@ async def save_finding(
         known = (each.status_at(at) for each in read_findings(transaction, scope) if each.key == finding.key)
         status = next(known, FindingStatus.EXPIRED)
         if status is FindingStatus.DROPPED or (is_from_notes and status is not FindingStatus.EXPIRED):
-            return SavedFinding(SavingOutcome.KNOWN)
+            return SavedFinding(_STORED_BEFORE[status])
         return _store_finding(transaction, replace(finding, after_tools=after_tools), at)
 
     return await store.write(work)

@@ -25,7 +25,7 @@ from afterword.store.access.keys import revoke_keys_of_scope
 from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
-from afterword.store.findings.finding_rows import FINDING, FindingRow, rows_of_scope
+from afterword.store.findings.finding_rows import ERASED, FINDING, FindingRow, rows_of_scope
 from afterword.store.forgetting import forgotten_statements, tombstone_rows
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
 from afterword.store.forgetting.served_copies import (
@@ -150,12 +150,16 @@ class Erasure:
         self._blank_sessions(words, until or self._at)
         self._erase_empty_runs()
 
-    def forget_findings(self, keys: Collection[str]) -> None:
-        """Forget the findings of agents with these statement keys, and blank their words everywhere in the scope."""
+    def forget_findings(self, keys: Collection[str], *, may_return: bool = False) -> None:
+        """Forget the findings of agents with these statement keys, and blank their words everywhere in the scope.
+
+        They are not stored again, or with `may_return` only if they are found again later.
+        """
         rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if statement_key(row.statement) in keys]
         quotes: dict[str, set[str]] = {}
         for row in rows:
-            self.tombstones.add_slot(FINDING, FINDING, row.statement, self._at)
+            attribute, value = (FINDING, row.statement) if may_return else (ERASED, statement_key(row.statement))
+            self.tombstones.add_slot(FINDING, attribute, value, self._at)
             quotes.setdefault(row.session_id or "", set()).update(piece["quote"] for piece in row.evidence)
         words = ForgottenWords.of_texts(quotes, [row.statement for row in rows])
         self.erase_findings(lambda row: statement_key(row.statement) in keys)

@@ -56,7 +56,7 @@ async def apply_retention(
             erasure.forget_session(session_id)
         erasure.forget_statements(assertion_ids)
         if finding_keys:
-            erasure.forget_findings(finding_keys)
+            erasure.forget_findings(finding_keys, may_return=True)
 
     return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
 
