@@ -30,6 +30,9 @@ ROUNDING_ERROR = 1e-6
 BLOCK = 4096
 """The number of vectors that are processed at once, so that they stay in the processor's cache."""
 
+USABLE = "finite numbers that are not all zero"
+"""What a vector must consist of. One other would spoil the mean of a whole memory."""
+
 Vector = Sequence[float]
 
 
@@ -92,10 +95,16 @@ class _Rows:
         self.lock = threading.Lock()
         self.latest: object = None
 
-    def write(self, places: Sequence[int], vectors: Sequence[bytes]) -> None:
-        """Store packed vectors at these places."""
+    def write(self, places: Sequence[int], vectors: Sequence[bytes]) -> Array:
+        """Store packed vectors at these places, and return which of them are usable. Zeros replace the others."""
         rows = numpy.frombuffer(b"".join(vectors), dtype="<f2").reshape(len(places), -1).astype(numpy.float32)
-        self.vectors[places], self.lengths[places] = rows, numpy.einsum("ij,ij->i", rows, rows)
+        lengths = numpy.einsum("ij,ij->i", rows, rows)
+        # A squared length in this precision is finite exactly if all 16-bit numbers are.
+        is_usable: Array = (lengths > 0) & (lengths < math.inf)
+        if not is_usable.all():
+            rows[~is_usable], lengths[~is_usable] = 0, 0
+        self.vectors[places], self.lengths[places] = rows, lengths
+        return is_usable
 
     def sum(self, is_chosen: Array) -> Array:
         """Return the sum of the chosen vectors."""
@@ -120,15 +129,17 @@ class Vectors:
         self._update(numpy.zeros(0, dtype=bool), numpy.zeros(0, dtype=bool))
 
     def revised(self, is_wanted: Array, made: Mapping[int, bytes]) -> Vectors:
-        """Return the vectors of these wanted units. `made` holds new packed vectors by place."""
+        """Return the vectors of these wanted units. `made` holds new packed vectors by place.
+
+        A unit whose vector is unusable (see `usable_vectors`) has none.
+        """
         after = object.__new__(Vectors)
         is_known = _resized(self.is_known, len(is_wanted))
-        is_known[list(made)] = True
         after._rows = self._rows_for(after, len(is_wanted))
         places = list(made)
         for start in range(0, len(places), BLOCK):
             block = places[start : start + BLOCK]
-            after._rows.write(block, [made[place] for place in block])
+            is_known[block] = after._rows.write(block, [made[place] for place in block])
         before, now = _resized(self.is_wanted & self.is_known, len(is_wanted)), is_wanted & is_known
         # Sums of stored numbers are exact in this precision, so they do not depend on the order of changes.
         after._sum = self._sum + after._rows.sum(now & ~before) - after._rows.sum(before & ~now)
@@ -166,10 +177,18 @@ class Vectors:
         self.read_at_s: float = monotonic()
 
     def near(self, query: Vector) -> Nearness | None:
-        """Return how near the units are to the query, or None if no unit has a vector."""
+        """Return how near the units are to the query, or None if no unit has a vector.
+
+        Raises `EmbeddingUnavailable` if the query is no usable vector.
+        """
         if not self.made:
             return None
-        wanted = numpy.asarray(query, dtype=numpy.float32) - self._mean
+        with numpy.errstate(over="ignore", invalid="ignore"):
+            asked: Array = numpy.asarray(query, dtype=numpy.float32)
+            is_usable = asked.shape == self._mean.shape and 0 < asked @ asked < math.inf
+        if not is_usable:
+            raise EmbeddingUnavailable(f"the vector of the question is not {len(self._mean)} {USABLE}")
+        wanted = asked - self._mean
         cosine, scale = self._products(wanted)
         cosine -= self._mean @ wanted
         cosine *= scale
@@ -221,8 +240,21 @@ def _resized(values: Array, size: int) -> Array:
 
 
 def packed_vector(vector: Vector) -> bytes:
-    """Return a vector in its stored form: 16-bit floats, little-endian."""
-    return bytes(numpy.asarray(vector, dtype="<f2").tobytes())
+    """Return a vector in its stored form: 16-bit floats, little-endian. A number that is too large is infinite."""
+    with numpy.errstate(over="ignore"):
+        return bytes(numpy.asarray(vector, dtype="<f2").tobytes())
+
+
+def usable_vectors(packed: Mapping[str, bytes], dimension: int) -> dict[str, bytes]:
+    """Return the packed vectors of `dimension` finite numbers that are not all zero."""
+    keys, usable = [key for key, vector in packed.items() if len(vector) == 2 * dimension], dict[str, bytes]()
+    for start in range(0, len(keys), BLOCK):
+        block = keys[start : start + BLOCK]
+        bits = numpy.frombuffer(b"".join([packed[key] for key in block]), dtype="<u2").reshape(len(block), -1)
+        # Without the sign, the bits of a greater number are greater, and those of infinity and NaN the greatest.
+        greatest = (bits & 0x7FFF).max(axis=1).tolist()
+        usable |= {key: packed[key] for key, one in zip(block, greatest, strict=True) if 0 < one < 0x7C00}
+    return usable
 
 
 def vector_key(text: str) -> str:
