@@ -22,7 +22,26 @@ from afterword.recall.bm25 import NO_RELATED, Array, Related
 
 MOST_NEAREST = 100
 NEAR_DEVIATIONS = 2.0
-"""A unit whose nearness exceeds the mean by this many standard deviations is found even without a common word."""
+"""A unit whose nearness exceeds the mean by this many standard deviations is found even without a common word.
+
+Among few units `NEAR_SHARE` decides instead.
+"""
+
+FEW = 5
+"""Among so few units none can exceed the mean by more: one among n does so by at most the root of n - 1 deviations."""
+
+NEAR_SHARE = 0.25
+"""A unit among few is near if it covers this share of the way from the least similar unit to the query.
+
+A share is the same for embedders whose unrelated texts have a cosine of 0.1 as for those with 0.75. With the local
+vectors, a quarter finds 7 to 8 of 10 facts that are asked for in other words, and fewer than 1 of 100 other facts.
+"""
+
+UNRELATED = (0.0, 0.8)
+"""The way begins within this range of cosines, in which unrelated texts lie with the embedders in common use.
+
+So a unit whose cosine is above 0.85 is near even if it is the only one, and none is near because another is opposite.
+"""
 
 ROUNDING_ERROR = 1e-6
 """A vector with a smaller squared distance from the mean, relative to its length, counts as the mean."""
@@ -203,7 +222,13 @@ class Vectors:
         threshold, width = mean + NEAR_DEVIATIONS * deviation, max(high - low, 1e-9)
         cosine -= low
         cosine /= width
-        nearest = (cosine > (threshold - low) / width).nonzero()[0]
+        if self.made > FEW:
+            nearest = (cosine > (threshold - low) / width).nonzero()[0]
+        else:
+            share = self._share_of_way(asked)
+            nearest = (share > NEAR_SHARE).nonzero()[0]
+            # Equal vectors do not differ from their mean, so their nearness would be 0.
+            cosine[nearest] = numpy.maximum(cosine[nearest], share[nearest])
         if len(nearest) > MOST_NEAREST:
             nearest = nearest[numpy.argpartition(-cosine[nearest], MOST_NEAREST)[:MOST_NEAREST]]
         if is_complete:
@@ -211,6 +236,15 @@ class Vectors:
         nearness = numpy.full(count, (mean - low) / width, dtype=numpy.float32)
         nearness[self._places] = cosine
         return Nearness(nearness, self._places[nearest])
+
+    def _share_of_way(self, asked: Array) -> Array:
+        """Return for each vector which share of the way it covers from the least similar one to the query."""
+        cosine = (
+            self._rows.vectors[self._places] @ asked / numpy.sqrt(self._rows.lengths[self._places] * (asked @ asked))
+        )
+        least = float(cosine.min().clip(*UNRELATED))
+        share: Array = (cosine - least) / (1 - least)
+        return share
 
     def _products(self, wanted: Array) -> tuple[Array, Array]:
         """Return the dot product of each vector with `wanted`, and the inverse of its distance from the mean."""
