@@ -37,13 +37,17 @@ RHYTHMS = dict.fromkeys(("pending", "retries", "consolidation", EMBEDDING), Rhyt
 
 
 class Lengths:
-    """An embedder of our own: the length of a text. `between` is done while it makes vectors."""
+    """An embedder of our own: the length of a text. `between` is done while it makes vectors.
+
+    `bad` holds other vectors, by a part of the text that gets them.
+    """
 
     def __init__(self, model: str = "lengths", dimension: int = 2) -> None:
         self.model, self.dimension = model, dimension
         self.asked: list[str] = []
         self.fails_after = 1_000_000
         self.between: Callable[[], Awaitable[object]] | None = None
+        self.bad: dict[str, Any] = {}
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         if len(self.asked) + len(texts) > self.fails_after:
@@ -52,7 +56,11 @@ class Lengths:
         between, self.between = self.between, None
         if between is not None:
             await between()
-        return [[float(len(one)), *[1.0] * (self.dimension - 1)] for one in texts]
+        return [self.vector(one) for one in texts]
+
+    def vector(self, text: str) -> Vector:
+        bad = [vector for part, vector in self.bad.items() if part in text]
+        return bad[0] if bad else [float(len(text)), *[1.0] * (self.dimension - 1)]
 
 
 class LocalLengths(Lengths):
@@ -121,6 +129,54 @@ async def test_what_was_paid_for_is_kept_when_the_endpoint_fails_in_the_middle(s
     done = await refresher(store, embedder).refresh([LENA])
     assert (done.made, done.left, done.error) == (3, 0, None)
     assert len(embedder.asked) == len(set(embedder.asked)) == 7
+
+
+BAD = [[None, 1.0], [float("inf"), 1.0], [1e300, 1.0], [0.0, 0.0], [1.0]]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=str)
+async def test_a_vector_that_is_unusable_is_refused_and_the_others_are_kept(store: Store, bad: list[Any]) -> None:
+    await things(store, 7)
+    embedder = Lengths()
+    embedder.bad["owns thing number 3"] = bad
+    done = await refresher(store, embedder).refresh()
+    assert (done.made, done.left) == (6, 1)
+    assert "lengths: 1 of 7 vectors are not 2 finite numbers" in str(done.error)
+    found = await search(store, LENA, "number 3", at=LATER, embedder=embedder)
+    assert (found.facts[0].statement, found.without_vector) == ("Lena owns thing number 3.", 1)
+    embedder.bad.clear()
+    assert (await refresher(store, embedder).refresh()).made == 1
+    assert len(embedder.asked) == 7 + 1 + 1, "only what is missing is asked again"
+
+
+@pytest.mark.parametrize("bad", BAD, ids=str)
+async def test_a_question_whose_vector_is_unusable_is_answered_by_words(
+    store: Store, bad: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    await things(store, 7)
+    embedder = Lengths()
+    await refresher(store, embedder).refresh()
+    embedder.bad["number 3"] = bad
+    found = await search(store, LENA, "number 3", at=LATER, embedder=embedder)
+    assert found.facts[0].statement == "Lena owns thing number 3."
+    assert "recall goes by words alone: the vector of the question is not 2 finite numbers" in caplog.text
+
+
+@pytest.mark.parametrize("bad", [b"\x00\x7e\x00\x3c", b"\x00\x7c\x00\x3c", bytes(4)], ids=["nan", "infinite", "zeros"])
+async def test_an_unusable_vector_that_is_stored_does_no_harm_and_is_made_anew(store: Store, bad: bytes) -> None:
+    await things(store, 7)
+    embedder = Lengths()
+    await refresher(store, embedder).refresh()
+    with store.writing() as transaction:
+        row = transaction.exec(select(VectorRow).where(col(VectorRow.key) != COMPLETE)).first()
+        assert row is not None
+        row.content = bad
+        transaction.add(row)
+    found = await search(store, LENA, "number 3", at=LATER, embedder=embedder)
+    assert (found.facts[0].statement, found.without_vector) == ("Lena owns thing number 3.", 1)
+    assert await refresh_vectors(store, LENA, embedder, at=LATER) == 1
+    assert (await search(store, LENA, "number 3", at=LATER, embedder=embedder)).without_vector == 0
+    assert await kept(store) == {("lengths", 2): 7}
 
 
 async def test_another_model_is_complete_before_the_former_one_goes(store: Store) -> None:

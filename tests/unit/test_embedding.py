@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 from collections.abc import Sequence
 
@@ -46,6 +47,56 @@ def test_one_that_stands_out_among_many_is_found() -> None:
     assert list(near.nearest) == [50]
 
 
+def alike(topic: int, unrelated: float, own: float = 1.0) -> list[float]:
+    """Return a vector of length 1 for one of six topics. Vectors of two topics have about the cosine `unrelated`.
+
+    `own` is the part of the topic, and the rest is the text's own.
+    """
+    rest = [
+        math.sqrt((1 - unrelated) * part) if place == topic else 0.0 for part in (own, 1 - own) for place in range(6)
+    ]
+    return [math.sqrt(unrelated), *rest]
+
+
+def near_topics(asked: Sequence[float], *made: Sequence[float]) -> list[int]:
+    """Return the places of the vectors that are near the one that is asked for."""
+    packed = {place: packed_vector(one) for place, one in enumerate(made)}
+    near = Vectors(13).revised(numpy.ones(len(made), dtype=bool), packed).near(asked)
+    assert near is not None
+    assert all(near.by_place[near.nearest] > 0.25)
+    return list(near.nearest)
+
+
+@pytest.mark.parametrize("unrelated", [0.1, 0.4, 0.75])
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
+def test_one_that_is_plainly_near_is_found_among_few_with_any_embedder(count: int, unrelated: float) -> None:
+    made = [alike(topic, unrelated, own=0.6) for topic in range(count)]
+    assert near_topics(alike(1, unrelated, own=0.6), *made) == [1]
+    assert near_topics(alike(1, unrelated), *made) == [1]
+
+
+@pytest.mark.parametrize("unrelated", [0.1, 0.4, 0.75])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_among_few_that_are_unrelated_none_is_found(count: int, unrelated: float) -> None:
+    made = [alike(topic, unrelated + 0.02 * topic) for topic in range(count)]
+    assert near_topics(alike(5, unrelated), *made) == []
+
+
+def test_of_few_a_fact_and_the_turn_that_says_it_are_both_found() -> None:
+    fact, turn, other = alike(1, 0.3, own=0.9), alike(1, 0.3, own=0.8), alike(2, 0.3)
+    assert near_topics(alike(1, 0.3), fact, turn, other, other) == [0, 1]
+
+
+def test_a_single_text_is_found_if_its_vector_is_nearly_that_of_the_question() -> None:
+    assert near_topics(alike(1, 0.1), alike(1, 0.1, own=0.9)) == [0]
+    assert near_topics(alike(1, 0.1), alike(1, 0.1, own=0.5)) == []
+    assert near_topics(alike(1, 0.1), *[alike(1, 0.1, own=0.9)] * 2) == [0, 1]
+
+
+def test_an_opposite_text_does_not_make_the_others_near() -> None:
+    assert near_topics(alike(5, 0.1), [-number for number in alike(5, 0.1)], *[alike(n, 0.1) for n in range(3)]) == []
+
+
 def test_without_any_vector_there_is_no_meaning() -> None:
     assert vectors_of(None, None).near(TEA) is None
     assert vectors_of().near(TEA) is None
@@ -78,6 +129,9 @@ async def test_local_vectors_tell_like_from_unlike_and_leave_logging_alone() -> 
     assert {len(vector) for vector in vectors} == {local.dimension}
     packed = {place: packed_vector(vector) for place, vector in enumerate(vectors)}
     known = Vectors(local.dimension).revised(numpy.ones(3, dtype=bool), packed)
-    tea, coffee, rocket = nearness(known.near((await local.embed(["drinking tea"]))[0]))
+    near = known.near((await local.embed(["drinking tea"]))[0])
+    tea, coffee, rocket = nearness(near)
     assert tea > coffee > rocket
+    assert near is not None
+    assert list(near.nearest) == [0]
     assert logging.getLogger().handlers == handlers

@@ -22,13 +22,35 @@ from afterword.recall.bm25 import NO_RELATED, Array, Related
 
 MOST_NEAREST = 100
 NEAR_DEVIATIONS = 2.0
-"""A unit whose nearness exceeds the mean by this many standard deviations is found even without a common word."""
+"""A unit whose nearness exceeds the mean by this many standard deviations is found even without a common word.
+
+Among few units `NEAR_SHARE` decides instead.
+"""
+
+FEW = 5
+"""Among so few units none can exceed the mean by more: one among n does so by at most the root of n - 1 deviations."""
+
+NEAR_SHARE = 0.25
+"""A unit among few is near if it covers this share of the way from the least similar unit to the query.
+
+A share is the same for embedders whose unrelated texts have a cosine of 0.1 as for those with 0.75. With the local
+vectors, a quarter finds 7 to 8 of 10 facts that are asked for in other words, and fewer than 1 of 100 other facts.
+"""
+
+UNRELATED = (0.0, 0.8)
+"""The way begins within this range of cosines, in which unrelated texts lie with the embedders in common use.
+
+So a unit whose cosine is above 0.85 is near even if it is the only one, and none is near because another is opposite.
+"""
 
 ROUNDING_ERROR = 1e-6
 """A vector with a smaller squared distance from the mean, relative to its length, counts as the mean."""
 
 BLOCK = 4096
 """The number of vectors that are processed at once, so that they stay in the processor's cache."""
+
+USABLE = "finite numbers that are not all zero"
+"""What a vector must consist of. One other would spoil the mean of a whole memory."""
 
 Vector = Sequence[float]
 
@@ -92,10 +114,16 @@ class _Rows:
         self.lock = threading.Lock()
         self.latest: object = None
 
-    def write(self, places: Sequence[int], vectors: Sequence[bytes]) -> None:
-        """Store packed vectors at these places."""
+    def write(self, places: Sequence[int], vectors: Sequence[bytes]) -> Array:
+        """Store packed vectors at these places, and return which of them are usable. Zeros replace the others."""
         rows = numpy.frombuffer(b"".join(vectors), dtype="<f2").reshape(len(places), -1).astype(numpy.float32)
-        self.vectors[places], self.lengths[places] = rows, numpy.einsum("ij,ij->i", rows, rows)
+        lengths = numpy.einsum("ij,ij->i", rows, rows)
+        # A squared length in this precision is finite exactly if all 16-bit numbers are.
+        is_usable: Array = (lengths > 0) & (lengths < math.inf)
+        if not is_usable.all():
+            rows[~is_usable], lengths[~is_usable] = 0, 0
+        self.vectors[places], self.lengths[places] = rows, lengths
+        return is_usable
 
     def sum(self, is_chosen: Array) -> Array:
         """Return the sum of the chosen vectors."""
@@ -120,15 +148,17 @@ class Vectors:
         self._update(numpy.zeros(0, dtype=bool), numpy.zeros(0, dtype=bool))
 
     def revised(self, is_wanted: Array, made: Mapping[int, bytes]) -> Vectors:
-        """Return the vectors of these wanted units. `made` holds new packed vectors by place."""
+        """Return the vectors of these wanted units. `made` holds new packed vectors by place.
+
+        A unit whose vector is unusable (see `usable_vectors`) has none.
+        """
         after = object.__new__(Vectors)
         is_known = _resized(self.is_known, len(is_wanted))
-        is_known[list(made)] = True
         after._rows = self._rows_for(after, len(is_wanted))
         places = list(made)
         for start in range(0, len(places), BLOCK):
             block = places[start : start + BLOCK]
-            after._rows.write(block, [made[place] for place in block])
+            is_known[block] = after._rows.write(block, [made[place] for place in block])
         before, now = _resized(self.is_wanted & self.is_known, len(is_wanted)), is_wanted & is_known
         # Sums of stored numbers are exact in this precision, so they do not depend on the order of changes.
         after._sum = self._sum + after._rows.sum(now & ~before) - after._rows.sum(before & ~now)
@@ -166,10 +196,18 @@ class Vectors:
         self.read_at_s: float = monotonic()
 
     def near(self, query: Vector) -> Nearness | None:
-        """Return how near the units are to the query, or None if no unit has a vector."""
+        """Return how near the units are to the query, or None if no unit has a vector.
+
+        Raises `EmbeddingUnavailable` if the query is no usable vector.
+        """
         if not self.made:
             return None
-        wanted = numpy.asarray(query, dtype=numpy.float32) - self._mean
+        with numpy.errstate(over="ignore", invalid="ignore"):
+            asked: Array = numpy.asarray(query, dtype=numpy.float32)
+            is_usable = asked.shape == self._mean.shape and 0 < asked @ asked < math.inf
+        if not is_usable:
+            raise EmbeddingUnavailable(f"the vector of the question is not {len(self._mean)} {USABLE}")
+        wanted = asked - self._mean
         cosine, scale = self._products(wanted)
         cosine -= self._mean @ wanted
         cosine *= scale
@@ -184,7 +222,13 @@ class Vectors:
         threshold, width = mean + NEAR_DEVIATIONS * deviation, max(high - low, 1e-9)
         cosine -= low
         cosine /= width
-        nearest = (cosine > (threshold - low) / width).nonzero()[0]
+        if self.made > FEW:
+            nearest = (cosine > (threshold - low) / width).nonzero()[0]
+        else:
+            share = self._share_of_way(asked)
+            nearest = (share > NEAR_SHARE).nonzero()[0]
+            # Equal vectors do not differ from their mean, so their nearness would be 0.
+            cosine[nearest] = numpy.maximum(cosine[nearest], share[nearest])
         if len(nearest) > MOST_NEAREST:
             nearest = nearest[numpy.argpartition(-cosine[nearest], MOST_NEAREST)[:MOST_NEAREST]]
         if is_complete:
@@ -192,6 +236,15 @@ class Vectors:
         nearness = numpy.full(count, (mean - low) / width, dtype=numpy.float32)
         nearness[self._places] = cosine
         return Nearness(nearness, self._places[nearest])
+
+    def _share_of_way(self, asked: Array) -> Array:
+        """Return for each vector which share of the way it covers from the least similar one to the query."""
+        cosine = (
+            self._rows.vectors[self._places] @ asked / numpy.sqrt(self._rows.lengths[self._places] * (asked @ asked))
+        )
+        least = float(cosine.min().clip(*UNRELATED))
+        share: Array = (cosine - least) / (1 - least)
+        return share
 
     def _products(self, wanted: Array) -> tuple[Array, Array]:
         """Return the dot product of each vector with `wanted`, and the inverse of its distance from the mean."""
@@ -221,8 +274,21 @@ def _resized(values: Array, size: int) -> Array:
 
 
 def packed_vector(vector: Vector) -> bytes:
-    """Return a vector in its stored form: 16-bit floats, little-endian."""
-    return bytes(numpy.asarray(vector, dtype="<f2").tobytes())
+    """Return a vector in its stored form: 16-bit floats, little-endian. A number that is too large is infinite."""
+    with numpy.errstate(over="ignore"):
+        return bytes(numpy.asarray(vector, dtype="<f2").tobytes())
+
+
+def usable_vectors(packed: Mapping[str, bytes], dimension: int) -> dict[str, bytes]:
+    """Return the packed vectors of `dimension` finite numbers that are not all zero."""
+    keys, usable = [key for key, vector in packed.items() if len(vector) == 2 * dimension], dict[str, bytes]()
+    for start in range(0, len(keys), BLOCK):
+        block = keys[start : start + BLOCK]
+        bits = numpy.frombuffer(b"".join([packed[key] for key in block]), dtype="<u2").reshape(len(block), -1)
+        # Without the sign, the bits of a greater number are greater, and those of infinity and NaN the greatest.
+        greatest = (bits & 0x7FFF).max(axis=1).tolist()
+        usable |= {key: packed[key] for key, one in zip(block, greatest, strict=True) if 0 < one < 0x7C00}
+    return usable
 
 
 def vector_key(text: str) -> str:

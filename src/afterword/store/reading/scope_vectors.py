@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from time import monotonic
@@ -22,12 +22,14 @@ from afterword.facts.scopes import Scope
 from afterword.recall.bm25 import NO_RELATED, Related
 from afterword.recall.related_words import related_terms
 from afterword.recall.vectors import (
+    USABLE,
     Embedder,
     EmbeddingUnavailable,
     LocalEmbedder,
     Nearness,
     Vectors,
     packed_vector,
+    usable_vectors,
     vector_key,
 )
 from afterword.store import scope_rows
@@ -169,10 +171,10 @@ async def nearness_to_query(
         return None, known.missing
     try:
         [vector] = await embedder.embed([store.privacy.mask_text(query) if is_sent else query])
+        near = known.near(vector)
     except AfterwordError as error:  # for example a budget that is used up
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
-    near = known.near(vector)
     return near and near._replace(related=related_words(query, embedder)), known.missing
 
 
@@ -201,7 +203,9 @@ async def refresh_vectors(
 
     Each batch is stored at once, and `on_made` is called with its size. `is_only_model` also deletes the vectors of
     other models and dimensions, once all vectors of this model are there. If the scope changes meanwhile, it is read
-    again. No transaction is open while vectors are computed. Raises `EmbeddingUnavailable` and `StoreError`.
+    again. No transaction is open while vectors are computed. Unusable vectors that are stored are computed
+    again. If new vectors are unusable, the others are stored before `EmbeddingUnavailable` is raised. Raises also
+    `StoreError`.
     """
     made, spare, model = 0, dict[str, bytes](), (embedder.model, embedder.dimension)
     for _ in range(ROUNDS):
@@ -211,8 +215,13 @@ async def refresh_vectors(
         if version.key is None:
             return made
         stored = await store.read(partial(_stored_vectors, version.key, model, None))
+        of_texts = {name: content for name, content in stored.items() if name in texts}
+        usable = usable_vectors(of_texts, embedder.dimension)
         as_read = ServedTexts(scope, version.revision, view.until, frozenset(texts))
-        wanted = [name for name in texts if name not in stored]
+        if len(usable) < len(of_texts):
+            kept = replace(as_read, keys=as_read.keys - (of_texts.keys() - usable.keys()))
+            await delete_stale_vectors(store, kept, embedder, is_only_model=False)
+        wanted = [name for name in texts if name not in usable]
         telemetry.note(wanted=len(wanted), model=embedder.model)
         for start in range(0, len(wanted), batch):
             if stop() is not None:
@@ -220,14 +229,21 @@ async def refresh_vectors(
             some = wanted[start : start + batch]
             asked = [name for name in some if name not in spare]
             vectors = await embedder.embed([texts[name] for name in asked]) if asked else []
-            spare |= {name: packed_vector(vector) for name, vector in zip(asked, vectors, strict=True)}
-            if not await store_vectors(store, as_read, embedder, {name: spare[name] for name in some}):
+            packed = {name: packed_vector(vector) for name, vector in zip(asked, vectors, strict=True)}
+            spare |= usable_vectors(packed, embedder.dimension)
+            new = {name: spare[name] for name in some if name in spare}
+            if not await store_vectors(store, as_read, embedder, new):
                 break  # the scope has changed: the vectors are reused for the texts that are still there
-            made += len(some)
-            on_made(len(some))
+            made += len(new)
+            on_made(len(new))
         else:
             view.vectors.pop(model, None)
-            if await delete_stale_vectors(store, as_read, embedder, is_only_model=is_only_model):
+            refused = sum(name not in spare for name in wanted)
+            is_all = is_only_model and not refused
+            if await delete_stale_vectors(store, as_read, embedder, is_only_model=is_all):
+                if refused:
+                    reason = f"{refused} of {len(wanted)} vectors are not {embedder.dimension} {USABLE}"
+                    raise EmbeddingUnavailable(f"{embedder.model}: {reason}")
                 return made
     return made
 
