@@ -83,8 +83,9 @@ def test_among_few_that_are_unrelated_none_is_found(count: int, unrelated: float
 
 
 def test_of_few_a_fact_and_the_turn_that_says_it_are_both_found() -> None:
-    fact, turn, other = alike(1, 0.3, own=0.9), alike(1, 0.3, own=0.8), alike(2, 0.3)
-    assert near_topics(alike(1, 0.3), fact, turn, other, other) == [0, 1]
+    fact, turn, *others = alike(1, 0.3, own=0.9), alike(1, 0.3, own=0.8), *(alike(topic, 0.3) for topic in (2, 3, 4, 5))
+    for count in (2, 4, 8):
+        assert near_topics(alike(1, 0.3), fact, turn, *(others * 2)[:count]) == [0, 1]
 
 
 def test_a_single_text_is_found_if_its_vector_is_nearly_that_of_the_question() -> None:
