@@ -22,6 +22,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
+from afterword.pipeline.reversible_runs import undo_run
 from afterword.pipeline.session import process_session
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import entries, lookup, reviews, scope_rows, sessions
@@ -171,6 +172,31 @@ async def test_what_was_said_before_a_day_is_forgotten(store: Store) -> None:
     await process(store, "a", 1, "home: Gnarlsburg")
     await process(store, "c", 11, "home: Gnarlsburg")
     assert (await held(store))["Gnarlsburg"].said_at == day(11)
+
+
+@pytest.mark.parametrize("is_undone", [False, True])
+@pytest.mark.parametrize("work", [lambda it: it.forget_before(day(2)), lambda it: it.forget_session("a")])
+async def test_a_withdrawal_of_forgotten_words_is_forgotten_with_them(
+    store: Store, work: ErasureWork, is_undone: bool
+) -> None:
+    """It repeats them. While it is in force it keeps its effect on what was said earlier and is read later."""
+    await process(store, "a", 1, "home: Gnarlsburg", "drink: oolong")
+    withdrawn = await reviews.withdraw_fact(store, LENA, (await held(store))["Gnarlsburg"].id, at=day(8))
+    if is_undone:
+        await undo_run(store, withdrawn.run.id, judge=RulesJudge(), clock=lambda: NOW)
+    await forget(store, work)
+    assert "gnarlsburg" not in await everything(store)
+    await process(store, "c", 5, "home: Gnarlsburg")
+    assert set(await held(store)) == ({"Gnarlsburg"} if is_undone else set())
+
+
+@pytest.mark.parametrize("work", [lambda it: it.forget_before(day(2)), lambda it: it.forget_session("a")])
+async def test_a_withdrawal_of_more_than_was_forgotten_stays(store: Store, work: ErasureWork) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg")
+    await process(store, "b", 5, "home: Gnarlsburg")
+    await reviews.withdraw_fact(store, LENA, (await held(store))["Gnarlsburg"].id, at=day(8))
+    await forget(store, work)
+    assert not (await held(store))["Gnarlsburg"].is_served
 
 
 async def test_proposals_that_wait_or_were_dropped_are_forgotten_too(store: Store) -> None:

@@ -156,6 +156,21 @@ async def test_a_merge_of_an_older_version_is_undone_and_redone_after_all_was_fo
         assert (await values(store, LENA), await values(store, TOM)) == ({"oolong"}, set())
 
 
+@pytest.mark.parametrize("work", [forget_session_a, lambda erasure: erasure.forget_before(NOW)])
+async def test_a_session_that_was_moved_away_is_not_forgotten_with_a_later_one(
+    store: Store, merge_id: int, tmp_path: Path, work: ErasureWork
+) -> None:
+    """Here and where the memory is imported: Lena's memory still has what was Tom's before the merge."""
+    await process(store, TOM, "a", 1, "home: Gnarlsburg", version="2")
+    await forget(store, TOM, work)
+    assert (await values(store, TOM), await values(store, LENA)) == (set(), {"Gnarlsburg", "oolong"})
+    async with afterword.open(store=store) as here, afterword.open(f"sqlite:///{tmp_path}/there.db") as there:
+        await here.export(tmp_path / "all.jsonl")
+        await there.import_(tmp_path / "all.jsonl")
+        elsewhere = await there.store()
+        assert (await values(elsewhere, TOM), await values(elsewhere, LENA)) == (set(), {"Gnarlsburg", "oolong"})
+
+
 async def test_a_merge_that_was_imported_cannot_be_undone_here(store: Store, tmp_path: Path) -> None:
     await process(store, TOM, "a", 1, "home: Gnarlsburg")
     await process(store, LENA, "a", 5, "drink: oolong")

@@ -25,8 +25,9 @@ from afterword.store.reading import snapshots
 from afterword.store.reading.view_cache import ViewCache
 from afterword.store.reading.views import View
 from asked_statements import asked_statements
-from changing import INSTANTS, MIRA, change_something, process
+from changing import DAY, INSTANTS, MIRA, change_something, process
 from old_stores import MADE_BY, sqlite_at
+from service import said
 
 QUERIES = ["where do I live", "tea or coffee", "Mara in Lyon", "Graz Linz Oslo", "sister moved March"]
 
@@ -84,6 +85,27 @@ async def test_changed_facts_are_not_looked_for_among_all_facts_of_the_scope(tmp
             values = (None,) * statement.count("?")
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
     assert any("SEARCH facts" in step and "(id=?)" in step for *_, step in plan), plan
+
+
+async def test_turns_of_a_session_that_waits_are_told_at_once(tmp_path: Path) -> None:
+    """Also where the turns of the memory were read before, and where the session was processed and continues."""
+    url, question = f"sqlite:///{tmp_path}/a.db", "Where do I live, and what do I drink?"
+
+    async def told(app: afterword.Afterword) -> tuple[str, list[str]]:
+        mira = app.scope(MIRA)
+        found = await mira.search("live drink", limit=None, turns=True)
+        return (await mira.context(question)).text, [hit.text for hit in found.hits]
+
+    async with afterword.open(url=url) as app:
+        mira = app.scope(MIRA)
+        await mira.process(said("Tom likes jazz."), session_id="a", started_at=DAY)
+        before = await told(app)
+        for session_id, words in (("b", ["I live in Graz."]), ("a", ["Tom likes jazz.", "I drink mate."])):
+            await mira.queue(said(*words), session_id=session_id, started_at=DAY)
+            async with afterword.open(url=url) as fresh:
+                assert await told(app) == await told(fresh) != before
+            assert words[-1] in (await told(app))[0]
+            before = await told(app)
 
 
 async def test_the_runs_are_not_scanned_for_each_session(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ class Erasure:
                 self._erase(table, table.of_scope(self.scope_id))
 
     def erase_session(self, session: SessionKeys, until: datetime) -> None:
-        """Forget a session, the statements that confirm it, and what somebody asked in it to be forgotten.
+        """Forget a session, what a person entered to confirm or withdraw it, and what it asks to forget.
 
         If the session continues, what is said in it after `until` is stored again.
         """
@@ -215,20 +215,27 @@ class Erasure:
         said = select(AssertionRow.id).where(
             AssertionRow.scope_id == self.scope_id, AssertionRow.session_id == session.session_id
         )
-        self._erased_words.add_statements(self.transaction, list(self.transaction.exec(said)))
         self.erase_findings(lambda row: row.session_id == session.session_id)
         confirmed = forgotten_statements.confirmed_ids(self.transaction, self.scope_id, session.session_id)
+        self.erase_statements([*self.transaction.exec(said), *confirmed])
         runs = select(RunRow.id).where(RunRow.scope_id == self.scope_id, col(RunRow.source).in_(session.sources))
         is_of_source = (col(SpendingRow.scope_id) == self.scope_id) & col(SpendingRow.source).in_(session.sources)
         self._detach_spending(or_(is_of_source, col(SpendingRow.run_id).in_(runs)))
         for table in ERASABLE_TABLES:
             if table.of_session and not table.derived:
                 self._erase(table, table.of_session(session))
-        self.erase_statements(confirmed)
         self._erase_empty_runs()
 
     def erase_statements(self, ids: Sequence[str]) -> None:
-        """Delete statements and the rows that refer to them, without adding tombstones."""
+        """Delete statements, the rows that refer to them, and what a person entered to withdraw nothing but them.
+
+        A withdrawal in force gets a tombstone, so that it keeps its effect on sessions that are read later.
+        """
+        withdrawals = forgotten_statements.entered_withdrawals(self.transaction, self.scope_id, ids)
+        for row, is_in_force in withdrawals:
+            if is_in_force:
+                self.tombstones.add_slot(row.subject, row.attribute, row.value, row.said_at)
+        ids = list(dict.fromkeys((*ids, *(row.id for row, _ in withdrawals))))
         self._erased_words.add_statements(self.transaction, ids)
         for chunk in chunks(ids):
             for table in ERASABLE_TABLES:

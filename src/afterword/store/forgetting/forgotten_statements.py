@@ -209,6 +209,16 @@ def confirmed_ids(transaction: Session, scope_id: int, session_id: str) -> list[
     return list(transaction.exec(query))
 
 
+def entered_withdrawals(transaction: Session, scope_id: int, ids: Collection[str]) -> list[tuple[AssertionRow, bool]]:
+    """Return the withdrawals of nothing but these statements that a person entered, and whether each is in force.
+
+    They repeat the words that they withdraw.
+    """
+    rows = [row for row in _withdrawals(transaction, scope_id, ids).values() if row.session_id is None]
+    live = set(transaction.connection().scalars(lookup.live_assertion_ids(scope_id)) if rows else ())
+    return [(row, row.id in live) for row in rows]
+
+
 def _with_same_quote(
     transaction: Session, scope_id: int, chosen: Mapping[str, AssertionRow]
 ) -> dict[str, AssertionRow]:
@@ -231,7 +241,7 @@ def _with_same_quote(
     return same
 
 
-def _withdrawals(transaction: Session, scope_id: int, chosen: Mapping[str, AssertionRow]) -> dict[str, AssertionRow]:
+def _withdrawals(transaction: Session, scope_id: int, chosen: Collection[str]) -> dict[str, AssertionRow]:
     """Return the statements that withdraw some of the chosen statements and nothing else, by their ids."""
     is_withdrawal = VerdictRow.relation == str(Relation.RETRACTS)
     withdrawals: dict[str, AssertionRow] = {}

@@ -216,7 +216,8 @@ class NewTombstones:
         self._transaction, self._scope, self._key = transaction, scope, key
         self._by_scope: dict[Scope, list[Tombstone]] = defaultdict(list)
         self._merged = merged_scopes(transaction, scope_id)
-        self._names_elsewhere = names_elsewhere(transaction, scope_id)
+        # What was moved to another scope is still there, and is not forgotten with a later session of the same id.
+        self._names_elsewhere = names_elsewhere(transaction, scope_id, given_away=("undone",))
 
     def __bool__(self) -> bool:
         return any(self._by_scope.values())

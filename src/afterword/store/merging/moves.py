@@ -56,22 +56,26 @@ def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
     return merged
 
 
-def names_elsewhere(transaction: Session, scope_id: int) -> dict[str, list[tuple[Scope, str]]]:
+def names_elsewhere(
+    transaction: Session, scope_id: int, *, given_away: Sequence[str] = ("applied", "undone")
+) -> dict[str, list[tuple[Scope, str]]]:
     """Return, for each session of a scope, the other scopes in which it was stored, with the id that it had there.
 
     A session was in another scope before that scope was merged into this one, or while this one was merged into it.
+    `given_away` holds the statuses of the runs that merged this scope into others. While such a run is applied, a
+    session of this scope with that id was stored later: it is another one.
     """
     moved = select(MovedSourceRow, ScopeRow, RunRow.scope_id).where(col(RunRow.id) == col(MovedSourceRow.run_id))
     taken_over = moved.where(
         RunRow.scope_id == scope_id, RunRow.status == "applied", col(ScopeRow.id) == col(MovedSourceRow.former_scope_id)
     )
-    given_away = moved.where(
+    lent = moved.where(
         MovedSourceRow.former_scope_id == scope_id,
-        col(RunRow.status).in_(("applied", "undone")),
+        col(RunRow.status).in_(given_away),
         col(ScopeRow.id) == col(RunRow.scope_id),
     )
     names: dict[str, list[tuple[Scope, str]]] = {}
-    for query in (taken_over, given_away):
+    for query in (taken_over, lent):
         for source, other_scope, owner_id in transaction.exec(query).all():
             here, there = source.source, source.former_source
             if owner_id != scope_id:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, exists, select
+from sqlalchemy import Connection, and_, bindparam, exists, func, select, type_coerce
 from sqlalchemy.sql import Select
+from sqlalchemy.types import NullType
 from sqlmodel import col
 
 from afterword.facts.scopes import Scope
@@ -45,12 +46,15 @@ _SESSION = session_source("")
 class Version:
     """One state of a scope: its primary key (None if nothing of it is stored), its revision and its stamp.
 
-    The stamp distinguishes states with the same revision.
+    The stamp distinguishes states with the same revision. `sessions` counts the sessions, and `sessions_changed_at` is
+    when one was last stored: a session that waits to be processed changes no revision.
     """
 
     key: int | None = None
     revision: int = 0
     stamp: str = ""
+    sessions: int = 0
+    sessions_changed_at: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +179,13 @@ def _cited_turns() -> Select[Any]:
     )
 
 
+_OF_SCOPE = col(SessionRow.scope_id) == col(ScopeRow.id)
+_LAST_CHANGE = func.max(type_coerce(col(SessionRow.updated_at), NullType()))
 _VERSION = CompiledQuery(
-    select(col(ScopeRow.id), col(ScopeRow.revision), col(ScopeRow.stamp)).where(
+    select(
+        *(col(ScopeRow.id), col(ScopeRow.revision), col(ScopeRow.stamp)),
+        *(select(number).where(_OF_SCOPE).scalar_subquery() for number in (func.count(), _LAST_CHANGE)),
+    ).where(
         col(ScopeRow.tenant) == bindparam("tenant"),
         col(ScopeRow.kind) == bindparam("kind"),
         col(ScopeRow.name) == bindparam("name"),
