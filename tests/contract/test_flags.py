@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from sqlalchemy import text
 
 import afterword
@@ -52,6 +53,42 @@ async def test_a_flag_can_be_undone(store: Store) -> None:
         assert await flags(lena) == {TEA: True}
         await lena.undo(effect.run.id)
         assert await flags(lena) == {TEA: False}
+
+
+async def homes(lena: afterword.ScopeMemory) -> dict[str, tuple[str, bool]]:
+    return {fact.value: (str(fact.status), fact.is_flagged) for fact in (await lena.facts(status="all")).facts}
+
+
+async def hear(lena: afterword.ScopeMemory, session_id: str, on: str, *words: str) -> None:
+    messages = [{"content": each, "source": "user", "type": "UserMessage"} for each in words]
+    state = {"type": "AssistantAgentState", "llm_context": {"messages": messages}}
+    await lena.process(state, session_id=session_id, started_at=on)
+
+
+@pytest.mark.parametrize("how", ["said", "edited", "changed"])
+async def test_a_flag_of_a_former_fact_does_not_make_it_hold_again(store: Store, how: str) -> None:
+    async with afterword.open(store=store, clock=Clock()) as app:
+        lena = app.user("lena")
+        await hear(lena, "a", "2026-01-05", "I live in Graz.")
+        [graz] = (await lena.facts()).facts
+        if how == "said":
+            await hear(lena, "b", "2026-02-05", "I live in Linz.")
+        else:
+            await lena.edit(graz.id, value="Linz", changed=how == "changed")
+        for flagged in (True, False, True):
+            await lena.flag(graz.id, flagged=flagged)
+            assert await homes(lena) == {"Graz": ("superseded", flagged), "Linz": ("current", False)}
+
+
+async def test_a_flag_does_not_decide_a_contest(store: Store) -> None:
+    async with afterword.open(store=store, clock=Clock()) as app:
+        lena = app.user("lena")
+        await hear(lena, "a", "2026-01-05", "I live in Graz.")
+        await lena.remember("The user lives in Wels.", attribute="home", value="Wels")
+        await lena.consolidate()
+        [graz, _] = (await lena.facts()).facts
+        await lena.flag(graz.id)
+        assert await homes(lena) == {"Graz": ("contested", True), "Wels": ("contested", False)}
 
 
 async def test_statements_from_before_there_were_flags_are_recognised_by_their_words(store: Store) -> None:

@@ -107,7 +107,7 @@ class ScopeChanges(ScopeFindings):
         """Set or remove the flag of a fact, and return the run. Raises `NotFound`.
 
         Agents are told flagged facts first if not all facts fit. Facts about health, allergies and safety and standing
-        instructions are flagged automatically.
+        instructions are flagged automatically. No fact begins or ends because of a flag.
         """
         return await self._changed(reviews.flag_fact, fact_id, is_flagged=flagged)
 

@@ -246,6 +246,7 @@ async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: boo
         Relation.SAME,
         "flagged by a person" if is_flagged else "not flagged by a person",
         at,
+        is_flag=True,
     )
 
 
@@ -317,10 +318,12 @@ async def _decide_on_fact(
     relation: Relation,
     reason: str,
     at: datetime,
+    *,
+    is_flag: bool = False,
 ) -> RunEffect:
     """Store what `restate` makes of a fact and its assertions, as a person's entry with a `relation` to the assertions.
 
-    Returns the run and what it changed.
+    Returns the run and what it changed. A flag (`is_flag`) does not make a fact that has ended hold again.
     """
 
     def work(transaction: Session) -> RunEffect:
@@ -342,7 +345,9 @@ async def _decide_on_fact(
             for id_ in set(refusal.verdict.pair).difference(fact.assertion_ids)
             if known.by_id[id_].act is SpeechAct.STATE and not set(refusal.verdict.pair).isdisjoint(fact.assertion_ids)
         }
-        said = _restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], at)
+        # A flag says nothing new, so it stands directly after the last statement of the fact, before what ended it.
+        said_at = members[-1].said_at if is_flag else at
+        said = _restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], said_at)
         # If it says the same, one verdict is enough to add it to the fact.
         judged = members[-1:] if relation is Relation.SAME else members
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
