@@ -41,7 +41,8 @@ from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.urls import store_url
 from afterword.store.entered_statements import Entry
-from afterword.store.reading import fact_rows, scope_vectors, snapshots
+from afterword.store.reading import scope_vectors, snapshots
+from afterword.store.reading.fact_rows import FACT_ROWS
 from afterword.store.reading.recall import recall, search
 from afterword.store.reading.view_cache import ViewCache
 from afterword.store.tables import (
@@ -218,7 +219,7 @@ async def measure(store: Store, scopes: int, *, hybrid: bool, turns: bool, round
 
         def work(transaction: Session) -> None:
             connection = transaction.connection()
-            fact_rows.FACT_ROWS.ask(connection, scope=key)
+            FACT_ROWS.ask(connection, scope=key)
             snapshots.TURN_ROWS.ask(connection, scope=key, role="human")
             if embedder is not None:
                 scope_vectors.VECTOR_ROWS.ask(connection, scope=key, model=embedder.model, dimension=DIMENSION)

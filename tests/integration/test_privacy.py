@@ -119,7 +119,7 @@ async def app() -> AsyncIterator[Afterword]:
         yield opened
 
 
-async def hear(memory: ScopeMemory, agent: AssistantAgent, words: str, **more: bool) -> None:
+async def hear(memory: ScopeMemory, agent: AssistantAgent, words: str, **more: Any) -> None:
     async with memory.record(agent, session_id="s", **more):
         await agent.run(task=words)
 

@@ -227,14 +227,11 @@ class Erasure:
         self._erase_empty_runs()
 
     def erase_statements(self, ids: Sequence[str]) -> None:
-        """Delete statements, the rows that refer to them, and what a person entered to withdraw nothing but them.
-
-        A withdrawal in force gets a tombstone, so that it keeps its effect on sessions that are read later.
-        """
+        """Delete statements, the rows that refer to them, and what a person entered to withdraw nothing but them."""
+        # A withdrawal in force gets a tombstone, so that it keeps its effect on sessions that are read later.
         withdrawals = forgotten_statements.entered_withdrawals(self.transaction, self.scope_id, ids)
-        for row, is_in_force in withdrawals:
-            if is_in_force:
-                self.tombstones.add_slot(row.subject, row.attribute, row.value, row.said_at)
+        for row in (withdrawal for withdrawal, is_in_force in withdrawals if is_in_force):
+            self.tombstones.add_slot(row.subject, row.attribute, row.value, row.said_at)
         ids = list(dict.fromkeys((*ids, *(row.id for row, _ in withdrawals))))
         self._erased_words.add_statements(self.transaction, ids)
         for chunk in chunks(ids):
@@ -249,12 +246,7 @@ class Erasure:
         self.transaction.expunge_all()  # its objects do not reflect the changed rows
         words = self._erased_words.search(self.transaction, self.scope_id)
         # A finding that repeats erased words is deleted as a whole.
-        self.erase_findings(
-            lambda row: any(
-                words.spans(text, ())
-                for text in (row.statement, row.topic, row.source or "", *(piece["quote"] for piece in row.evidence))
-            )
-        )
+        self.erase_findings(lambda row: any(words.spans(text, ()) for text in _texts_of(row)))
         self._erase_empty_runs()
         for session in self.sessions():
             self.tombstones.add(
@@ -391,11 +383,8 @@ async def forget_requested_statements(
     def requests(transaction: Session) -> list[forgotten_statements.EraseRequest]:
         if hidden_until is not None:
             return forgotten_statements.read_erase_requests(transaction, scope, until=hidden_until)
-        return [
-            request
-            for request in forgotten_statements.read_waiting_requests(transaction, scope)
-            if not request.is_everything
-        ]
+        waiting = forgotten_statements.read_waiting_requests(transaction, scope)
+        return [request for request in waiting if not request.is_everything]
 
     if not await store.read(requests):
         return None
@@ -404,3 +393,7 @@ async def forget_requested_statements(
         erasure.forget_requested(requests(erasure.transaction))
 
     return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
+
+
+def _texts_of(row: FindingRow) -> list[str]:
+    return [row.statement, row.topic, row.source or "", *(piece["quote"] for piece in row.evidence)]
