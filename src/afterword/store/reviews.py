@@ -363,8 +363,7 @@ async def _decide_on_fact(
         if repeated and is_edit:
             last = max(repeated, key=lambda other: other.order)
             verdicts.append(Verdict(last.id, said.id, Relation.SAME, "the same words", PERSON))
-        propose = propose_words if is_edit else propose_with_effect
-        return propose(
+        return (propose_words if is_edit else propose_with_effect)(
             transaction,
             _proposal(scope, known, ([said], verdicts), at),
             lambda other: (other.subject, other.attribute) == slot,
