@@ -381,6 +381,17 @@ class TombstoneRow(SQLModel, table=True):
     until: datetime
 
 
+class SeenSessionRow(SQLModel, table=True):
+    """Which turns of a session were seen, in order, with the time when each was first seen. It holds keyed hashes
+    instead of words. So it stays when the session is forgotten, to recognise the turns if an agent saves them again."""
+
+    __tablename__: ClassVar[str] = "seen_sessions"
+
+    place: str = Field(primary_key=True)
+    key_id: str = Field(foreign_key="tombstone_keys.id")
+    stretches: list[dict[str, Any]] = Field(sa_type=JSON)
+
+
 class ImportedRunRow(SQLModel, table=True):
     """The run of another store (`origin`) that a run is a copy of, so that no run is imported twice."""
 
