@@ -29,7 +29,7 @@ from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import pauses
 from afterword.store.forgetting.seen_turn_rows import note_turns
-from afterword.store.forgetting.tombstone_rows import ensure_store_key, read_forgotten
+from afterword.store.forgetting.tombstone_rows import read_forgotten
 
 GENERIC = ("user", "human", "user_proxy")
 """The names of speakers who count as people if the state of a session cannot be read."""
@@ -217,8 +217,7 @@ async def queue_state(
         if not is_kept or pauses.read_pause(transaction, scope) is not None:
             pauses.leave_out_new_turns(transaction, scope, session_id, reading)
             return
-        ensure_store_key(transaction)
-        forgotten = read_forgotten(transaction, scope, session_id)
+        forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
         timed = forgotten.transcript(reading)
         state = forgotten.state(private_state, fresh, timed)
         sessions.save_state(
@@ -226,7 +225,7 @@ async def queue_state(
         )
         if transcript is None:
             return
-        note_turns(transaction, scope, session_id, forgotten.mark_key, forgotten.recognised(reading))
+        note_turns(transaction, scope, session_id, forgotten, forgotten.recognised(reading))
         row = sessions.find_session(transaction, scope, session_id)
         basis = TimeBasis(row.time_basis) if row and row.time_basis else None
         joined = merge_readings(before, basis, timed, assumed=row.assumed if row else ())

@@ -34,8 +34,12 @@ class SeenTurn:
 
 @dataclass(frozen=True, slots=True)
 class SeenTurns:
-    """The turns of a session that were seen, in order, and the id of the key with which their marks were made."""
+    """The turns of a session that were seen, in order.
 
+    `place` is the hash of the session, and `key_id` names the key with which the marks were made.
+    """
+
+    place: str
     key_id: str
     turns: tuple[SeenTurn, ...]
 

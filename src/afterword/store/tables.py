@@ -364,8 +364,7 @@ class TombstoneKeyRow(SQLModel, table=True):
 
 
 class TombstoneRow(SQLModel, table=True):
-    """A record of something forgotten, which keeps it from coming back. It holds keyed hashes instead of words, and one
-    time: what was said at or before `until` stays forgotten."""
+    """A record of something forgotten, in keyed hashes. What was said at or before `until` stays forgotten."""
 
     __tablename__: ClassVar[str] = "tombstones"
     __table_args__: ClassVar[Any] = (Index(None, "scope_id", "place"),)
@@ -382,8 +381,7 @@ class TombstoneRow(SQLModel, table=True):
 
 
 class SeenSessionRow(SQLModel, table=True):
-    """Which turns of a session were seen, in order, with the time when each was first seen. It holds keyed hashes
-    instead of words. So it stays when the session is forgotten, to recognise the turns if an agent saves them again."""
+    """Keyed hashes of the turns of a session that were seen, in order. They stay when the session is forgotten."""
 
     __tablename__: ClassVar[str] = "seen_sessions"
 

@@ -11,7 +11,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis
 from afterword.privacy.seen_turns import UNKNOWN_WORDS, SeenTurn, StateReading
 from afterword.store.forgetting.seen_turn_rows import note_turns
-from afterword.store.forgetting.tombstone_rows import ensure_store_key, read_forgotten
+from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.scope_rows import change_scope, ensure_scope, scope_key, scope_row
 
 PAUSED = "memory paused"
@@ -59,8 +59,7 @@ def leave_out_new_turns(
     row = scope_row(transaction, scope)
     paused_at = row.paused_at if row else None
     is_timed = reading.dated.time_basis is not TimeBasis.RECORDER
-    ensure_store_key(transaction)
-    forgotten = read_forgotten(transaction, scope, session_id)
+    forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
     recognised = forgotten.recognised(reading)
     turns, number_new = list[SeenTurn](), 0
     for turn, place in zip(recognised.turns, recognised.places, strict=True):
@@ -71,4 +70,4 @@ def leave_out_new_turns(
     if row and paused_at and (number_new or not turns):
         change_scope(transaction, row.id, sessions_not_kept=row.sessions_not_kept + 1)
     if stay_out:
-        note_turns(transaction, scope, session_id, forgotten.mark_key, replace(recognised, turns=tuple(turns)))
+        note_turns(transaction, scope, session_id, forgotten, replace(recognised, turns=tuple(turns)))

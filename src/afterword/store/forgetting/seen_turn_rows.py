@@ -7,12 +7,13 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlmodel import Session
+from sqlalchemy import update
+from sqlmodel import Session, col
 
 from afterword.facts.scopes import Scope
 from afterword.privacy.seen_turns import RecognisedTurns, SeenTurn, SeenTurns
-from afterword.privacy.tombstones import MARK_DIGITS, TombstoneKey
-from afterword.store.database.statements import fetch_where_in
+from afterword.privacy.tombstones import MARK_DIGITS, Forgotten
+from afterword.store.database.statements import fetch_where_in, insert_rows
 from afterword.store.scope_rows import lock_scope
 from afterword.store.tables import SeenSessionRow
 
@@ -22,20 +23,25 @@ Stretches = list[dict[str, Any]]
 def read_seen_turns(transaction: Session, places: Iterable[str]) -> dict[str, SeenTurns]:
     """Return the turns seen in the sessions with these hashes, by hash."""
     rows = fetch_where_in(transaction, SeenSessionRow, "place", places)
-    return {row.place: SeenTurns(row.key_id, tuple(_turns_of(row.stretches))) for row in rows}
+    return {row.place: SeenTurns(row.place, row.key_id, tuple(_turns_of(row.stretches))) for row in rows}
 
 
 def note_turns(
-    transaction: Session, scope: Scope, session_id: str, key: TombstoneKey, recognised: RecognisedTurns
+    transaction: Session, scope: Scope, session_id: str, forgotten: Forgotten, recognised: RecognisedTurns
 ) -> None:
-    """Store the turns of a session that were seen so far, and those of a state. `key` is the one of their marks."""
+    """Store the turns of a session that were seen so far, and those of a state, as `forgotten` has recognised them."""
     joined = recognised.joined()
     if joined == list(recognised.seen):
         return
     lock_scope(transaction, scope)
-    row = SeenSessionRow(place=key.session_hash(scope, session_id), key_id=key.id, stretches=_stretches_of(joined))
-    transaction.merge(row)
-    transaction.flush()
+    place = forgotten.mark_key.session_hash(scope, session_id)
+    values = {"key_id": forgotten.mark_key.id, "stretches": _stretches_of(joined)}
+    if forgotten.seen_place == place:
+        transaction.connection().execute(
+            update(SeenSessionRow).where(col(SeenSessionRow.place) == place).values(**values)
+        )
+    else:
+        insert_rows(transaction, SeenSessionRow, [{"place": place, **values}])
 
 
 def _stretches_of(turns: Iterable[SeenTurn]) -> Stretches:
