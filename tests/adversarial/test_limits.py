@@ -25,6 +25,7 @@ from afterword.pipeline.sources.other_libraries import Memory, Origin
 from afterword.pipeline.window_reader import NOT_EXAMINED
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.policy import Privacy
+from afterword.privacy.seen_turns import StateReading
 from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind
 from afterword.store import lookup
 from afterword.store.database.engine import Store
@@ -97,7 +98,7 @@ async def _forget_a_session(size: int) -> None:
     key = TombstoneKey("key", b"x" * 32)
     tombstone = Tombstone(TombstoneKind.SESSION, key.id, key.session_hash(MIRA, "monday"), "", AT)
     forgotten = Forgotten(MIRA, "monday", [key], [tombstone])
-    shown = forgotten.transcript(transcript, transcript)
+    shown = forgotten.transcript(StateReading(transcript, transcript))
     others = [f"Hey {number}." for number in range(number_of_turns)]
     # Below a key of names, too, a list may hold words.
     state = forgotten.state({"said": texts, "others": others, "name": texts[:1]}, transcript, shown)

@@ -147,6 +147,7 @@ def tie_to_statements_that_moved(transaction: Session) -> None:
     run(f"DELETE FROM verdicts WHERE scope_id = {priya}")
     run(f"DELETE FROM evidence WHERE assertion_id IN (SELECT id FROM assertions WHERE scope_id = {priya})")
     run(f"DELETE FROM assertions WHERE scope_id = {priya}")
+    run("DROP TABLE seen_sessions")
     run(f"UPDATE {VERSION_TABLE} SET version_num = '0023'")
 
 

@@ -66,6 +66,7 @@ async def test_what_comes_after_the_upgrade_is_kept_where_a_day_in_the_future_wa
 
     def name_a_later_day(transaction: Session) -> None:
         transaction.connection().execute(update(TombstoneRow).where(col(TombstoneRow.until) < NOW).values(until=LATER))
+        transaction.connection().exec_driver_sql("DROP TABLE seen_sessions")
         transaction.connection().exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '0023'")
 
     async with Store(shared_url) as store:

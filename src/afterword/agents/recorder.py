@@ -24,9 +24,11 @@ from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript
 from afterword.privacy.policy import Privacy, with_privacy_counts
+from afterword.privacy.seen_turns import StateReading
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import pauses
+from afterword.store.forgetting.seen_turn_rows import note_turns
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 
 GENERIC = ("user", "human", "user_proxy")
@@ -210,18 +212,20 @@ async def queue_state(
     saved_at = at if started_at is None else None
 
     def work(transaction: Session) -> None:
-        forgotten = read_forgotten(transaction, scope, session_id)
         before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
-        timed = forgotten.transcript(fresh, date_turns(fresh, saved_at=saved_at, started_at=started_at), before)
+        reading = StateReading(fresh, date_turns(fresh, saved_at=saved_at, started_at=started_at), before)
         if not is_kept or pauses.read_pause(transaction, scope) is not None:
-            pauses.leave_out_new_turns(transaction, scope, session_id, timed, before, at)
+            pauses.leave_out_new_turns(transaction, scope, session_id, reading)
             return
+        forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
+        timed = forgotten.transcript(reading)
         state = forgotten.state(private_state, fresh, timed)
         sessions.save_state(
             transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
         )
         if transcript is None:
             return
+        note_turns(transaction, scope, session_id, forgotten, forgotten.recognised(reading))
         row = sessions.find_session(transaction, scope, session_id)
         basis = TimeBasis(row.time_basis) if row and row.time_basis else None
         joined = merge_readings(before, basis, timed, assumed=row.assumed if row else ())

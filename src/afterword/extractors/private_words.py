@@ -16,7 +16,7 @@ from typing import Any
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction
 from afterword.extractors.quote_search import find_quote
-from afterword.extractors.transcript_assembly import common_stretches
+from afterword.extractors.transcript_assembly import common_turns
 from afterword.facts.transcripts import Role, Turn
 from afterword.normal_form import composed
 from afterword.privacy.off_record import hide_off_record, hide_off_record_in_state, is_off_record
@@ -142,7 +142,7 @@ def hidden_as_stored(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Mar
     if not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
         return tuple(fresh)
     turns, secrets, new, off_record = list(fresh), set[str](), set[int](), set[int]()
-    for is_equal, *bounds in common_stretches(stored, fresh):
+    for is_equal, *bounds in common_turns(stored, fresh):
         new.update(() if is_equal else range(*bounds[2:]))
         for place in () if is_equal else range(*bounds[:2]):
             earlier = stored[place]

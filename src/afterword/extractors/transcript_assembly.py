@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from difflib import SequenceMatcher
 
 from afterword.facts.local_time import in_zone
+from afterword.facts.stretches import common_stretches
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
 # The sources of times, most exact first.
 NEAREST = (TimeBasis.TURNS, TimeBasis.RECORDER, TimeBasis.MANIFEST, TimeBasis.FILE)
-LARGEST_COMPARED = 4_000_000
-"""The most pairs of turns for which two readings are compared turn by turn."""
 MOST_AHEAD = timedelta(days=1)
 """How far a turn's time may lie in the future. A clock may be wrong, or a time zone may be mistaken."""
 IN_THE_FUTURE = "time in the future"
@@ -120,7 +118,7 @@ def merge_readings(
         return transcript
     keeps_times = _keeps_times(basis, transcript.time_basis)
     turns: list[Turn] = []
-    for is_equal, start, end, new_start, new_end in common_stretches(before, transcript.turns):
+    for is_equal, start, end, new_start, new_end in common_turns(before, transcript.turns):
         if is_equal:
             for old, new in zip(before[start:end], transcript.turns[new_start:new_end], strict=True):
                 source = old if keeps_times and old.said_at else new
@@ -153,36 +151,9 @@ def _basis(turns: Sequence[Turn], basis: TimeBasis | None, new: TimeBasis | None
     return min(known, key=NEAREST.index, default=new)
 
 
-def common_stretches(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
-    """Compare two readings of a session. Return the runs of equal and of different turns, in order.
-
-    A run is whether its turns are equal, its start and end in `before`, and its start and end in `after`.
-    """
-    old, new = [_speaker_and_text(turn) for turn in before], [_speaker_and_text(turn) for turn in after]
-    head = _shared(old, new)
-    if (len(old) - head) * (len(new) - head) <= LARGEST_COMPARED:
-        matcher = SequenceMatcher(None, old[head:], new[head:], autojunk=False)
-        stretches = [(True, 0, head, 0, head)]
-        for tag, start, end, new_start, new_end in matcher.get_opcodes():
-            stretches.append((tag == "equal", head + start, head + end, head + new_start, head + new_end))
-        return stretches
-    # Comparing takes quadratic time. So all turns between the common beginning and end count as different: a turn may
-    # be kept twice, but none is lost.
-    tail = _shared(old[head:][::-1], new[head:][::-1])
-    old_end, new_end = len(old) - tail, len(new) - tail
-    return [
-        (True, 0, head, 0, head),
-        (False, head, old_end, head, new_end),
-        (True, old_end, len(old), new_end, len(new)),
-    ]
-
-
-def _shared(old: Sequence[tuple[str, str]], new: Sequence[tuple[str, str]]) -> int:
-    """Return how many turns the two lists have in common at their beginning."""
-    return next(
-        (place for place, (left, right) in enumerate(zip(old, new, strict=False)) if left != right),
-        min(len(old), len(new)),
-    )
+def common_turns(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
+    """Compare two readings of a session turn by turn, and return their runs as `common_stretches` does."""
+    return common_stretches([_speaker_and_text(turn) for turn in before], [_speaker_and_text(turn) for turn in after])
 
 
 def _speaker_and_text(turn: Turn) -> tuple[str, str]:

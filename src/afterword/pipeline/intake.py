@@ -32,6 +32,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn, find_owners
 from afterword.pipeline.errors import SourceInvalid
 from afterword.privacy.policy import with_privacy_counts
+from afterword.privacy.seen_turns import StateReading
 from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
@@ -90,7 +91,8 @@ class StoredSession:
 class PreparedSession:
     """A session before extraction: its windows, and the key of each.
 
-    `masked_texts` has, for each turn in which a model called something private, the text before and after masking.
+    `reading` is what was read of its state. `masked_texts` has, for each turn in which a model called something
+    private, the text before and after masking.
     """
 
     stored: StoredSession
@@ -98,6 +100,7 @@ class PreparedSession:
     owners: tuple[str, ...]
     windows: Sequence[Window]
     keys: tuple[str, ...]
+    reading: StateReading
     masked_texts: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -109,9 +112,9 @@ async def prepare_session(store: Store, saved: Saved, version: str, *, now: date
     in the future.
     """
     stored = await store.read(partial(_read_stored, saved, store))
-    transcript, masked_texts = _joined_transcript(store, saved, stored, latest_present(now))
+    transcript, masked_texts, reading = _joined_transcript(store, saved, stored, latest_present(now))
     owners = find_owners(transcript.humans, transcript.assumed, saved.scope)
-    prepared = _in_windows(PreparedSession(stored, transcript, owners, (), (), masked_texts), version)
+    prepared = _in_windows(PreparedSession(stored, transcript, owners, (), (), reading, masked_texts), version)
     telemetry.note(turns=len(transcript.turns), windows=len(prepared.windows), layout=transcript.layout)
     return prepared
 
@@ -185,15 +188,16 @@ def _read_what_may_change(saved: Saved, transaction: Session) -> dict[str, Any]:
 
 def _joined_transcript(
     store: Store, saved: Saved, stored: StoredSession, now: datetime
-) -> tuple[Transcript, dict[str, str]]:
+) -> tuple[Transcript, dict[str, str], StateReading]:
     """Return the transcript of a session, and what was masked again because a model called it private before.
 
-    The second value has the text of each such turn before and after masking.
+    The second value has the text of each such turn before and after masking. The third is what was read of the state.
     """
     privacy, row, zone = store.privacy, stored.row, stored.zone
     before = list(privacy.mask_turns(stored.turns))  # an older version may have stored them unmasked
     if saved.reread and row is not None:
-        return with_privacy_counts(localise_turns(sessions.stored_transcript(before, row), zone)), {}
+        again = with_privacy_counts(localise_turns(sessions.stored_transcript(before, row), zone))
+        return again, {}, StateReading(again, again, before)
     humans = (*saved.humans, *(row.humans if row else ()))
     user = saved.scope.user_id
     fresh = (
@@ -205,7 +209,8 @@ def _joined_transcript(
     started, ended, written = (at and in_zone(at, zone) for at in (saved.started_at, saved.ended_at, saved.file_time))
     timed = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
     _check_times(saved, timed, {"started_at": started, "ended_at": ended}, now)
-    timed = stored.forgotten.transcript(fresh, timed, before)
+    reading = StateReading(fresh, timed, before)
+    timed = stored.forgotten.transcript(reading)
     unmasked, timed = timed.turns, replace(timed, turns=hidden_as_stored(timed.turns, before, privacy.markers))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     # Older versions stored times in the future, too. The saved state may have better ones.
@@ -213,7 +218,7 @@ def _joined_transcript(
     joined = merge_readings(known, basis, timed, assumed=row.assumed if row else ())
     if any(turn.said_at is None for turn in joined.turns):
         raise SourceInvalid(f"session {saved.session_id!r} has no times; give started_at in a manifest, or a file time")
-    return with_privacy_counts(localise_turns(joined, zone)), _changed_texts(unmasked, timed.turns)
+    return with_privacy_counts(localise_turns(joined, zone)), _changed_texts(unmasked, timed.turns), reading
 
 
 def _check_times(saved: Saved, timed: Transcript, given: Mapping[str, datetime | None], now: datetime) -> None:

@@ -43,7 +43,7 @@ from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, requests, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import PAUSED, leave_out_new_turns, read_pause
-from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.forgetting.tombstone_rows import note_state, read_forgotten
 from afterword.store.proposals import KnowledgeChange, Proposal, WindowReading
 from afterword.store.statement_ids import replacement_ids, with_ids
 from afterword.telemetry import Count, Measure, Stage, count
@@ -169,10 +169,10 @@ class _Processing:
         prepared = await prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
         prepared = without_private_words(prepared, self.reader.private, self.extractor.version)
         if prepared.stored.is_paused:
-            saved, turns, stored, at = self.saved, prepared.transcript, prepared.stored.turns, self.clock()
-            leave_out = partial(leave_out_new_turns, stay_out=self.apply and saved.path is None)
-            await self.store.write(lambda store: leave_out(store, saved.scope, saved.session_id, turns, stored, at))
-            return skipped_outcome(self.saved.scope, self.saved.session_id, PAUSED)
+            saved, reading, stay_out = self.saved, prepared.reading, self.apply and self.saved.path is None
+            leave_out = partial(leave_out_new_turns, reading=reading, stay_out=stay_out)
+            await self.store.write(lambda transaction: leave_out(transaction, saved.scope, saved.session_id))
+            return skipped_outcome(saved.scope, saved.session_id, PAUSED)
         self.finding_policy = prepared.stored.findings
         self._record_queue_age(prepared.stored)
         # Compare with the last run even if it was undone: the same windows hold nothing new.
@@ -363,10 +363,11 @@ class _Processing:
 
     def _save_transcript(self, transaction: Session, prepared: PreparedSession) -> int:
         """Store the turns and return the session's key. It stays queued if its state was saved again meanwhile."""
-        scope, session_id = self.saved.scope, self.saved.session_id
+        scope, session_id, transcript = self.saved.scope, self.saved.session_id, prepared.transcript
         is_done = sessions.state_saved_at(transaction, scope, session_id) == prepared.stored.state_saved_at
-        transcript, at = prepared.transcript, self.clock()
-        key = sessions.save_transcript(transaction, scope, session_id, transcript, at, is_done=is_done)
+        key = sessions.save_transcript(transaction, scope, session_id, transcript, self.clock(), is_done=is_done)
+        if self.saved.path or self.saved.state is not None:
+            note_state(transaction, scope, session_id, prepared.reading)
         if prepared.masked_texts:
             texts = {**{turn.text: turn.text for turn in transcript.turns}, **prepared.masked_texts}
             hide = partial(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 _IDENTIFIERS = frozenset(
     {"type", "source", "id", "role", "name", "author_name", "call_id", "tool_call_id", "version", "mime_type"}
 )
@@ -30,17 +27,3 @@ NEVER_BLANKED = _IDENTIFIERS | {
     ),
 }
 """Keys whose values stay when forgotten words are blanked."""
-
-
-def blank_strings(value: Any, blank: Callable[[str], str]) -> Any:
-    """Return a copy of a saved state with each of its strings blanked, except names and ids."""
-    if isinstance(value, str):
-        return blank(value)
-    if isinstance(value, Mapping):
-        return {
-            name: inner if isinstance(inner, str) and name in NEVER_BLANKED else blank_strings(inner, blank)
-            for name, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [blank_strings(inner, blank) for inner in value]
-    return value

@@ -5,7 +5,6 @@ Content said at or before a tombstone's `until` stays forgotten. The same conten
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 from collections import Counter, defaultdict
@@ -13,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -31,10 +29,19 @@ from afterword.privacy.blanking import (
     has_blanked_words,
     letters_and_digits,
 )
-from afterword.privacy.state_keys import blank_strings
+from afterword.privacy.seen_turns import (
+    UNKNOWN_WORDS,
+    RecognisedTurns,
+    SeenTurn,
+    SeenTurns,
+    StateReading,
+    recognised_places,
+)
+from afterword.privacy.state_blanking import StateBlanking, blank_strings
 
 _DIGITS = 32
-_SHORTEST_INSIDE = 4
+MARK_DIGITS = 16
+"""The length of the mark of a turn."""
 LEFT_OUT = "forgotten"
 """The key of `Transcript.skipped` that counts turns that were left out because their words were forgotten."""
 
@@ -62,7 +69,11 @@ class TombstoneKey:
     def hash_of(self, *parts: str) -> str:
         """Return the keyed hash of these parts."""
         text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
-        return hmac.new(self.secret, text.encode(), hashlib.sha256).hexdigest()[:_DIGITS]
+        return hmac.digest(self.secret, text.encode(), "sha256").hex()[:_DIGITS]
+
+    def turn_mark(self, text: str) -> str:
+        """Return the mark by which a turn with this text is recognised in later states of its session."""
+        return UNKNOWN_WORDS if has_blanked_words(text) else self.hash_of("turn", folded(text))[:MARK_DIGITS]
 
     def session_hash(self, scope: Scope, session_id: str) -> str:
         """Return the hash of a session."""
@@ -109,7 +120,8 @@ class Tombstone:
 class Forgotten:
     """Checks new content against the tombstones of one scope and of one of its sessions.
 
-    `former` are the scopes and ids that the session had before a merge moved it to this scope.
+    `former` are the scopes and ids that the session had before a merge moved it to this scope. `seen` are the turns of
+    the session that were seen so far, None if none were recorded. The own key of the store is the first of `keys`.
     """
 
     def __init__(
@@ -119,12 +131,16 @@ class Forgotten:
         keys: Iterable[TombstoneKey],
         tombstones: Iterable[Tombstone],
         former: Sequence[tuple[Scope, str]] = (),
+        seen: SeenTurns | None = None,
     ) -> None:
         self._session_id = session_id
         # The tombstones of a session from another scope bear the names that it had there.
         self._scopes = (scope, *(former_scope for former_scope, _ in former))
         self._sessions = ((scope, session_id or ""), *former)
         self._keys = tuple(keys)
+        self._seen = seen.turns if seen else ()
+        self._mark_key_id = seen.key_id if seen else None
+        self.seen_place = seen.place if seen else None
         self._by_mark: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
         self._of_session_or_scope: list[Tombstone] = []
         for tombstone in tombstones:
@@ -134,14 +150,16 @@ class Forgotten:
                 self._by_mark[tombstone.key_id, tombstone.mark].append(tombstone)
 
     @property
-    def size(self) -> int:
-        """Return the number of tombstones, which never decreases."""
-        return len(self._of_session_or_scope) + sum(map(len, self._by_mark.values()))
+    def mark_key(self) -> TombstoneKey:
+        """Return the key for the marks of the session's turns. Raises IndexError if the store has no key yet."""
+        keys = [key for key in self._keys if self._mark_key_id in (None, key.id)]
+        return keys[0]
 
     @property
-    def _number_of_turns(self) -> int:
-        of_texts = (tombstone for tombstones in self._by_mark.values() for tombstone in tombstones)
-        return sum(tombstone.times for tombstone in (*self._of_session_or_scope, *of_texts))
+    def size(self) -> int:
+        """Return the number of tombstones and of turns that are left out, which never decreases."""
+        number_left_out = sum(turn.is_left_out for turn in self._seen)
+        return len(self._of_session_or_scope) + sum(map(len, self._by_mark.values())) + number_left_out
 
     @property
     def until(self) -> datetime:
@@ -160,31 +178,57 @@ class Forgotten:
 
     @property
     def touches_session(self) -> bool:
-        """Return whether words of this session, or all of it, were forgotten."""
-        return bool(self._of_session_or_scope) or any(
-            tombstone.kind is TombstoneKind.TEXT for tombstones in self._by_mark.values() for tombstone in tombstones
+        """Return whether words of this session, or all of it, were forgotten, or turns of it are left out."""
+        of_texts = (tombstone for tombstones in self._by_mark.values() for tombstone in tombstones)
+        return (
+            bool(self._of_session_or_scope)
+            or any(turn.is_left_out for turn in self._seen)
+            or any(tombstone.kind is TombstoneKind.TEXT for tombstone in of_texts)
         )
 
-    def transcript(self, fresh: Transcript, timed: Transcript, before: Sequence[Turn] = ()) -> Transcript:
-        """Return a transcript without its forgotten words. The turns keep their numbers.
+    def transcript(self, reading: StateReading) -> Transcript:
+        """Return the dated transcript of a state without its forgotten words. The turns keep their numbers.
 
-        `fresh` is the transcript as it was read, `timed` the same transcript with dates. `before` are the stored turns
-        of the session. The result has no turns if all of them were forgotten. `skipped` says how many were.
+        The result has no turns if all of them were forgotten. `skipped` says how many were.
         """
+        fresh, dated = reading.fresh, reading.dated
         if not self.touches_session:
-            return timed
-        old_turns = _OldTurns(fresh.turns, before, self._number_of_turns)
-        pairs = zip(fresh.turns, timed.turns, strict=True)
-        turns = tuple(self._blanked_turn(index, turn, dated, old_turns) for index, (turn, dated) in enumerate(pairs))
+            return dated
+        rows = zip(fresh.turns, dated.turns, self.recognised(reading).turns, strict=True)
+        turns = tuple(self._blanked_turn(index, *row) for index, row in enumerate(rows))
         number = sum(turn.is_said and turn.text == FORGOTTEN for turn in turns)
-        skipped = {**timed.skipped, LEFT_OUT: number} if number else timed.skipped
+        skipped = {**dated.skipped, LEFT_OUT: number} if number else dated.skipped
         remains = any(turn.text != FORGOTTEN for turn in turns)
-        return replace(timed, turns=turns if remains else (), skipped=skipped)
+        return replace(dated, turns=turns if remains else (), skipped=skipped)
 
     def turns(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
         """Return stored turns without their forgotten words, including turns of which no word remains."""
-        old_turns = _OldTurns(turns, (), self._number_of_turns)
-        return tuple(self._blanked_turn(index, turn, turn, old_turns) for index, turn in enumerate(turns))
+        return tuple(self._blanked_turn(index, turn, turn, None) for index, turn in enumerate(turns))
+
+    def recognised(self, reading: StateReading) -> RecognisedTurns:
+        """Return what is known of the turns of a state: which of them were seen before, and when first.
+
+        An older version has not recorded which turns it saw. There the turns stored before count as seen, and a text
+        that was forgotten more often than it was seen is old that many times.
+        """
+        key, fresh = self.mark_key, reading.fresh.turns
+        stored = [
+            SeenTurn(key.turn_mark(turn.text), turn.said_at, is_said=turn.is_said)
+            for turn in reading.before
+            if turn.said_at
+        ]
+        seen = self._seen or stored
+        marks = [key.turn_mark(turn.text) for turn in fresh]
+        places = recognised_places(seen, marks, [turn.is_said for turn in fresh])
+        number_seen, number_old = Counter(turn.mark for turn in seen), Counter[str]()
+        turns: list[SeenTurn] = []
+        for turn, dated, mark, place in zip(fresh, reading.dated.turns, marks, places, strict=True):
+            forgotten = {} if place is not None or turn.said_at else self._times_forgotten(turn)
+            is_old = number_old[mark] < sum(forgotten.values()) - number_seen[mark]
+            number_old[mark] += is_old
+            said_at = max(forgotten) if is_old else dated.said_at or datetime.max.replace(tzinfo=UTC)
+            turns.append(seen[place] if place is not None else SeenTurn(mark, said_at, is_said=turn.is_said))
+        return RecognisedTurns(tuple(seen), tuple(turns), places)
 
     def assertions(self, assertions: Iterable[Assertion]) -> tuple[Assertion, ...]:
         """Return the assertions that were not forgotten."""
@@ -232,18 +276,32 @@ class Forgotten:
             return dict(state)
         remaining = shown.turns or tuple(replace(turn, text=FORGOTTEN) for turn in fresh.turns)
         pairs = list(zip(fresh.turns, remaining, strict=True))
-        emptied = [old.text for old, new in pairs if new.text == FORGOTTEN] if self._of_session_or_scope else []
-        blanking = _StateBlanking(self, [(old.text, new.text) for old, new in pairs], map(letters_and_digits, emptied))
-        blanked: dict[str, Any] = blank_strings(state, blanking.blank)
+        # Of a turn of which only words were forgotten, copies in other strings keep the rest.
+        emptied = [
+            old.text
+            for old, new in pairs
+            if new.text == FORGOTTEN and (self._of_session_or_scope or self.text(old.text) != FORGOTTEN)
+        ]
+        blanking = StateBlanking(
+            self.text, [(old.text, new.text) for old, new in pairs], map(letters_and_digits, emptied)
+        )
+        blanked: dict[str, Any] = blank_strings(state, blanking.blank, blanking.without_pictures)
         return blanked
 
-    def _blanked_turn(self, index: int, fresh: Turn, timed: Turn, old_turns: _OldTurns) -> Turn:
-        is_covered = any(_covers_turn(tombstone, fresh, timed, index) for tombstone in self._of_session_or_scope)
-        tombstones = [tombstone for tombstone, _ in self._tombstones_of(fresh.text)]
-        remaining = FORGOTTEN if is_covered else self.text(fresh.text)
-        is_old = old_turns.includes_next(fresh, remaining, tombstones) and fresh.said_at is None
-        is_old |= any(timed.said_at is not None and timed.said_at <= tombstone.until for tombstone in tombstones)
-        return replace(timed, text=remaining) if is_covered or is_old else timed
+    def _times_forgotten(self, turn: Turn) -> dict[datetime, int]:
+        """Return in how many turns this text was forgotten, by the time of forgetting."""
+        tombstones = (tombstone for tombstone, _ in self._tombstones_of(turn.text))
+        return {tombstone.until: tombstone.times for tombstone in tombstones if turn.is_said}
+
+    def _blanked_turn(self, index: int, fresh: Turn, timed: Turn, seen: SeenTurn | None) -> Turn:
+        said_at = timed.said_at if fresh.said_at is not None or seen is None else seen.seen_at
+        is_left_out = seen is not None and seen.is_left_out
+        if is_left_out or any(_covers_turn(each, fresh, said_at, index) for each in self._of_session_or_scope):
+            return replace(timed, text=FORGOTTEN)
+        untils = [tombstone.until for tombstone, _ in self._tombstones_of(fresh.text)]
+        # What a program put in is made anew from what is stored, so it has forgotten words only from before.
+        is_old = any(not fresh.is_said or (said_at is not None and said_at <= until) for until in untils)
+        return replace(timed, text=self.text(fresh.text)) if is_old else timed
 
     def _tombstones_of(self, text: str) -> list[tuple[Tombstone, BlankSpans]]:
         """Return the tombstones for words of this text, each with the function that blanks its spans."""
@@ -262,101 +320,15 @@ class Forgotten:
         ]
 
 
-class _OldTurns:
-    """Tells the forgotten turns of a state without times from later turns with the same words.
-
-    While the state repeats the stored turns from the beginning, each of its turns is as it is stored, and what follows
-    was said later. If all forgotten turns have passed then, the rest is new. Otherwise the first turns with the same
-    words are old: as many as were forgotten, except those that are stored. Turns that nobody said are not counted.
-    """
-
-    def __init__(self, fresh: Sequence[Turn], before: Sequence[Turn], number: int) -> None:
-        self._fresh = [turn for turn in fresh if turn.is_said]
-        self._stored = [turn for turn in before if turn.is_said]
-        dated = [(turn.said_at, turn.text) for turn in self._stored if turn.said_at and not turn.time_is_guess]
-        self._said_at = {text: said_at for said_at, text in sorted(dated, reverse=True)}
-        self._is_continued, self._place, self._remaining_number = True, 0, number
-        self._newest = datetime.min.replace(tzinfo=UTC)
-        self._passed: Counter[str] = Counter()
-
-    @cached_property
-    def _most(self) -> Counter[str]:
-        """How many turns of the state, by their letters and digits, may be old."""
-        most = Counter(letters_and_digits(turn.text) for turn in self._fresh)
-        most.subtract(letters_and_digits(turn.text) for turn in self._stored)
-        return most
-
-    def includes_next(self, turn: Turn, remaining: str, tombstones: Sequence[Tombstone]) -> bool:
-        """Return whether the next turn is old. `remaining` is its text without the forgotten words."""
-        if not turn.is_said:
-            return True
-        letters = letters_and_digits(turn.text) if tombstones else ""
-        later = sorted((each for each in tombstones if each.until >= self._newest), key=lambda each: each.times)
-        stored = self._stored[self._place].text if self._place < len(self._stored) else None
-        if self._is_continued and stored is not None:
-            is_old = stored != turn.text
-            self._is_continued = not is_old or (stored == remaining and bool(later or not tombstones))
-            if self._is_continued:
-                self._place += 1
-                if not has_blanked_words(stored):
-                    self._newest = max(self._newest, self._said_at.get(stored, self._newest))
-                return self._count(letters, is_old, is_blanked=has_blanked_words(stored))
-        times = sum({tombstone.until: tombstone.times for tombstone in later}.values())
-        is_old = times > 0 and self._passed[letters] < min(times, self._most[letters])
-        is_old &= self._remaining_number > 0 or not self._is_continued
-        return self._count(letters, is_old, is_blanked=is_old)
-
-    def _count(self, letters: str, is_old: bool, *, is_blanked: bool) -> bool:
-        self._passed[letters] += is_old
-        self._remaining_number -= is_blanked
-        return is_old
-
-
-class _StateBlanking:
-    """Blanks the strings of a saved state in the same way as the turns that were read from it."""
-
-    def __init__(self, forgotten: Forgotten, pairs: Iterable[tuple[str, str]], forgotten_texts: Iterable[str]) -> None:
-        self._forgotten = forgotten
-        self._forgotten_texts = frozenset(filter(None, forgotten_texts))
-        self._lengths = {len(turn) for turn in self._forgotten_texts}
-        # A searched text has no line break, so a match lies within one turn.
-        self._joined_texts = "\n".join(self._forgotten_texts)
-        self._replacements: dict[str, list[str | None]] = defaultdict(list)
-        self._seen: Counter[str] = Counter()
-        for old, new in pairs:
-            self._replacements[letters_and_digits(old)].append(None if old == new else new)
-
-    def blank(self, text: str) -> str:
-        """Return a string of the state without forgotten words."""
-        plain = letters_and_digits(text)
-        if plain in self._replacements:
-            # Of several turns with the same words, only the earlier ones were forgotten. A state lists turns in order.
-            replacements = self._replacements[plain]
-            replacement = replacements[self._seen[plain] % len(replacements)]
-            self._seen[plain] += 1
-            return text if replacement is None else replacement
-        if len(plain) >= _SHORTEST_INSIDE and (plain in self._joined_texts or self._holds_whole_turn(plain)):
-            return keep_json_valid(text, FORGOTTEN)
-        return keep_json_valid(text, self._forgotten.text(text))
-
-    def _holds_whole_turn(self, plain: str) -> bool:
-        """Return whether these letters and digits contain a turn that was forgotten completely."""
-        if len(plain) * len(self._lengths) > len(self._forgotten_texts):
-            return any(turn in plain for turn in self._forgotten_texts)
-        return any(
-            plain[start : start + length] in self._forgotten_texts
-            for length in self._lengths
-            for start in range(len(plain) - length + 1)
-        )
-
-
 def text_tombstones(
     key: TombstoneKey, scope: Scope, session_id: str, turns: Iterable[Turn], until: datetime
 ) -> list[Tombstone]:
     """Return tombstones for the whole texts of these turns of a session. Turns that nobody said are not counted."""
     times: Counter[str] = Counter()
     for turn in turns:
-        times[letters_and_digits(turn.text)] += turn.is_said
+        letters = letters_and_digits(turn.text)
+        if letters and turn.text != FORGOTTEN:
+            times[letters] += turn.is_said
     place = key.session_hash(scope, session_id)
     return [
         Tombstone(
@@ -369,23 +341,7 @@ def text_tombstones(
             count,
         )
         for letters, count in times.items()
-        if letters and letters != letters_and_digits(FORGOTTEN)
     ]
-
-
-def keep_json_valid(text: str, shown: str) -> str:
-    """Return `shown`, or an empty JSON object or list if `text` is JSON and `shown` is not."""
-    if shown == text or text[:1] not in ("{", "["):
-        return shown
-    try:
-        json.loads(text)
-    except ValueError:
-        return shown
-    try:
-        json.loads(shown)
-    except ValueError:
-        return "{}" if text.startswith("{") else "[]"
-    return shown
 
 
 def _folded(text: str) -> str:
@@ -393,8 +349,8 @@ def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _covers_turn(tombstone: Tombstone, fresh: Turn, timed: Turn, index: int) -> bool:
+def _covers_turn(tombstone: Tombstone, fresh: Turn, said_at: datetime | None, index: int) -> bool:
     """Return whether a tombstone of a session or scope covers the turn at this index."""
-    if timed.said_at is not None and timed.said_at <= tombstone.until:
+    if said_at is not None and said_at <= tombstone.until:
         return True
     return fresh.said_at is None and tombstone.kind is not TombstoneKind.SCOPE and index < tombstone.times

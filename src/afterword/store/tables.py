@@ -364,8 +364,7 @@ class TombstoneKeyRow(SQLModel, table=True):
 
 
 class TombstoneRow(SQLModel, table=True):
-    """A record of something forgotten, which keeps it from coming back. It holds keyed hashes instead of words, and one
-    time: what was said at or before `until` stays forgotten."""
+    """A record of something forgotten, in keyed hashes. What was said at or before `until` stays forgotten."""
 
     __tablename__: ClassVar[str] = "tombstones"
     __table_args__: ClassVar[Any] = (Index(None, "scope_id", "place"),)
@@ -379,6 +378,16 @@ class TombstoneRow(SQLModel, table=True):
     spans: list[list[int]] = Field(default_factory=list, sa_type=JSON)
     times: int = 0
     until: datetime
+
+
+class SeenSessionRow(SQLModel, table=True):
+    """Keyed hashes of the turns of a session that were seen, in order. They stay when the session is forgotten."""
+
+    __tablename__: ClassVar[str] = "seen_sessions"
+
+    place: str = Field(primary_key=True)
+    key_id: str = Field(foreign_key="tombstone_keys.id")
+    stretches: list[dict[str, Any]] = Field(sa_type=JSON)
 
 
 class ImportedRunRow(SQLModel, table=True):

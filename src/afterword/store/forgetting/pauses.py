@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlmodel import Session
 
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import TimeBasis, Transcript, Turn
-from afterword.privacy.blanking import FORGOTTEN
-from afterword.privacy.tombstones import text_tombstones
-from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key
+from afterword.facts.transcripts import TimeBasis
+from afterword.privacy.seen_turns import UNKNOWN_WORDS, SeenTurn, StateReading
+from afterword.store.forgetting.seen_turn_rows import note_turns
+from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.scope_rows import change_scope, ensure_scope, scope_key, scope_row
 
 PAUSED = "memory paused"
@@ -51,32 +49,25 @@ def end_pause(transaction: Session, scope: Scope) -> Pause | None:
 
 
 def leave_out_new_turns(
-    transaction: Session,
-    scope: Scope,
-    session_id: str,
-    transcript: Transcript,
-    stored: Sequence[Turn],
-    at: datetime,
-    *,
-    stay_out: bool = True,
+    transaction: Session, scope: Scope, session_id: str, reading: StateReading, *, stay_out: bool = True
 ) -> None:
-    """Count a session that is not stored because of a pause, if it has turns that are not stored.
+    """Count a session that is not stored because of a pause, if it has turns that were not seen before.
 
     With `stay_out`, these turns are left out as well when the session is saved again after the pause, except those that
     have an earlier time than the pause. Only keyed hashes of them are stored.
     """
-    row, known = scope_row(transaction, scope), Counter(turn.text for turn in stored)
-    seen: Counter[str] = Counter()
-    new: list[Turn] = []
-    for turn in transcript.turns:
-        seen[turn.text] += 1
-        if turn.is_said and turn.text != FORGOTTEN and seen[turn.text] > known[turn.text]:
-            new.append(turn)
+    row = scope_row(transaction, scope)
     paused_at = row.paused_at if row else None
-    if row and paused_at and (new or not transcript.turns):
+    is_timed = reading.dated.time_basis is not TimeBasis.RECORDER
+    forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
+    recognised = forgotten.recognised(reading)
+    turns, number_new = list[SeenTurn](), 0
+    for turn, place in zip(recognised.turns, recognised.places, strict=True):
+        is_new = place is None and turn.is_said and turn.mark != UNKNOWN_WORDS
+        is_of_pause = not (paused_at and is_timed and turn.seen_at < paused_at)
+        turns.append(replace(turn, is_left_out=True) if is_new and is_of_pause else turn)
+        number_new += is_new
+    if row and paused_at and (number_new or not turns):
         change_scope(transaction, row.id, sessions_not_kept=row.sessions_not_kept + 1)
-    if paused_at and transcript.time_basis is not TimeBasis.RECORDER:
-        new = [turn for turn in new if turn.said_at is None or turn.said_at >= paused_at]
-    if new and stay_out:
-        tombstones = text_tombstones(ensure_store_key(transaction), scope, session_id, new, at)
-        add_tombstones(transaction, scope, tombstones)
+    if stay_out:
+        note_turns(transaction, scope, session_id, forgotten, replace(recognised, turns=tuple(turns)))

@@ -22,8 +22,8 @@ from afterword.privacy.blanking import (
     blank_spans,
     letters_and_digits,
 )
-from afterword.privacy.state_keys import blank_strings
-from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind, keep_json_valid
+from afterword.privacy.state_blanking import blank_strings, keep_json_valid
+from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.forgetting.text_columns import OF_SESSION, SessionKeys
 from afterword.store.rows import (
@@ -190,7 +190,8 @@ def blank_turns(
     replacements = {old.text: new.text for old, new in zip(before, after, strict=True) if old.text != new.text}
     fresh, shown = Transcript(before, layout=""), Transcript(after, layout="")
     rows = SessionRows(transaction, session, counts)
-    rows.blank_turns(lambda turn: replacements.get(turn.text, turn.text))
+    by_number = {turn.number: turn.text for turn in after}
+    rows.blank_turns(lambda turn: by_number.get(turn.number, turn.text))
     rows.blank_state(lambda state: forgotten.state(state, fresh, shown))
     rows.blank_transcripts(lambda turn: replacements.get(turn.text, turn.text))
     refused = update(RejectionRow).where(OF_SESSION[RejectionRow](session)).values(statement=FORGOTTEN, detail="")

@@ -18,8 +18,8 @@ from sqlmodel import Session, col, select
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
 from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, PhraseSearch, Span, blank_spans, letters_and_digits
-from afterword.privacy.state_keys import blank_strings
-from afterword.privacy.tombstones import Tombstone, TombstoneKey, keep_json_valid
+from afterword.privacy.state_blanking import blank_strings, keep_json_valid
+from afterword.privacy.tombstones import Tombstone, TombstoneKey
 from afterword.recall.block import CLOSING, OPENING, scope_label
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.findings.finding_rows import rows_of_scope

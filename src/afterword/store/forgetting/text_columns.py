@@ -39,6 +39,7 @@ from afterword.store.tables import (
     RunWindowRow,
     ScopeChangeRow,
     ScopeRow,
+    SeenSessionRow,
     SessionRow,
     SpendingRow,
     StateRow,
@@ -307,6 +308,7 @@ ERASABLE_TABLES: tuple[ErasableTable, ...] = (
     ErasableTable(ScopeRow, (), ("tenant", "kind", "name", "policy", "stamp", "zone", "findings")),
     ErasableTable(TombstoneRow, (), ("id", "key_id", "kind", "place", "mark", "spans")),
     ErasableTable(TombstoneKeyRow, (), ("id", "key")),
+    ErasableTable(SeenSessionRow, (), ("place", "key_id", "stretches")),
     # Answers hold ids and counts, and are deleted after a day. Those of a forgotten scope are deleted at once.
     ErasableTable(
         RepeatableRequestRow,

@@ -20,11 +20,13 @@ from sqlmodel import Session, col, select
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
+from afterword.privacy.seen_turns import StateReading
 from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind, text_tombstones
 from afterword.store.database.clock import without_future
 from afterword.store.database.statements import chunks, fetch_rows, insert_missing, select_columns
+from afterword.store.forgetting.seen_turn_rows import note_turns, read_seen_turns
 from afterword.store.forgetting.text_columns import SessionKeys
-from afterword.store.merging.moves import former_sessions, merged_scopes, names_elsewhere
+from afterword.store.merging.moves import former_sessions, has_moved_sources, merged_scopes, names_elsewhere
 from afterword.store.rows import turn_of
 from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
 from afterword.store.tables import TombstoneKeyRow, TombstoneRow, TurnRow
@@ -33,59 +35,67 @@ _KEY_BYTES = 32
 _KEYS = select_columns(TombstoneKeyRow)
 
 
-def read_forgotten(transaction: Session, scope: Scope, session_id: str | None = None) -> Forgotten:
+def read_forgotten(
+    transaction: Session, scope: Scope, session_id: str | None = None, *, creates_key: bool = False
+) -> Forgotten:
     """Return what was forgotten of a scope, and with `session_id` also of that session.
 
-    Tombstones in the scopes that held the content before a merge count too.
+    Tombstones in the scopes that held the content before a merge count too. With `creates_key` the store gets its key
+    if it has none yet, to recognise turns by it.
     """
-    by_session = read_forgotten_by_session(transaction, scope, [session_id or ""])
-    return by_session.get(session_id or "") or Forgotten(scope, session_id, (), ())
+    keys = read_hash_keys(transaction)
+    if creates_key and not keys:
+        keys = [ensure_store_key(transaction)]
+    by_session = read_forgotten_by_session(transaction, scope, [session_id or ""], keys)
+    return by_session.get(session_id or "") or Forgotten(scope, session_id, keys, ())
 
 
-def read_forgotten_by_session(transaction: Session, scope: Scope, session_ids: Sequence[str]) -> dict[str, Forgotten]:
-    """Return what was forgotten of each of these sessions and of their scope, by session id; {} without tombstones.
+def read_forgotten_by_session(
+    transaction: Session, scope: Scope, session_ids: Sequence[str], keys: Sequence[TombstoneKey]
+) -> dict[str, Forgotten]:
+    """Return what was forgotten of each of these sessions and of their scope, by session id; {} without any key.
 
     Of another scope that held a session, all tombstones count if it was merged into this scope. Otherwise only those of
     the session itself count. The id "" stands for the scope without a session. What was said in no session was never
     part of a merged scope, so of that only the forgotten values count.
     """
-    scope_id, keys = scope_key(transaction, scope), read_hash_keys(transaction)
+    scope_id = scope_key(transaction, scope)
     if not (scope_id or scope.other_forms) or not keys:
         return {}
-    former = former_sessions(transaction, scope_id, session_ids)
+    has_moved = has_moved_sources(transaction, scope_id)
+    former = former_sessions(transaction, scope_id, session_ids) if has_moved else {}
     owners = {scope, *scope.other_forms, *(former_scope for names in former.values() for former_scope, _ in names)}
     owner_ids = {owner: scope_key(transaction, owner) for owner in owners}
-    has_tombstones = select(TombstoneRow.id).where(col(TombstoneRow.scope_id).in_(owner_ids.values())).limit(1)
-    if not transaction.exec(has_tombstones).first():
-        return {}
     by_place: dict[tuple[Scope, str], list[Tombstone]] = defaultdict(list)
     others = scope.other_forms
     names_of = {
         name: [(scope, name), *((form, name) for form in others), *former.get(name, ())] for name in session_ids
     }
     all_names = dict.fromkeys(known for names in names_of.values() for known in names)
-    of_whole_scope = {scope, *others, *merged_scopes(transaction, scope_id)}
+    of_whole_scope = {scope, *others, *(merged_scopes(transaction, scope_id) if has_moved else ())}
     places = ["", *(key.session_hash(owner, known) for owner, known in all_names for key in keys)]
-    for owner, owner_id in owner_ids.items():
+    has_tombstones = select(TombstoneRow.id).where(col(TombstoneRow.scope_id).in_(owner_ids.values())).limit(1)
+    for owner, owner_id in owner_ids.items() if transaction.exec(has_tombstones).first() else ():
         for tombstone in _read_tombstones(transaction, owner_id, places):
             by_place[owner, tombstone.place].append(tombstone)
-    return {
-        name: Forgotten(
-            scope,
-            name or None,
-            keys,
-            [
-                tombstone
-                for owner in dict.fromkeys(known_scope for known_scope, _ in names)
-                for place in ("", *(key.session_hash(*known) for known in names for key in keys))
-                if place or owner in of_whole_scope
-                for tombstone in by_place[owner, place]
-                if name or owner in (scope, *others) or tombstone.kind is TombstoneKind.SLOT
-            ],
-            names[1:],
+    seen = read_seen_turns(transaction, filter(None, places))
+    forgotten: dict[str, Forgotten] = {}
+    for name, names in names_of.items():
+        own_places = [key.session_hash(*known) for known in names for key in keys]
+        tombstones = [
+            tombstone
+            for owner in dict.fromkeys(known_scope for known_scope, _ in names)
+            for place in ("", *own_places)
+            if place or owner in of_whole_scope
+            for tombstone in by_place[owner, place]
+            if name or owner in (scope, *others) or tombstone.kind is TombstoneKind.SLOT
+        ]
+        # A session that was moved to another scope has several lists, of which the longest is the newest.
+        seen_turns = max(
+            (seen[place] for place in own_places if place in seen), key=lambda each: len(each.turns), default=None
         )
-        for name, names in names_of.items()
-    }
+        forgotten[name] = Forgotten(scope, name or None, keys, tombstones, names[1:], seen_turns)
+    return forgotten
 
 
 def _read_tombstones(transaction: Session, scope_id: int, places: Sequence[str]) -> list[Tombstone]:
@@ -98,8 +108,9 @@ def _read_tombstones(transaction: Session, scope_id: int, places: Sequence[str])
 
 
 def read_hash_keys(transaction: Session) -> list[TombstoneKey]:
-    """Return the keys with which the tombstones in this store were hashed."""
-    return [TombstoneKey(row.id, bytes.fromhex(row.key)) for row in fetch_rows(transaction, _KEYS)]
+    """Return the keys with which the tombstones in this store were hashed, the store's own first."""
+    rows = sorted(fetch_rows(transaction, _KEYS), key=lambda row: (not row.is_own, row.id))
+    return [TombstoneKey(row.id, bytes.fromhex(row.key)) for row in rows]
 
 
 def ensure_store_key(transaction: Session) -> TombstoneKey:
@@ -112,6 +123,12 @@ def ensure_store_key(transaction: Session) -> TombstoneKey:
         transaction.add(row)
         transaction.flush()
     return TombstoneKey(row.id, bytes.fromhex(row.key))
+
+
+def note_state(transaction: Session, scope: Scope, session_id: str, reading: StateReading) -> None:
+    """Store which turns of a session a state has, to recognise them in later states."""
+    forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
+    note_turns(transaction, scope, session_id, forgotten, forgotten.recognised(reading))
 
 
 def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tombstone]) -> tuple[int, int]:

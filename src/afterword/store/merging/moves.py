@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, delete, update
+from sqlalchemy import and_, delete, or_, update
 from sqlmodel import Session, SQLModel, col, func, select
 
 from afterword.errors import NotFound, StateConflict
@@ -39,6 +39,13 @@ from afterword.store.tables import (
 _SESSION, _FINDINGS = ledger.session_source(""), findings_source("")
 WHOLE_SCOPE = ""
 """Stands for the scope itself among the sources that a run has moved. It is recorded even if there are no sources."""
+
+
+def has_moved_sources(transaction: Session, scope_id: int) -> bool:
+    """Return whether something was ever moved into this scope or out of it."""
+    query = select(MovedSourceRow.run_id).join(RunRow, col(RunRow.id) == col(MovedSourceRow.run_id))
+    is_concerned = or_(col(RunRow.scope_id) == scope_id, col(MovedSourceRow.former_scope_id) == scope_id)
+    return transaction.exec(query.where(is_concerned).limit(1)).first() is not None
 
 
 def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:

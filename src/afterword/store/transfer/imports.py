@@ -40,6 +40,7 @@ from afterword.store.forgetting.tombstone_rows import (
     parse_tombstone,
     read_forgotten,
     read_forgotten_by_session,
+    read_hash_keys,
 )
 from afterword.store.json_lines import Line, damaged
 from afterword.store.merging.text_forms import compose_stored_texts
@@ -179,7 +180,7 @@ class _Import:
     def _write_sessions(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id, names = scope_rows.lock_scope(transaction, self._scope), [line["session_id"] for line in lines]
         here = stored_values(transaction, col(SessionRow.session_id), names, SessionRow.scope_id == scope_id)
-        forgotten = read_forgotten_by_session(transaction, self._scope, names)
+        forgotten = read_forgotten_by_session(transaction, self._scope, names, read_hash_keys(transaction))
         rows, states, turns = [], [], []
         for line in lines:
             state, remaining = self._without_forgotten(line, forgotten.get(line["session_id"]))

@@ -1,0 +1,39 @@
+"""Compares two sequences and returns their equal and different runs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from difflib import SequenceMatcher
+
+LARGEST_COMPARED = 4_000_000
+"""Up to this product of their lengths, two sequences are compared completely."""
+
+
+def common_stretches(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[bool, int, int, int, int]]:
+    """Return the runs of equal and of different elements of two sequences, in order.
+
+    A run is whether its elements are equal, its start and end in `old`, and its start and end in `new`. Comparing takes
+    quadratic time. So in very long sequences everything between the common beginning and end counts as different.
+    """
+    head = _shared(old, new)
+    if (len(old) - head) * (len(new) - head) <= LARGEST_COMPARED:
+        matcher = SequenceMatcher(None, old[head:], new[head:], autojunk=False)
+        stretches = [(True, 0, head, 0, head)]
+        for tag, start, end, new_start, new_end in matcher.get_opcodes():
+            stretches.append((tag == "equal", head + start, head + end, head + new_start, head + new_end))
+        return stretches
+    tail = _shared(old[head:][::-1], new[head:][::-1])
+    old_end, new_end = len(old) - tail, len(new) - tail
+    return [
+        (True, 0, head, 0, head),
+        (False, head, old_end, head, new_end),
+        (True, old_end, len(old), new_end, len(new)),
+    ]
+
+
+def _shared(old: Sequence[Hashable], new: Sequence[Hashable]) -> int:
+    """Return how many elements the two sequences have in common at their beginning."""
+    return next(
+        (place for place, (left, right) in enumerate(zip(old, new, strict=False)) if left != right),
+        min(len(old), len(new)),
+    )

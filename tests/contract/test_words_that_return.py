@@ -1,0 +1,191 @@
+"""What was forgotten, or said in a pause or off the record, stays out when a live agent saves its state again."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from sqlmodel import SQLModel
+
+import afterword
+from afterword import Afterword, ScopeMemory
+from afterword.privacy.blanking import FORGOTTEN
+
+WORDS = ("yes", "no", "I speak Czech.", "hello")
+STEPS = ("say", "say", "pause", "off the record", "forget the session", "forget everything", "process")
+CALL = [{"id": "1", "name": "find", "arguments": '{"city": "Gnarlsburg"}'}]
+RESULT = [{"content": "Gnarlsburg has 3 hotels", "call_id": "1", "is_error": False, "name": "find"}]
+PICTURE = {"data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}
+
+
+@dataclass
+class Agent:
+    """What `record` needs of an agent: its state. A string is a message of the user, a dictionary any message."""
+
+    said: list[Any] = field(default_factory=list)
+
+    async def save_state(self) -> dict[str, Any]:
+        messages = [
+            {"type": "UserMessage", "source": "user", "content": said} if isinstance(said, str) else said
+            for said in self.said
+        ]
+        return {"type": "AssistantAgentState", "version": "1.0.0", "llm_context": {"messages": messages}}
+
+    async def load_state(self, state: Any) -> None:
+        self.said = [message["content"] for message in state["llm_context"]["messages"]]
+
+
+@pytest.fixture
+async def app(shared_url: str) -> AsyncIterator[Afterword]:
+    async with afterword.open(shared_url) as opened:
+        yield opened
+
+
+async def save(memory: ScopeMemory, agent: Agent, *said: Any, off_the_record: bool = False) -> None:
+    agent.said += said
+    async with memory.record(agent, session_id="chat", off_the_record=off_the_record):
+        pass
+
+
+async def everything(app: Afterword) -> str:
+    """Every value of every table except vectors, states unpacked."""
+    kept: list[str] = []
+    with (await app.store()).reading() as transaction:
+        for table in SQLModel.metadata.sorted_tables:
+            for row in transaction.connection().execute(table.select()).all() if table.name != "vectors" else ():
+                kept += [zlib.decompress(one).decode() if isinstance(one, bytes) else str(one) for one in row]
+    return "\n".join(kept)
+
+
+async def turns(memory: ScopeMemory) -> list[str]:
+    return [entry.turn.text for entry in (await memory.session("chat")).turns]
+
+
+async def resumed(memory: ScopeMemory) -> list[str]:
+    agent = Agent()
+    await memory.resume(agent, session_id="chat")
+    return agent.said
+
+
+async def history(memory: ScopeMemory, app: Afterword, choice: random.Random) -> tuple[list[str], list[str]]:
+    """Live through some random steps; return what the store may hold of each turn, and what it holds."""
+    agent, may_hold = Agent(), list[str]()
+    for _ in range(choice.randint(3, 8)):
+        step, words = choice.choice(STEPS), choice.choice(WORDS)
+        if step == "say":
+            may_hold.append(words)
+            await save(memory, agent, words)
+        elif step == "pause":
+            await memory.pause()
+            for words in choice.choices(WORDS, k=choice.randint(1, 2)):
+                may_hold.append(FORGOTTEN)
+                await save(memory, agent, words)
+            await memory.resume_keeping()
+        elif step == "off the record":
+            may_hold.append(FORGOTTEN)
+            await save(memory, agent, words, off_the_record=True)
+        elif step == "process":
+            await app.run_pending()
+        elif any(words != FORGOTTEN for words in may_hold):
+            await (memory.forget(session="chat") if step == "forget the session" else memory.forget(everything=True))
+            may_hold = [FORGOTTEN] * len(may_hold)
+    may_hold.append("goodbye then")
+    await save(memory, agent, "goodbye then")
+    return may_hold, await resumed(memory)
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_the_same_few_words_again_and_again_are_told_apart(seed: int) -> None:
+    async with afterword.open("sqlite://") as app:
+        memory = app.user("lena")
+        may_hold, holds = await history(memory, app, random.Random(seed))
+        assert holds == may_hold
+        stored = await turns(memory)
+        assert [text for text in stored if text != FORGOTTEN] == [text for text in may_hold if text != FORGOTTEN]
+
+
+async def test_the_same_sentence_in_two_pauses_stays_out_of_both(app: Afterword) -> None:
+    lena, agent = app.user("lena"), Agent()
+    for words in ("I like tea.", "I like milk."):
+        await lena.pause()
+        await save(lena, agent, "I speak Czech.")
+        await lena.resume_keeping()
+        await save(lena, agent, words)
+    assert await turns(lena) == [FORGOTTEN, "I like tea.", FORGOTTEN, "I like milk."]
+    await save(lena, agent, "I speak Czech.")
+    assert (await turns(lena))[-1] == "I speak Czech.", "said again after the pauses, it is kept"
+
+
+LEFT_OUT = {
+    "without letters": ["🏳️‍🌈 ☪", "?!"],
+    "as the placeholder": ["Forgotten!"],
+    "a call of a tool": [
+        "I will visit Gnarlsburg.",
+        {"type": "AssistantMessage", "source": "bot", "content": CALL, "thought": "a town: Gnarlsburg"},
+        {"type": "FunctionExecutionResultMessage", "content": RESULT},
+    ],
+    "a picture": [{"type": "UserMessage", "source": "user", "content": ["I speak Gnarlish.", PICTURE, "And you?"]}],
+}
+
+
+@pytest.mark.parametrize("way", ["forgotten", "paused", "off the record"])
+@pytest.mark.parametrize("said", LEFT_OUT.values(), ids=list(LEFT_OUT))
+async def test_nothing_of_it_stays_in_the_state(app: Afterword, said: Sequence[Any], way: str) -> None:
+    lena, agent = app.user("lena"), Agent()
+    if way == "paused":
+        await lena.pause()
+    await save(lena, agent, *said, off_the_record=way == "off the record")
+    if way == "paused":
+        await lena.resume_keeping()
+    if way == "forgotten":
+        await app.run_pending()
+        await lena.forget(session="chat")
+    await save(lena, agent, "I live in Oslo.")
+    await app.run_pending()
+    stored = await everything(app)
+    assert not [word for word in ("🏳", "Forgotten!", "Gnarl", PICTURE["data"]) if word in stored]
+    assert [text for text in await turns(lena) if text != FORGOTTEN] == ["I live in Oslo."]
+
+
+async def test_a_message_that_was_edited_in_the_middle_stays_forgotten(app: Afterword) -> None:
+    lena, agent = app.user("lena"), Agent()
+    await save(lena, agent, "I speak Czech.", "I like tea.")
+    await lena.forget(session="chat")
+    agent.said[0] = "I speak Czech and Slovak."
+    await save(lena, agent, "I live in Oslo.")
+    assert await turns(lena) == [FORGOTTEN, FORGOTTEN, "I live in Oslo."]
+
+
+async def test_the_same_text_is_kept_where_it_was_said_after_the_date(app: Afterword) -> None:
+    lena, agent = app.user("lena"), Agent()
+    messages = [
+        {
+            "type": "UserMessage",
+            "source": "user",
+            "content": "I live in Oslo.",
+            "created_at": f"2026-0{month}-01T09:00:00Z",
+        }
+        for month in (1, 3)
+    ]
+    await save(lena, agent, *messages)
+    await lena.forget(before="2026-02-01")
+    assert await turns(lena) == [FORGOTTEN, "I live in Oslo."]
+    await save(lena, agent, "I like tea.")
+    assert await turns(lena) == [FORGOTTEN, "I live in Oslo.", "I like tea."]
+
+
+async def test_a_renamed_memory_knows_the_turns_of_its_sessions(app: Afterword) -> None:
+    agent = Agent()
+    await save(app.user("lena"), agent, "I speak Czech.", "yes")
+    await app.rename(app.user("lena").scope, "default/user/helena")
+    await app.user("helena").forget(session="chat")
+    await save(app.user("helena"), agent, "yes")
+    assert await turns(app.user("helena")) == [FORGOTTEN, FORGOTTEN, "yes"]
+    run = (await app.user("helena").runs()).runs[0]
+    await app.undo(run.run.id)
+    await save(app.user("lena"), agent, "I speak Czech.")
+    assert await turns(app.user("lena")) == [FORGOTTEN, FORGOTTEN, "yes", "I speak Czech."]
