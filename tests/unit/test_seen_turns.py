@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -68,4 +67,5 @@ def test_new_turns_are_kept_in_their_order(before: str, after: str, joined: str)
 def test_very_many_equal_turns_are_recognised() -> None:
     before = [SeenTurn(mark, BEGIN) for mark in ["a", *["b"] * 3000]]
     found = recognised_places(before, ["x", *["b"] * 3001], [True] * 3002)
-    assert Counter(found) == {None: 2, **dict.fromkeys(range(1, 3001), 1)}
+    known = [place for place in found if place is not None]
+    assert (len(found), known) == (3002, list(range(1, 3001)))
