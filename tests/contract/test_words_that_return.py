@@ -189,3 +189,11 @@ async def test_a_renamed_memory_knows_the_turns_of_its_sessions(app: Afterword) 
     await app.undo(run.run.id)
     await save(app.user("lena"), agent, "I speak Czech.")
     assert await turns(app.user("lena")) == [FORGOTTEN, FORGOTTEN, "yes", "I speak Czech."]
+
+
+async def test_the_same_word_with_other_punctuation_is_new_where_it_is_said_again(app: Afterword) -> None:
+    lena, agent = app.user("lena"), Agent()
+    await save(lena, agent, "Yes!", "yes", "Yes.")
+    await lena.forget(session="chat")
+    await save(lena, agent, "I like tea.", "yes")
+    assert await turns(lena) == [FORGOTTEN, FORGOTTEN, FORGOTTEN, "I like tea.", "yes"]

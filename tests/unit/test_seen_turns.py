@@ -56,7 +56,13 @@ def test_turns_of_one_time_are_recognised_in_any_order() -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "joined"),
-    [("a b", "a b c", "abc"), ("a b c", "b x c", "abxc"), ("b c", "a b", "abc"), ("a c", "a b c", "abc"), ("a b c d", "d e", "abcde")],
+    [
+        ("a b", "a b c", "abc"),
+        ("a b c", "b x c", "abxc"),
+        ("b c", "a b", "abc"),
+        ("a c", "a b c", "abc"),
+        ("a b c d", "d e", "abcde"),
+    ],
 )
 def test_new_turns_are_kept_in_their_order(before: str, after: str, joined: str) -> None:
     turns = tuple(SeenTurn(word, BEGIN) for word in after.split())

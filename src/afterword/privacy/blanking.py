@@ -31,7 +31,7 @@ Words = tuple[str, ...]
 
 def letters_and_digits(text: str) -> str:
     """Return the case-folded letters and digits of a text in NFC."""
-    return _letters_with_positions(composed(text))[0]
+    return "".join(filter(str.isalnum, composed(text).casefold()))
 
 
 def decomposed_letters(text: str) -> str:

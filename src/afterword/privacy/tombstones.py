@@ -72,8 +72,9 @@ class TombstoneKey:
         return hmac.digest(self.secret, text.encode(), "sha256").hex()[:_DIGITS]
 
     def turn_mark(self, text: str) -> str:
-        """Return the mark by which a turn with this text is recognised in later states of its session."""
-        return UNKNOWN_WORDS if has_blanked_words(text) else self.hash_of("turn", folded(text))[:MARK_DIGITS]
+        """Return the mark by which a turn is recognised in later states. Spacing and punctuation do not change it."""
+        words = letters_and_digits(text) or folded(text)
+        return UNKNOWN_WORDS if has_blanked_words(text) else self.hash_of("turn", words)[:MARK_DIGITS]
 
     def session_hash(self, scope: Scope, session_id: str) -> str:
         """Return the hash of a session."""
