@@ -194,6 +194,18 @@ def kept_days(
     return (first if first and first > changed_at else None), (last if last and last > changed_at else None)
 
 
+def attribute_after_edit(fact: Fact, value: str, statement: str) -> str:
+    """Return the attribute of an edited fact with this value and sentence.
+
+    The attribute of a taste or a possession is often the value itself. It must not keep words that the person has
+    replaced, as a forgotten session could be the only one that had them.
+    """
+    attribute = fact.attribute.replace("_", " ")
+    if not mentions_phrase(fact.value, attribute) or mentions_phrase(statement, attribute):
+        return fact.attribute
+    return value if value != statement else "note"
+
+
 def with_value(fact: Fact, value: str) -> str:
     """Return a fact's sentence with another value, or a new plain sentence if the old one lacks its value."""
     if fact.value and fact.value in fact.statement:

@@ -34,6 +34,7 @@ from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.entered_statements import (
     Wording,
+    attribute_after_edit,
     check_may_be_kept,
     is_same_statement,
     kept_days,
@@ -208,6 +209,7 @@ async def edit_fact(
             statement=statement,
             value=value,
             subject=subject,
+            attribute=attribute_after_edit(fact, value, statement),
             tags=fact.tags,
             valid_from=valid_from,
             valid_to=valid_to,
