@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import PIL.Image
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import FunctionCall, Image
 from autogen_core.model_context import (
     BufferedChatCompletionContext,
     ChatCompletionContext,
@@ -16,13 +18,23 @@ from autogen_core.model_context import (
     TokenLimitedChatCompletionContext,
     UnboundedChatCompletionContext,
 )
-from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
+from autogen_core.models import (
+    AssistantMessage,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    UserMessage,
+)
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword import FactMemory, process_session, record_session, resume
+from afterword.agents.live_agents import with_marked_examples
+from afterword.extractors.readers import read_state
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
+from afterword.privacy.policy import Privacy
+from afterword.privacy.state_keys import EXAMPLE_MARK
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 from conversing import facts
@@ -146,3 +158,36 @@ async def test_examples_stay_examples_when_the_session_goes_on(store: Store, is_
         assert "I live in Paris" in state, "the resumed agent still has its examples"
     assert turns == [said[:1], said]
     assert await learned(store) == ["Ida is the user's sister.", "The user lives in Bergen."]
+
+
+async def test_initial_messages_of_an_unknown_type_do_not_prevent_the_save(store: Store) -> None:
+    class Noting(UnboundedChatCompletionContext):
+        component_provider_override = "tests.Noting"
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._initial_messages = ["a note"]  # type: ignore[list-item]
+
+    agent = helper(context=Noting())
+    async with record_session(agent, user="lena", session_id="s1", store=store):
+        await agent.run(task="I live in Bergen.")
+    assert await learned(store) == ["The user lives in Bergen."]
+
+
+async def test_examples_of_every_kind_in_an_inner_team_are_marked_again_after_a_save() -> None:
+    examples: list[LLMMessage] = [
+        UserMessage(content=["What is this?", Image(PIL.Image.new("RGB", (2, 2)))], source="user"),
+        AssistantMessage(content=[FunctionCall(id="1", name="look", arguments="{}")], source="helper"),
+        FunctionExecutionResultMessage(
+            content=[FunctionExecutionResult(content="red", name="look", call_id="1", is_error=False)]
+        ),
+        AssistantMessage(content="A red square.", thought="I see red.", source="helper"),
+    ]
+    inner = RoundRobinGroupChat([helper(context=UnboundedChatCompletionContext(examples))], max_turns=1, name="inner")
+    team = RoundRobinGroupChat([inner, helper("writer")], max_turns=1)
+    await team.run(task="Begin.")
+    for _ in range(2):
+        state = json.loads(json.dumps(with_marked_examples(await team.save_state(), team, Privacy())))
+        assert json.dumps(state).count(EXAMPLE_MARK) == len(examples)
+        assert [turn.text for turn in read_state(state).turns if turn.role in ("human", "agent")] == ["Begin.", "fine"]
+        await team.load_state(state)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from autogen_core.model_context import ChatCompletionContextState
+from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, SystemMessage, UserMessage
 
 from afterword.privacy.policy import Privacy
 from afterword.privacy.state_keys import EXAMPLE_MARK
@@ -29,7 +30,12 @@ def with_marked_examples(state: Mapping[str, Any], agent_or_team: object, privac
     that was resumed has them with masked secrets.
     """
     contexts = (getattr(agent, "_model_context", None) for agent in _agents_in(agent_or_team))
-    written = [message for context in contexts for message in getattr(context, "_initial_messages", None) or ()]
+    written = [
+        message
+        for context in contexts
+        for message in getattr(context, "_initial_messages", None) or ()
+        if isinstance(message, SystemMessage | UserMessage | AssistantMessage | FunctionExecutionResultMessage)
+    ]
     if not written:
         return state
     examples = ChatCompletionContextState(messages=written).model_dump()
