@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
+from autogen_core.model_context import UnboundedChatCompletionContext
+from autogen_core.models import LLMMessage, UserMessage
 from autogen_core.tools import BaseTool
 
 from afterword import FactMemory, memory_tools, process_session
@@ -18,6 +21,7 @@ from afterword.agents.tools import RecallTool, RememberTool, WithdrawTool
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.fact import Status
+from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.reversible_runs import undo_run
@@ -58,6 +62,43 @@ async def test_the_next_turn_sees_it_and_a_newer_value_takes_its_place(lena: Fac
         await told(lena, f"I live in {city} now.", asked, extractor=RULES)
     assert await served(store) == ["The user lives in Linz."]
     assert [one.status for one in await facts(store)] == [Status.SUPERSEDED, Status.CURRENT]
+
+
+@pytest.mark.parametrize(("user", "name"), [("u1", "user"), ("carla", "carla"), ("u1", "carla"), ("u1", "Carla R")])
+async def test_what_the_only_person_says_counts_at_once_under_any_name(store: Store, user: str, name: str) -> None:
+    memory = FactMemory(user=user, store=store)
+    tools = memory_tools(memory, humans=[name], extractor=RULES)
+    agent = AssistantAgent(
+        "helper", replying(LIVES_IN_LINZ, "done"), memory=[memory], tools=tools, max_tool_iterations=2
+    )
+    await agent.run(task=TextMessage(source=name, content="I live in Linz."))
+    assert results(agent) == ["Remembered: The user lives in Linz."]
+
+
+async def test_among_several_people_a_name_that_is_not_the_owners_waits(store: Store) -> None:
+    memory = FactMemory(user="u1", store=store)
+    tools = memory_tools(memory, humans=["carla", "jonas"], extractor=RULES)
+    agent = AssistantAgent(
+        "helper", replying(LIVES_IN_LINZ, "done"), memory=[memory], tools=tools, max_tool_iterations=2
+    )
+    await agent.run(task=TextMessage(source="carla", content="I live in Linz."))
+    assert await facts(store, Scope.user("u1")) == []
+    assert len(await held(store, Scope.user("u1"))) == 1
+
+
+async def test_an_example_in_the_context_is_not_the_persons_message(lena: FactMemory, store: Store) -> None:
+    examples: list[LLMMessage] = [UserMessage(content="I live in Linz.", source="user")]
+    agent = AssistantAgent(
+        "helper",
+        replying(LIVES_IN_LINZ, "done"),
+        memory=[lena],
+        model_context=UnboundedChatCompletionContext(examples),
+        tools=memory_tools(lena, extractor=RULES),
+        max_tool_iterations=2,
+    )
+    await agent.run(task=TextMessage(source="manager", content="Note where the user lives."))
+    assert await facts(store) == []
+    assert len(await held(store)) == 1
 
 
 async def test_said_twice_it_is_one_fact_with_two_supporters(lena: FactMemory, store: Store) -> None:

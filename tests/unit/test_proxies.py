@@ -9,7 +9,7 @@ from autogen_agentchat.agents import AssistantAgent, BaseChatAgent, UserProxyAge
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-from afterword.agents.recorder import proxy_names
+from afterword.agents.live_agents import proxy_names
 from afterword.extractors.readers import read_state
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import find_owners

@@ -55,6 +55,33 @@ def test_where_either_side_may_be_the_person_nobody_is(history: object) -> None:
     assert transcript.skipped == {"no human recognised": 1}
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+def test_in_the_lists_of_partners_only_a_known_person_is_one(is_named: bool) -> None:
+    """An agent keeps a list for each partner. What one list shows of its version holds for the others."""
+
+    def partner(name: str, text: str) -> list[dict[str, Any]]:
+        names = (name, "assistant") if is_named else (None, None)
+        return [line("user", text, names[0]), line("assistant", "Noted.", names[1])]
+
+    lists = {"user_proxy": partner("user_proxy", "I live in Bergen."), "critic": partner("critic", "I live on Mars.")}
+    for state in (lists, dict(reversed(lists.items()))):
+        assert [text for _, role, text in said(state) if role == "human"] == ["I live in Bergen."]
+    named = said({"lena": lists["user_proxy"], "critic": lists["critic"]}, humans=["lena", "user_proxy"])
+    assert [text for _, role, text in named if role == "human"] == ["I live in Bergen."]
+
+
+def test_a_list_under_the_name_of_its_partner_is_that_of_an_agent() -> None:
+    critic = [line("user", "I live on Mars.", "critic"), line("assistant", "Noted.", "assistant")]
+    assert read_state({"critic": critic}).humans == ()
+    assert read_state({"critic": critic}, user="critic").humans == ("critic",)
+
+
+def test_lists_without_a_sign_of_partners_are_read_by_their_roles() -> None:
+    lists = {"monday": [line("user", "Hi"), line("assistant", "Hello")], "tuesday": [line("user", "Bye", "kim")]}
+    speakers = [(name, role) for name, role, _ in said(lists)]
+    assert speakers == [("user", "human"), ("assistant", "agent"), ("kim", "human")]
+
+
 def test_naming_a_person_adds_them() -> None:
     history = [line("assistant", "Hi", "Lena"), line("user", "Hello", "planner")]
     assert said(history, humans=["lena"]) == [("Lena", "human", "Hi"), ("planner", "agent", "Hello")]
@@ -109,6 +136,28 @@ def test_a_lone_context_with_an_unknown_name_has_no_person() -> None:
     assert read_state(state, humans=["lena"]).humans == ("lena",)
 
 
+def test_the_name_of_the_user_is_a_persons_unless_an_agent_has_it() -> None:
+    asked = {"type": "UserMessage", "source": "lena", "content": "Hi"}
+    answer = {"type": "AssistantMessage", "source": "lena", "content": "Hello"}
+    transcript = read_state({"llm_context": {"messages": [asked]}}, user="lena")
+    assert (transcript.humans, transcript.assumed, transcript.skipped) == (("lena",), ("lena",), {})
+    assert read_state({"llm_context": {"messages": [asked]}}, user="lena.k").humans == ()
+    assert read_state({"llm_context": {"messages": [asked, answer]}}, user="lena").humans == ()
+    wrapped = {"first": [{"llm_context": {"messages": [asked]}}, {"llm_context": {"messages": [answer]}}]}
+    assert read_state(wrapped, user="lena").humans == ()
+
+
+def test_a_user_proxy_in_a_result_is_the_user_whose_name_it_has() -> None:
+    messages = [
+        {"type": "TextMessage", "source": "manager", "content": "Ask.", "models_usage": None},
+        {"type": "UserInputRequestedEvent", "source": "lena", "request_id": "1", "content": ""},
+        {"type": "TextMessage", "source": "lena", "content": "I live in Oslo.", "models_usage": None},
+    ]
+    assert read_state({"messages": messages, "stop_reason": None}, user="lena").humans == ("lena",)
+    ran = {"type": "CodeExecutionEvent", "source": "lena", "result": {"exit_code": 0, "output": "7"}}
+    assert read_state({"messages": [*messages, ran], "stop_reason": None}, user="lena").humans == ()
+
+
 def test_a_speaker_whose_words_a_model_wrote_is_no_outsider() -> None:
     """A filtered agent may speak under a name that the team's states do not list."""
     wrapped = {"source": "inner", "type": "TextMessage", "content": "ok", "models_usage": {"completion_tokens": 1}}
@@ -137,6 +186,12 @@ def team_with(*speakers: str) -> Any:
 def test_who_speaks_from_outside_of_a_team_is_only_assumed_to_be_a_person() -> None:
     transcript = read_state(team_with("user", "crm_export", "planner"))
     assert (transcript.humans, transcript.assumed) == (("user", "crm_export"), ("crm_export",))
+
+
+@pytest.mark.parametrize("name", ["manager", "System", "scheduler"])
+def test_a_programs_name_outside_of_a_team_is_no_persons(name: str) -> None:
+    assert read_state(team_with("priya", name)).humans == ("priya",)
+    assert read_state(team_with("priya", name), humans=[name]).humans == ("priya", name)
 
 
 def test_a_person_whom_the_caller_names_is_not_only_assumed() -> None:

@@ -74,14 +74,16 @@ async def place_block(
 async def current_messages(scope: Scope) -> list[LLMMessage]:
     """Return the messages of the running task's conversation; none if no memory of the scope was queried in the task.
 
-    Messages that the context hides from the model are included, if the context gives access to them.
+    Messages that the context hides from the model are included, if the context gives access to them. Its initial
+    messages are left out: the application wrote these, and nobody said them.
     """
     context = _conversations.get().get(scope)
     if context is None:
         return []
     seen = list(await context.get_messages())
     contents = await _contents(context, seen)
-    return contents.messages if contents else seen
+    written = getattr(context, "_initial_messages", None) or ()
+    return [message for message in (contents.messages if contents else seen) if message not in written]
 
 
 def latest_question(messages: Sequence[LLMMessage]) -> str:

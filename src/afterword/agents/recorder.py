@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from sqlmodel import Session
 
 from afterword import telemetry
+from afterword.agents.live_agents import proxy_names, with_marked_examples
 from afterword.agents.memory_settings import (
     SessionProcessor,
     StoreReference,
@@ -33,9 +34,6 @@ from afterword.store.forgetting.tombstone_rows import read_forgotten
 
 GENERIC = ("user", "human", "user_proxy")
 """The names of speakers who count as people if the state of a session cannot be read."""
-
-USER_PROXY = "UserProxyAgent"
-"""The name of AutoGen's class of agents through which people speak. Comparing names avoids an import of the class."""
 
 _log = telemetry.logs(__name__)
 
@@ -77,12 +75,12 @@ async def record_session(
 
     The state is saved even if the block fails or is cancelled. The error of the block is raised afterwards, and a
     failure to save is then only logged. A team that is still running when the block ends is saved in its present state.
-    A `UserProxyAgent` counts as a person. `humans` are the names of other people. Secrets are masked, and what was said
-    off the record is left out. With `off_the_record` no words are saved, only keyed hashes of the new turns. By these
-    they stay left out if the same session is recorded again. `clock` returns the time at which the new
-    messages were said, by default the present time. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is
-    given, `StateConflict` if the session id is empty or another kind of agent saved this session, and `StoreError` if
-    the state could not be stored.
+    A `UserProxyAgent` counts as a person. `humans` are the names of other people. The `initial_messages` of a model
+    context count as nobody's words. Secrets are masked, and what was said off the record is left out. With
+    `off_the_record` no words are saved, only keyed hashes of the new turns. By these they stay left out if the same
+    session is recorded again. `clock` returns the time at which the new messages were said, by default the present
+    time. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given, `StateConflict` if the session id is
+    empty or another kind of agent saved this session, and `StoreError` if the state could not be stored.
     """
     processor = chosen_processor(process, store)
     owner, is_kept = named_scope(user, scope), not off_the_record
@@ -168,16 +166,8 @@ class _Recording:
             async with opened_store(self.store) as store:
                 at = self.clock() if self.clock else None
                 save = partial(queue_state, component=component, humans=humans, at=at, is_kept=self.is_kept)
-                await save(store, self.scope, self.session_id, state)
-
-
-def proxy_names(agent_or_team: object) -> Iterator[str]:
-    """Yield the names of the user proxy agents in an agent or team. People speak through these."""
-    if any(kind.__name__ == USER_PROXY for kind in type(agent_or_team).__mro__):
-        yield str(getattr(agent_or_team, "name", ""))
-    for member in (*getattr(agent_or_team, "_participants", ()), getattr(agent_or_team, "_team", None)):
-        if member is not None:
-            yield from proxy_names(member)
+                marked = with_marked_examples(state, self.recorded, store.privacy)
+                await save(store, self.scope, self.session_id, marked)
 
 
 async def queue_state(

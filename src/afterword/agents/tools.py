@@ -28,8 +28,8 @@ from afterword.extractors.grounding import LONGEST
 from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import OWNER, Assertion, EvidenceKind, Kind
 from afterword.facts.fact import Fact
-from afterword.facts.scopes import Scope, ScopeKind
-from afterword.facts.transcripts import HUMAN_NAMES, Turn, is_generic
+from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import HUMAN_NAMES, Turn, find_owners, is_generic
 from afterword.facts.words import folded, snake_case
 from afterword.recall.block import FINDINGS_HEADING, entry_line, safe_line, with_exceptions
 from afterword.store import requests, sessions
@@ -145,9 +145,12 @@ class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         return LiveConversation.of(messages, self._humans, store.privacy, self._memory.now())
 
     def _subject(self, last_said: Turn | None) -> str:
-        """Return the subject of a note: the name of the person who spoke last, "user" for the owner of the memory."""
-        scope, name = self._memory.scope, last_said.speaker if last_said else OWNER
-        is_owner = is_generic(name) or (scope.kind is ScopeKind.USER and snake_case(name) == snake_case(scope.id))
+        """Return the subject of a note: the name of the person who spoke last, "user" for the owner of the memory.
+
+        Whoever may speak counts, even those who have said nothing yet.
+        """
+        name = last_said.speaker if last_said else OWNER
+        is_owner = is_generic(name) or folded(name) in find_owners(sorted(self._humans), (), self._memory.scope)
         return OWNER if is_owner else name
 
 
@@ -289,7 +292,8 @@ def memory_tools(
 
     Also give the agent the same memory as `memory=[...]`: the tools learn from it what the person has said. `humans`
     are the names of speakers who are people, in any letter case; by default "user", "human" and "user_proxy". If
-    another agent calls this agent as its tool, pass an empty `humans`: the task only looks like a person's message.
+    another agent calls this agent as its tool, pass an empty `humans`: the task only looks like a person's message. The
+    only person whom `humans` names is the owner of a user's memory, under any name.
     With an `extractor`, for example the offline rules, a request that matches the person's last message takes effect
     at once; without one every request waits until the session is processed. The extractor is not part of a dump. With
     `findings`, the list also contains `save_finding`, with which the agent saves what it has found.

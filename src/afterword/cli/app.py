@@ -148,7 +148,7 @@ NO_FACT_FOUND = "asked to be forgotten; no fact was found"
 SKIPPED = {
     "secrets masked": "{count} secret{s} masked",
     NO_PERSON: f"no speaker was taken for a person, so nothing was learned: {NAME_PEOPLE}",
-    MAY_BE_PERSON: f"{{count}} turn{{s}} of a team's member, taken for an agent, {MAY_BE_PERSON}: {NAME_PEOPLE}",
+    MAY_BE_PERSON: f"{{count}} turn{{s}} of a speaker taken for an agent {MAY_BE_PERSON}: {NAME_PEOPLE}",
     "time in the future": "{count} time{s} in the future, taken as unknown",
     "off the record": "{count} turn{s} off the record",
     "forgotten": "{count} turn{s} left out: forgotten, or the same words as something forgotten",

@@ -17,6 +17,10 @@ TurnPlace = tuple[str, int]
 """Session id and number of a turn."""
 HUMAN_NAMES = frozenset({"user", "human", "user_proxy", "userproxy"})
 """Speaker names that stand for a person without naming one. Within a session all of them are the same person."""
+PROGRAM_NAMES = frozenset(
+    "agent application assistant bot manager orchestrator program scheduler system task tool".split()
+)
+"""Speaker names that stand for a program. A task under such a name is no person's, unless the name is listed as one."""
 _SHORTEST_PART = 2
 PERSONAL_WORDS = frozenset(
     "i i'm i've i'll i'd me my mine myself we we're our ours us user user's he he's him his she she's her hers they "

@@ -1,6 +1,9 @@
-"""Keys of saved states whose values must not change: names, ids and types that AutoGen and Agent Framework need."""
+"""Keys of saved states: those whose values AutoGen and Agent Framework need unchanged, and one that marks examples."""
 
 from __future__ import annotations
+
+EXAMPLE_MARK = "afterword_example"
+"""The key that marks a message which the application put into a model context, for example to show a good answer."""
 
 _IDENTIFIERS = frozenset(
     {"type", "source", "id", "role", "name", "author_name", "call_id", "tool_call_id", "version", "mime_type"}

@@ -81,7 +81,10 @@ def said_messages(messages: Sequence[JsonMessage]) -> list[LLMMessage]:
 def _function_tool(tool: MemoryTool[Any], memory: FactMemory, said: Sequence[LLMMessage]) -> FunctionTool:
     async def answer(**arguments: Any) -> str:
         # The tool reads what the person has said from the conversation that its task belongs to.
-        enter_conversation(memory.scope, UnboundedChatCompletionContext(initial_messages=list(said)))
+        context = UnboundedChatCompletionContext()
+        for message in said:
+            await context.add_message(message)
+        enter_conversation(memory.scope, context)
         return (await tool.run(tool.arguments(**arguments), CancellationToken())).text
 
     return FunctionTool(

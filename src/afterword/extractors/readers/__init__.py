@@ -35,7 +35,7 @@ def read_state(
     """Return the transcript of an already parsed saved state.
 
     `humans` are further names of people, besides generic names such as `user`. `user` is the id of the user whose
-    memory it is. A team member with that name is taken for a person if its state does not show whether it is one.
+    memory it is. A speaker with that name is taken for a person if the state does not show that it is an agent.
     `privacy` says which secrets are masked (default: all) and which phrases take turns off the record.
     Times without an offset are local times of `zone`.
 

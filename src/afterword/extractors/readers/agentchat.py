@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from afterword.extractors.readers.utterances import (
     JsonObject,
     ReadingLog,
+    SavedConversation,
     Utterance,
     call_or_result_mark,
     call_text,
@@ -20,7 +22,12 @@ from afterword.extractors.readers.utterances import (
     speaker_name,
     without_base64,
 )
-from afterword.facts.transcripts import Role
+from afterword.facts.transcripts import PROGRAM_NAMES, Role, is_generic
+from afterword.facts.words import folded
+from afterword.privacy.state_keys import EXAMPLE_MARK
+
+_SPOKEN = frozenset({"TextMessage", "MultiModalMessage", "HandoffMessage", "UserMessage"})
+_OF_EITHER = frozenset({"StopMessage", "UserInputRequestedEvent"})
 
 
 class _Message(NamedTuple):
@@ -51,8 +58,45 @@ def read_messages(messages: object, log: ReadingLog, owner: str | None = None) -
         if fields.get("type") == "AssistantMessage" and "source" in fields:
             owner = speaker_name(fields["source"])
         source = speaker_name(fields["source"]) if "source" in fields else owner
-        utterances.extend(_read_message(_Message(source, log, fields)))
+        read = _read_message(_Message(source, log, fields))
+        utterances.extend((each._replace(role=Role.SYSTEM) for each in read) if EXAMPLE_MARK in fields else read)
     return utterances
+
+
+@dataclass(slots=True)
+class Speakers:
+    """The names in lists of messages: of those who speak as people may, act as only agents do, or have a model."""
+
+    speaking: set[str] = field(default_factory=set)
+    acting: set[str] = field(default_factory=set)
+    models: set[str] = field(default_factory=set)
+
+    def collect(self, messages: object) -> None:
+        """Add the speakers of a list of messages."""
+        self.models.update(model_names(messages))
+        for message in objects_in(messages, ReadingLog()):
+            source, kind = speaker_name(message.get("source")), message.get("type", "TextMessage")
+            if isinstance(message.get("models_usage"), dict):
+                self.models.add(source)
+            elif isinstance(kind, str) and kind in _SPOKEN:
+                self.speaking.add(source)
+            elif kind not in _OF_EITHER:
+                self.acting.add(source)
+
+    @property
+    def unknown(self) -> set[str]:
+        """Those who speak, and are neither agents nor programs as far as the messages and the names tell."""
+        unknown = self.speaking - self.acting - self.models
+        return {name for name in unknown if folded(name) not in PROGRAM_NAMES}
+
+
+def conversation_of(layout: str, messages: object, utterances: list[Utterance]) -> SavedConversation:
+    """Return the conversation in a list of messages outside of a team's state."""
+    speakers = Speakers()
+    speakers.collect(messages)
+    # A model may have answered under the name "user" beside a person of that name.
+    agents = frozenset(name for name in speakers.models | speakers.acting if not is_generic(name))
+    return SavedConversation(layout, utterances, agents, unclear=frozenset(speakers.unknown))
 
 
 def model_names(messages: object) -> Iterator[str]:

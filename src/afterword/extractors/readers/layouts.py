@@ -12,7 +12,7 @@ from afterword.extractors.readers.agent_framework import (
     read_framework_messages,
     read_framework_state,
 )
-from afterword.extractors.readers.agentchat import is_message, read_messages
+from afterword.extractors.readers.agentchat import conversation_of, is_message, read_messages
 from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.limits import parse_text
 from afterword.extractors.readers.role_messages import (
@@ -110,8 +110,9 @@ def _list_or_empty(value: object) -> list[Any]:
 
 def _recognise_lists(state: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation | None:
     """Read an object that holds its messages in one list."""
-    if context_messages(state) is not None and ("llm_context" in state or "model_context" in state):
-        return SavedConversation("agent state", read_messages(context_messages(state), log))
+    context = context_messages(state)
+    if context is not None and ("llm_context" in state or "model_context" in state):
+        return conversation_of("agent state", context, read_messages(context, log))
     is_chat_result = not {"chat_id", "cost", "human_input"}.isdisjoint(state)
     for name, layout in _LISTS.items():
         messages = state.get(name)
@@ -135,7 +136,7 @@ def _recognise_messages(
     if with_role > with_type:
         return read_role_list(messages, log, perspective, layout)
     if with_type or not messages:
-        return SavedConversation(layout, merge_views((), read_messages(messages, log)))
+        return conversation_of(layout, messages, merge_views((), read_messages(messages, log)))
     return None
 
 
@@ -167,11 +168,13 @@ def _joined(
     conversations = [conversation for conversation in recognised if conversation is not None]
     if not conversations:
         return None
+    agents: frozenset[str] = frozenset().union(*(conversation.agents for conversation in conversations))
     return SavedConversation(
         conversations[0].layout if len(conversations) == 1 else layout,
         [utterance for conversation in conversations for utterance in conversation.utterances],
-        frozenset().union(*(conversation.agents for conversation in conversations)),
+        agents,
         frozenset().union(*(conversation.outsiders for conversation in conversations)),
+        frozenset().union(*(conversation.unclear for conversation in conversations)) - agents,
     )
 
 

@@ -133,26 +133,33 @@ class Perspective:
     partner: str | None = None
     is_v02: bool = False
 
+    def is_person(self, name: str | None) -> bool:
+        """Whether the name is a person's: a known one, or that of the user whose memory it is."""
+        return name is not None and (self.people.has(name) or self.people.is_user(name))
+
 
 def read_role_list(messages: object, log: ReadingLog, perspective: Perspective, layout: str) -> SavedConversation:
     """Return the conversation of a list of messages with roles, of v0.2 or not."""
-    spoken: list[JsonObject] = [
-        message
-        for message in (messages if isinstance(messages, list) else ())
-        if isinstance(message, dict)
-        and message.get("role") in ("user", "assistant")
-        and message.get("content") not in (None, "", [])
-    ]
-    return SavedConversation(layout, read_roles(messages, log, _find_speaker(spoken, messages, perspective)))
+    return SavedConversation(layout, read_roles(messages, log, _find_speaker(messages, perspective)))
 
 
 def read_chat_messages(lists: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation:
-    """Return the conversation in the `chat_messages` of a v0.2 agent: one list for each partner, without duplicates."""
+    """Return the conversation in the `chat_messages` of a v0.2 agent: one list for each partner, without duplicates.
+
+    A sign of v0.2 in one list, or in the name of a partner, holds for all. Other mappings have lists that tell nothing
+    about each other.
+    """
+    seen_from = {
+        partner: replace(perspective, partner=partner) for partner, messages in lists.items() if is_role_list(messages)
+    }
+    is_v02 = any(
+        partner == AGENT_NAME or view.is_person(partner) or any(_signs_of_relative_roles(lists[partner], view))
+        for partner, view in seen_from.items()
+    )
     utterances: list[Utterance] = []
-    for partner, messages in lists.items():
-        if is_role_list(messages):
-            conversation = read_role_list(messages, log, replace(perspective, partner=partner), "")
-            utterances = merge_views(utterances, conversation.utterances)
+    for partner, view in seen_from.items():
+        conversation = read_role_list(lists[partner], log, replace(view, is_v02=is_v02), "")
+        utterances = merge_views(utterances, conversation.utterances)
     return SavedConversation("v0.2 chat messages", utterances)
 
 
@@ -161,23 +168,26 @@ def is_role_list(value: object) -> bool:
     return isinstance(value, list) and any(map(is_role_message, value))
 
 
-def _find_speaker(spoken: list[JsonObject], messages: object, perspective: Perspective) -> FindSpeaker:
-    if perspective.is_v02 or any(_signs_of_relative_roles(spoken, messages, perspective)):
+def _find_speaker(messages: object, perspective: Perspective) -> FindSpeaker:
+    if perspective.is_v02 or any(_signs_of_relative_roles(messages, perspective)):
         return lambda message: _speaker_by_name(message, perspective)
-    if perspective.partner == AGENT_NAME:
-        return lambda message: _speaker_by_list(message, perspective)
     return speaker_by_role
 
 
-def _signs_of_relative_roles(spoken: list[JsonObject], messages: object, perspective: Perspective) -> Iterator[bool]:
+def _signs_of_relative_roles(messages: object, perspective: Perspective) -> Iterator[bool]:
     """Yield signs of a list of v0.2, whose roles depend on the agent that owns the list. One true sign is enough."""
-    yield isinstance(messages, list) and any(isinstance(each, dict) and "tool_responses" in each for each in messages)
-    speakers = [(message["role"], name_in(message)) for message in spoken]
-    yield any(role == "assistant" and perspective.people.has(name) for role, name in speakers)
-    yield any(role == "user" and name == AGENT_NAME for role, name in speakers)
+    listed = [each for each in (messages if isinstance(messages, list) else ()) if isinstance(each, dict)]
+    yield any("tool_responses" in message for message in listed)
+    speakers = [
+        (message["role"], name_in(message))
+        for message in listed
+        if message.get("role") in ("user", "assistant") and message.get("content") not in (None, "", [])
+    ]
+    yield any(role == "assistant" and perspective.is_person(name) for role, name in speakers)
+    yield any(role == "user" and name in (AGENT_NAME, perspective.partner or AGENT_NAME) for role, name in speakers)
     if not speakers or any(name is None for _, name in speakers):
         return
-    yield any(perspective.people.has(name) for _, name in speakers)
+    yield any(perspective.is_person(name) for _, name in speakers)
     # All messages have unknown names. Either side may be the person, so nobody is taken for a person.
     yield any(role == "assistant" and name != AGENT_NAME for role, name in speakers)
     yield len({name for role, name in speakers if role == "user"}) > 1
@@ -187,10 +197,10 @@ def _speaker_by_name(message: JsonObject, perspective: Perspective) -> tuple[str
     name = name_in(message)
     if name is None:
         return _speaker_by_list(message, perspective)
-    return name, Role.HUMAN if perspective.people.has(name) else Role.AGENT
+    return name, Role.HUMAN if perspective.is_person(name) else Role.AGENT
 
 
 def _speaker_by_list(message: JsonObject, perspective: Perspective) -> tuple[str, Role]:
     """Return the speaker of a message without a name: the agent if the role is `assistant`, else the partner."""
     speaker = AGENT_NAME if message.get("role") == "assistant" else perspective.partner or AGENT_NAME
-    return speaker, Role.HUMAN if perspective.people.has(speaker) else Role.AGENT
+    return speaker, Role.HUMAN if perspective.is_person(speaker) else Role.AGENT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from afterword.extractors.readers.agentchat import is_message, model_names, read_messages
+from afterword.extractors.readers.agentchat import Speakers, is_message, model_names, read_messages
 from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.memory_marks import is_system_memory, repeats
 from afterword.extractors.readers.role_messages import read_roles, speaker_by_role
@@ -14,8 +14,6 @@ from afterword.extractors.readers.utterances import (
     ReadingLog,
     SavedConversation,
     Utterance,
-    objects_in,
-    speaker_name,
 )
 from afterword.facts.transcripts import Role
 from afterword.facts.words import folded
@@ -34,7 +32,6 @@ _TEAM_PARTS = frozenset({"agent_state", "message_thread", "agent_states", "llm_c
 _TEAM_SUFFIX = re.compile(r"_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
 # The state of a `UserProxyAgent`, and of a code executor or a filter.
 _WITHOUT_CONTENT = frozenset({"type", "version"})
-_SPOKEN = frozenset({"TextMessage", "MultiModalMessage", "HandoffMessage"})
 
 
 @dataclass(slots=True)
@@ -42,7 +39,7 @@ class _TeamContents:
     """The messages and names that are collected from the states of a team and of the teams inside it.
 
     `threads` are those of managers, `views` the contexts and buffers of members, and `histories` their messages with
-    roles. `speakers` speak as people may, `actors` act as only agents do, and `models` have words of a model.
+    roles. `speakers` are those of the threads.
     """
 
     threads: list[list[Utterance]] = field(default_factory=list)
@@ -52,15 +49,13 @@ class _TeamContents:
     members: set[str] = field(default_factory=set)
     without_content: set[str] = field(default_factory=set)
     managers: set[str] = field(default_factory=lambda: set(MANAGERS))
-    speakers: set[str] = field(default_factory=set)
-    actors: set[str] = field(default_factory=set)
-    models: set[str] = field(default_factory=set)
+    speakers: Speakers = field(default_factory=Speakers)
 
 
 def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -> SavedConversation:
     """Return the conversation of a team. `states` are those of its members and manager, by `<name>` or `<name>/<key>`.
 
-    Speakers who are neither members nor managers are outsiders of the conversation: they may be people.
+    Speakers who are neither members nor managers nor programs are outsiders of the conversation: they may be people.
     """
     contents = _TeamContents()
     _collect(states, contents, log)
@@ -74,10 +69,10 @@ def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -
         for history in contents.histories:
             utterances += read_roles(history, log, speaker_by_role)
     utterances = _with_tasks(utterances, contents)
-    agents = frozenset(contents.models | contents.managers)
+    agents = frozenset(contents.speakers.models | contents.managers)
     # If no member is known, members and outsiders cannot be distinguished.
-    outsiders = contents.speakers - agents - contents.members - contents.actors if contents.members else ()
-    unclear = contents.without_content & contents.speakers - agents - contents.actors
+    outsiders = contents.speakers.unknown - agents - contents.members if contents.members else ()
+    unclear = contents.without_content & contents.speakers.unknown - agents
     return SavedConversation(layout, utterances, agents, frozenset(outsiders), frozenset(unclear))
 
 
@@ -114,7 +109,7 @@ def _collect(states: JsonObject, contents: _TeamContents, log: ReadingLog) -> No
         if "message_thread" in state:
             contents.managers.add(name)
             contents.threads.append(read_messages(state["message_thread"], log))
-            _collect_speakers(state["message_thread"], contents)
+            contents.speakers.collect(state["message_thread"])
             if isinstance(task := state.get("task"), str) and task.strip():
                 contents.tasks.append(task)
         else:
@@ -136,7 +131,7 @@ def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: 
     if own.get("type") == "BaseState" and own.keys() <= _WITHOUT_CONTENT:
         contents.without_content.add(name)
     context = context_messages(own)
-    contents.models.update(model_names(context))
+    contents.speakers.models.update(model_names(context))
     if isinstance(own.get("history"), list):
         # Roles do not distinguish people from other agents, so the history is used only if the team has one agent.
         contents.histories.append(own["history"])
@@ -144,18 +139,6 @@ def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: 
     contents.views.append([*read_messages(context, log, name), *read_messages(buffer, log, name)])
     teams = (inner_agent_states(own), inner_agent_states(own.get("inner_team_state")))
     return [team for team in teams if team is not None]
-
-
-def _collect_speakers(thread: object, contents: _TeamContents) -> None:
-    """Collect who speaks in a thread as a person may, who acts as only agents do, and whose words a model wrote."""
-    for message in objects_in(thread, ReadingLog()):
-        source, kind = speaker_name(message.get("source")), message.get("type", "TextMessage")
-        if isinstance(message.get("models_usage"), dict):
-            contents.models.add(source)
-        elif isinstance(kind, str) and kind in _SPOKEN:
-            contents.speakers.add(source)
-        elif kind != "StopMessage":
-            contents.actors.add(source)
 
 
 def _without_injected(view: list[Utterance], log: ReadingLog, has_thread: bool) -> list[Utterance]:
@@ -176,7 +159,7 @@ def _is_injected(text: str, first_lines: set[str], log: ReadingLog) -> bool:
 
 def _with_tasks(utterances: list[Utterance], contents: _TeamContents) -> list[Utterance]:
     """Add the tasks that managers store beside the thread, at the start, unless the thread contains their words."""
-    inside = contents.models | contents.managers
+    inside = contents.speakers.models | contents.managers
     from_outside = (utterance for utterance in utterances if utterance.role is None and utterance.source not in inside)
     said = " ".join(folded(utterance.text) for utterance in from_outside)
     missing = [Utterance("user", task, Role.HUMAN) for task in contents.tasks if folded(task) not in said]

@@ -70,7 +70,8 @@ class SavedConversation:
 
     `agents` are the names of speakers who are surely not people, `outsiders` those of speakers who may be people.
     `unclear` are members of a team who may be a person's `UserProxyAgent` or a code executor, since both are saved
-    alike. They are taken for agents, and the log says so, unless they have the name of the user whose memory it is.
+    alike, and unknown speakers outside of a team's state. They are taken for agents, and the log says so, unless they
+    have the name of the user whose memory it is.
     """
 
     layout: str
