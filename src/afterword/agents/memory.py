@@ -40,7 +40,13 @@ from afterword.agents.memory_settings import (
     resolve_url,
     utc_now,
 )
-from afterword.agents.placement import enter_conversation, latest_question, place_block, user_texts
+from afterword.agents.placement import (
+    enter_conversation,
+    latest_question,
+    place_block,
+    remove_other_blocks,
+    user_texts,
+)
 from afterword.agents.shared_recall import recall_of_scopes
 from afterword.agents.turn_guard import TurnGuard
 from afterword.facts.assertions import Kind
@@ -345,6 +351,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
     async def _place_blocks(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""
+        await remove_other_blocks(model_context, self, [scope_label(scope) for scope in self._scopes])
         messages = await model_context.get_messages()
         shown: list[Fact] = []
         marks: list[str] = []

@@ -13,18 +13,23 @@ share one memory. A tool that was loaded from a dump finds its conversation by t
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from itertools import compress
 from types import MappingProxyType
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from autogen_core.model_context import ChatCompletionContext, ChatCompletionContextState
 from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 
 from afterword.facts.scopes import Scope
-from afterword.recall.block import OPENING
+from afterword.recall.block import OPENING, opening_tag, question_tag
 
 _NONE: Mapping[Scope, ChatCompletionContext] = MappingProxyType({})
 _conversations: ContextVar[Mapping[Scope, ChatCompletionContext]] = ContextVar("afterword_conversations", default=_NONE)
+_labels: WeakKeyDictionary[ChatCompletionContext, WeakKeyDictionary[object, Collection[str]]] = WeakKeyDictionary()
+"""For each context the memories that have put blocks into it, each with the labels of its blocks."""
 
 SOURCE = "afterword_memory"
 """The `source` of the user message that holds a block."""
@@ -69,6 +74,40 @@ async def place_block(
             return True
     await contents.write(others)
     return False
+
+
+async def remove_other_blocks(context: ChatCompletionContext, memory: object, labels: Collection[str]) -> None:
+    """Remove the blocks that neither this memory, whose blocks have these labels, nor another live one has put there.
+
+    A saved state that was loaded may hold blocks of other people, of scopes that are read no more, and of former names.
+    """
+    if not isinstance(context, Hashable):
+        return
+    memories = _labels.setdefault(context, WeakKeyDictionary())
+    memories[memory] = labels
+    marks = [tag(label) for each in memories.values() for label in each for tag in (opening_tag, question_tag)]
+    contents = await _contents(context, list(await context.get_messages()))
+    if contents is not None:
+        is_kept = [
+            not is_block(message, OPENING) or any(is_block(message, mark) for mark in marks)
+            for message in contents.messages
+        ]
+        if not all(is_kept):
+            await contents.write([*compress(contents.messages, is_kept)])
+
+
+def without_blocks(state: Any) -> Any:
+    """Return a saved state, or a value in one, without the blocks in the contexts of its agents."""
+    if isinstance(state, Mapping):
+        return {name: without_blocks(value) for name, value in state.items()}
+    if isinstance(state, list):
+        return [without_blocks(value) for value in state if not _is_saved_block(value)]
+    return state
+
+
+def _is_saved_block(value: Any) -> bool:
+    ours = isinstance(value, Mapping) and (value.get("type") == "SystemMessage" or value.get("source") == SOURCE)
+    return ours and str(value.get("content")).startswith(OPENING)
 
 
 async def current_messages(scope: Scope) -> list[LLMMessage]:
