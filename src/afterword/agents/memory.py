@@ -42,8 +42,8 @@ from afterword.agents.memory_settings import (
 )
 from afterword.agents.placement import (
     enter_conversation,
-    latest_question,
     place_block,
+    questions,
     remove_other_blocks,
     user_texts,
 )
@@ -293,11 +293,14 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
                 await opened.close()
         return self._opened
 
-    async def _recall_of(self, query: str, scope: Scope, budget_tokens: int, *, at: datetime | None = None) -> Recall:
+    async def _recall_of(
+        self, query: str, scope: Scope, budget_tokens: int, *, at: datetime | None = None, also: str = ""
+    ) -> Recall:
         return await recall(
             await self.opened(),
             scope,
             query,
+            also=also,
             at=at or self._clock(),
             budget_tokens=budget_tokens,
             embedder=self._embedder,
@@ -337,10 +340,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return "\n".join(filter(None, [*stable, *(layers.question_text for _, layers in recalls)]))
 
     async def _layers(
-        self, query: str, heard: Collection[str], timeout_s: float | None = None
+        self, query: str, heard: Collection[str], timeout_s: float | None = None, *, also: str = ""
     ) -> list[tuple[Recall, Layers]]:
         """Return the recall result of each scope, and its layers without the turns whose text is in `heard`."""
-        reading = recall_of_scopes(partial(self._recall_of, query), self._scopes, self._budget_tokens)
+        reading = recall_of_scopes(partial(self._recall_of, query, also=also), self._scopes, self._budget_tokens)
         in_time = self._guard.in_time(reading, self.timeout_s if timeout_s is None else max(timeout_s, 0.0))
         recalls = list(zip(self._scopes, await in_time, strict=True))
         self._start_refresh([scope for scope, recalled in recalls if recalled.without_vector])
@@ -355,7 +358,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         messages = await model_context.get_messages()
         shown: list[Fact] = []
         marks: list[str] = []
-        for recalled, layers in await self._layers(latest_question(messages), user_texts(messages)):
+        query, also = questions(messages, self._scope)
+        for recalled, layers in await self._layers(query, user_texts(messages), also=also):
             parts = (opening_tag(layers.label), layers.stable_text), (question_tag(layers.label), layers.question_text)
             is_shown = True
             for mark, text in parts:

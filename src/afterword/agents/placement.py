@@ -24,6 +24,8 @@ from autogen_core.model_context import ChatCompletionContext, ChatCompletionCont
 from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 
 from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import is_generic
+from afterword.privacy.blanking import letters_and_digits
 from afterword.recall.block import OPENING, opening_tag, question_tag
 
 _NONE: Mapping[Scope, ChatCompletionContext] = MappingProxyType({})
@@ -36,6 +38,12 @@ SOURCE = "afterword_memory"
 _INJECTED = re.compile(
     rf"\s*(?:{re.escape(OPENING)}\b|(?:#+ )?(?:potentially )?relevant memor(?:y|ies)\b)", re.IGNORECASE
 )
+
+_REQUEST = re.compile(
+    r"\s*We are working to address the following user request:\s*(?P<words>.*?)\s*To answer this request ",
+    re.DOTALL,
+)
+"""How the orchestrator of a `MagenticOneGroupChat` passes a person's words on to the team."""
 
 
 def enter_conversation(scope: Scope, context: ChatCompletionContext) -> None:
@@ -126,6 +134,30 @@ async def current_messages(scope: Scope) -> list[LLMMessage]:
 def latest_question(messages: Sequence[LLMMessage]) -> str:
     """Return the text of the latest user message that is not a memory block; an empty text if there is none."""
     return next((_words(message) for message in reversed(messages) if _is_question(message)), "")
+
+
+def questions(messages: Sequence[LLMMessage], owner: Scope) -> tuple[str, str]:
+    """Return what a person said last, and the text of the latest message. They differ if an agent of a team spoke last.
+
+    People are named "user" or the like, or as the owner of the memory is. If nobody is, the first text is that of the
+    latest message, and the second is what the first speaker said last.
+    """
+    asked = [message for message in messages if isinstance(message, UserMessage) and _is_question(message)]
+    name = letters_and_digits(owner.user_id or "")
+    spoken = [words for message in asked if (words := _words_of_person(message, name))]
+    if spoken or not asked:
+        return "".join(spoken[-1:]), latest_question(messages)
+    of_first = [message for message in asked if message.source == asked[0].source]
+    return _words(asked[-1]), _words(of_first[-1])
+
+
+def _words_of_person(message: UserMessage, name: str) -> str:
+    """Return the words of a person, who may have this name, in a message; an empty text if an agent wrote it."""
+    words = _words(message)
+    request = _REQUEST.match(words)
+    if request is not None:
+        return request["words"]
+    return words if is_generic(message.source) or letters_and_digits(message.source) == name else ""
 
 
 def user_texts(messages: Sequence[LLMMessage]) -> set[str]:
