@@ -17,7 +17,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_label
 from afterword.recall.bm25 import Array
-from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole, room_for_facts
+from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole, room_for_facts, unheard
 from afterword.recall.questions import is_about_the_past
 from afterword.recall.vectors import Embedder, Nearness
 from afterword.store.database.engine import Store
@@ -75,6 +75,7 @@ async def recall(
     at: datetime,
     budget_tokens: int,
     also: str = "",
+    heard: Collection[str] = (),
     kinds: Collection[Kind] | None = None,
     views: ViewCache | None = None,
     patience_s: float | None = None,
@@ -85,6 +86,7 @@ async def recall(
     If all facts that hold fit the budget, all are chosen, then former facts and turns. Otherwise the flagged facts come
     first, then the facts, former facts and turns that match the query. The facts that were said last fill the rest.
     What matches `also`, for example an agent's words since the query, is chosen in turn with what matches the query.
+    Turns that have one of the texts `heard`, which the agent sees already, are left out.
     `kinds` restricts the result to facts of these kinds that hold. `views` is the cache of views, by default the one of
     the store. If loading takes longer than `patience_s`, the view that was loaded last is used. With an `embedder`,
     facts are also found by meaning, as far as there are vectors. Raises TypeError if `scope` is no `Scope`, and
@@ -119,6 +121,7 @@ async def recall(
     )
     if kinds is None:
         sources = _with_other_layers(sources, source, queries, at, embedder)
+        sources = replace(sources, said=unheard(sources.said, heard))
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
     fields: dict[str, Any] = {"former": tuple(layers.former), "layers": layers}
     scores = _scores(layers.facts, units)
