@@ -67,3 +67,20 @@ async def test_what_the_agent_sees_takes_no_room_from_other_turns(app: Afterword
             await agent.run(task=f"The red bicycle {number}?")
     await agent.run(task="The red bicycle?")
     assert "Skien" in str(blocks(last_request(client)))
+
+
+async def test_what_was_said_in_several_sessions_is_told_once(app: Afterword) -> None:
+    lena = app.user("lena")
+    for number, words in enumerate(("My order of chairs came with a broken armrest.", *["What about my order?"] * 15)):
+        agent = AssistantAgent("helper", seeing())
+        async with lena.record(agent, session_id=f"s{number}"):
+            await agent.run(task=words)
+    client = seeing()
+    await AssistantAgent("helper", client, memory=[lena.memory()]).run(task="Is there news about the order?")
+    [block] = blocks(last_request(client))
+    assert "armrest" in str(block.content)
+    assert str(block.content).count("What about my order?") == 1
+    found = [str(each.content) for each in (await lena.memory().query("order")).results]
+    assert sorted(found) == ["My order of chairs came with a broken armrest.", "What about my order?"]
+    hits = await lena.search("order")
+    assert len(hits.hits) == 2
