@@ -96,7 +96,7 @@ def test_a_related_word_finds_what_has_no_word_of_the_question() -> None:
 
 
 def spoken(*talks: tuple[tuple[str, str], ...], question: str, until: int = 999) -> list[SaidTurn]:
-    """What is found in several talks, each a day after the one before, on the day with the number `until`."""
+    """What is found in several talks, each a day after the one before, until a day. The last is stored first."""
     before: dict[str, dict[int, SourceTurn]] = {}
     units: list[Unit] = []
     for day, talk in enumerate(talks):
@@ -105,7 +105,7 @@ def spoken(*talks: tuple[tuple[str, str], ...], question: str, until: int = 999)
             for number, (speaker, text) in enumerate(talk, 1)
         ]
         before[f"talk {day}"] = {later.number: earlier for earlier, later in pairwise(of_talk)}
-        units += [Unit(10 * day + turn.number, turn.speaker, turn, turn.session_id) for turn in of_talk]
+        units += [Unit(10 * (len(talks) - day) + turn.number, turn.speaker, turn, turn.session_id) for turn in of_talk]
     index = SaidIndex(UnitTable().revised((), units), before)
     return list(index.matching_turns(question, at=NOON + timedelta(days=until), is_hidden=lambda turn, words: False))
 

@@ -133,10 +133,10 @@ class SaidIndex:
             equal[self._spoken_words(place)].append(place)
         for place, score in ranked:
             contexts: set[str | None] = set()
-            for same in sorted(equal.pop(self._spoken_words(place), ()), key=self.table.rank.__getitem__, reverse=True):
-                told = said(same, score)
-                context = told.context.text if told is not None and told.context is not None else None
-                if told is not None and context not in contexts:
+            found = [told for same in equal.pop(self._spoken_words(place), ()) if (told := said(same, score))]
+            for told in sorted(found, key=lambda each: each.order, reverse=True):
+                context = told.context.text if told.context is not None else None
+                if context not in contexts:
                     contexts.add(context)
                     yield told
 
