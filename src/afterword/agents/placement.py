@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from itertools import compress
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -96,12 +95,13 @@ async def remove_other_blocks(context: ChatCompletionContext, memory: object, la
     marks = [tag(label) for each in memories.values() for label in each for tag in (opening_tag, question_tag)]
     contents = await _contents(context, list(await context.get_messages()))
     if contents is not None:
-        is_kept = [
-            not is_block(message, OPENING) or any(is_block(message, mark) for mark in marks)
-            for message in contents.messages
-        ]
-        if not all(is_kept):
-            await contents.write([*compress(contents.messages, is_kept)])
+        await contents.write(
+            [
+                message
+                for message in contents.messages
+                if not is_block(message, OPENING) or any(is_block(message, mark) for mark in marks)
+            ]
+        )
 
 
 def without_blocks(state: Any) -> Any:
