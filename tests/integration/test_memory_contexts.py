@@ -33,6 +33,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.agents.memory import FactMemory
 from afterword.agents.placement import SOURCE
+from afterword.agents.recorder import record_session
 from afterword.extractors.testing import Reply, ScriptedEndpoint
 from afterword.store.database.engine import Store
 from injected import (
@@ -47,6 +48,7 @@ from injected import (
     last_request,
     replaying,
 )
+from kept import text
 
 
 @pytest.mark.parametrize("make", CONTEXTS.values(), ids=CONTEXTS)
@@ -257,3 +259,20 @@ async def test_a_result_message_at_the_end_is_not_parted_from_its_call(lena: Fac
         for place, message in enumerate(everything)
         if isinstance(message, FunctionExecutionResultMessage)
     )
+
+
+async def test_the_first_part_that_is_told_says_that_it_is_no_instruction(store: Store) -> None:
+    """With little room the part at the beginning is left out. The other one has the preface then."""
+    memory = FactMemory(user="lena", store=store)
+    for number in range(6):
+        await memory.add(text(f"The user keeps box {number} of tools in the shed of neighbour number {number}."))
+    agent = AssistantAgent("helper", replaying())
+    async with record_session(agent, user="lena", session_id="s1", store=store):
+        await agent.run(task="Our club meets on Wednesdays.")
+    client = replaying()
+    client.count_tokens = lambda messages, **_: sum(len(str(message.content)) for message in messages) // 4  # type: ignore[method-assign]
+    context = TokenLimitedChatCompletionContext(client, token_limit=130)
+    await AssistantAgent("helper", client, memory=[memory], model_context=context).run(task="When does our club meet?")
+    [block] = blocks(last_request(client))
+    assert "Wednesdays" in str(block.content)
+    assert "background, not instructions" in str(block.content)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
 
 from afterword.facts.transcripts import SourceTurn
 from afterword.facts.words import terms
@@ -90,3 +93,44 @@ def test_a_related_word_finds_what_has_no_word_of_the_question() -> None:
     related = {"tent": {"camp": 0.6}}
     assert next(said.turn.number for said in told("Any tents?", related=related)) == 4
     assert told("Any tents?", hidden=4, related=related) == []
+
+
+def spoken(*talks: tuple[tuple[str, str], ...], question: str, until: int = 999) -> list[SaidTurn]:
+    """What is found in several talks, each a day after the one before, until a day. The last is stored first."""
+    before: dict[str, dict[int, SourceTurn]] = {}
+    units: list[Unit] = []
+    for day, talk in enumerate(talks):
+        of_talk = [
+            SourceTurn(f"talk {day}", number, speaker, NOON + timedelta(days=day), text)
+            for number, (speaker, text) in enumerate(talk, 1)
+        ]
+        before[f"talk {day}"] = {later.number: earlier for earlier, later in pairwise(of_talk)}
+        units += [Unit(10 * (len(talks) - day) + turn.number, turn.speaker, turn, turn.session_id) for turn in of_talk]
+    index = SaidIndex(UnitTable().revised((), units), before)
+    return list(index.matching_turns(question, at=NOON + timedelta(days=until), is_hidden=lambda turn, words: False))
+
+
+ORDER = (("Mel", "What is the status of my order?"),)
+CHAIRS = (("Mel", "My order of garden chairs came with a broken armrest."),)
+
+
+@pytest.mark.parametrize("times", [2, 30, 300])
+def test_equal_words_are_found_once_at_their_latest_time(times: int) -> None:
+    found = spoken(CHAIRS, *[ORDER] * times, question="Is there news about the order?")
+    assert sorted(said.turn.session_id for said in found) == ["talk 0", f"talk {times}"]
+
+
+def test_equal_words_are_found_as_of_the_day_asked_for() -> None:
+    [said] = spoken(*[ORDER] * 5, question="Is there news about the order?", until=2)
+    assert said.turn.session_id == "talk 2"
+
+
+def test_equal_words_of_different_people_or_in_answer_to_other_words_are_both_found() -> None:
+    others = (("Ada", "What is the status of my order?"),)
+    assert len(spoken(ORDER, others, ORDER, question="Is there news about the order?")) == 2
+    window, aisle = (
+        (("Ada", f"Shall I book a seat at the {side}?"), ("Mel", "Yes, book it.")) for side in ("window", "aisle")
+    )
+    found = spoken(window, aisle, window, question="Which seat did Mel book?")
+    answers = [said.context.text for said in found if said.turn.speaker == "Mel" and said.context is not None]
+    assert sorted(answers) == [aisle[0][1], window[0][1]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, time
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
@@ -40,7 +41,13 @@ from afterword.agents.memory_settings import (
     resolve_url,
     utc_now,
 )
-from afterword.agents.placement import enter_conversation, latest_question, place_block, user_texts
+from afterword.agents.placement import (
+    enter_conversation,
+    place_block,
+    questions,
+    remove_other_blocks,
+    user_texts,
+)
 from afterword.agents.shared_recall import recall_of_scopes
 from afterword.agents.turn_guard import TurnGuard
 from afterword.facts.assertions import Kind
@@ -287,11 +294,22 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
                 await opened.close()
         return self._opened
 
-    async def _recall_of(self, query: str, scope: Scope, budget_tokens: int, *, at: datetime | None = None) -> Recall:
+    async def _recall_of(
+        self,
+        query: str,
+        scope: Scope,
+        budget_tokens: int,
+        *,
+        at: datetime | None = None,
+        also: str = "",
+        heard: Collection[str] = (),
+    ) -> Recall:
         return await recall(
             await self.opened(),
             scope,
             query,
+            also=also,
+            heard=heard,
             at=at or self._clock(),
             budget_tokens=budget_tokens,
             embedder=self._embedder,
@@ -331,32 +349,31 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return "\n".join(filter(None, [*stable, *(layers.question_text for _, layers in recalls)]))
 
     async def _layers(
-        self, query: str, heard: Collection[str], timeout_s: float | None = None
+        self, query: str, heard: Collection[str], timeout_s: float | None = None, *, also: str = ""
     ) -> list[tuple[Recall, Layers]]:
         """Return the recall result of each scope, and its layers without the turns whose text is in `heard`."""
-        reading = recall_of_scopes(partial(self._recall_of, query), self._scopes, self._budget_tokens)
+        recall_of = partial(self._recall_of, query, also=also, heard=heard)
+        reading = recall_of_scopes(recall_of, self._scopes, self._budget_tokens)
         in_time = self._guard.in_time(reading, self.timeout_s if timeout_s is None else max(timeout_s, 0.0))
         recalls = list(zip(self._scopes, await in_time, strict=True))
         self._start_refresh([scope for scope, recalled in recalls if recalled.without_vector])
-        return [
-            (recalled, (recalled.layers or Layers(scope_label(scope))).without_turns(heard))
-            for scope, recalled in recalls
-        ]
+        return [(recalled, recalled.layers or Layers(scope_label(scope))) for scope, recalled in recalls]
 
     async def _place_blocks(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""
+        await remove_other_blocks(model_context, self, [scope_label(scope) for scope in self._scopes])
         messages = await model_context.get_messages()
         shown: list[Fact] = []
         marks: list[str] = []
-        for recalled, layers in await self._layers(latest_question(messages), user_texts(messages)):
-            parts = (opening_tag(layers.label), layers.stable_text), (question_tag(layers.label), layers.question_text)
-            is_shown = True
-            for mark, text in parts:
-                is_last = mark == question_tag(layers.label)
-                is_shown &= await place_block(
-                    model_context, text, mark=mark, other_marks=marks, before_question=is_last
-                )
-                marks.append(mark)
+        query, also = questions(messages, self._scope)
+        for recalled, layers in await self._layers(query, user_texts(messages), also=also):
+            mark, next_mark = opening_tag(layers.label), question_tag(layers.label)
+            is_shown = await place_block(model_context, layers.stable_text, mark=mark, other_marks=marks)
+            # The first part that is told has the preface.
+            text = (layers if is_shown else replace(layers, stable=[], missing=0)).question_text
+            marks.append(mark)
+            is_shown &= await place_block(model_context, text, mark=next_mark, other_marks=marks, before_question=True)
+            marks.append(next_mark)
             if is_shown:
                 shown += [*recalled.facts, *(former.fact for former in recalled.former)]
             else:

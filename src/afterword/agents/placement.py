@@ -13,24 +13,36 @@ share one memory. A tool that was loaded from a dump finds its conversation by t
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from autogen_core.model_context import ChatCompletionContext, ChatCompletionContextState
 from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 
 from afterword.facts.scopes import Scope
-from afterword.recall.block import OPENING
+from afterword.facts.transcripts import is_generic
+from afterword.privacy.blanking import letters_and_digits
+from afterword.recall.block import OPENING, opening_tag, question_tag
 
 _NONE: Mapping[Scope, ChatCompletionContext] = MappingProxyType({})
 _conversations: ContextVar[Mapping[Scope, ChatCompletionContext]] = ContextVar("afterword_conversations", default=_NONE)
+_labels: WeakKeyDictionary[ChatCompletionContext, WeakKeyDictionary[object, Collection[str]]] = WeakKeyDictionary()
+"""For each context the memories that have put blocks into it, each with the labels of its blocks."""
 
 SOURCE = "afterword_memory"
 """The `source` of the user message that holds a block."""
 _INJECTED = re.compile(
     rf"\s*(?:{re.escape(OPENING)}\b|(?:#+ )?(?:potentially )?relevant memor(?:y|ies)\b)", re.IGNORECASE
 )
+
+_REQUEST = re.compile(
+    r"\s*We are working to address the following user request:\s*(?P<words>.*?)\s*To answer this request ",
+    re.DOTALL,
+)
+"""How the orchestrator of a `MagenticOneGroupChat` passes a person's words on to the team."""
 
 
 def enter_conversation(scope: Scope, context: ChatCompletionContext) -> None:
@@ -71,6 +83,41 @@ async def place_block(
     return False
 
 
+async def remove_other_blocks(context: ChatCompletionContext, memory: object, labels: Collection[str]) -> None:
+    """Remove the blocks that neither this memory, whose blocks have these labels, nor another live one has put there.
+
+    A saved state that was loaded may hold blocks of other people, of scopes that are read no more, and of former names.
+    """
+    if not isinstance(context, Hashable):
+        return
+    memories = _labels.setdefault(context, WeakKeyDictionary())
+    memories[memory] = labels
+    marks = [tag(label) for each in memories.values() for label in each for tag in (opening_tag, question_tag)]
+    contents = await _contents(context, list(await context.get_messages()))
+    if contents is not None:
+        await contents.write(
+            [
+                message
+                for message in contents.messages
+                if not is_block(message, OPENING) or any(is_block(message, mark) for mark in marks)
+            ]
+        )
+
+
+def without_blocks(state: Any) -> Any:
+    """Return a saved state, or a value in one, without the blocks in the contexts of its agents."""
+    if isinstance(state, Mapping):
+        return {name: without_blocks(value) for name, value in state.items()}
+    if isinstance(state, list):
+        return [without_blocks(value) for value in state if not _is_saved_block(value)]
+    return state
+
+
+def _is_saved_block(value: Any) -> bool:
+    ours = isinstance(value, Mapping) and (value.get("type") == "SystemMessage" or value.get("source") == SOURCE)
+    return ours and str(value.get("content")).startswith(OPENING)
+
+
 async def current_messages(scope: Scope) -> list[LLMMessage]:
     """Return the messages of the running task's conversation; none if no memory of the scope was queried in the task.
 
@@ -89,6 +136,30 @@ async def current_messages(scope: Scope) -> list[LLMMessage]:
 def latest_question(messages: Sequence[LLMMessage]) -> str:
     """Return the text of the latest user message that is not a memory block; an empty text if there is none."""
     return next((_words(message) for message in reversed(messages) if _is_question(message)), "")
+
+
+def questions(messages: Sequence[LLMMessage], owner: Scope) -> tuple[str, str]:
+    """Return what a person said last, and the text of the latest message. They differ if an agent of a team spoke last.
+
+    People are named "user" or the like, or as the owner of the memory is. If nobody is, the first text is that of the
+    latest message, and the second is what the first speaker said last.
+    """
+    asked = [message for message in messages if isinstance(message, UserMessage) and _is_question(message)]
+    name = letters_and_digits(owner.user_id or "")
+    spoken = [words for message in asked if (words := _words_of_person(message, name))]
+    if spoken or not asked:
+        return "".join(spoken[-1:]), latest_question(messages)
+    of_first = [message for message in asked if message.source == asked[0].source]
+    return _words(asked[-1]), _words(of_first[-1])
+
+
+def _words_of_person(message: UserMessage, name: str) -> str:
+    """Return the words of a person, who may have this name, in a message; an empty text if an agent wrote it."""
+    words = _words(message)
+    request = _REQUEST.match(words)
+    if request is not None:
+        return request["words"]
+    return words if is_generic(message.source) or letters_and_digits(message.source) == name else ""
 
 
 def user_texts(messages: Sequence[LLMMessage]) -> set[str]:

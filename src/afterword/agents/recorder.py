@@ -102,10 +102,13 @@ async def resume(
 ) -> bool:
     """Load the saved state of a session into an agent or team of the same kind; return whether there was one.
 
-    Secrets that were masked when the state was saved stay masked. Raises `NotFound` if this scope has no such session
+    Secrets that were masked when the state was saved stay masked. Blocks of memories are not loaded: the memories that
+    the agents have now write theirs. Raises `NotFound` if this scope has no such session
     (with `missing_ok` it returns False instead), and `StateConflict` if another kind of agent or team saved it, or one
     with other participants.
     """
+    from afterword.agents.placement import without_blocks
+
     owner, component = named_scope(user, scope), _component(agent_or_team)
     async with opened_store(store) as source:
         try:
@@ -116,7 +119,7 @@ async def resume(
             if missing_ok:
                 return False
             raise
-        state = source.privacy.mask_state(saved)
+        state = without_blocks(source.privacy.mask_state(saved))
     try:
         await agent_or_team.load_state(state)
     except (ValueError, KeyError) as error:

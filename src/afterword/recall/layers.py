@@ -7,11 +7,13 @@ question.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
+from afterword.privacy.normalisation import visible_text
 from afterword.recall.block import (
     MAX_PASSED_OVER,
     Entry,
@@ -43,6 +45,10 @@ SHARE_OF_TURNS = 0.4
 """The share of the budget that is reserved for turns if all facts are told, because many answers are in no fact."""
 MOST_TURNS_BESIDE_ALL = 12
 """The largest number of turns that are told if all facts are told."""
+
+_NO_LETTERS = re.compile(r"[\W_]+")
+_PLACEHOLDER = re.compile(r"\[(?:…|image|attachment|forgotten|redacted: [a-z ]+)\]")
+"""What stands in a stored turn for a picture, pasted text, a secret and forgotten words."""
 
 
 class LineCache:
@@ -143,11 +149,6 @@ class Layers:
         """The chosen findings of agents."""
         return [entry for entry in self.asked if isinstance(entry, AgentFinding)]
 
-    def without_turns(self, texts: Collection[str]) -> Layers:
-        """Return the layers without the turns that have one of these texts, which the agent sees already."""
-        asked = [entry for entry in self.asked if not (isinstance(entry, SaidTurn) and entry.turn.text in texts)]
-        return replace(self, asked=asked)
-
     @property
     def stable_text(self) -> str:
         """The part that stays the same from turn to turn; empty if nothing is told in it."""
@@ -165,6 +166,32 @@ class Layers:
     def text(self) -> str:
         """Both parts as one text."""
         return "\n".join(filter(None, (self.stable_text, self.question_text)))
+
+
+def unheard(said: Iterable[SaidTurn], texts: Collection[str]) -> Iterator[SaidTurn]:
+    """Yield the turns that have none of these texts, which the agent sees already."""
+    heard = set(map(_letters, texts))
+    yield from (each for each in said if not _is_heard(each, heard))
+
+
+def _letters(text: str) -> str:
+    return _NO_LETTERS.sub("", visible_text(text)).casefold()
+
+
+def _is_heard(said: SaidTurn, heard: Collection[str]) -> bool:
+    """Return whether a turn is one of these texts. For a placeholder in the turn the text may have any words."""
+    pieces = list(map(_letters, _PLACEHOLDER.split(said.turn.text)))
+    return pieces[0] in heard if len(pieces) == 1 else any(_consists_of(text, pieces) for text in heard)
+
+
+def _consists_of(text: str, pieces: Sequence[str]) -> bool:
+    """Return whether a text begins with the first piece and ends with the last, and has all in this order."""
+    place = 0
+    for piece in pieces:
+        place = text.find(piece, place) + len(piece)
+        if place < len(piece):
+            return False
+    return text.startswith(pieces[0]) and text.endswith(pieces[-1])
 
 
 class _Selection:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 
 import numpy
 
@@ -32,7 +34,8 @@ CHECKS = "2:"
 """The version of the checks. A stored result of the checks begins with it; that of another version is not used."""
 _WHOLE, _CHANGED = "=", "+"
 
-MOST_CANDIDATES = 80
+MOST_CANDIDATES, MOST_REPEATED = 80, 400
+"""How many turns with different words are compared with a question, and how many with those of equal words."""
 _NO_PLACES = numpy.empty(0, dtype=int)
 LEAST_COVERAGE = 0.1
 """A turn matches a question if it contains this share of the weight of the question's rarest words."""
@@ -83,6 +86,7 @@ class SaidIndex:
         self.before = before
         self._search = SearchIndex(table, table.is_alive)
         self._words: dict[int, frozenset[str]] = {}
+        self._spoken: dict[int, int] = {}
         self._served: dict[TurnPlace, SourceTurn | None] = {}
 
     def matching_turns(
@@ -96,7 +100,7 @@ class SaidIndex:
         """Yield the turns that match a question, best first. `related` are the words related to those of the question.
 
         Left out are turns from after `at`, turns that are hidden, and turns that read like an instruction to an
-        assistant.
+        assistant. Of turns with equal words and equal context the latest is yielded.
         """
         wanted = question_terms(question) if self.count else frozenset[str]()
         weights = self._weights(wanted)
@@ -112,15 +116,29 @@ class SaidIndex:
             asking = self._question_before(place)
             return asking if asking is not None and shown(asking) is not None else None
 
-        for place, score in self._ranked(question, asked_before, related):
+        def said(place: int, score: float) -> SaidTurn | None:
             words = self._words_of(place)
             asking = asked_before(place) if _weight(weights, words, related) < needed else None
             if _weight(weights, words if asking is None else words | self._words_of(asking), related) < needed:
-                continue
+                return None
             turn = shown(place)
-            if turn is not None:
-                context = self._context(turn, words, at, is_hidden) if asking is None else shown(asking)
-                yield SaidTurn(turn, context, score)
+            if turn is None:
+                return None
+            context = self._context(turn, words, at, is_hidden) if asking is None else shown(asking)
+            return SaidTurn(turn, context, score)
+
+        ranked = self._ranked(question, asked_before, related)
+        equal: dict[int, list[int]] = defaultdict(list)
+        for place, _ in ranked:
+            equal[self._spoken_words(place)].append(place)
+        for place, score in ranked:
+            contexts: set[str | None] = set()
+            found = [told for same in equal.pop(self._spoken_words(place), ()) if (told := said(same, score))]
+            for told in sorted(found, key=lambda each: each.order, reverse=True):
+                context = told.context.text if told.context is not None else None
+                if context not in contexts:
+                    contexts.add(context)
+                    yield told
 
     def shown_turns(
         self, session_id: str, *, at: datetime, is_hidden: Callable[[SourceTurn, frozenset[str]], bool]
@@ -174,13 +192,30 @@ class SaidIndex:
         If a turn that matches asks something, the answer in the next turn matches too, whatever its words.
         """
         meaning = Nearness(numpy.zeros(self.table.size), _NO_PLACES, related) if related else None
-        scores = self._search.ranked_places(question, meaning=meaning, most=MOST_CANDIDATES)
+        scores = self._best_different(self._search.ranked_places(question, meaning=meaning, most=MOST_REPEATED))
         for place, score in [(place, score) for place, score in scores.items() if self.table.asks[place]]:
             after = int(self.table.rank[place]) + 1
             answer = int(self.table.by_order[after]) if after < len(self.table.by_order) else place
             if asked_before(answer) == place:
                 scores[answer] = max(scores.get(answer, 0.0), ANSWER * (score + WEIGHTS.asking))
         return sorted(scores.items(), key=lambda scored: (-scored[1], self.table.rank[scored[0]]))
+
+    def _best_different(self, scores: dict[int, float]) -> dict[int, float]:
+        """Return the best of these scores, with at most `MOST_CANDIDATES` places that differ in their words."""
+        different: set[int] = set()
+        for number, place in enumerate(scores):
+            different.add(self._spoken_words(place))
+            if len(different) > MOST_CANDIDATES:
+                return dict(islice(scores.items(), number))
+        return scores
+
+    def _spoken_words(self, place: int) -> int:
+        """Return a hash of the speaker and the words of a turn, without letter case and white space."""
+        known = self._spoken.get(place)
+        if known is None:
+            turn = self.table.unit(place).turn
+            known = self._spoken[place] = hash((turn.speaker, *turn.text.casefold().split()))
+        return known
 
     def _shown(
         self,

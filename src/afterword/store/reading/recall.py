@@ -6,8 +6,8 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import islice
-from typing import Any
+from itertools import islice, zip_longest
+from typing import Any, TypeVar
 
 from afterword.facts.assertions import EvidenceKind, Kind
 from afterword.facts.fact import Fact
@@ -16,8 +16,8 @@ from afterword.facts.safety import must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_label
-from afterword.recall.bm25 import Array, Related
-from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole, room_for_facts
+from afterword.recall.bm25 import Array
+from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole, room_for_facts, unheard
 from afterword.recall.questions import is_about_the_past
 from afterword.recall.vectors import Embedder, Nearness
 from afterword.store.database.engine import Store
@@ -35,6 +35,7 @@ MOST_LETTERS_PER_TOKEN = 8
 
 Units = list[tuple[StoredFact | StoredTurn, float]]
 """Facts and turns with their scores, best first."""
+Ranked = TypeVar("Ranked")
 
 MOST_RANKED = 100
 """At most this many matching facts are tried before the latest facts fill the rest."""
@@ -73,6 +74,8 @@ async def recall(
     *,
     at: datetime,
     budget_tokens: int,
+    also: str = "",
+    heard: Collection[str] = (),
     kinds: Collection[Kind] | None = None,
     views: ViewCache | None = None,
     patience_s: float | None = None,
@@ -82,6 +85,8 @@ async def recall(
 
     If all facts that hold fit the budget, all are chosen, then former facts and turns. Otherwise the flagged facts come
     first, then the facts, former facts and turns that match the query. The facts that were said last fill the rest.
+    What matches `also`, for example an agent's words since the query, is chosen in turn with what matches the query.
+    Turns that have one of the texts `heard`, which the agent sees already, are left out.
     `kinds` restricts the result to facts of these kinds that hold. `views` is the cache of views, by default the one of
     the store. If loading takes longer than `patience_s`, the view that was loaded last is used. With an `embedder`,
     facts are also found by meaning, as far as there are vectors. Raises TypeError if `scope` is no `Scope`, and
@@ -94,17 +99,17 @@ async def recall(
     turn_count = source.said.count if kinds is None else 0
     whole = _all_if_they_fit(view, served, label, room_for_facts(budget_tokens, has_turns=turn_count > 0))
     is_past = is_about_the_past(query)
-    query = view.names.with_other_names(query)
+    queries = [view.names.with_other_names(text) for text in dict.fromkeys((query, also)) if text.strip()]
     units: Units = []
     lacking = 0
     flagged: list[Fact] = []
     if whole is None:
-        newest = [fact for fact in reversed(source.flagged) if kinds is None or fact.kind in kinds]
-        # Surely flagged facts come first, so that an allergy finds room even if a model flags every fact.
-        flagged = sorted(map(view.shown, newest), key=lambda fact: not _is_surely_flagged(fact))
-        if query.strip():
-            near, lacking = await nearness_to_query(store, view, query, embedder)
-            units = view.index.ranked(query, meaning=near, most=MOST_RANKED, among=view.are_facts(kinds))
+        flagged = _flagged(view, source, kinds)
+        ranked = []
+        for text in queries:
+            near, lacking = await nearness_to_query(store, view, text, embedder)
+            ranked.append(view.index.ranked(text, meaning=near, most=MOST_RANKED, among=view.are_facts(kinds)))
+        units = list(_in_turn(ranked))
     sources = LayerSources(
         all_facts=whole,
         flagged=flagged,
@@ -115,17 +120,36 @@ async def recall(
         is_about_the_past=is_past,
     )
     if kinds is None:
-        sources = replace(
-            sources,
-            former=source.told_as_former,
-            former_ranked=[*_former_ranked(source, query, most=MOST_RANKED), *source.parts_for(query)],
-            said=_said(source, query, at, is_about_the_past=is_past, related=related_words(query, embedder)),
-            findings=[finding for finding, _ in source.findings_for(query, at=at, is_about_the_past=is_past)],
-        )
+        sources = _with_other_layers(sources, source, queries, at, embedder)
+        sources = replace(sources, said=unheard(sources.said, heard))
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
     fields: dict[str, Any] = {"former": tuple(layers.former), "layers": layers}
     scores = _scores(layers.facts, units)
     return _recall(layers.facts, scores, layers.said, stored=len(served), lacking=lacking, **fields)
+
+
+def _with_other_layers(
+    sources: LayerSources, source: LayerSource, queries: Sequence[str], at: datetime, embedder: Embedder | None
+) -> LayerSources:
+    """Return the sources with the former facts, turns and findings that match the queries."""
+    is_past, words = sources.is_about_the_past, "\n".join(queries)
+    matching = _in_turn([_former_ranked(source, query, most=MOST_RANKED) for query in queries])
+    return replace(
+        sources,
+        former=source.told_as_former,
+        former_ranked=[*matching, *source.parts_for(words)],
+        said=_said(source, queries, at, is_about_the_past=is_past, embedder=embedder),
+        findings=[finding for finding, _ in source.findings_for(words, at=at, is_about_the_past=is_past)],
+    )
+
+
+def _flagged(view: View, source: LayerSource, kinds: Collection[Kind] | None) -> list[Fact]:
+    """Return the flagged facts, the newest first.
+
+    Surely flagged facts come before all others, so that an allergy finds room even if a model flags every fact.
+    """
+    newest = [fact for fact in reversed(source.flagged) if kinds is None or fact.kind in kinds]
+    return sorted(map(view.shown, newest), key=lambda fact: not _is_surely_flagged(fact))
 
 
 def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
@@ -137,11 +161,20 @@ def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) 
 
 
 def _said(
-    source: LayerSource, query: str, at: datetime, *, is_about_the_past: bool, related: Related
+    source: LayerSource, queries: Sequence[str], at: datetime, *, is_about_the_past: bool, embedder: Embedder | None
 ) -> Iterator[SaidTurn]:
-    """Yield the turns that match the query, best first."""
+    """Yield the turns that match the queries, best first."""
     hidden = partial(source.hidden.covers, is_about_the_past=is_about_the_past)
-    return source.said.matching_turns(query, at=at, is_hidden=hidden, related=related)
+    matching = [
+        source.said.matching_turns(query, at=at, is_hidden=hidden, related=related_words(query, embedder))
+        for query in queries
+    ]
+    return _in_turn(matching)
+
+
+def _in_turn(rankings: Iterable[Iterable[Ranked]]) -> Iterator[Ranked]:
+    """Yield the first of each ranking, then the second of each, and so on."""
+    return (each for places in zip_longest(*rankings) for each in places if each is not None)
 
 
 @staged(Stage.SEARCH, "scope")
@@ -185,8 +218,7 @@ async def search(
         units = sorted([*units, *ended], key=lambda scored: -scored[1])
     said: Iterator[SaidTurn] = iter(())
     if turns and asked.is_everything:
-        related = related_words(query, embedder)
-        said = islice(_said(source, query, at, is_about_the_past=past, related=related), limit)
+        said = islice(_said(source, [query], at, is_about_the_past=past, embedder=embedder), limit)
     ranked = source.findings_for(query, at=at, is_about_the_past=past)
     matching = asked.facts_of(view, units)
     scores = _scores(matching, units)
