@@ -31,7 +31,7 @@ from afterword.pipeline.batch import (
     sessions_to_process,
 )
 from afterword.pipeline.budget import CostTracker
-from afterword.pipeline.consolidation import consolidate_scope, erase_and_compare
+from afterword.pipeline.consolidation import CONSOLIDATION, consolidate_scope, erase_and_compare
 from afterword.pipeline.estimate import Estimate, estimate
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
@@ -303,9 +303,7 @@ async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: b
         ]
     if apply:
         await resources.refresh_vectors(scopes, tracker)
-    consolidated = tuple(
-        ConsolidatedScope(result, tracker.spent_on(result.scope, runs.CONSOLIDATION)) for result in results
-    )
+    consolidated = tuple(ConsolidatedScope(result, tracker.spent_on(result.scope, CONSOLIDATION)) for result in results)
     return ConsolidationReport(consolidated, tracker.spent, tracker.reached)
 
 

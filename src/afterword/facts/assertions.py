@@ -127,12 +127,6 @@ class Assertion:
         return folded(self.subject), folded(self.attribute)
 
     @property
-    def is_entry(self) -> bool:
-        """Whether an application or a person has stated it outside of a conversation."""
-        kinds = {cited.kind for cited in self.evidence}
-        return self.act is SpeechAct.STATE and not kinds.isdisjoint((EvidenceKind.APPLICATION, EvidenceKind.PERSON))
-
-    @property
     def order(self) -> Order:
         """The sort key for the order of saying. Two assertions never have the same key."""
         turn, start = max(((evidence.turn or 0, evidence.start or 0) for evidence in self.evidence), default=(0, 0))

@@ -35,13 +35,14 @@ from afterword.store.forgetting import erasure
 from afterword.store.forgetting.forgotten_statements import WAIT
 from afterword.store.forgetting.retention import Retention, apply_retention
 from afterword.store.proposals import Proposal, read_verdicts
-from afterword.store.runs import CONSOLIDATION
 
 _log = telemetry.logs(__name__)
 
 CALLS = 25
 """The most calls of the judge that one consolidation makes. The remaining pairs wait for the next consolidation."""
 
+CONSOLIDATION = "consolidation"
+"""The source and the purpose under which the costs of a consolidation are recorded."""
 LARGE_SCOPE = 20
 MOST_RETIRED = 0.2
 
@@ -145,7 +146,7 @@ def verdicts_proposal(
     return Proposal(
         scope=scope,
         source=f"consolidation:{uuid4().hex}",
-        purpose=CONSOLIDATION,
+        purpose="consolidation",
         extractor="none",
         judge=judge.version,
         started_at=at,

@@ -39,8 +39,7 @@ async def undo_run(
     """Undo an applied run, as if it had never been applied, and return it with the facts that changed.
 
     Statements that were compared only with removed ones are compared with the next ones, by stored verdicts or by a
-    judge that asks no model. Other pairs are left to consolidation, and so are those that were left to it before.
-    Raises `NotFound` if there is no such applied run.
+    judge that asks no model. Other pairs are left to consolidation. Raises `NotFound` if there is no such applied run.
     """
 
     def revert(transaction: Session, run: Run, at: datetime) -> None:
@@ -94,8 +93,6 @@ async def _switched(
         after = lookup.read_knowledge(transaction, run.scope)
         affected = _affected(before, after) + [after.by_id[end] for end in ends if end in after.by_id]
         verdicts = missing_verdicts(transaction, after, affected, run.scope, judge)
-        left_ids = _ids_left_to_consolidation(transaction, run.scope, after, verdicts)
-        verdicts = tuple(verdict for verdict in verdicts if verdict.pair not in left_ids)
         if verdicts:
             proposal = verdicts_proposal(run.scope, judge, after, verdicts, at)
             ledger.propose_and_apply(transaction, proposal, caused_by=run.id)
@@ -109,19 +106,6 @@ def _affected(before: Knowledge, after: Knowledge) -> list[Assertion]:
     removed = [assertion for assertion in before.assertions if assertion.id not in after.by_id]
     added = [assertion for assertion in after.assertions if assertion.id not in before.by_id]
     return added + [assertion for assertion in comparison_partners(removed, before) if assertion.id in after.by_id]
-
-
-def _ids_left_to_consolidation(
-    transaction: Session, scope: Scope, known: Knowledge, verdicts: Sequence[Verdict]
-) -> set[tuple[str, str]]:
-    """Return the pairs of these verdicts that only a consolidation compares, and none has done so.
-
-    What an application or a person states is not compared with what was stored before it.
-    """
-    run_ids = runs.first_runs(transaction, {id_ for verdict in verdicts for id_ in verdict.pair})
-    last_stored = {verdict.pair: max(verdict.pair, key=run_ids.__getitem__) for verdict in verdicts}
-    compared = runs.last_comparison(transaction, scope)
-    return {pair for pair, id_ in last_stored.items() if known.by_id[id_].is_entry and compared < run_ids[id_]}
 
 
 async def merge_scopes(

@@ -24,7 +24,7 @@ from afterword.facts.assertions import (
     Verdict,
     assertion_id,
 )
-from afterword.facts.fact import ENDED_STATUSES, Fact, Status
+from afterword.facts.fact import ENDED_STATUSES, Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.wording import reworded_value
@@ -312,29 +312,6 @@ def _restated_by_person(like: Assertion, before: Sequence[Assertion], at: dateti
     )
 
 
-def _rivals(known: Knowledge, fact: Fact, *, is_change: bool) -> dict[str, Verdict]:
-    """Return the ids of the statements that contradict an edited fact, each with the verdict that says so.
-
-    If a replaced fact changes (`is_change`), the statements that have replaced it for good contradict the new words.
-    """
-    pairs = known.judged_pairs(fact.assertion_ids)
-    rivals: dict[str, Verdict] = {}
-    replaced = [*fact.assertion_ids]
-    for earlier in replaced if is_change and fact.status is Status.SUPERSEDED else ():  # grows by replacements
-        for later, relation in pairs.retirements.get(earlier, ()):
-            said, verdict = known.by_id[later], pairs.decided.get((earlier, later))
-            is_replacement = relation in (Relation.CHANGES, Relation.CORRECTS) and said.act is SpeechAct.STATE
-            if verdict and is_replacement and said.valid_to is None and later not in replaced:
-                rivals[later] = verdict
-                replaced.append(later)
-    return rivals | {
-        id_: refusal.verdict
-        for refusal in pairs.refused
-        for id_ in set(refusal.verdict.pair).difference(replaced)
-        if known.by_id[id_].act is SpeechAct.STATE and not set(refusal.verdict.pair).isdisjoint(replaced)
-    }
-
-
 async def _decide_on_fact(
     store: Store,
     scope: Scope,
@@ -363,8 +340,13 @@ async def _decide_on_fact(
             members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
         meant = restate(fact, members)
         is_edit = relation in (Relation.CHANGES, Relation.CORRECTS)
-        has_same_slot = is_edit and meant.slot == members[0].slot
-        rivals = _rivals(known, fact, is_change=relation is Relation.CHANGES) if has_same_slot else {}
+        refused = known.judged_pairs(fact.assertion_ids).refused if is_edit and meant.slot == members[0].slot else []
+        rivals = {
+            id_: refusal.verdict
+            for refusal in refused
+            for id_ in set(refusal.verdict.pair).difference(fact.assertion_ids)
+            if known.by_id[id_].act is SpeechAct.STATE and not set(refusal.verdict.pair).isdisjoint(fact.assertion_ids)
+        }
         # A flag says nothing new, so it stands directly after the last statement of the fact, before what ended it.
         said_at = members[-1].said_at if is_flag else at
         said = _restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], said_at)

@@ -14,7 +14,10 @@ from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
 from afterword.store.database.statements import CompiledQuery, RowRange, chunks
 from afterword.store.scope_rows import scope_key, scope_of_row
-from afterword.store.tables import RunRow, RunWindowRow, ScopeRow, WindowAssertionRow
+from afterword.store.tables import (
+    RunRow,
+    ScopeRow,
+)
 
 _IS_WANTED: Any = [getattr(RunRow, name) == bindparam(name) for name in ("scope_id", "status", "extractor")]
 _FIRST_RUN = CompiledQuery(select(RunRow.id).where(*_IS_WANTED).limit(1))
@@ -22,9 +25,6 @@ _FIRST_RUN = CompiledQuery(select(RunRow.id).where(*_IS_WANTED).limit(1))
 
 MERGE, RENAME = "merge", "rename"
 """The purposes of the runs that move a scope."""
-
-CONSOLIDATION = "consolidation"
-"""The purpose of the runs that compare the statements of a scope, and of the costs of a consolidation."""
 
 LARGEST_ID = 2**31 - 1
 """The largest id of a row. A database raises an error if it is compared with a larger number."""
@@ -117,32 +117,6 @@ def runs_caused_by(transaction: Session, cause: Run) -> list[Run]:
     """Return the applied runs that were made because this run was undone."""
     query = select(RunRow).where(RunRow.caused_by == cause.id, RunRow.status == "applied").order_by(col(RunRow.id))
     return [_run_of(row, cause.scope) for row in transaction.exec(query)]
-
-
-def first_runs(transaction: Session, assertion_ids: Collection[str]) -> dict[str, int]:
-    """Return the id of the first applied run that stored each of these assertions."""
-    query = select(WindowAssertionRow.assertion_id, func.min(RunRow.id)).where(
-        col(WindowAssertionRow.window_id) == col(RunWindowRow.window_id),
-        col(RunWindowRow.run_id) == col(RunRow.id),
-        col(RunRow.applied_at).is_not(None),
-    )
-    query = query.group_by(col(WindowAssertionRow.assertion_id))
-    return {
-        assertion_id: run_id
-        for ids in chunks(list(assertion_ids))
-        for assertion_id, run_id in transaction.exec(query.where(col(WindowAssertionRow.assertion_id).in_(ids)))
-    }
-
-
-def last_comparison(transaction: Session, scope: Scope) -> int:
-    """Return the id of the last run in force that has compared all statements of a scope, 0 if there is none."""
-    query = select(func.max(RunRow.id)).where(
-        RunRow.scope_id == scope_key(transaction, scope),
-        RunRow.status == "applied",
-        col(RunRow.purpose).in_((CONSOLIDATION, MERGE, RENAME)),
-        col(RunRow.caused_by).is_(None),
-    )
-    return transaction.exec(query).one() or 0
 
 
 def _run_of(row: RunRow, scope: Scope) -> Run:
