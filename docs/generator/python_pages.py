@@ -13,7 +13,15 @@ from generator.markup import block, prose
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 REPEATED = frozenset(
-    {"SyncAfterword", "SyncScopeMemory", "SyncAgentAccess", "SyncKeys", "SyncKeyedRequests", "SyncWebhooks"}
+    {
+        "SyncAfterword",
+        "SyncAgentAccess",
+        "SyncBackgroundProcessor",
+        "SyncKeyedRequests",
+        "SyncKeys",
+        "SyncScopeMemory",
+        "SyncWebhooks",
+    }
 )
 """Classes with the methods of another class: their docstrings stand there."""
 LONGEST_LINE = 96

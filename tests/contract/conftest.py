@@ -15,6 +15,7 @@ from leaks import Resources
 
 IN_MEMORY_TOO = frozenset(
     "test_cancelling test_forgetting test_ledger test_live_memory test_meanwhile test_migrations test_processing "
+    "test_recorded_meanwhile "
     "test_read_model test_transfer".split()
 )
 """A store in memory is SQLite as in a file. Of the other tests, those on it belong to the soak."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
@@ -20,10 +21,13 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 
 import afterword
 from afterword import SyncAfterword
+from afterword.agents import tools
+from afterword.client.resources import Resources
 from afterword.client.synchronous import wrappers
 from afterword.errors import NotFound
 from afterword.pipeline.background.halt import Halt
 from afterword.settings import Settings
+from afterword.store.database.engine import Store
 from batches import wait_until
 from nursery import Child
 from programs import run_text
@@ -59,6 +63,92 @@ def test_every_method_has_a_counterpart_of_the_same_signature(cls: type) -> None
         if callable(member):
             parameters = [signature.parameters for signature in map(inspect.signature, (member, other))]
             assert parameters[0] == parameters[1], name
+
+
+FOR_EVENT_LOOPS = {
+    afterword.FactMemory: "an agent reads it in its own event loop",
+    Resources: "what all methods share; nobody else uses it",
+    Store: "for functions with await, such as process_session",
+}
+
+
+NAMES_FOR_TYPES = {"FactMemory": afterword.FactMemory, "ToolOfAgent": tools.ToolOfAgent}
+"""Names that the client imports for types alone."""
+
+
+def test_nothing_that_they_return_must_be_awaited() -> None:
+    """Nobody notices a coroutine that is not awaited: nothing happens, and nothing fails."""
+    found = {part for cls in WRAPPED for part in _returned(cls, is_wrapped=True)}
+    reached, asynchronous = set[type](), dict[str, list[str]]()
+    while found:
+        cls = found.pop()
+        if cls in reached or cls in FOR_EVENT_LOOPS:
+            continue
+        reached.add(cls)
+        # Only what a method itself returns is wrapped, not what a result holds.
+        names = [name for name, member in _public(cls) if _is_asynchronous(member)]
+        asynchronous.update({cls.__qualname__: names} if names else {})
+        found |= set(_returned(cls))
+    assert asynchronous == {}
+    assert {afterword.Fact, afterword.ProcessingReport} <= reached
+    assert len(reached) > 60
+
+
+def _returned(cls: type, *, is_wrapped: bool = False) -> Iterator[type]:
+    """Yield the classes of afterword that the fields, properties and methods of a class return or hold."""
+    hints = [*_hints(cls).values()]
+    for _, member in _public(cls):
+        function = member.fget if isinstance(member, property) else member
+        hints += [_hints(function).get("return")] if inspect.isfunction(function) else []
+    for hint in hints:
+        if not (is_wrapped and hint in WRAPPED):
+            yield from (part for part in _parts(hint) if part.__module__.startswith("afterword."))
+
+
+def _public(cls: type) -> list[tuple[str, Any]]:
+    """Return the public members of a class, without those of other libraries."""
+    own = [name for base in cls.__mro__ if base.__module__.startswith("afterword.") for name in vars(base)]
+    return [(name, inspect.getattr_static(cls, name)) for name in dict.fromkeys(own) if not name.startswith("_")]
+
+
+def _hints(thing: Any) -> dict[str, Any]:
+    """Return the type hints of a class or function. Names that are imported for types alone stand for themselves."""
+    thing = inspect.unwrap(thing) if inspect.isfunction(thing) else thing
+    return get_type_hints(thing, localns=NAMES_FOR_TYPES)
+
+
+def _parts(hint: Any) -> Iterator[type]:
+    """Yield the classes in a type hint."""
+    if isinstance(hint, type) and not get_args(hint):
+        yield hint
+    for part in get_args(hint):
+        yield from _parts(part)
+
+
+def _is_asynchronous(member: Any) -> bool:
+    function = inspect.unwrap(member) if inspect.isfunction(member) else member
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+def test_sessions_are_processed_in_the_background_until_finish_returns(app: SyncAfterword) -> None:
+    mira, processor = app.user("mira"), app.processor()
+    agent = AssistantAgent("assistant", ReplayChatCompletionClient(["Noted."] * 2))
+    with mira.record(agent, session_id="monday", process=True):
+        asyncio.run(_say(agent, "I live in Porto."))
+    processor.finish()
+    assert [fact.value for fact in mira.facts().facts] == ["Porto"]
+    with mira.record(agent, session_id="monday"):
+        asyncio.run(_say(agent, "I am allergic to nuts."))
+    processor.start(mira.scope, "monday", after_s=600)
+    processor.finish()
+    assert {fact.value for fact in mira.facts().facts} == {"Porto", "nuts"}
+    processor.start(mira.scope, "monday", after_s=600)
+    processor.stop()
+    processor.finish()
+
+
+async def _say(agent: AssistantAgent, text: str) -> None:
+    await agent.run(task=text)
 
 
 def test_a_memory_is_read_and_changed(app: SyncAfterword) -> None:

@@ -15,8 +15,9 @@ from afterword.client.access.keys import KeyedRequests, Keys
 from afterword.client.access.webhooks import Webhooks
 from afterword.client.agent_access import AgentAccess
 from afterword.client.scope_memory import ScopeMemory
+from afterword.client.session_processing.background_processor import BackgroundProcessor
 
-WRAPPED = (app.Afterword, ScopeMemory, Keys, KeyedRequests, Webhooks, AgentAccess)
+WRAPPED = (app.Afterword, ScopeMemory, Keys, KeyedRequests, Webhooks, AgentAccess, BackgroundProcessor)
 SYNC_NAMES = {cls.__name__: f"Sync{cls.__name__}" for cls in WRAPPED}
 OWN_MEMBERS = {
     "Afterword": ["def __enter__(self) -> Self: ...", "def __exit__(self, *_: object) -> None: ..."],

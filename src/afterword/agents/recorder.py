@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -23,7 +23,7 @@ from afterword.agents.memory_settings import (
 )
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import TimeBasis, Transcript
+from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.privacy.seen_turns import StateReading
 from afterword.store import sessions
@@ -212,7 +212,7 @@ async def queue_state(
             return
         forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
         timed = forgotten.transcript(reading)
-        state = forgotten.state(private_state, fresh, timed)
+        state, hidden = _hidden_again(forgotten.state(private_state, fresh, timed), timed, before, store.privacy)
         sessions.save_state(
             transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
         )
@@ -221,7 +221,7 @@ async def queue_state(
         note_turns(transaction, scope, session_id, forgotten, forgotten.recognised(reading))
         row = sessions.find_session(transaction, scope, session_id)
         basis = TimeBasis(row.time_basis) if row and row.time_basis else None
-        joined = merge_readings(before, basis, timed, assumed=row.assumed if row else ())
+        joined = merge_readings(before, basis, hidden, assumed=row.assumed if row else ())
         sessions.save_transcript(transaction, scope, session_id, with_privacy_counts(joined), at, is_done=False)
 
     await store.write(work)
@@ -237,6 +237,19 @@ def _private(
     masked = privacy.mask_state(state, people)
     # Processing will read the stored state later, so the transcript must have the same turns.
     return masked, transcript if masked == state else read(masked)
+
+
+def _hidden_again(
+    state: Mapping[str, Any], timed: Transcript, before: Sequence[Turn], privacy: Privacy
+) -> tuple[Mapping[str, Any], Transcript]:
+    """Return a state and its transcript without what a model had called private in the turns stored before."""
+    from afterword.extractors.private_words import hidden_as_stored, hidden_from_state
+
+    turns = hidden_as_stored(timed.turns, before, privacy.markers)
+    if turns == timed.turns:
+        return state, timed
+    texts = {turn.text: hidden.text for turn, hidden in zip(timed.turns, turns, strict=True)}
+    return hidden_from_state(state, texts, timed.humans, privacy.markers), replace(timed, turns=turns)
 
 
 def _read(

@@ -31,7 +31,7 @@ from afterword.facts.local_time import in_zone
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn, find_owners
 from afterword.pipeline.errors import SourceInvalid
-from afterword.privacy.policy import with_privacy_counts
+from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.privacy.seen_turns import StateReading
 from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, scope_rows, sessions
@@ -139,20 +139,58 @@ def _in_windows(prepared: PreparedSession, version: str) -> PreparedSession:
     return replace(prepared, windows=windows, keys=tuple(window_key(window, version) for window in windows))
 
 
-def refresh_prepared(saved: Saved, prepared: PreparedSession, transaction: Session) -> PreparedSession:
+def refresh_prepared(
+    saved: Saved, prepared: PreparedSession, transaction: Session, *, may_have_grown: bool = False
+) -> PreparedSession:
     """Return the prepared session with the current revision of the scope.
 
-    Raises `ScopeMoved` if the stored data about the session itself has changed: then it must be prepared again.
+    Raises `ScopeMoved` if the stored data about the session itself has changed: then it must be prepared again. If it
+    `may_have_grown`, its state may have been saved again.
     """
-    stored = prepared.stored
-    current = replace(stored, **_read_what_may_change(saved, transaction))
-    if (current.row, current.last_keys, current.forgotten.size) != (
-        stored.row,
-        stored.last_keys,
-        stored.forgotten.size,
-    ):
+
+    def own(stored: StoredSession) -> tuple[object, ...]:
+        row = stored.row and stored.row.key if may_have_grown else stored.row
+        return row, stored.last_keys, stored.forgotten.size
+
+    current = replace(prepared.stored, **_read_what_may_change(saved, transaction))
+    if own(current) != own(prepared.stored):
         raise ScopeMoved(f"session {saved.session_id!r} of {saved.scope} was read further, or forgotten, meanwhile")
     return replace(prepared, stored=current)
+
+
+def with_later_turns(
+    saved: Saved, prepared: PreparedSession, privacy: Privacy, transaction: Session
+) -> PreparedSession:
+    """Return the prepared session with the turns that were stored since it was read. They are in none of its windows.
+
+    What is private in the session is masked in these turns, too. Raises `ScopeMoved` unless they all stand behind the
+    turns that were read, because quotes name turns by their numbers.
+    """
+    row = sessions.find_session(transaction, saved.scope, saved.session_id)
+    turns = sessions.turns_of(transaction, row.key) if row else []
+    if row is None or turns == prepared.stored.turns:
+        return prepared
+    read, unmasked = prepared.transcript, privacy.mask_turns(turns)
+    later = sessions.stored_transcript(hidden_as_stored(unmasked, read.turns, privacy.markers), row)
+    joined = merge_readings(read.turns, read.time_basis, later, assumed=read.assumed)
+    are_last = begins_with(turns, prepared.stored.turns) and begins_with(joined.turns, read.turns)
+    if prepared.stored.row is None or not are_last:
+        raise ScopeMoved(f"turns were stored within those of session {saved.session_id!r} of {saved.scope} meanwhile")
+    masked_texts = {**_changed_texts(unmasked, later.turns), **prepared.masked_texts}
+    transcript = with_privacy_counts(localise_turns(joined, prepared.stored.zone))
+    return replace(prepared, transcript=transcript, masked_texts=masked_texts)
+
+
+def begins_with(turns: Sequence[Turn], first: Sequence[Turn]) -> bool:
+    """Return whether these are the first turns, by their texts."""
+    return [turn.text for turn in turns[: len(first)]] == [turn.text for turn in first]
+
+
+def record_queue_age(stored: StoredSession, at: datetime) -> None:
+    """Record in a metric how long a session that is not processed yet has waited since its state was saved."""
+    is_waiting = stored.row is not None and stored.row.progress != "done"
+    if is_waiting and stored.state_saved_at is not None:
+        telemetry.measure(telemetry.Measure.QUEUE_AGE, max(0.0, (at - stored.state_saved_at).total_seconds()))
 
 
 def _read_stored(saved: Saved, store: Store, transaction: Session) -> StoredSession:
@@ -217,7 +255,13 @@ def _joined_transcript(
     known = without_future_times(Transcript(tuple(before), layout=""), now).turns
     joined = merge_readings(known, basis, timed, assumed=row.assumed if row else ())
     if any(turn.said_at is None for turn in joined.turns):
-        raise SourceInvalid(f"session {saved.session_id!r} has no times; give started_at in a manifest, or a file time")
+        if stored.state_saved_at is None or saved.path is not None or saved.state is not None:
+            raise SourceInvalid(
+                f"session {saved.session_id!r} has no times; give started_at in a manifest, or a file time"
+            )
+        # An older version could lose turns of a recorded state, together with their times.
+        turns = tuple(turn if turn.said_at else turn.dated(stored.state_saved_at) for turn in joined.turns)
+        joined = replace(joined, turns=turns, time_basis=joined.time_basis or TimeBasis.RECORDER)
     return with_privacy_counts(localise_turns(joined, zone)), _changed_texts(unmasked, timed.turns), reading
 
 

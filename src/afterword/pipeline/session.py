@@ -7,7 +7,6 @@ compared with, and one writes the run. If the scope has changed by then, the ses
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,13 +23,16 @@ from afterword.extractors.judge import Judge
 from afterword.extractors.private_words import hidden_from_state
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
+from afterword.facts.transcripts import Turn
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.intake import (
     PreparedSession,
     Saved,
-    StoredSession,
+    begins_with,
     prepare_session,
+    record_queue_age,
     refresh_prepared,
+    with_later_turns,
     without_private_words,
 )
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
@@ -38,15 +40,15 @@ from afterword.pipeline.resolution import Changes, changes_between, replaced_sta
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.pipeline.session_findings import keep_findings
 from afterword.pipeline.session_outcome import SessionOutcome, counting_failures, record_outcome, skipped_outcome
-from afterword.pipeline.window_reader import WindowReader, ground_window, limited_reading, window_reading
+from afterword.pipeline.window_reader import WindowReader, ground_window, limited_reading, refusals, window_reading
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import ledger, lookup, requests, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import PAUSED, leave_out_new_turns, read_pause
-from afterword.store.forgetting.tombstone_rows import note_state, read_forgotten
+from afterword.store.forgetting.tombstone_rows import note_state
 from afterword.store.proposals import KnowledgeChange, Proposal, WindowReading
 from afterword.store.statement_ids import replacement_ids, with_ids
-from afterword.telemetry import Count, Measure, Stage, count
+from afterword.telemetry import Count, Stage, count
 
 PATIENT_TRIES = 6
 """How often a session is judged without a lock on its scope. After that the scope is locked before it is judged."""
@@ -145,6 +147,7 @@ class _Processing:
         self.reader = WindowReader(extractor, store.privacy)
         self.judging = PairJudging(store, saved.scope, judge)
         self.extracted: dict[str, WindowReading] = {}
+        self.turns: Sequence[Turn] = ()
         self.forgotten_size = 0
         self.finding_policy = store.privacy.findings
         self.tries = 0
@@ -167,6 +170,10 @@ class _Processing:
         self.tries += 1
         previous = self.previous if self.previous and not self.previous.done() else None
         prepared = await prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
+        if not begins_with(prepared.transcript.turns, self.turns):
+            self.reader.start_again()
+            self.extracted.clear()
+        self.turns = prepared.transcript.turns
         prepared = without_private_words(prepared, self.reader.private, self.extractor.version)
         if prepared.stored.is_paused:
             saved, reading, stay_out = self.saved, prepared.reading, self.apply and self.saved.path is None
@@ -174,7 +181,8 @@ class _Processing:
             await self.store.write(lambda transaction: leave_out(transaction, saved.scope, saved.session_id))
             return skipped_outcome(saved.scope, saved.session_id, PAUSED)
         self.finding_policy = prepared.stored.findings
-        self._record_queue_age(prepared.stored)
+        if self.tries == 1:
+            record_queue_age(prepared.stored, self.clock())
         # Compare with the last run even if it was undone: the same windows hold nothing new.
         is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread
         readings = None
@@ -195,15 +203,8 @@ class _Processing:
             decision = self._decide(own, comparison, judged, latest.stored.revision)
             run_id = await self.store.write(partial(self._write, latest, decision))
         else:
-            run_id, decision = await self.store.write(partial(self._decide_and_write, current, readings))
+            run_id, decision = await self.store.write(partial(self._decide_and_write, prepared, readings))
         return self._outcome(prepared, run_id, readings, decision)
-
-    def _record_queue_age(self, stored: StoredSession) -> None:
-        """Record in a metric how long a queued session has waited, unless it was already processed or tried."""
-        is_waiting = stored.row is not None and stored.row.progress != "done"
-        if self.tries == 1 and is_waiting and stored.state_saved_at is not None:
-            age = self.clock() - stored.state_saved_at
-            telemetry.measure(Measure.QUEUE_AGE, max(0.0, age.total_seconds()))
 
     async def _masked_readings(self, prepared: PreparedSession) -> tuple[PreparedSession, list[WindowReading]]:
         """Return the session with everything masked that the model calls private, and the readings of its windows."""
@@ -293,7 +294,7 @@ class _Processing:
         ids += [end for verdict in judged.verdicts for end in (verdict.earlier_id, verdict.later_id)]
         known = KnowledgeChange(before, after, frozenset(after.affected_ids(before, ids)))
         changes = changes_between(before, after, known.affected_ids, self.clock())
-        refused = {f"refused_{reason}": number for reason, number in _refused(readings).items()}
+        refused = {f"refused_{reason}": number for reason, number in refusals(readings).items()}
         proposal = Proposal(
             scope=self.saved.scope,
             source=self.account.source,
@@ -321,19 +322,11 @@ class _Processing:
         return _Decision(proposal, known, changes, self.apply and must_wait, judged.unjudged)
 
     def _decide_and_write(
-        self,
-        current: Callable[[Session], PreparedSession],
-        readings: Sequence[WindowReading],
-        transaction: Session,
+        self, prepared: PreparedSession, readings: Sequence[WindowReading], transaction: Session
     ) -> tuple[int, _Decision]:
         """Judge and store the run while the scope is locked. Pairs that need a model are left to consolidation."""
-        scope, session_id = self.saved.scope, self.saved.session_id
-        scope_rows.lock_scope(transaction, scope)
-        prepared = current(transaction)
-        forgotten = read_forgotten(transaction, scope, session_id)
-        turns = sessions.read_turns(transaction, scope, session_id)
-        if forgotten.size != prepared.stored.forgotten.size or turns != prepared.stored.turns:
-            raise ScopeMoved(f"session {session_id!r} of {scope} was read further, or forgotten, meanwhile")
+        scope_rows.lock_scope(transaction, self.saved.scope)
+        prepared = refresh_prepared(self.saved, prepared, transaction, may_have_grown=True)
         readings = self._own_readings(transaction, readings)
         comparison = self._compare(transaction, readings)
         judged = self.judging.judge_without_calls(comparison.to_judge)
@@ -362,9 +355,15 @@ class _Processing:
         return run_id
 
     def _save_transcript(self, transaction: Session, prepared: PreparedSession) -> int:
-        """Store the turns and return the session's key. It stays queued if its state was saved again meanwhile."""
-        scope, session_id, transcript = self.saved.scope, self.saved.session_id, prepared.transcript
-        is_done = sessions.state_saved_at(transaction, scope, session_id) == prepared.stored.state_saved_at
+        """Store the turns and return the session's key.
+
+        If its state was saved again meanwhile, its later turns are kept, and it stays queued.
+        """
+        scope, session_id, number_read = self.saved.scope, self.saved.session_id, len(prepared.transcript.turns)
+        prepared = with_later_turns(self.saved, prepared, self.store.privacy, transaction)
+        transcript = prepared.transcript
+        is_same = sessions.state_saved_at(transaction, scope, session_id) == prepared.stored.state_saved_at
+        is_done = is_same and len(transcript.turns) == number_read
         key = sessions.save_transcript(transaction, scope, session_id, transcript, self.clock(), is_done=is_done)
         if self.saved.path or self.saved.state is not None:
             note_state(transaction, scope, session_id, prepared.reading)
@@ -390,11 +389,7 @@ class _Processing:
             unjudged=decision.unjudged,
             splits=self.reader.splits,
             usage=self.usage,
-            rejected=_refused(readings),
+            rejected=refusals(readings),
             changes=decision.changes,
             turns=len(prepared.transcript.turns),
         )
-
-
-def _refused(readings: Sequence[WindowReading]) -> Counter[str]:
-    return Counter(reason for reading in readings for reason, _, _ in reading.rejections)

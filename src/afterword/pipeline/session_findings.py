@@ -11,7 +11,6 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword.errors import Overtaken
 from afterword.extractors.agent_findings import (
     FindingCandidate,
     FindingsExtractor,
@@ -25,6 +24,8 @@ from afterword.facts.findings import MOST_PER_SESSION, AgentFinding, FindingPoli
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript
 from afterword.pipeline.budget import Account, CostTracker
+from afterword.pipeline.errors import ScopeBusy
+from afterword.pipeline.intake import begins_with
 from afterword.pipeline.run_storage import add_run, retry_if_overtaken
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import ledger, scope_rows, sessions
@@ -94,19 +95,20 @@ class _FindingsReading:
         self.store, self.scope, self.session_id, self.transcript = store, scope, session_id, transcript
         self.policy, self.extractor, self.account, self.clock = policy, extractor, account, clock
         self.source = findings_source(session_id)
+        self.last_keys: Sequence[str] | None = None
         self.usage = Usage()
         self.refused: Counter[str] = Counter()
 
     async def run(self, windows: Sequence[Window]) -> int | None:
         read = [window for window in windows if _agents(window, self.policy)]
         keys = [self._key(window) for window in read]
-        known, last_keys = await self.store.read(
+        known, self.last_keys = await self.store.read(
             lambda transaction: (
                 read_window_findings(transaction, self.scope, self.source),
                 ledger.last_window_keys(transaction, self.scope, self.source),
             )
         )
-        if last_keys == keys or not keys:
+        if self.last_keys == keys or not keys:
             return None
         readings = [await self._reading(window, key, known.get(key)) for window, key in zip(read, keys, strict=True)]
         return await retry_if_overtaken(
@@ -155,8 +157,9 @@ class _FindingsReading:
             return None
         forgotten = read_forgotten(transaction, self.scope, self.session_id)
         turns = sessions.read_turns(transaction, self.scope, self.session_id)
-        if [turn.text for turn in turns] != [turn.text for turn in self.transcript.turns]:
-            raise Overtaken(f"session {self.session_id!r} of {self.scope} was read further, or forgotten, meanwhile")
+        last_keys = ledger.last_window_keys(transaction, self.scope, self.source)
+        if last_keys != self.last_keys or not begins_with(turns, self.transcript.turns):
+            raise ScopeBusy(f"session {self.session_id!r} of {self.scope} was read further, or forgotten, meanwhile")
         most, remaining = MOST_PER_SESSION, []
         for reading in readings:
             unforgotten = [

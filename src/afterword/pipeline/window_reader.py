@@ -6,7 +6,8 @@ forgotten statements are left out.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from afterword import telemetry
@@ -56,8 +57,13 @@ class WindowReader:
         self.private: PrivateWords = PrivateWords(privacy)
         self.splits: int = 0
         self.usage: Usage = Usage()
-        self._extractor = extractor
+        self._extractor, self._privacy = extractor, privacy
         self._answered: dict[int, list[_Answered]] = {}
+
+    def start_again(self) -> None:
+        """Forget all answers, and what they call private: turns have other numbers now. The cost is kept."""
+        self.private = PrivateWords(self._privacy)
+        self._answered.clear()
 
     async def read(self, window: Window, ground: Ground) -> Grounding:
         """Return the grounded statements of a window. The extractor may repair refused candidates once.
@@ -191,6 +197,11 @@ def limited_reading(reading: WindowReading, most: int) -> WindowReading:
     reason, detail = Reason.TOO_MANY.value, DETAILS[Reason.TOO_MANY]
     left_out = tuple((reason, assertion.statement, detail) for assertion in surplus)
     return replace(reading, assertions=reading.assertions[:most], rejections=(*left_out, *reading.rejections))
+
+
+def refusals(readings: Iterable[WindowReading]) -> Counter[str]:
+    """Return how many candidates of the windows were rejected, by reason."""
+    return Counter(reason for reading in readings for reason, _, _ in reading.rejections)
 
 
 def _not_examined(candidate: Candidate) -> Rejection:

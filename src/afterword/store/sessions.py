@@ -229,10 +229,11 @@ def _saved_sessions(transaction: Session, query: Any) -> list[SavedSession]:
 def read_turns(transaction: Session, scope: Scope, session_id: str) -> list[Turn]:
     """Return the turns of a session as they were last read; none if it was never read."""
     row = _session_row(transaction, scope, session_id)
-    return _turns(transaction, row.id) if row else []
+    return turns_of(transaction, row.id) if row else []
 
 
-def _turns(transaction: Session, session_pk: int | None) -> list[Turn]:
+def turns_of(transaction: Session, session_pk: int | None) -> list[Turn]:
+    """Return the turns of the session with this key as they were last read."""
     rows = fetch_where_in(transaction, TurnRow, "session_pk", [session_pk])
     return [turn_of(row) for row in sorted(rows, key=lambda row: row.number)]
 
@@ -270,7 +271,7 @@ def save_transcript(
     if is_done:
         values |= {"progress": Progress.DONE, "failure": None, "attempts": 0, "next_try_at": None}
     # Two times with different offsets may be equal, so the offsets are compared as well.
-    before = _turns(transaction, row.id) if row else []
+    before = turns_of(transaction, row.id) if row else []
     stored = {turn.number: (turn, offset_seconds(turn.said_at)) for turn in before}
     key = _store_session(transaction, scope_id, session_id, row, values)
     changed = [turn for turn in transcript.turns if stored.get(turn.number) != (turn, offset_seconds(turn.said_at))]

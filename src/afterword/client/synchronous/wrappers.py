@@ -14,6 +14,7 @@ from afterword.client.access.webhooks import Webhooks
 from afterword.client.agent_access import AgentAccess
 from afterword.client.app import Afterword, open  # noqa: A004 - as in gzip.open
 from afterword.client.scope_memory import ScopeMemory
+from afterword.client.session_processing.background_processor import BackgroundProcessor
 from afterword.client.synchronous.portal import Portal
 
 
@@ -98,6 +99,19 @@ class SyncWebhooks(Synchronous, of=Webhooks):
 
 class SyncAgentAccess(Synchronous, of=AgentAccess):
     """See `AgentAccess`."""
+
+
+class SyncBackgroundProcessor(Synchronous, of=BackgroundProcessor):
+    """See `BackgroundProcessor`."""
+
+    @functools.wraps(BackgroundProcessor.start)
+    def start(self, *arguments, **options):
+        """Process a session in the event loop in which `finish` looks for it."""
+
+        async def start():
+            self._wrapped.start(*arguments, **options)
+
+        self._portal.run(start)
 
 
 def connect(*arguments, **options):
