@@ -239,11 +239,18 @@ async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: boo
 
     Raises `NotFound`.
     """
+
+    def flagged(_: Fact, members: Sequence[Assertion]) -> Assertion:
+        # It repeats the last statement of the fact. A confirmation counts as one more statement, a flag does not.
+        last = members[-1]
+        authority = Authority.APPLICATION if last.authority is Authority.CONFIRMED else last.authority
+        return replace(last, is_flagged=is_flagged, authority=authority)
+
     return await _decide_on_fact(
         store,
         scope,
         fact_id,
-        lambda _, members: replace(members[0], is_flagged=is_flagged),
+        flagged,
         Relation.SAME,
         "flagged by a person" if is_flagged else "not flagged by a person",
         at,
