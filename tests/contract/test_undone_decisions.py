@@ -155,6 +155,20 @@ async def test_a_change_of_what_was_edited_twice_replaces_the_last_edit(store: S
         }
 
 
+@pytest.mark.parametrize("changed", [False, True])
+async def test_an_edit_of_a_withdrawn_fact_replaces_what_was_said_since(store: Store, changed: bool) -> None:
+    clock = Clock()
+    async with afterword.open(store=store, clock=clock) as app:
+        lena = app.user("lena")
+        await hear(lena, "2026-01-05", "I live in Graz.")
+        await lena.withdraw(await id_of(lena, "Graz"))
+        clock.now += timedelta(days=9)
+        await hear(lena, "2026-03-04", "I live in Linz.")
+        await lena.edit(await id_of(lena, "Graz"), value="Wels", changed=changed)
+        values = [fact.value for fact in (await lena.facts()).facts]
+        assert values == ["Wels"]
+
+
 async def test_a_fact_that_is_corrected_twice_has_the_last_correction(store: Store) -> None:
     async with afterword.open(store=store, clock=Clock()) as app:
         lena = app.user("lena")

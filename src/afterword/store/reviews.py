@@ -24,7 +24,7 @@ from afterword.facts.assertions import (
     Verdict,
     assertion_id,
 )
-from afterword.facts.fact import ENDED_STATUSES, Fact, Status
+from afterword.facts.fact import ENDED_STATUSES, Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.wording import reworded_value
@@ -325,7 +325,7 @@ def _rivals(known: Knowledge, fact: Fact, *, is_now: bool) -> list[str]:
     """
     pairs = known.judged_pairs(fact.assertion_ids)
     replaced = [*fact.assertion_ids]
-    for earlier in replaced if is_now and fact.status is Status.SUPERSEDED else ():  # grows by replacements
+    for earlier in replaced if is_now and fact.status in ENDED_STATUSES else ():  # grows by replacements
         replaced += [
             later
             for later, relation in pairs.retirements.get(earlier, ())
