@@ -76,8 +76,12 @@ async def test_a_flag_of_a_former_fact_does_not_make_it_hold_again(store: Store,
         else:
             await lena.edit(graz.id, value="Linz", changed=how == "changed")
         for flagged in (True, False, True):
-            await lena.flag(graz.id, flagged=flagged)
+            effect = await lena.flag(graz.id, flagged=flagged)
             assert await homes(lena) == {"Graz": ("superseded", flagged), "Linz": ("current", False)}
+        await lena.undo(effect.run.id)
+        assert await homes(lena) == {"Graz": ("superseded", False), "Linz": ("current", False)}
+        await lena.redo(effect.run.id)
+        assert await homes(lena) == {"Graz": ("superseded", True), "Linz": ("current", False)}
 
 
 async def test_a_flag_does_not_decide_a_contest(store: Store) -> None:
@@ -89,6 +93,18 @@ async def test_a_flag_does_not_decide_a_contest(store: Store) -> None:
         [graz, _] = (await lena.facts()).facts
         await lena.flag(graz.id)
         assert await homes(lena) == {"Graz": ("contested", True), "Wels": ("contested", False)}
+
+
+async def test_a_flag_of_a_confirmed_fact_does_not_decide_a_contest(store: Store) -> None:
+    async with afterword.open(store=store, clock=Clock()) as app:
+        lena = app.user("lena")
+        await hear(lena, "a", "2026-01-05", "I live in Graz.")
+        await hear(lena, "b", "2026-02-05", "I live in Linz.")
+        [graz] = (await lena.facts(status="superseded")).facts
+        await lena.confirm(graz.id)
+        for flagged in (True, False):
+            await lena.flag(graz.id, flagged=flagged)
+            assert await homes(lena) == {"Graz": ("contested", flagged), "Linz": ("contested", False)}
 
 
 async def test_statements_from_before_there_were_flags_are_recognised_by_their_words(store: Store) -> None:

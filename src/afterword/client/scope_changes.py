@@ -90,9 +90,9 @@ class ScopeChanges(ScopeFindings):
 
         Give at least one of `statement` (the new sentence), `value` (the new value alone) and `about` (the person or
         thing that the fact is about). Without a `statement`, the value and the name are replaced in the sentence. By
-        default the old fact was never true. With `changed`, it was true until now. The first and last day of the fact
-        stay, unless the new words name other days. New words that read like an instruction to an assistant wait in
-        `review`. Raises `NotFound` and `ArgumentInvalid`.
+        default the old fact was never true. With `changed`, it was true until now, and what has replaced it is replaced
+        too. The first and last day of the fact stay, unless the new words name other days. New words that read like an
+        instruction to an assistant wait in `review`. Raises `NotFound` and `ArgumentInvalid`.
         """
         return await self._changed(reviews.edit_fact, fact_id, Wording(statement, value, about), is_change=changed)
 

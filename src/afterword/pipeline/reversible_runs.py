@@ -7,14 +7,15 @@ that is known of one scope into another. It is a run as well, so it can be undon
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from sqlmodel import Session
 
 from afterword.errors import StateConflict
-from afterword.extractors.judge import Judge, judged_at_once, pairs_a_statement
+from afterword.extractors.judge import Judge, Pair, judged_at_once, pairs_a_statement
 from afterword.facts.assertions import Assertion, Verdict
+from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.consolidation import verdicts_proposal
@@ -39,7 +40,8 @@ async def undo_run(
     """Undo an applied run, as if it had never been applied, and return it with the facts that changed.
 
     Statements that were compared only with removed ones are compared with the next ones, by stored verdicts or by a
-    judge that asks no model. Other pairs are left to consolidation. Raises `NotFound` if there is no such applied run.
+    judge that asks no model. Other pairs are left to consolidation, and so are those that were left to it before.
+    Raises `NotFound` if there is no such applied run.
     """
 
     def revert(transaction: Session, run: Run, at: datetime) -> None:
@@ -86,16 +88,25 @@ async def _switched(
     def work(transaction: Session) -> RunEffect:
         at = clock()
         run = runs.read_run(transaction, run_id)
-        ends = [end for verdict in read_proposal(transaction, run)[0].verdicts for end in verdict.pair]
+        proposal, _ = read_proposal(transaction, run)
+        # A run without statements has only compared: what it compared is not compared again when it is undone.
+        ends = [end for verdict in proposal.verdicts for end in verdict.pair] if proposal.assertions else []
         before = lookup.read_knowledge(transaction, run.scope)
         facts_before = lookup.read_facts(transaction, run.scope, at=at)
         switch(transaction, run, at)
         after = lookup.read_knowledge(transaction, run.scope)
         affected = _affected(before, after) + [after.by_id[end] for end in ends if end in after.by_id]
-        verdicts = missing_verdicts(transaction, after, affected, run.scope, judge)
+        pairs = _missing_pairs(after, affected, judge)
+        facts = lookup.read_facts(transaction, run.scope, at=at) if any(map(_has_entry, pairs)) else []
+        pairs = [pair for pair in pairs if not _is_left(pair, facts_before, facts)]
+        if run.status == ledger.RunStatus.UNDONE and run.undone_at is not None and any(map(_has_entry, pairs)):
+            # What was known together with an entry before the undo was not compared with it then either.
+            known = lookup.read_knowledge(transaction, run.scope, run.undone_at - timedelta(microseconds=1))
+            pairs = [pair for pair in pairs if not (_has_entry(pair) and known.by_id.keys() >= set(pair_ids(pair)))]
+        verdicts = _verdicts(transaction, pairs, run.scope, judge)
         if verdicts:
-            proposal = verdicts_proposal(run.scope, judge, after, verdicts, at)
-            ledger.propose_and_apply(transaction, proposal, caused_by=run.id)
+            closing = verdicts_proposal(run.scope, judge, after, verdicts, at)
+            ledger.propose_and_apply(transaction, closing, caused_by=run.id)
         return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, run.scope, at=at))
 
     return await store.write(work)
@@ -138,7 +149,7 @@ async def merge_scopes(
         facts_before = lookup.read_facts(transaction, into, at=at)
         moved = moves.move_everything(transaction, scope, into)
         known = lookup.read_knowledge(transaction, into)
-        verdicts = missing_verdicts(transaction, known, known.assertions, into, judge) if facts_before else ()
+        pairs = _missing_pairs(known, known.assertions, judge) if facts_before else []
         purpose = RENAME if is_rename else MERGE
         proposal = Proposal(
             scope=into,
@@ -149,7 +160,7 @@ async def merge_scopes(
             started_at=at,
             revision=known.revision,
             readings=(),
-            verdicts=verdicts,
+            verdicts=_verdicts(transaction, pairs, into, judge),
             counts={"sources": len(moved)},
         )
         run_id, _ = ledger.propose_and_apply(transaction, proposal)
@@ -160,13 +171,32 @@ async def merge_scopes(
     return await store.write(work)
 
 
-def missing_verdicts(
-    transaction: Session, known: Knowledge, affected: Sequence[Assertion], scope: Scope, judge: Judge
-) -> tuple[Verdict, ...]:
-    """Return the verdicts that the required pairs of these assertions lack, as far as no model must be asked."""
+def _missing_pairs(known: Knowledge, affected: Sequence[Assertion], judge: Judge) -> list[Pair]:
+    """Return the required pairs of these assertions that have no verdict."""
     in_force = {verdict.pair for assertion in affected for verdict in known.verdicts_by_id.get(assertion.id, ())}
     required = required_pairs((), known, compared_before=affected, pairs_a_statement=pairs_a_statement(judge))
-    pairs = [pair for pair in required if pair_ids(pair) not in in_force]
+    return [pair for pair in required if pair_ids(pair) not in in_force]
+
+
+def _is_left(pair: Pair, before: Sequence[Fact], after: Sequence[Fact]) -> bool:
+    """Whether a pair with an entry is left to consolidation, which alone compares an entry with what was known before.
+
+    It is if one of the two facts has ended, or both held beside each other before.
+    """
+    ids = set(pair_ids(pair))
+    old, new = ([fact for fact in facts if not ids.isdisjoint(fact.assertion_ids)] for facts in (before, after))
+    if not _has_entry(pair) or any(ids.issubset(fact.assertion_ids) for fact in old):
+        return False
+    held = [fact for fact in old if fact.is_served]
+    return not all(fact.is_served for fact in new) or (len(held) > 1 and held[0].id not in held[1].contested_by)
+
+
+def _has_entry(pair: Pair) -> bool:
+    return any(said.session_id is None for said in pair)
+
+
+def _verdicts(transaction: Session, pairs: Sequence[Pair], scope: Scope, judge: Judge) -> tuple[Verdict, ...]:
+    """Return the verdicts on these pairs, as far as no model must be asked."""
     stored = read_verdicts(transaction, scope, pairs, judge.version)
     judged: list[Verdict] = []
     if judge.pairs_a_call is None:

@@ -33,6 +33,7 @@ from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.entered_statements import (
+    JUDGE,
     Wording,
     attribute_after_edit,
     check_may_be_kept,
@@ -240,11 +241,18 @@ async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: boo
 
     Raises `NotFound`.
     """
+
+    def flagged(_: Fact, members: Sequence[Assertion]) -> Assertion:
+        # It repeats the last statement of the fact. A confirmation counts as one more statement, a flag does not.
+        last = members[-1]
+        authority = Authority.APPLICATION if last.authority is Authority.CONFIRMED else last.authority
+        return replace(last, is_flagged=is_flagged, authority=authority)
+
     return await _decide_on_fact(
         store,
         scope,
         fact_id,
-        lambda _, members: replace(members[0], is_flagged=is_flagged),
+        flagged,
         Relation.SAME,
         "flagged by a person" if is_flagged else "not flagged by a person",
         at,
@@ -312,6 +320,23 @@ def _restated_by_person(like: Assertion, before: Sequence[Assertion], at: dateti
     )
 
 
+def _rivals(known: Knowledge, fact: Fact, *, is_now: bool) -> list[str]:
+    """Return the ids of the statements that a person's new words about a fact contradict as the fact does.
+
+    If the person says what holds now (`is_now`), these are also the statements that have replaced the fact for good.
+    """
+    pairs = known.judged_pairs(fact.assertion_ids)
+    replaced = [*fact.assertion_ids]
+    for earlier in replaced if is_now and fact.status in ENDED_STATUSES else ():  # grows by replacements
+        replaced += [
+            later
+            for later, relation in pairs.retirements.get(earlier, ())
+            if relation in (Relation.CHANGES, Relation.CORRECTS) and later not in replaced
+            if known.by_id[later].act is SpeechAct.STATE and known.by_id[later].valid_to is None
+        ]
+    return [id_ for id_ in (*fact.contested_by, *replaced) if id_ not in fact.assertion_ids]
+
+
 async def _decide_on_fact(
     store: Store,
     scope: Scope,
@@ -340,13 +365,10 @@ async def _decide_on_fact(
             members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
         meant = restate(fact, members)
         is_edit = relation in (Relation.CHANGES, Relation.CORRECTS)
-        refused = known.judged_pairs(fact.assertion_ids).refused if is_edit and meant.slot == members[0].slot else []
-        rivals = {
-            id_: refusal.verdict
-            for refusal in refused
-            for id_ in set(refusal.verdict.pair).difference(fact.assertion_ids)
-            if known.by_id[id_].act is SpeechAct.STATE and not set(refusal.verdict.pair).isdisjoint(fact.assertion_ids)
-        }
+        # A correction of a former fact has the end of that fact, if it had held at all.
+        is_now = is_edit and (relation is Relation.CHANGES or meant.valid_to is None)
+        is_now |= relation is Relation.SAME and not is_flag
+        rivals = _rivals(known, fact, is_now=is_now) if (is_edit or is_now) and meant.slot == members[0].slot else []
         # A flag says nothing new, so it stands directly after the last statement of the fact, before what ended it.
         said_at = members[-1].said_at if is_flag else at
         said = _restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], said_at)
@@ -354,9 +376,8 @@ async def _decide_on_fact(
         judged = members[-1:] if relation is Relation.SAME else members
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
         # The new words contradict what the old ones did. A rule may refuse again that they replace it.
-        verdicts += [
-            Verdict(id_, said.id, Relation.CHANGES, verdict.reason, verdict.judge) for id_, verdict in rivals.items()
-        ]
+        because = "a person has decided on a fact that contradicts it"
+        verdicts += [Verdict(id_, said.id, Relation.CHANGES, because, JUDGE) for id_ in rivals]
         repeated = [
             other
             for other in known.assertions

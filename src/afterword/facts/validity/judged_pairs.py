@@ -83,6 +83,10 @@ class JudgedPairs:
         self._settled = {
             self._contested_pair(*pair) for pair, verdict in self.decided.items() if verdict.judge == PERSON
         }
+        # Where a person has decided between two facts, no other judge's verdict that one retires the other counts.
+        for pair, judged in self.decided.items():
+            if judged.judge != PERSON and judged.relation in RETIRING and self._contested_pair(*pair) in self._settled:
+                self.relations.pop(pair, None)
         self.refused: list[RefusedRetirement] = []
         self.contests: set[frozenset[str]] = set()
         self.broader: dict[IdPair, Relation] = {}
@@ -200,11 +204,7 @@ class JudgedPairs:
         relations: dict[IdPair, Relation] = {}
         expanded: set[tuple[object, ...]] = set()
         for (earlier, later), relation in self.relations.items():
-            # Where a person has decided between the two facts, no other judge's verdict counts.
-            if relation in RETIRING and (
-                self.decided[earlier, later].judge == PERSON
-                or self._contested_pair(earlier, later) not in self._settled
-            ):
+            if relation in RETIRING:
                 # A second verdict with the same meaning between the same facts adds nothing.
                 verdict, is_slip = self.decided[earlier, later], self._is_slip(earlier, later)
                 words = verdict.extent, verdict.remainder
