@@ -77,6 +77,13 @@ def test_a_short_fact_about_it_comes_before_a_long_one_that_mentions_it() -> Non
     assert ids("tea", [long, TextUnit("short", "Lena drinks tea.")]) == ["short", "long"]
 
 
+def test_what_says_the_same_in_very_many_conversations_hides_nothing() -> None:
+    same = [turn(1, "The boiler makes a noise.", f"chat {number}") for number in range(500)]
+    found = ids("What about the boiler?", [*same, turn(1, "The boiler is a Vaillant from 2003.", "other")])
+    assert len(found) == 501
+    assert "other-1" in found
+
+
 def test_an_answer_is_found_by_the_question_before_it() -> None:
     said = [turn(1, "Where did you spend the holiday?", asks=True), turn(2, "In Lyon."), turn(9, "It rained.")]
     assert "one-2" in ids("holiday", said)

@@ -174,14 +174,25 @@ class WordScores:
 def best_places(scores: Array, most: int) -> Array:
     """Return the places of the `most` best scores above 0, in the order of the places.
 
-    Scores that equal the best one left out are left out too, so there may be fewer.
+    Scores that equal the best one left out are left out too, so there may be fewer. Only if more than `most` share the
+    best score, as units with the same words do, all of these are returned, and the best of the others.
     """
+    places = _best_without_ties(scores, most)
+    if len(places) or not scores.any():
+        return places
+    is_best = scores == scores.max()
+    others = _best_without_ties(numpy.where(is_best, 0, scores), most)
+    found: Array = numpy.union1d(is_best.nonzero()[0], others)
+    return found
+
+
+def _best_without_ties(scores: Array, most: int) -> Array:
     sample, lower_bound = scores[::SAMPLE], sys.float_info.min
     if len(sample) > most:
         lower_bound = max(_greatest_after(sample, most), lower_bound)
     places = (scores >= lower_bound).nonzero()[0]
     if len(places) > most:
-        best: Array = scores[places]
+        best = scores[places]
         places = places[best > _greatest_after(best, most)]
     return places
 
