@@ -15,7 +15,7 @@ from functools import partial
 from sqlmodel import Session
 
 from afterword import telemetry
-from afterword.errors import Overtaken, ScopeMoved
+from afterword.errors import ScopeMoved
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage
 from afterword.extractors.grounding import Grounding
@@ -334,12 +334,12 @@ class _Processing:
         return self._write(prepared, decision, transaction), decision
 
     def _write(self, prepared: PreparedSession, decision: _Decision, transaction: Session) -> int:
-        """Store the run and return its id. Raises `ScopeMoved` if the scope has changed since it was judged."""
+        """Store the run and return its id. Raises `ScopeMoved` if the scope has changed or was paused since."""
         scope, proposal = self.saved.scope, decision.proposal
         if scope_rows.revision_of(transaction, scope) != proposal.revision:
             raise ScopeMoved(f"{scope} has changed since session {self.saved.session_id!r} was judged")
         if read_pause(transaction, scope) is not None:
-            raise Overtaken(f"{scope} was paused while session {self.saved.session_id!r} was judged")
+            raise ScopeMoved(f"{scope} was paused while session {self.saved.session_id!r} was judged")
         if not self.apply:
             run_id = ledger.propose_run(transaction, proposal, transcript=prepared.transcript)
         else:
