@@ -16,7 +16,7 @@ from afterword.errors import AfterwordError, StoreError, StoreUnreachable
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.model.embeddings import EndpointEmbedder
 from afterword.extractors.model.prices import shipped_prices
-from afterword.recall.vectors import Embedder, LocalEmbedder
+from afterword.recall.vectors import USABLE, Embedder, LocalEmbedder, packed_vector, usable_vectors
 from afterword.setting_sections import ModelOptions
 from afterword.settings import Settings, SettingsInvalid, profile_path
 from afterword.store.database.engine import Store
@@ -144,8 +144,10 @@ async def _embedding(configured: Settings, *, probe: bool) -> Check:
             finding, fix = _embedder(configured, embedder)
             finding = f"auto: {finding}" if options.kind == "auto" else finding
             if not fix and probe and embedder is not None:
-                await embedder.embed(["hello"])
+                vectors = await embedder.embed(["hello"])
                 finding += ", answers"
+                if not usable_vectors({"hello": packed_vector(vectors[0])}, embedder.dimension):
+                    return Check("embedding", False, finding, f"the vector has to be {embedder.dimension} {USABLE}")
     except AfterwordError as error:
         return Check("embedding", False, f"{options.kind}: cannot be used", str(error))
     return Check("embedding", not fix, finding, fix)

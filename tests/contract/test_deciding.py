@@ -259,6 +259,22 @@ async def test_an_edit_outranks_extraction(store: Store, is_change: bool, valid_
     assert (await statuses(store))["Wels"] == "current", "a session said before the edit, delivered after it"
 
 
+@pytest.mark.parametrize(
+    ("said", "old", "told"),
+    [
+        ("Lena flies to Oslo on 12 March.", "12 March", "Lena flies to Oslo on 14 March."),
+        ("Lena flies on 13 March.", "3 March", "The flight of the user is 14 March."),
+        ("Lena flies to Oslo on 12 March.", "to Oslo on 12 March", "The flight of the user is 14 March."),
+    ],
+)
+async def test_an_edited_value_leaves_a_whole_sentence(store: Store, said: str, old: str, told: str) -> None:
+    await entries.add_entry(store, LENA, Entry(said, attribute="flight", value=old), at=day(1))
+    await reviews.edit_fact(
+        store, LENA, (await held(store))[old].id, Wording(value="14 March"), is_change=False, at=day(2)
+    )
+    assert await current_statements(store) == [told]
+
+
 async def test_a_correction_of_what_was_replaced_stays_in_the_past(store: Store) -> None:
     await process(store, "a", 1, "home: Graz")
     await process(store, "b", 5, "home: Oslo")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -118,3 +118,29 @@ async def test_an_unknown_memory_has_no_page(url: str) -> None:
         for wrong in ({"offset": -1}, {"order": "size"}, {"order": "subject", "after": "x"}, {"limit": 0}):
             with pytest.raises(ArgumentInvalid):
                 await app.user("nobody").facts(**wrong)
+
+
+async def test_a_page_beyond_the_end_is_empty(url: str) -> None:
+    async with afterword.open(url, settings=Settings()) as app:
+        mira = app.user("mira")
+        await mira.remember("The user is allergic to quandongs.")
+        for offset in (1, 2**31, 2**63, 10**40):
+            assert (await mira.facts(limit=5, offset=offset)).facts == ()
+            assert ((await mira.runs(offset=offset)).runs, (await mira.runs(offset=offset)).total) == ((), 1)
+            assert (await mira.sessions(offset=offset)).sessions == ()
+
+
+async def test_an_argument_that_is_not_a_text_is_named(url: str) -> None:
+    async with afterword.open(url, settings=Settings()) as app:
+        mira, none = app.user("mira"), cast(Any, None)
+        for asked, name in (
+            (mira.search(none), "query"),
+            (mira.context(none), "query"),
+            (mira.remember(none), "statement"),
+            (mira.remember("x", subject=none), "subject"),
+            (mira.remember_text(none), "text"),
+            (mira.queue({}, session_id=none), "session_id"),
+            (mira.save_finding("x", agent="y", topic=none), "topic"),
+        ):
+            with pytest.raises(ArgumentInvalid, match=f"^{name}=None is not a text"):
+                await asked

@@ -163,6 +163,20 @@ async def test_what_was_entered_elsewhere_can_be_forgotten_here(store: Store, el
     assert await held(store) == {}
 
 
+async def test_the_run_of_a_session_of_which_no_word_is_left_is_imported(
+    store: Store, elsewhere: Store, canonical: Canonical, tmp_path: Path
+) -> None:
+    await process(store, "a", 1, "home: Gnarlsburg")
+    ids = (await held(store))["Gnarlsburg"].assertion_ids
+    await forgetting.erase_in_scope(store, LENA, lambda erasure: erasure.forget_statements(ids), at=NOW)
+    await exports.export_scopes(store, tmp_path / "all.jsonl")
+    done = await imports.import_file(elsewhere, tmp_path / "all.jsonl")
+    assert (done.imported["runs"], done.forgotten) == (1, Counter())
+    assert await canonical(elsewhere, LENA) == await canonical(store, LENA)
+    with elsewhere.reading() as transaction:
+        assert [turn.text for turn in sessions.read_turns(transaction, LENA, "a")] == ["[forgotten]"]
+
+
 async def test_an_export_stops_at_what_somebody_asked_to_be_forgotten(store: Store, tmp_path: Path) -> None:
     await process(store, "a", 1, "home: Gnarlsburg")
     await process(store, "b", 2, "forget home: Gnarlsburg")

@@ -163,6 +163,13 @@ def test_the_doctor_says_whether_the_embedder_answers(afterword: Commands, endpo
     assert (told["ok"], endpoint.requests) == (True, [])
     assert "'lengths'" in told["found"]
     assert KEY not in json.dumps(told)
+    for number in (0.0, float("nan"), None):
+        endpoint.number = number
+        expected = 0 if number is None else 1
+        found = json.loads(afterword.within(env, "doctor", "--probe", "--json", expected=expected))
+        told = next(one for one in found if one["check"] == "embedding")
+        assert told["ok"] is (number is None)
+        assert told["ok"] or told["mend"] == "the vector has to be 2 finite numbers that are not all zero"
     endpoint.dimension = 3
     found = json.loads(afterword.within(env, "doctor", "--probe", "--json", expected=1))
     told = next(one for one in found if one["check"] == "embedding")

@@ -18,7 +18,8 @@ class EmbeddingEndpoint:
     """Keeps what it was asked. Vectors come in reverse order of the input.
 
     `status` is what it answers with, `most_texts` and `longest` what it takes at once before it answers with 400;
-    `tokens` is what it says that a request took (None: it does not say).
+    `number` is what each vector consists of, if it is given. `tokens` is what it says that a request took (None: it
+    does not say).
     """
 
     def __init__(self) -> None:
@@ -27,6 +28,7 @@ class EmbeddingEndpoint:
         self.status, self.most_texts, self.longest = 200, 10_000, 1_000_000
         self.tokens: int | None = 1
         self.dimension = 2
+        self.number: float | None = None
         endpoint = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -64,11 +66,16 @@ class EmbeddingEndpoint:
     def answer(self, texts: Sequence[str]) -> dict[str, Any]:
         """Return one vector a text."""
         data = [
-            {"object": "embedding", "index": place, "embedding": [float(len(one)), *[1.0] * (self.dimension - 1)]}
-            for place, one in enumerate(texts)
+            {"object": "embedding", "index": place, "embedding": self.vector(one)} for place, one in enumerate(texts)
         ]
         usage = {} if self.tokens is None else {"usage": {"prompt_tokens": self.tokens, "total_tokens": self.tokens}}
         return {"object": "list", "model": "m", "data": data[::-1], **usage}
+
+    def vector(self, text: str) -> list[float]:
+        """Return the vector of a text."""
+        if self.number is not None:
+            return [self.number] * self.dimension
+        return [float(len(text)), *[1.0] * (self.dimension - 1)]
 
     def settings(self) -> ModelSettings:
         """Return what asks it once."""

@@ -66,6 +66,13 @@ def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) ->
         raise ArgumentInvalid(f"{given!r} is not a date or time; write 2026-01-31 or 2026-01-31T18:00:00Z") from None
 
 
+def check_texts(**texts: object) -> None:
+    """Raise `ArgumentInvalid` for an argument that is not a text."""
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            raise ArgumentInvalid(f"{name}={value!r} is not a text; give a str")
+
+
 def check_not_future(argument: str, at: datetime, *, now: datetime, margin: timedelta) -> None:
     """Raise `ArgumentInvalid` if `at`, which must not lie in the future, is later than `now` plus `margin`."""
     if at > now + margin:

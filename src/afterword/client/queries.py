@@ -251,7 +251,8 @@ def run_page(
 def _row_range(limit: int | None, after: str | None, offset: int, newest_first: bool) -> RowRange:
     if offset < 0:
         raise ArgumentInvalid(f"offset={offset} is below 0")
-    return RowRange(limit_with_next(limit), number_of_cursor(after), offset, newest_first)
+    # No list is longer than the largest id, and a database cannot read every larger number.
+    return RowRange(limit_with_next(limit), number_of_cursor(after), min(offset, runs.LARGEST_ID), newest_first)
 
 
 def audit_page(

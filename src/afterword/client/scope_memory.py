@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from afterword.agents.recorder import Recordable, queue_state, record_session, resume
 from afterword.client.agent_access import AgentAccess
-from afterword.client.arguments import EVERY_STATUS, Instant, Source, check_not_future
+from afterword.client.arguments import EVERY_STATUS, Instant, Source, check_not_future, check_texts
 from afterword.client.forgetting import ForgetTarget, forget, retain
 from afterword.client.processing import ProcessingOptions, consolidate, outdated, process, reprocess, select
 from afterword.client.results import ProcessingReport
@@ -99,6 +99,7 @@ class ScopeMemory(ScopeChanges):
         Raises `StateConflict` for an empty session id, or if another kind of agent saved this session, and `ReadError`
         for a state that is nested more than 200 levels deep.
         """
+        check_texts(session_id=session_id)
         check_depth(state)
         if not session_id.strip():
             raise StateConflict("the session id is empty; give each conversation an id of its own")

@@ -12,7 +12,16 @@ from sqlmodel import Session
 
 from afterword.agents.memory_settings import additional_scopes, check_above_zero
 from afterword.agents.shared_recall import recall_of_scopes
-from afterword.client.arguments import Instant, Several, choices, fact_filter, instant, limit_with_next, tag_names
+from afterword.client.arguments import (
+    Instant,
+    Several,
+    check_texts,
+    choices,
+    fact_filter,
+    instant,
+    limit_with_next,
+    tag_names,
+)
 from afterword.client.queries import (
     fact_origin,
     fact_page,
@@ -214,6 +223,7 @@ class ScopeReading:
         every fact. With a configured embedder, hits are ranked by meaning and by words; if it does not answer, by words
         alone. Without `explain`, `matched` and `parts` of the hits are empty. Raises `ArgumentInvalid`.
         """
+        check_texts(query=query)
         limit_with_next(limit)  # raises an error for a limit below 1
         kinds = None if kind is None else choices(Kind, kind, "kind")
         at, wanted = self._resources.now() if as_of is None else await self._instant(as_of), tag_names(tags)
@@ -255,6 +265,7 @@ class ScopeReading:
         """
         if budget_tokens is None:
             budget_tokens = self._resources.settings.recall.budget_tokens
+        check_texts(query=query)
         check_above_zero("budget_tokens", budget_tokens)
         at, scopes = self._resources.now(), (self.scope, *additional_scopes(self.scope, also))
 

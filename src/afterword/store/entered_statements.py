@@ -207,9 +207,13 @@ def attribute_after_edit(fact: Fact, value: str, statement: str) -> str:
 
 
 def with_value(fact: Fact, value: str) -> str:
-    """Return a fact's sentence with another value, or a new plain sentence if the old one lacks its value."""
-    if fact.value and fact.value in fact.statement:
-        return fact.statement.replace(fact.value, value)
+    """Return a fact's sentence with another value, or a new plain sentence if the value does not fit into the old one.
+
+    A value that begins with a number does not fit in the place of one that begins with a word ("to Oslo on 12 March").
+    """
+    pattern = rf"(?<!\w){re.escape(fact.value)}(?!\w)"
+    if fact.value[:1].isdigit() == value[:1].isdigit() and fact.value and re.search(pattern, fact.statement):
+        return re.sub(pattern, lambda _: value, fact.statement)
     owner = "the user" if fact.subject == OWNER else fact.subject
     return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
 

@@ -54,7 +54,8 @@ _log = telemetry.logs(__name__)
 class RunStatus(StrEnum):
     """The state of a run: proposed by a dry run, held for a person's approval, or decided.
 
-    A satisfied run is an agent's request that is no longer needed, as a session says the same. It is never applied.
+    A satisfied run is no longer needed: a session says what an agent requested, or a newer held run has read the same
+    session. It is never applied.
     """
 
     PROPOSED = "proposed"
@@ -81,6 +82,7 @@ _LAST_RUN = _RUNS_OF_SOURCE.where(RunRow.status != RunStatus.PROPOSED).order_by(
 _LAST_APPLIED = (
     _RUNS_OF_SOURCE.where(RunRow.status == RunStatus.APPLIED).order_by(col(RunRow.applied_revision).desc()).limit(2)
 )
+_HELD_RUNS = _RUNS_OF_SOURCE.where(RunRow.status == RunStatus.HELD)
 _IDS: Any = bindparam("ids", expanding=True)
 _REMOVED_TIES = delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_(_IDS))
 _REMOVED_FACTS = delete(FactRow).where(col(FactRow.id).in_(_IDS))
@@ -124,9 +126,14 @@ def propose_run(
 ) -> int:
     """Store a proposal and return the id of its run. Nothing of it counts before it is applied.
 
-    With `is_held` it waits for a person's approval. `transcript` is what a dry run has read, to be stored when the run
+    With `is_held` it waits for a person's approval, in place of the run of the same source that was held before: it has
+    all that a session has said by now. `transcript` is what a dry run has read, to be stored when the run
     is applied. `session_pk` is the key of the session that was read, None for a run of an application or a person.
     """
+    if is_held:
+        values = {"scope_id": scope_key(transaction, proposal.scope), "source": proposal.source}
+        for row in fetch_rows(transaction, _HELD_RUNS, values):
+            satisfy_run(transaction, proposal.scope, row.id)
     run_id, _ = _store_run(
         transaction,
         proposal,
@@ -274,7 +281,7 @@ def reject_run(transaction: Session, scope: Scope, run_id: int) -> None:
 
 
 def satisfy_run(transaction: Session, scope: Scope, run_id: int) -> None:
-    """Mark a held run as satisfied by what a session says. Raises `NotFound` if there is no such held run."""
+    """Mark a held run as no longer needed. Raises `NotFound` if there is no such held run."""
     _require_run(transaction, scope, run_id, RunStatus.HELD)
     _change_run(transaction, run_id, status=RunStatus.SATISFIED)
 

@@ -21,6 +21,7 @@ from afterword.facts.findings import (
     FindingReview,
     FindingStatus,
     WithTools,
+    statement_key,
     united_findings,
 )
 from afterword.facts.scopes import Scope
@@ -168,9 +169,10 @@ async def save_finding(
     """Store what an agent found, if the scope keeps findings of this agent.
 
     A finding with a secret is not stored. One that reads like an instruction to an assistant is held until a person
-    approves its run. A finding from a turn in which tools were used (`after_tools`) waits for a person too, unless the
-    scope keeps such findings. A finding that is already known is stored as a repetition, but not if the agent only has
-    it from its own notes (`is_from_notes`). One that a person has dropped is not stored.
+    approves its run; one that is held already is not held twice. A finding from a turn in which tools were used
+    (`after_tools`) waits for a person too, unless the scope keeps such findings. A finding that is already known is
+    stored as a repetition, but not if the agent only has it from its own notes (`is_from_notes`). One that a person has
+    dropped is not stored.
     """
     statement, topic = store.privacy.mask_fields(FINDING, statement, topic)
 
@@ -190,9 +192,22 @@ async def save_finding(
         status = next(known, FindingStatus.EXPIRED)
         if status is FindingStatus.DROPPED or (is_from_notes and status is not FindingStatus.EXPIRED):
             return SavedFinding(_STORED_BEFORE[status])
+        if (held_in := _held_run(transaction, finding)) is not None:
+            return SavedFinding(SavingOutcome.WAITING, held_in)
         return _store_finding(transaction, replace(finding, after_tools=after_tools), at)
 
     return await store.write(work)
+
+
+def _held_run(transaction: Session, finding: AgentFinding) -> int | None:
+    """Return the id of the run in which an equal statement waits for a person's approval, None if none waits."""
+    held = select(RunRow.id, FindingRow.statement).where(
+        RunRow.scope_id == scope_rows.scope_key(transaction, finding.scope),
+        RunRow.status == ledger.RunStatus.HELD,
+        col(RunWindowRow.run_id) == col(RunRow.id),
+        col(FindingRow.window_id) == col(RunWindowRow.window_id),
+    )
+    return next((id_ for id_, statement in transaction.exec(held) if statement_key(statement) == finding.key), None)
 
 
 def _store_finding(transaction: Session, finding: AgentFinding, at: datetime) -> SavedFinding:

@@ -202,14 +202,18 @@ class _Import:
         self._added.imported["sessions"] += len(rows)
 
     def _without_forgotten(self, line: Line, forgotten: Forgotten | None) -> tuple[Line | None, list[Line] | None]:
-        """Return the state and the turns of a session with forgotten words blanked; no turns if all are forgotten."""
+        """Return the state and the turns of a session with forgotten words blanked; no turns if all are forgotten.
+
+        A session of which the other store has kept only placeholders is kept here too, with its runs.
+        """
         turns, state = line["turns"], line["state"]
         if forgotten is None or not forgotten.touches_session:
             return state, turns
         before = tuple(turn_of(_as_row({**turn, "session_pk": 0})) for turn in turns)
         after = forgotten.turns(before)
         self._changed |= changed_turns(line["session_id"], before, after)
-        if before and all(turn.text == FORGOTTEN for turn in after):
+        is_blanked_here = forgotten.forgets_whole or after != before
+        if is_blanked_here and before and all(turn.text == FORGOTTEN for turn in after):
             return None, None
         if state:
             fresh, shown = Transcript(before, layout=""), Transcript(after, layout="")
