@@ -248,16 +248,8 @@ async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: boo
         authority = Authority.APPLICATION if last.authority is Authority.CONFIRMED else last.authority
         return replace(last, is_flagged=is_flagged, authority=authority)
 
-    return await _decide_on_fact(
-        store,
-        scope,
-        fact_id,
-        flagged,
-        Relation.SAME,
-        "flagged by a person" if is_flagged else "not flagged by a person",
-        at,
-        is_flag=True,
-    )
+    reason = "flagged by a person" if is_flagged else "not flagged by a person"
+    return await _decide_on_fact(store, scope, fact_id, flagged, Relation.SAME, reason, at, is_flag=True)
 
 
 async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:

@@ -26,7 +26,7 @@ from afterword.store.database.clock import without_future
 from afterword.store.database.statements import chunks, fetch_rows, insert_missing, select_columns
 from afterword.store.forgetting.seen_turn_rows import note_turns, read_seen_turns
 from afterword.store.forgetting.text_columns import SessionKeys
-from afterword.store.merging.moves import former_sessions, has_moved_sources, merged_scopes, names_elsewhere
+from afterword.store.merging.moves import former_sessions, merged_scopes, names_elsewhere, was_moved
 from afterword.store.rows import turn_of
 from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
 from afterword.store.tables import TombstoneKeyRow, TombstoneRow, TurnRow
@@ -62,7 +62,9 @@ def read_forgotten_by_session(
     scope_id = scope_key(transaction, scope)
     if not (scope_id or scope.other_forms) or not keys:
         return {}
-    has_moved = has_moved_sources(transaction, scope_id)
+    own_ids = [scope_key(transaction, form) for form in (scope, *scope.other_forms)]
+    has_own = select(TombstoneRow.id).where(col(TombstoneRow.scope_id).in_(own_ids)).exists()
+    has_tombstones, has_moved = transaction.exec(select(has_own, was_moved(scope_id))).one()
     former = former_sessions(transaction, scope_id, session_ids) if has_moved else {}
     owners = {scope, *scope.other_forms, *(former_scope for names in former.values() for former_scope, _ in names)}
     owner_ids = {owner: scope_key(transaction, owner) for owner in owners}
@@ -74,8 +76,7 @@ def read_forgotten_by_session(
     all_names = dict.fromkeys(known for names in names_of.values() for known in names)
     of_whole_scope = {scope, *others, *(merged_scopes(transaction, scope_id) if has_moved else ())}
     places = ["", *(key.session_hash(owner, known) for owner, known in all_names for key in keys)]
-    has_tombstones = select(TombstoneRow.id).where(col(TombstoneRow.scope_id).in_(owner_ids.values())).limit(1)
-    for owner, owner_id in owner_ids.items() if transaction.exec(has_tombstones).first() else ():
+    for owner, owner_id in owner_ids.items() if has_tombstones or has_moved else ():
         for tombstone in _read_tombstones(transaction, owner_id, places):
             by_place[owner, tombstone.place].append(tombstone)
     seen = read_seen_turns(transaction, filter(None, places))

@@ -41,11 +41,11 @@ WHOLE_SCOPE = ""
 """Stands for the scope itself among the sources that a run has moved. It is recorded even if there are no sources."""
 
 
-def has_moved_sources(transaction: Session, scope_id: int) -> bool:
-    """Return whether something was ever moved into this scope or out of it."""
+def was_moved(scope_id: int) -> Any:
+    """Return the condition that something was ever moved into this scope or out of it."""
     query = select(MovedSourceRow.run_id).join(RunRow, col(RunRow.id) == col(MovedSourceRow.run_id))
     is_concerned = or_(col(RunRow.scope_id) == scope_id, col(MovedSourceRow.former_scope_id) == scope_id)
-    return transaction.exec(query.where(is_concerned).limit(1)).first() is not None
+    return query.where(is_concerned).exists()
 
 
 def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
