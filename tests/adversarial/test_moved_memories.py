@@ -258,7 +258,9 @@ async def test_an_export_cannot_take_the_place_of_a_judgement_of_another_memory(
         await read(app, user, "later", "I moved to Paris.")
     await app.export(path)
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    of_noor = next(n for n, line in enumerate(lines) if line.get("scope") == "default/user/noor")
+    of_noor = next(
+        n for n, line in enumerate(lines) if (line["row"], line.get("scope")) == ("scope", "default/user/noor")
+    )
     of_mira, key = lines[:of_noor], next(line["key"] for line in lines[of_noor:] if line["row"] == "verdict")
     for line in of_mira:
         if line["row"] == "verdict":

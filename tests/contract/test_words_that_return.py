@@ -6,6 +6,7 @@ import random
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,14 +25,18 @@ PICTURE = {"data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}
 
 @dataclass
 class Agent:
-    """What `record` needs of an agent: its state. A string is a message of the user, a dictionary any message."""
+    """What `record` needs of an agent: its state. A string is a message of the user, a dictionary any message.
+
+    With a `window`, its context has only so many of the last messages.
+    """
 
     said: list[Any] = field(default_factory=list)
+    window: int = 0
 
     async def save_state(self) -> dict[str, Any]:
         messages = [
             {"type": "UserMessage", "source": "user", "content": said} if isinstance(said, str) else said
-            for said in self.said
+            for said in self.said[-self.window :]
         ]
         return {"type": "AssistantAgentState", "version": "1.0.0", "llm_context": {"messages": messages}}
 
@@ -71,9 +76,11 @@ async def resumed(memory: ScopeMemory) -> list[str]:
     return agent.said
 
 
-async def history(memory: ScopeMemory, app: Afterword, choice: random.Random) -> tuple[list[str], list[str]]:
+async def history(
+    memory: ScopeMemory, app: Afterword, choice: random.Random, window: int = 0
+) -> tuple[list[str], list[str]]:
     """Live through some random steps; return what the store may hold of each turn, and what it holds."""
-    agent, may_hold = Agent(), list[str]()
+    agent, may_hold = Agent(window=window), list[str]()
     for _ in range(choice.randint(3, 8)):
         step, words = choice.choice(STEPS), choice.choice(WORDS)
         if step == "say":
@@ -95,7 +102,7 @@ async def history(memory: ScopeMemory, app: Afterword, choice: random.Random) ->
             may_hold = [FORGOTTEN] * len(may_hold)
     may_hold.append("goodbye then")
     await save(memory, agent, "goodbye then")
-    return may_hold, await resumed(memory)
+    return may_hold[-window:], await resumed(memory)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -106,6 +113,13 @@ async def test_the_same_few_words_again_and_again_are_told_apart(seed: int) -> N
         assert holds == may_hold
         stored = await turns(memory)
         assert [text for text in stored if text != FORGOTTEN] == [text for text in may_hold if text != FORGOTTEN]
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_a_context_that_loses_its_beginning_is_followed(seed: int) -> None:
+    async with afterword.open("sqlite://") as app:
+        may_hold, holds = await history(app.user("lena"), app, random.Random(seed), window=4)
+        assert holds == may_hold
 
 
 async def test_the_same_sentence_in_two_pauses_stays_out_of_both(app: Afterword) -> None:
@@ -149,15 +163,6 @@ async def test_nothing_of_it_stays_in_the_state(app: Afterword, said: Sequence[A
     stored = await everything(app)
     assert not [word for word in ("🏳", "Forgotten!", "Gnarl", PICTURE["data"]) if word in stored]
     assert [text for text in await turns(lena) if text != FORGOTTEN] == ["I live in Oslo."]
-
-
-async def test_a_message_that_was_edited_in_the_middle_stays_forgotten(app: Afterword) -> None:
-    lena, agent = app.user("lena"), Agent()
-    await save(lena, agent, "I speak Czech.", "I like tea.")
-    await lena.forget(session="chat")
-    agent.said[0] = "I speak Czech and Slovak."
-    await save(lena, agent, "I live in Oslo.")
-    assert await turns(lena) == [FORGOTTEN, FORGOTTEN, "I live in Oslo."]
 
 
 async def test_the_same_text_is_kept_where_it_was_said_after_the_date(app: Afterword) -> None:
@@ -212,3 +217,72 @@ async def test_an_edited_fact_keeps_no_word_of_a_forgotten_session(
     await lena.forget(session="chat")
     assert [fact.statement for fact in (await lena.facts()).facts] == ["The user likes coffee."]
     assert "quixtea" not in await everything(app)
+
+
+async def paused_and_kept(memory: ScopeMemory) -> Agent:
+    agent = Agent()
+    await save(memory, agent, "I like tea.")
+    await memory.pause()
+    await save(memory, agent, "I speak Czech.")
+    await memory.resume_keeping()
+    await save(memory, agent, "I live in Oslo.")
+    return agent
+
+
+async def test_what_was_said_in_a_pause_stays_out_of_an_imported_memory(app: Afterword, tmp_path: Path) -> None:
+    agent = await paused_and_kept(app.user("lena"))
+    await app.export(tmp_path / "all.jsonl")
+    async with afterword.open("sqlite://") as there:
+        await there.import_(tmp_path / "all.jsonl")
+        await save(there.user("lena"), agent, "bye")
+        assert await turns(there.user("lena")) == ["I like tea.", FORGOTTEN, "I live in Oslo.", "bye"]
+
+
+async def test_what_was_said_in_a_pause_stays_out_of_a_restored_backup(app: Afterword, tmp_path: Path) -> None:
+    agent = await paused_and_kept(app.user("lena"))
+    await app.write_tombstones(tmp_path / "tombstones.jsonl")
+    async with afterword.open("sqlite://") as restored:
+        await save(restored.user("lena"), Agent(), "I like tea.")
+        await restored.replay_tombstones(tmp_path / "tombstones.jsonl")
+        await save(restored.user("lena"), agent, "bye")
+        assert await turns(restored.user("lena")) == ["I like tea.", FORGOTTEN, "I live in Oslo.", "bye"]
+
+
+async def test_a_session_with_a_given_start_tells_new_turns_from_those_of_a_pause(app: Afterword) -> None:
+    lena, begin = app.user("lena"), "2026-01-05T09:00:00Z"
+    said = ["I like tea."]
+    await lena.process(await Agent(said).save_state(), session_id="chat", started_at=begin)
+    await lena.pause()
+    said.append("I speak Czech.")
+    await lena.process(await Agent(said).save_state(), session_id="chat", started_at=begin)
+    await lena.resume_keeping()
+    said.append("I live in Oslo.")
+    await lena.process(await Agent(said).save_state(), session_id="chat", started_at=begin)
+    assert await turns(lena) == ["I like tea.", FORGOTTEN, "I live in Oslo."]
+    await lena.forget(session="chat")
+    said.append("I own a cat.")
+    await lena.process(await Agent(said).save_state(), session_id="chat", started_at=begin)
+    assert (await turns(lena))[-1] == "I own a cat."
+
+
+async def test_a_session_of_a_rename_that_was_undone_is_saved(app: Afterword) -> None:
+    agent = Agent()
+    await save(app.user("lena"), agent, "I like tea.")
+    await app.rename(app.user("lena").scope, "default/user/helena")
+    await app.user("helena").pause()
+    await save(app.user("helena"), agent, "I speak Czech.")
+    await app.user("helena").resume_keeping()
+    await app.undo((await app.user("helena").runs()).runs[0].run.id)
+    await save(app.user("lena"), agent, "I live in Oslo.")
+    await app.user("lena").forget(session="chat")
+    await save(app.user("lena"), agent, "I own a cat.")
+    assert await turns(app.user("lena")) == [FORGOTTEN, FORGOTTEN, FORGOTTEN, "I own a cat."]
+
+
+async def test_a_summary_that_a_program_makes_in_a_pause_stays_out(app: Afterword) -> None:
+    lena, agent = app.user("lena"), Agent()
+    await lena.pause()
+    await save(lena, agent, "I speak Gnarlish.", {"type": "SystemMessage", "content": "The user speaks Gnarlish."})
+    await lena.resume_keeping()
+    await save(lena, agent, "I live in Oslo.")
+    assert "Gnarlish" not in await everything(app)

@@ -31,15 +31,17 @@ def places(before: str, after: str) -> list[int | None]:
         ("", "a b", [None, None]),
         ("a b", "a b", [0, 1]),
         ("a b", "a b a b", [0, 1, None, None]),  # what follows was said again
-        ("a a a", "a a", [0, 1]),
+        ("a a a", "a a", [1, 2]),  # the last ones, as in a context that loses its beginning
         ("a b c d", "c d e", [2, 3, None]),  # a context that lost its beginning
         ("a b c d", "c d a", [2, 3, None]),  # it follows turns that were seen later
         ("a b c", "_ b c d", [0, 1, 2, None]),  # an agent that was resumed
         ("a b c", "_ _ c b", [0, 1, 2, None]),
-        ("a b c", "a x c", [0, 1, 2]),  # a message that was edited
-        ("a b", "a x", [0, None]),  # at the end it may be a new one
+        ("a b c", "a x c", [0, None, 2]),
+        ("a b c d", "c d b e", [2, 3, None, None]),
+        ("a b c d", "b a c d e", [1, 0, 2, 3, None]),  # two that changed places: nothing of it is new
         ("a b c", "a c", [0, 2]),
-        ("a b", "b a", [1, 0]),  # the order of a state may change with its reader
+        ("a b", "b a", [1, None]),  # as in a context that has lost its beginning
+        ("a b c", "b a c", [1, 0, 2]),  # two that changed places
         ("a (m) b", "(m) a b", [1, 0, 2]),
         ("a (m) b", "a b (m) (m)", [0, 2, 1, 1]),  # a program repeats its words
         ("a (m) b", "m", [None]),

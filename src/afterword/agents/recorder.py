@@ -206,19 +206,20 @@ async def queue_state(
 
     def work(transaction: Session) -> None:
         before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
-        reading = StateReading(fresh, date_turns(fresh, saved_at=saved_at, started_at=started_at), before)
+        reading = StateReading(fresh, date_turns(fresh, saved_at=saved_at, started_at=started_at), before, at)
         if not is_kept or pauses.read_pause(transaction, scope) is not None:
             pauses.leave_out_new_turns(transaction, scope, session_id, reading)
             return
         forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
-        timed = forgotten.transcript(reading)
+        recognised = forgotten.recognised(reading)
+        timed = forgotten.transcript(reading, recognised)
         state, hidden = _hidden_again(forgotten.state(private_state, fresh, timed), timed, before, store.privacy)
         sessions.save_state(
             transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
         )
         if transcript is None:
             return
-        note_turns(transaction, scope, session_id, forgotten, forgotten.recognised(reading))
+        note_turns(transaction, scope, session_id, forgotten, recognised)
         row = sessions.find_session(transaction, scope, session_id)
         basis = TimeBasis(row.time_basis) if row and row.time_basis else None
         joined = merge_readings(before, basis, hidden, assumed=row.assumed if row else ())

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from difflib import SequenceMatcher
 
 LARGEST_COMPARED = 4_000_000
 """Up to this product of their lengths, two sequences are compared completely."""
+_MOST_STEPS = 30_000_000
+"""The most steps of a comparison: the pairs of equal elements, for each element of the shorter sequence."""
 
 
 def common_stretches(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[bool, int, int, int, int]]:
     """Return the runs of equal and of different elements of two sequences, in order.
 
     A run is whether its elements are equal, its start and end in `old`, and its start and end in `new`. Comparing takes
-    quadratic time. So in very long sequences everything between the common beginning and end counts as different.
+    quadratic time, and more if elements repeat. So in sequences that are very long or repeat very few elements,
+    everything between the common beginning and end counts as different.
     """
     head = _shared(old, new)
-    if (len(old) - head) * (len(new) - head) <= LARGEST_COMPARED:
+    number_old, number_new = len(old) - head, len(new) - head
+    in_new = Counter(new[head:])
+    steps = min(number_old, number_new) * sum(in_new[element] for element in old[head:])
+    if number_old * number_new <= LARGEST_COMPARED and steps <= _MOST_STEPS:
         matcher = SequenceMatcher(None, old[head:], new[head:], autojunk=False)
         stretches = [(True, 0, head, 0, head)]
         for tag, start, end, new_start, new_end in matcher.get_opcodes():

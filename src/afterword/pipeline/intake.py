@@ -247,7 +247,7 @@ def _joined_transcript(
     started, ended, written = (at and in_zone(at, zone) for at in (saved.started_at, saved.ended_at, saved.file_time))
     timed = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
     _check_times(saved, timed, {"started_at": started, "ended_at": ended}, now)
-    reading = StateReading(fresh, timed, before)
+    reading = StateReading(fresh, timed, before, now)
     timed = stored.forgotten.transcript(reading)
     unmasked, timed = timed.turns, replace(timed, turns=hidden_as_stored(timed.turns, before, privacy.markers))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None

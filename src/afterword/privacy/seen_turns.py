@@ -6,24 +6,28 @@ forgotten, and the same words in a new turn are kept.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from afterword.facts.stretches import common_stretches
+from afterword.facts.stretches import LARGEST_COMPARED, common_stretches
 from afterword.facts.transcripts import Transcript, Turn
 
 UNKNOWN_WORDS = ""
 """The mark of a turn that contains `[forgotten]`. It can be any turn at the same place."""
 
 
+_FEW_NEW = 100
+"""How many turns a very long state may have more than was seen, to be compared completely."""
+
+
 @dataclass(frozen=True, slots=True)
 class SeenTurn:
-    """A turn that was in a state. `mark` is the keyed hash of its words.
+    """A turn that was in a state. `mark` is the keyed hash of its words, and of its own time if it has one.
 
-    `seen_at` is when it was said, or the first time that was known for it. It `is_left_out` if it was said during a
-    pause or off the record. Turns for which not `is_said` are those of a program, such as the block of a memory.
+    `seen_at` is when it was said, as far as that is known, else when it was first seen. It `is_left_out` if it was said
+    during a pause or off the record. Without `is_said` it is a turn of a program, such as the block of a memory.
     """
 
     mark: str
@@ -46,11 +50,15 @@ class SeenTurns:
 
 @dataclass(frozen=True, slots=True)
 class StateReading:
-    """The transcript of a state as it was read (`fresh`), the same with dates, and the turns stored `before`."""
+    """The transcript of a state as it was read (`fresh`), the same with dates, and the turns stored `before`.
+
+    `read_at` is when the state was saved or read. New turns without a time of their own were said then.
+    """
 
     fresh: Transcript
     dated: Transcript
     before: Sequence[Turn] = ()
+    read_at: datetime | None = None
 
 
 Places = list[int | None]
@@ -85,44 +93,69 @@ def recognised_places(seen: Sequence[SeenTurn], marks: Sequence[str], said: Sequ
     """Return where the turns of a state, given by their marks, stand among the turns seen before.
 
     `said` tells for each turn whether somebody said it. Programs may move the other turns, so these are recognised in
-    any order. The rest keeps its order in a state: what stands between two recognised turns in the same number is
-    recognised too, even if its words have changed, but not at the end, where it may be new. A turn that stands out of
-    order is recognised unless it follows a turn that was first seen later.
+    any order. The rest mostly keeps its order. A turn that stands out of order is recognised if it does not follow a
+    turn that was first seen later, or if the state has all turns that were seen, but begins with none of the last ones.
     """
     places: Places = [None] * len(marks)
     seen_said = [place for place, turn in enumerate(seen) if turn.is_said]
     fresh_said = [place for place, is_said in enumerate(said) if is_said]
-    pairs = _pairs_in_order([seen[place].mark for place in seen_said], [marks[place] for place in fresh_said])
-    for old, new in pairs:
+    old_marks, new_marks = [seen[place].mark for place in seen_said], [marks[place] for place in fresh_said]
+    for old, new in _pairs_in_order(old_marks, new_marks):
         places[fresh_said[new]] = seen_said[old]
-    others: dict[tuple[str, bool], list[int]] = defaultdict(list)
-    for place in sorted(set(range(len(seen))) - set(places), reverse=True):
-        others[seen[place].mark, seen[place].is_said].append(place)
+    is_reordered = not Counter(old_marks) - Counter(new_marks) and not _number_of_last(old_marks, new_marks)
+    unused: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    for place in sorted(set(range(len(seen))).difference(places), reverse=True):
+        unused[seen[place].mark, seen[place].is_said].append(place)
     newest = datetime.min.replace(tzinfo=UTC)
     for new, mark in enumerate(marks):
-        known = places[new]
-        rest = others[mark, said[new]]
-        if known is None and rest and (not said[new] or seen[rest[-1]].seen_at >= newest):
-            places[new] = rest.pop() if said[new] else rest[-1]
-        elif known is not None and said[new]:
+        known, same = places[new], unused[mark, said[new]]
+        if known is not None and said[new]:
             newest = max(newest, seen[known].seen_at)
+        elif known is None and same and not said[new]:
+            places[new] = same[-1]
+        elif known is None and same and (is_reordered or seen[same[-1]].seen_at >= newest):
+            places[new] = same.pop()
     return places
 
 
 def _pairs_in_order(seen: Sequence[str], marks: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the pairs of places of the same turn in both lists, in order."""
+    """Return the pairs of places of the same turn in both lists, in order.
+
+    Mostly a state begins with the last turns that were seen, or with all of them, and goes on with new ones. That is
+    preferred to a match of the same words elsewhere.
+    """
+    number = _number_of_last(seen, marks)
+    pairs = [(len(seen) - number + place, place) for place in range(number)]
+    if number == len(seen) or 2 * number >= len(marks):
+        return pairs
+    equal = _equal_pairs(seen, marks)
+    return equal if len(equal) > number else pairs
+
+
+def _number_of_last(seen: Sequence[str], marks: Sequence[str]) -> int:
+    """Return with how many of the last turns that were seen the state begins."""
+    most = min(len(seen), len(marks))
+    fewest = 0 if most**2 <= LARGEST_COMPARED else most - _FEW_NEW
+    for number in range(most, fewest, -1):
+        start = len(seen) - number
+        if all(_may_be_same(seen[start + place], marks[place]) for place in range(number)):
+            return number
+    return 0
+
+
+def _may_be_same(old: str, new: str) -> bool:
+    return old == new or UNKNOWN_WORDS in (old, new)
+
+
+def _equal_pairs(seen: Sequence[str], marks: Sequence[str]) -> list[tuple[int, int]]:
     head = 0
     for old, new in zip(seen, marks, strict=False):
-        if old != new and UNKNOWN_WORDS not in (old, new):
+        if not _may_be_same(old, new):
             break
         head += 1
     pairs = [(place, place) for place in range(head)]
     for is_equal, start, end, new_start, new_end in common_stretches(seen[head:], marks[head:]):
         old_places, new_places = range(head + start, head + end), range(head + new_start, head + new_end)
-        is_within = head + end < len(seen) and head + new_end < len(marks)
-        if is_equal or (is_within and len(old_places) == len(new_places)):
-            pairs += zip(old_places, new_places, strict=True)
-        else:
-            blanked = [place for place in new_places if marks[place] == UNKNOWN_WORDS]
-            pairs += zip(old_places, blanked, strict=False)
+        blanked = [place for place in new_places if marks[place] == UNKNOWN_WORDS]
+        pairs += zip(old_places, new_places if is_equal else blanked, strict=False)
     return pairs

@@ -72,7 +72,8 @@ class StateBlanking:
     def without_pictures(self, parts: list[Any], blanked: list[Any]) -> list[Any]:
         """Return the blanked parts of a message; only its placeholder if its words were forgotten completely."""
         texts = [letters_and_digits(text) for text in map(_text_of_part, parts) if text]
-        is_emptied = bool(texts) and all(text and text in self._joined_texts for text in texts)
+        has_pictures = 0 < len(texts) < len(parts)
+        is_emptied = has_pictures and all(text and text in self._joined_texts for text in texts)
         return [part for part in blanked if _text_of_part(part)][:1] if is_emptied else blanked
 
     def _holds_whole_turn(self, plain: str) -> bool:

@@ -42,6 +42,8 @@ from afterword.privacy.state_blanking import StateBlanking, blank_strings
 _DIGITS = 32
 MARK_DIGITS = 16
 """The length of the mark of a turn."""
+_BLANKED_CALL = "({})"
+"""How a call of a tool ends whose arguments were blanked."""
 LEFT_OUT = "forgotten"
 """The key of `Transcript.skipped` that counts turns that were left out because their words were forgotten."""
 
@@ -71,10 +73,15 @@ class TombstoneKey:
         text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
         return hmac.digest(self.secret, text.encode(), "sha256").hex()[:_DIGITS]
 
-    def turn_mark(self, text: str) -> str:
-        """Return the mark by which a turn is recognised in later states. Spacing and punctuation do not change it."""
-        words = letters_and_digits(text) or folded(text)
-        return UNKNOWN_WORDS if has_blanked_words(text) else self.hash_of("turn", words)[:MARK_DIGITS]
+    def turn_mark(self, text: str, said_at: datetime | None = None) -> str:
+        """Return the mark by which a turn is recognised in later states. Spacing and punctuation do not change it.
+
+        `said_at` is the turn's own time, None if it has none.
+        """
+        if has_blanked_words(text) or text.endswith(_BLANKED_CALL):
+            return UNKNOWN_WORDS
+        time = said_at.astimezone(UTC).isoformat() if said_at else ""
+        return self.hash_of("turn", letters_and_digits(text) or folded(text), time)[:MARK_DIGITS]
 
     def session_hash(self, scope: Scope, session_id: str) -> str:
         """Return the hash of a session."""
@@ -153,8 +160,8 @@ class Forgotten:
     @property
     def mark_key(self) -> TombstoneKey:
         """Return the key for the marks of the session's turns. Raises IndexError if the store has no key yet."""
-        keys = [key for key in self._keys if self._mark_key_id in (None, key.id)]
-        return keys[0]
+        of_marks = [key for key in self._keys if key.id == self._mark_key_id]
+        return (of_marks or self._keys)[0]
 
     @property
     def size(self) -> int:
@@ -187,15 +194,17 @@ class Forgotten:
             or any(tombstone.kind is TombstoneKind.TEXT for tombstone in of_texts)
         )
 
-    def transcript(self, reading: StateReading) -> Transcript:
+    def transcript(self, reading: StateReading, recognised: RecognisedTurns | None = None) -> Transcript:
         """Return the dated transcript of a state without its forgotten words. The turns keep their numbers.
 
-        The result has no turns if all of them were forgotten. `skipped` says how many were.
+        `recognised` is the result of `recognised`, if it is known. Without it, that is called here. The returned
+        transcript has no turns if all of them were forgotten. `skipped` says how many were.
         """
         fresh, dated = reading.fresh, reading.dated
         if not self.touches_session:
             return dated
-        rows = zip(fresh.turns, dated.turns, self.recognised(reading).turns, strict=True)
+        recognised = recognised or self.recognised(reading)
+        rows = zip(fresh.turns, dated.turns, recognised.turns, strict=True)
         turns = tuple(self._blanked_turn(index, *row) for index, row in enumerate(rows))
         number = sum(turn.is_said and turn.text == FORGOTTEN for turn in turns)
         skipped = {**dated.skipped, LEFT_OUT: number} if number else dated.skipped
@@ -213,22 +222,27 @@ class Forgotten:
         that was forgotten more often than it was seen is old that many times.
         """
         key, fresh = self.mark_key, reading.fresh.turns
-        stored = [
-            SeenTurn(key.turn_mark(turn.text), turn.said_at, is_said=turn.is_said)
+        seen = self._seen or [
+            SeenTurn(key.turn_mark(turn.text), turn.said_at, turn.text == FORGOTTEN, turn.is_said)
             for turn in reading.before
             if turn.said_at
         ]
-        seen = self._seen or stored
-        marks = [key.turn_mark(turn.text) for turn in fresh]
+        marks = [key.turn_mark(turn.text, turn.said_at) for turn in fresh]
         places = recognised_places(seen, marks, [turn.is_said for turn in fresh])
-        number_seen, number_old = Counter(turn.mark for turn in seen), Counter[str]()
+        known, number_old = Counter(turn.mark for turn in seen), Counter[str]()
         turns: list[SeenTurn] = []
         for turn, dated, mark, place in zip(fresh, reading.dated.turns, marks, places, strict=True):
-            forgotten = {} if place is not None or turn.said_at else self._times_forgotten(turn)
-            is_old = number_old[mark] < sum(forgotten.values()) - number_seen[mark]
-            number_old[mark] += is_old
-            said_at = max(forgotten) if is_old else dated.said_at or datetime.max.replace(tzinfo=UTC)
-            turns.append(seen[place] if place is not None else SeenTurn(mark, said_at, is_said=turn.is_said))
+            if place is not None:
+                turns.append(seen[place])
+                continue
+            forgotten = {} if turn.said_at else self._times_forgotten(turn)
+            said_at = dated.said_at
+            if number_old[mark] < sum(forgotten.values()) - known[mark]:
+                number_old[mark] += 1
+                said_at = max(forgotten)
+            elif turn.said_at is None and self._seen:
+                said_at = reading.read_at or said_at
+            turns.append(SeenTurn(mark, said_at or datetime.max.replace(tzinfo=UTC), is_said=turn.is_said))
         return RecognisedTurns(tuple(seen), tuple(turns), places)
 
     def assertions(self, assertions: Iterable[Assertion]) -> tuple[Assertion, ...]:

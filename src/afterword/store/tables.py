@@ -341,8 +341,7 @@ class SpendingRow(SQLModel, table=True):
 
 
 class VectorRow(SQLModel, table=True):
-    """The vector of a text, made by one model. A missing vector is made again from the text. `key` is a hash of the
-    text, so that a vector is never used for another text."""
+    """The vector of a text, made by one model. `key` is a hash of the text, so it is never used for another text."""
 
     __tablename__: ClassVar[str] = "vectors"
 
@@ -386,6 +385,7 @@ class SeenSessionRow(SQLModel, table=True):
     __tablename__: ClassVar[str] = "seen_sessions"
 
     place: str = Field(primary_key=True)
+    scope_id: int = Field(foreign_key="scopes.id", index=True)
     key_id: str = Field(foreign_key="tombstone_keys.id")
     stretches: list[dict[str, Any]] = Field(sa_type=JSON)
 

@@ -26,7 +26,7 @@ from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import ERASED, FINDING, FindingRow, rows_of_scope
-from afterword.store.forgetting import forgotten_statements, tombstone_rows
+from afterword.store.forgetting import forgotten_statements, hash_keys, tombstone_rows
 from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
 from afterword.store.forgetting.served_copies import (
     ErasedWords,
@@ -114,7 +114,7 @@ class Erasure:
 
     def _is_forgotten(self, session_id: str) -> bool:
         of_session = TombstoneRow.kind == str(TombstoneKind.SESSION), TombstoneRow.scope_id == self.scope_id
-        places = [key.session_hash(self.scope, session_id) for key in tombstone_rows.read_hash_keys(self.transaction)]
+        places = [key.session_hash(self.scope, session_id) for key in hash_keys.read_hash_keys(self.transaction)]
         query = select(TombstoneRow.id).where(*of_session, col(TombstoneRow.place).in_(places)).limit(1)
         return self.transaction.exec(query).first() is not None
 
@@ -353,7 +353,7 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
         raise NotFound(f"nothing was ever stored for {scope}")
     check_not_ahead(transaction, at)
     scope_id = scope_rows.lock_scope(transaction, scope)
-    erasure = Erasure(transaction, scope, scope_id, tombstone_rows.ensure_store_key(transaction), at)
+    erasure = Erasure(transaction, scope, scope_id, hash_keys.ensure_store_key(transaction), at)
     before = forgotten_statements.fact_members(transaction, scope_id)
     erasure.erase_derived()
     work(erasure)

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlmodel import Session
 
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import TimeBasis
+from afterword.facts.transcripts import Role, TimeBasis
 from afterword.privacy.seen_turns import UNKNOWN_WORDS, SeenTurn, StateReading
 from afterword.store.forgetting.seen_turn_rows import note_turns
 from afterword.store.forgetting.tombstone_rows import read_forgotten
@@ -62,11 +62,12 @@ def leave_out_new_turns(
     forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
     recognised = forgotten.recognised(reading)
     turns, number_new = list[SeenTurn](), 0
-    for turn, place in zip(recognised.turns, recognised.places, strict=True):
-        is_new = place is None and turn.is_said and turn.mark != UNKNOWN_WORDS
+    for fresh, turn, place in zip(reading.fresh.turns, recognised.turns, recognised.places, strict=True):
+        # The blocks of a memory are not left out. They have words of before the pause, and later states repeat them.
+        is_new = place is None and turn.mark != UNKNOWN_WORDS and fresh.role is not Role.MEMORY
         is_of_pause = not (paused_at and is_timed and turn.seen_at < paused_at)
         turns.append(replace(turn, is_left_out=True) if is_new and is_of_pause else turn)
-        number_new += is_new
+        number_new += is_new and turn.is_said
     if row and paused_at and (number_new or not turns):
         change_scope(transaction, row.id, sessions_not_kept=row.sessions_not_kept + 1)
     if stay_out:

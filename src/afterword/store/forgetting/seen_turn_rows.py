@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 from sqlalchemy import update
 from sqlmodel import Session, col
 
+from afterword.errors import FileInvalid
 from afterword.facts.scopes import Scope
 from afterword.privacy.seen_turns import RecognisedTurns, SeenTurn, SeenTurns
-from afterword.privacy.tombstones import MARK_DIGITS, Forgotten
-from afterword.store.database.statements import fetch_where_in, insert_rows
+from afterword.privacy.tombstones import MARK_DIGITS, Forgotten, TombstoneKey
+from afterword.store.database.statements import fetch_where_in, insert_missing
 from afterword.store.scope_rows import lock_scope
 from afterword.store.tables import SeenSessionRow
 
@@ -30,18 +32,59 @@ def note_turns(
     transaction: Session, scope: Scope, session_id: str, forgotten: Forgotten, recognised: RecognisedTurns
 ) -> None:
     """Store the turns of a session that were seen so far, and those of a state, as `forgotten` has recognised them."""
-    joined = recognised.joined()
-    if joined == list(recognised.seen):
-        return
-    lock_scope(transaction, scope)
-    place = forgotten.mark_key.session_hash(scope, session_id)
-    values = {"key_id": forgotten.mark_key.id, "stretches": _stretches_of(joined)}
-    if forgotten.seen_place == place:
-        transaction.connection().execute(
-            update(SeenSessionRow).where(col(SeenSessionRow.place) == place).values(**values)
-        )
-    else:
-        insert_rows(transaction, SeenSessionRow, [{"place": place, **values}])
+    joined, key = recognised.joined(), forgotten.mark_key
+    if joined != list(recognised.seen):
+        scope_id, place = lock_scope(transaction, scope), key.session_hash(scope, session_id)
+        _store(transaction, scope_id, SeenTurns(place, key.id, tuple(joined)), is_known=forgotten.seen_place == place)
+
+
+def copy_seen_turns(
+    transaction: Session,
+    names: Iterable[tuple[tuple[Scope, str], tuple[Scope, str]]],
+    into_id: int,
+    keys: Sequence[TombstoneKey],
+) -> None:
+    """Copy the turns seen in sessions that were moved. `names` are the scope and the id of each, before and now."""
+    places = {key.session_hash(*old): key.session_hash(*new) for old, new in names for key in keys}
+    for place, seen in read_seen_turns(transaction, places).items():
+        store_longer(transaction, into_id, replace(seen, place=places[place]))
+
+
+def store_longer(transaction: Session, scope_id: int, seen: SeenTurns) -> None:
+    """Store the turns seen in a session unless a list that is as long is stored. Lists only grow."""
+    stored = read_seen_turns(transaction, [seen.place]).get(seen.place)
+    if stored is None or len(stored.turns) < len(seen.turns):
+        _store(transaction, scope_id, seen, is_known=stored is not None)
+
+
+def _store(transaction: Session, scope_id: int, seen: SeenTurns, *, is_known: bool) -> None:
+    values = {"scope_id": scope_id, "key_id": seen.key_id, "stretches": _stretches_of(seen.turns)}
+    row = {"place": seen.place, **values}
+    if is_known or not insert_missing(transaction, SeenSessionRow, [row]):
+        changed = update(SeenSessionRow).where(col(SeenSessionRow.place) == seen.place)
+        transaction.connection().execute(changed.values(**values))
+
+
+def seen_lines(transaction: Session, scope: Scope, scope_ids: Sequence[int | None]) -> list[dict[str, Any]]:
+    """Return the turns seen in the sessions of a scope as lines of a file."""
+    rows = fetch_where_in(transaction, SeenSessionRow, "scope_id", scope_ids)
+    return [
+        {"row": "seen", "scope": str(scope), "place": row.place, "key_id": row.key_id, "stretches": row.stretches}
+        for row in rows
+    ]
+
+
+def parse_seen_turns(line: Mapping[str, Any]) -> tuple[Scope, SeenTurns]:
+    """Return the scope and the turns seen in a session from a line. Raises `FileInvalid` if the line holds none."""
+    try:
+        place, key_id = line["place"], line["key_id"]
+        "".join((place, key_id)).encode()
+        turns = tuple(_turns_of(line["stretches"]))
+        if not all(len(turn.mark) in (0, MARK_DIGITS) and turn.seen_at.tzinfo for turn in turns):
+            raise ValueError
+        return Scope.parse(line["scope"]), SeenTurns(place, key_id, turns)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise FileInvalid("the seen turns of a session cannot be read") from None
 
 
 def _stretches_of(turns: Iterable[SeenTurn]) -> Stretches:
@@ -63,4 +106,4 @@ def _turns_of(stretches: Stretches) -> Iterable[SeenTurn]:
         at, marks = datetime.fromisoformat(stretch["at"]), stretch["marks"]
         for start in range(0, len(marks), MARK_DIGITS):
             mark = marks[start : start + MARK_DIGITS].strip()
-            yield SeenTurn(mark, at, stretch["left_out"], stretch["said"])
+            yield SeenTurn(mark, at, bool(stretch["left_out"]), bool(stretch["said"]))

@@ -16,6 +16,7 @@ from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Turn
 from afterword.privacy.blanking import FORGOTTEN
+from afterword.privacy.seen_turns import SeenTurns
 from afterword.privacy.tombstones import Tombstone
 from afterword.store import lookup
 from afterword.store.database.engine import Store
@@ -23,18 +24,18 @@ from afterword.store.database.private_files import opened_private
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import is_finding_forgotten
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
+from afterword.store.forgetting.hash_keys import add_imported_key, parse_tombstone_key
 from afterword.store.forgetting.row_blanking import blank_turns, read_stored_turns
+from afterword.store.forgetting.seen_turn_rows import parse_seen_turns, store_longer
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.forgetting.tombstone_rows import (
-    add_imported_key,
     add_imported_tombstones,
     parse_tombstone,
-    parse_tombstone_key,
     read_forgotten,
     tombstone_lines,
 )
 from afterword.store.json_lines import Line, damaged, read_lines
-from afterword.store.scope_rows import read_scopes
+from afterword.store.scope_rows import lock_scope, read_scopes
 from afterword.store.tables import AssertionRow
 
 FORMAT, VERSION = "afterword tombstones", 1
@@ -69,18 +70,23 @@ async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> tuple[
     """
     keys: list[Line] = []
     tombstones: dict[Scope, list[Tombstone]] = defaultdict(list)
+    seen: list[tuple[Scope, SeenTurns]] = []
     for line in _lines(path):
         if line.get("row") == "key":
             keys.append(line)
         elif line.get("row") == "tombstone":
             scope, tombstone = parse_tombstone(line)
             tombstones[scope].append(tombstone)
+        elif line.get("row") == "seen":
+            seen.append(parse_seen_turns(line))
 
     def store_tombstones(transaction: Session) -> None:
         for line in keys:
             add_imported_key(transaction, line)
         for scope, of_scope in tombstones.items():
             add_imported_tombstones(transaction, scope, of_scope)
+        for scope, turns in seen:
+            store_longer(transaction, lock_scope(transaction, scope), turns)
 
     try:
         await store.write(store_tombstones)
@@ -159,9 +165,11 @@ def _lines(path: Path) -> Iterator[Line]:
 
 
 def check_tombstone_line(line: Line) -> Line:
-    """Return a line unchanged. Raises `FileInvalid` if it is a line of a key or a tombstone that cannot be read."""
+    """Return a line unchanged. Raises `FileInvalid` if it has a key, a tombstone or seen turns that cannot be read."""
     if line["row"] == "key":
         parse_tombstone_key(line)
     elif line["row"] == "tombstone":
         parse_tombstone(line)
+    elif line["row"] == "seen":
+        parse_seen_turns(line)
     return line

@@ -6,8 +6,6 @@ So tombstones are also added to the scopes that held the forgotten content befor
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,16 +21,14 @@ from afterword.facts.scopes import Scope
 from afterword.privacy.seen_turns import StateReading
 from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind, text_tombstones
 from afterword.store.database.clock import without_future
-from afterword.store.database.statements import chunks, fetch_rows, insert_missing, select_columns
-from afterword.store.forgetting.seen_turn_rows import note_turns, read_seen_turns
+from afterword.store.database.statements import chunks, insert_missing
+from afterword.store.forgetting.hash_keys import ensure_store_key, read_hash_keys
+from afterword.store.forgetting.seen_turn_rows import note_turns, read_seen_turns, seen_lines
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.merging.moves import former_sessions, merged_scopes, names_elsewhere, was_moved
 from afterword.store.rows import turn_of
 from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
-from afterword.store.tables import TombstoneKeyRow, TombstoneRow, TurnRow
-
-_KEY_BYTES = 32
-_KEYS = select_columns(TombstoneKeyRow)
+from afterword.store.tables import TombstoneRow, TurnRow
 
 
 def read_forgotten(
@@ -91,7 +87,7 @@ def read_forgotten_by_session(
             for tombstone in by_place[owner, place]
             if name or owner in (scope, *others) or tombstone.kind is TombstoneKind.SLOT
         ]
-        # A session that was moved to another scope has several lists, of which the longest is the newest.
+        # A session may have a list under each of its names. Lists only grow, so the longest is the newest.
         seen_turns = max(
             (seen[place] for place in own_places if place in seen), key=lambda each: len(each.turns), default=None
         )
@@ -106,24 +102,6 @@ def _read_tombstones(transaction: Session, scope_id: int, places: Sequence[str])
         for chunk in chunks(places)
         for row in transaction.exec(of_scope.where(col(TombstoneRow.place).in_(chunk)))
     ]
-
-
-def read_hash_keys(transaction: Session) -> list[TombstoneKey]:
-    """Return the keys with which the tombstones in this store were hashed, the store's own first."""
-    rows = sorted(fetch_rows(transaction, _KEYS), key=lambda row: (not row.is_own, row.id))
-    return [TombstoneKey(row.id, bytes.fromhex(row.key)) for row in rows]
-
-
-def ensure_store_key(transaction: Session) -> TombstoneKey:
-    """Return the store's own key, and create it if there is none yet. Its id identifies the store."""
-    query = select(TombstoneKeyRow).where(col(TombstoneKeyRow.is_own)).order_by(TombstoneKeyRow.id).limit(1)
-    row = transaction.exec(query).first()
-    if row is None:
-        secret = secrets.token_bytes(_KEY_BYTES)
-        row = TombstoneKeyRow(id=_key_id(secret), key=secret.hex(), is_own=True)
-        transaction.add(row)
-        transaction.flush()
-    return TombstoneKey(row.id, bytes.fromhex(row.key))
 
 
 def note_state(transaction: Session, scope: Scope, session_id: str, reading: StateReading) -> None:
@@ -150,7 +128,7 @@ def add_imported_tombstones(transaction: Session, scope: Scope, tombstones: Sequ
 
 
 def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
-    """Return the hash keys, and the tombstones of these scopes and of scopes merged into them, as lines of a file."""
+    """Return the hash keys, and tombstones and seen turns of these scopes and of those merged into them, as lines."""
     lines = [{"row": "key", "id": key.id, "key": key.secret.hex()} for key in read_hash_keys(transaction)]
     taken_over = (merged_scopes(transaction, scope_key(transaction, scope)) for scope in scopes)
     for scope in dict.fromkeys((*scopes, *(former for formers in taken_over for former in formers))):
@@ -159,21 +137,8 @@ def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[
             select(TombstoneRow).where(col(TombstoneRow.scope_id).in_(ids)).order_by(TombstoneRow.id)
         )
         lines += [_tombstone_line(scope, _tombstone_of(row)) for row in rows]
+        lines += seen_lines(transaction, scope, ids)
     return lines
-
-
-def add_imported_key(transaction: Session, line: Mapping[str, Any]) -> None:
-    """Store the hash key of another store. Raises `FileInvalid` if the line holds no key."""
-    secret = parse_tombstone_key(line)
-    insert_missing(transaction, TombstoneKeyRow, [{"id": _key_id(secret), "key": secret.hex(), "is_own": False}])
-
-
-def parse_tombstone_key(line: Mapping[str, Any]) -> bytes:
-    """Return the secret key of tombstone hashes from a line of a file. Raises `FileInvalid` if the line has none."""
-    try:
-        return bytes.fromhex(line["key"])
-    except (KeyError, TypeError, ValueError):
-        raise FileInvalid("a key of tombstones cannot be read") from None
 
 
 def parse_tombstone(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
@@ -190,10 +155,6 @@ def parse_tombstone(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
         return Scope.parse(line["scope"]), tombstone
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise FileInvalid("a tombstone cannot be read") from None
-
-
-def _key_id(secret: bytes) -> str:
-    return hashlib.sha256(secret).hexdigest()[:16]
 
 
 def _tombstone_of(row: TombstoneRow) -> Tombstone:

@@ -20,6 +20,8 @@ from afterword.store import ledger, scope_rows
 from afterword.store.access.keys import move_keys, move_keys_back
 from afterword.store.database.statements import chunks, insert_rows
 from afterword.store.findings.finding_rows import FindingRow, findings_source
+from afterword.store.forgetting.hash_keys import read_hash_keys
+from afterword.store.forgetting.seen_turn_rows import copy_seen_turns
 from afterword.store.runs import RENAME
 from afterword.store.tables import (
     AssertionRow,
@@ -161,6 +163,7 @@ def move_everything(transaction: Session, scope: Scope, into: Scope) -> list[Mov
         for source in sorted(_sources(transaction, scope_id))
     )
     _move_rows(transaction, scope_id, into_id, moved)
+    _copy_seen_turns(transaction, scope, into, moved)
     _derive_again(transaction, scope, into)
     return moved
 
@@ -223,9 +226,20 @@ def move_sources(transaction: Session, into: Scope, run_id: int, *, is_back: boo
     _move_rows(transaction, origin_id, target_id, moved)
     (move_keys_back if is_back else move_keys)(transaction, run_id, scope, into)
     origin, target = (into, scope) if is_back else (scope, into)
+    _copy_seen_turns(transaction, origin, target, moved)
     _derive_again(transaction, origin, target)
     is_rename = transaction.get_one(RunRow, run_id).purpose == RENAME
     take_settings(transaction, origin, target, is_rename=is_rename)
+
+
+def _copy_seen_turns(transaction: Session, origin: Scope, target: Scope, moved: Iterable[MovedSource]) -> None:
+    """Copy which turns were seen in the moved sessions. The former names may be used again."""
+    names = [
+        ((origin, source.old.removeprefix(_SESSION)), (target, source.new.removeprefix(_SESSION)))
+        for source in moved
+        if source.old.startswith(_SESSION)
+    ]
+    copy_seen_turns(transaction, names, scope_rows.scope_key(transaction, target), read_hash_keys(transaction))
 
 
 def _lock(transaction: Session, scope: Scope, into: Scope) -> tuple[int, int]:

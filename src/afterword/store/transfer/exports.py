@@ -24,7 +24,8 @@ from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
 from afterword.store.findings.finding_rows import FindingRow
 from afterword.store.forgetting import forgotten_statements
-from afterword.store.forgetting.tombstone_rows import ensure_store_key, tombstone_lines
+from afterword.store.forgetting.hash_keys import ensure_store_key
+from afterword.store.forgetting.tombstone_rows import tombstone_lines
 from afterword.store.json_lines import Line
 from afterword.store.scope_rows import read_scopes, scope_of_row, scope_row
 from afterword.store.tables import (

@@ -28,6 +28,8 @@ from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks, insert_missing, insert_numbered, insert_rows
 from afterword.store.findings.finding_rows import FindingRow, findings_source, is_finding_forgotten
+from afterword.store.forgetting.hash_keys import add_imported_key, read_hash_keys
+from afterword.store.forgetting.seen_turn_rows import parse_seen_turns, store_longer
 from afterword.store.forgetting.tombstone_replay import (
     ChangedTurns,
     changed_turns,
@@ -35,12 +37,10 @@ from afterword.store.forgetting.tombstone_replay import (
     has_unchanged_quotes,
 )
 from afterword.store.forgetting.tombstone_rows import (
-    add_imported_key,
     add_imported_tombstones,
     parse_tombstone,
     read_forgotten,
     read_forgotten_by_session,
-    read_hash_keys,
 )
 from afterword.store.json_lines import Line, damaged
 from afterword.store.merging.text_forms import compose_stored_texts
@@ -125,6 +125,7 @@ class _Import:
         works: Mapping[str, Work] = {
             "key": self._write_keys,
             "tombstone": self._write_tombstones,
+            "seen": self._write_seen_turns,
             "scope": self._begin_scope,
             "session": self._write_sessions,
             "assertion": self._write_assertions,
@@ -134,7 +135,7 @@ class _Import:
         }
         if kind not in works:
             raise FileInvalid(f"the export holds a line of an unknown kind ({kind}); upgrade afterword")
-        if not self._is_in_scope and kind not in ("key", "tombstone", "scope"):
+        if not self._is_in_scope and kind not in ("key", "tombstone", "seen", "scope"):
             raise damaged(self._path, f"line of kind {kind}", "it stands before the line of its scope")
 
         def work(transaction: Session) -> None:
@@ -163,6 +164,11 @@ class _Import:
             self._added.imported["tombstones"] += new
             self._added.here_already["tombstones"] += len(of_scope) - new
         self.forgetful |= {scope for scope, _ in tombstones}
+
+    def _write_seen_turns(self, transaction: Session, lines: Sequence[Line]) -> None:
+        for line in lines:
+            scope, seen = parse_seen_turns(line)
+            store_longer(transaction, scope_rows.lock_scope(transaction, scope), seen)
 
     def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
