@@ -227,7 +227,8 @@ class Store:
     async def compact(self) -> bool:
         """Rewrite the database, so that its files hold nothing that was deleted; return whether that succeeded.
 
-        It may fail while other processes use the database. Then it can be tried again.
+        It may fail while other processes use the database. Then it can be tried again. On PostgreSQL it also fails if
+        the user does not own the tables.
         """
         return await run_in_thread(self._executor("write"), self._compact)
 
@@ -238,10 +239,9 @@ class Store:
             return True
         try:
             with self._engine().connect() as plain:
-                compaction.vacuum(plain.execution_options(isolation_level="AUTOCOMMIT"))
+                return compaction.vacuum(plain.execution_options(isolation_level="AUTOCOMMIT"))
         except DatabaseError as error:
             raise unreachable(error.orig or error, self.shown_url) from None
-        return True
 
     @telemetry.staged(telemetry.Stage.MIGRATE)
     async def migrate(self) -> tuple[str | None, str]:
