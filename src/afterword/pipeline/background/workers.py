@@ -60,7 +60,7 @@ def queue_of(store: Store) -> App:
     """Return the queue of a PostgreSQL store, not open yet. Open it with `async with app.open_async()`."""
     limits: dict[str, Any] = {"min_size": 1, "max_size": CONNECTIONS}
     limits |= {"timeout": PATIENCE_S, "reconnect_timeout": PATIENCE_S}
-    return App(connector=PsycopgConnector(conninfo=store.libpq_url, **limits))
+    return App(connector=PsycopgConnector(conninfo=store.libpq_address, **limits))
 
 
 @asynccontextmanager
@@ -78,7 +78,7 @@ async def open_queue(store: Store) -> AsyncIterator[App]:
 
 async def create_queue_tables(store: Store) -> bool:
     """Create the queue's tables if they are missing. Return whether they were. Several processes may do so at once."""
-    async with await psycopg.AsyncConnection.connect(store.libpq_url, autocommit=True) as lock:
+    async with await psycopg.AsyncConnection.connect(store.libpq_address, autocommit=True) as lock:
         await lock.execute("SELECT pg_advisory_lock(%s)", (ADVISORY_LOCK,))
         async with queue_of(store).open_async() as app:
             if await _has_tables(app):

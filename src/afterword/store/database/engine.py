@@ -18,7 +18,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
@@ -34,7 +34,7 @@ from afterword.store.database.cache import Cache, TransactionCache
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
 from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
 from afterword.store.database.statements import share_statements
-from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
+from afterword.store.database.urls import DEFAULT_URL, check_encoding, postgres_url, shown_url, store_url
 from afterword.store.limits import StoreLimits
 from afterword.text_caches import clear_text_caches
 
@@ -125,9 +125,12 @@ class Store:
         return False
 
     @property
-    def libpq_url(self) -> str:
+    def libpq_address(self) -> str:
         """The address of a PostgreSQL store for other clients. It holds the password: never show it."""
-        return self._url.set(drivername="postgresql").render_as_string(hide_password=False)
+        from psycopg.conninfo import make_conninfo
+
+        _, arguments = self._url.get_dialect()().create_connect_args(postgres_url(self._url))
+        return make_conninfo(**arguments)
 
     async def read(self, work: Callable[[Session], T]) -> T:
         """Run `work` in a transaction that only reads, on one consistent snapshot, and return its result.
@@ -337,10 +340,11 @@ class Store:
 
     def _postgres_engine(self) -> Engine:
         size, limit_ms = self.limits.pool_size, int(self.limits.statement_timeout_s * 1000)
-        options = f"{self._url.query.get('options', '')} -c statement_timeout={limit_ms}".strip()
+        url = postgres_url(self._url, statement_timeout=limit_ms)
         pool: dict[str, Any] = {"pool_pre_ping": True, "pool_size": size, "max_overflow": size}
-        limits = {"connect_timeout": 10, "options": options}
-        return share_statements(create_engine(self._url, connect_args=limits, isolation_level=USUAL, **pool))
+        engine = create_engine(url, connect_args={"connect_timeout": 10}, isolation_level=USUAL, **pool)
+        event.listen(engine, "connect", check_encoding)
+        return share_statements(engine)
 
 
 def _session(connection: Connection, cache: TransactionCache) -> Session:
