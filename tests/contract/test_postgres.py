@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from sqlalchemy import text
 from sqlmodel import Session
 
+import afterword
 from afterword.errors import Overtaken, StoreUnreachable
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
@@ -24,6 +26,7 @@ from afterword.store.limits import StoreLimits
 from batches import wait_until
 from nursery import Child
 from programs import watch_for_ever
+from servers import away
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 MIRA, JON = Scope.user("mira"), Scope.user("jon")
@@ -120,6 +123,21 @@ async def test_a_batch_of_many_scopes_fails_nowhere(postgres_store_url: str) -> 
                 sessions.save_state(transaction, scope, f"s{number}", component="x", state=state, at=AT)
         ended = await run_batch(store, await queued_sessions(store), extractor=RulesExtractor())
     assert [one for one in ended if isinstance(one, Failure)] == []
+
+
+async def test_readers_who_wait_for_one_load_leave_no_error_behind(postgres_store_url: str, postgres_url: str) -> None:
+    """While the database is away each of them gets an error, and asyncio has none to report."""
+    reported: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    async with afterword.open(postgres_store_url) as app:
+        await app.user("mira").remember("The user likes tea.")
+        with away(postgres_url, postgres_store_url):
+            ended = await asyncio.gather(*(app.user("mira").search("tea") for _ in range(4)), return_exceptions=True)
+    assert [type(error) for error in ended] == [StoreUnreachable] * 4
+    del ended
+    gc.collect()
+    await asyncio.sleep(0)
+    assert reported == []
 
 
 @pytest.mark.begun_first
