@@ -7,6 +7,10 @@ import gc
 import os
 import signal
 import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -111,6 +115,33 @@ async def test_writers_of_different_scopes_do_not_refuse_each_other(postgres_sto
                 scope_rows.ensure_scope(transaction, scope)
         both_read = asyncio.Barrier(2)
         await asyncio.gather(*(work(store, scope, both_read) for scope in (MIRA, JON)))
+
+
+async def test_a_long_writer_comes_through_between_many_short_ones(postgres_store_url: str) -> None:
+    """Somebody always holds the row of the scope, and whoever waits for it is refused. In the end it writes alone."""
+    is_over, tried = threading.Event(), []
+
+    def write_again_and_again(store: Store) -> None:
+        while not is_over.is_set():
+            with suppress(Overtaken), store.writing() as transaction:
+                scope_rows.lock_scope(transaction, MIRA)
+                time.sleep(0.02)
+
+    def write_late(transaction: Session) -> None:
+        tried.append(scope_rows.revision_of(transaction, MIRA))
+        time.sleep(0.1)
+        scope_rows.lock_scope(transaction, MIRA)
+
+    async with Store(postgres_store_url) as store, Store(postgres_store_url) as others:
+        await store.write(lambda transaction: scope_rows.ensure_scope(transaction, MIRA))
+        with ThreadPoolExecutor(3) as threads:
+            ended = [threads.submit(write_again_and_again, others) for _ in range(3)]
+            try:
+                await store.write(write_late)
+            finally:
+                is_over.set()
+        assert [one.result() for one in ended] == [None] * 3
+    assert len(tried) > 1
 
 
 async def test_a_batch_of_many_scopes_fails_nowhere(postgres_store_url: str) -> None:

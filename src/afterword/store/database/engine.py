@@ -22,10 +22,9 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from afterword import telemetry
-from afterword.errors import ArgumentInvalid, Overtaken, ScopeMoved, StoreMissing, StoreOutdated, StoreUnreachable
+from afterword.errors import ArgumentInvalid, StoreMissing, StoreOutdated, StoreUnreachable
 from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.store import migrations
@@ -33,6 +32,7 @@ from afterword.store.database import compaction, sqlite_files
 from afterword.store.database.cache import Cache, TransactionCache
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
 from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
+from afterword.store.database.overtaking import ALONE, until_first
 from afterword.store.database.statements import share_statements
 from afterword.store.database.urls import DEFAULT_URL, check_encoding, postgres_url, shown_url, store_url
 from afterword.store.limits import StoreLimits
@@ -43,16 +43,6 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _MIGRATING = threading.Lock()
 
-_RETRYING = Retrying(
-    # `ScopeMoved` is not retried: what the caller has read before the transaction would still be outdated.
-    retry=retry_if_exception(lambda error: isinstance(error, Overtaken) and not isinstance(error, ScopeMoved)),
-    stop=stop_after_attempt(20),
-    # Random pauses keep two transactions from colliding again.
-    wait=wait_random_exponential(multiplier=0.01, max=0.32),
-    sleep=lambda pause_s: current_ticket().wait(pause_s),
-    reraise=True,
-)
-"""Repeats a transaction that another process overtook. Its state is kept for each thread, so all threads share it."""
 READERS = 4
 """How many threads read a SQLite file at once; one more writes."""
 STRICT, USUAL, MIGRATING = "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"
@@ -163,12 +153,11 @@ class Store:
             return work(transaction)
 
     def _write(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
-        result: T = _RETRYING(self._write_once, work, strict, lasting)
-        return result
+        def write_once(alone: bool) -> T:
+            with self.writing(strict=strict, lasting=lasting, alone=alone) as transaction:
+                return work(transaction)
 
-    def _write_once(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
-        with self.writing(strict=strict, lasting=lasting) as transaction:
-            return work(transaction)
+        return until_first(write_once)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -179,15 +168,18 @@ class Store:
         cache.commit()
 
     @contextmanager
-    def writing(self, *, strict: bool = False, lasting: bool = True) -> Iterator[Session]:
+    def writing(self, *, strict: bool = False, lasting: bool = True, alone: bool = False) -> Iterator[Session]:
         """Open a transaction that writes, in the calling thread. It is committed at the end, and rolled back on errors.
 
         It blocks, so code in event loops uses `write`, which explains `strict` and `lasting`. Raises `Overtaken` at the
-        first conflict, and `StoreTooNew` or `StoreOutdated` if the tables have another version than this program.
+        first conflict, and `StoreTooNew` or `StoreOutdated` if the tables have another version than this program. With
+        `alone` no other transaction writes to PostgreSQL meanwhile; it waits half a second for those that do.
         """
         cache = TransactionCache(self._cache)
         opened = self.connecting(writing=True, isolation=STRICT if strict else None, lasting=lasting)
         with opened as connection, _session(connection, cache) as transaction:
+            if alone and self.dialect == "postgresql":
+                connection.exec_driver_sql(ALONE)
             # A newer program may have changed the tables since this process opened the store.
             migrations.check_before_writing(connection)
             yield transaction
