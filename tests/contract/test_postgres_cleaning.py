@@ -49,9 +49,10 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "TIMEOUT_S", 1.0)
 
 
-def test_a_receipt_that_says_so_means_that_the_words_are_in_no_file(
+def test_the_words_are_in_no_file_where_nothing_else_was_in_the_tables(
     postgres_server: Server, postgres_store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """PostgreSQL does not overwrite removed rows: where others stay in their pages, the bytes may stay, too."""
     if postgres_server.own is None:
         pytest.skip("the files of a server that somebody else runs cannot be read")
     with told(postgres_store_url, monkeypatch) as app, psycopg.connect(postgres_store_url, autocommit=True) as owner:

@@ -72,7 +72,9 @@ def vacuum(connection: Connection) -> bool:
     """Make PostgreSQL remove deleted rows from every table, and their words from its indexes and statistics.
 
     Return False if not all could be removed: an older transaction may still see them, somebody may hold a lock, or a
-    table may belong to another role. The connection must not be in a transaction, and is not given back to its pool.
+    table may belong to another role. PostgreSQL does not overwrite the bytes of a removed row before it needs their
+    place; VACUUM FULL would, but it locks out all readers. The connection must not be in a transaction, and is not
+    given back to its pool.
     """
     ticket, deadline = current_ticket(), time.monotonic() + TIMEOUT_S
     with ticket.interruptible_by(interrupter(connection)):

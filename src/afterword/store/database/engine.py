@@ -222,8 +222,8 @@ class Store:
     async def compact(self) -> bool:
         """Rewrite the database, so that its files hold nothing that was deleted; return whether that succeeded.
 
-        It may fail while other processes use the database. Then it can be tried again. On PostgreSQL it also fails if
-        the user does not own the tables.
+        It may fail while other processes use the database. Then it can be tried again. `compaction.vacuum` explains
+        what is done on PostgreSQL.
         """
         return await run_in_thread(self._executor("write"), self._compact)
 
