@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections import Counter
@@ -25,6 +26,7 @@ from commands import Commands
 from nursery import Child
 from programs import work
 from running_time import running_time
+from servers import away
 
 pytestmark = pytest.mark.begun_first
 
@@ -179,3 +181,22 @@ async def test_a_worker_that_is_stopped_ends_its_session_or_leaves_it_waiting(wo
         with store.reading() as transaction:
             assert len(sessions.waiting_sessions(transaction)) == len(USERS) * SESSIONS_EACH
         assert rows(workers.url, "SELECT 1 FROM procrastinate_jobs WHERE status = 'doing'") == []
+
+
+async def test_a_worker_goes_on_after_the_database_was_away(workers: Workers, postgres_url: str) -> None:
+    async with Store(workers.url) as store:
+        await fleet.create_queue_tables(store)
+        process = workers.start(0.0, once=False)
+        wait_until(lambda: len(rows(workers.url, "SELECT 1 FROM procrastinate_workers")) == 1)
+    with away(postgres_url, workers.url):
+        await asyncio.sleep(2)
+        assert process.poll() is None
+    async with Store(workers.url) as store:
+        await record_all(store)
+        async with fleet.open_queue(store) as app:
+            await fleet.enqueue(app, store)
+        wait_until(lambda: len(rows(workers.url, "SELECT 1 FROM runs")) == len(USERS) * SESSIONS_EACH)
+    with away(postgres_url, workers.url), running_time() as elapsed_s:
+        process.terminate()
+        assert process.wait() == 0
+        assert elapsed_s() < CLEAN_STOP_S

@@ -76,7 +76,7 @@ async def everything(store: Store) -> str:
     """All bytes of the store's files; of PostgreSQL what a dump holds, and what the planner has noted."""
     if store.path is not None:
         return "".join(one.read_bytes().decode("latin-1") for one in store.path.parent.glob(f"{store.path.name}*"))
-    with psycopg.connect(store.libpq_url) as connection:
+    with psycopg.connect(store.libpq_address) as connection:
         kept = [str(connection.execute("SELECT * FROM pg_stats WHERE schemaname = 'public'").fetchall())]
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
         for (name,) in tables:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +18,7 @@ import pytest
 from sqlalchemy import text
 from sqlmodel import Session
 
+import afterword
 from afterword.errors import Overtaken, StoreUnreachable
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
@@ -24,6 +30,7 @@ from afterword.store.limits import StoreLimits
 from batches import wait_until
 from nursery import Child
 from programs import watch_for_ever
+from servers import away
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 MIRA, JON = Scope.user("mira"), Scope.user("jon")
@@ -110,6 +117,33 @@ async def test_writers_of_different_scopes_do_not_refuse_each_other(postgres_sto
         await asyncio.gather(*(work(store, scope, both_read) for scope in (MIRA, JON)))
 
 
+async def test_a_long_writer_comes_through_between_many_short_ones(postgres_store_url: str) -> None:
+    """Somebody always holds the row of the scope, and whoever waits for it is refused. In the end it writes alone."""
+    is_over, tried = threading.Event(), []
+
+    def write_again_and_again(store: Store) -> None:
+        while not is_over.is_set():
+            with suppress(Overtaken), store.writing() as transaction:
+                scope_rows.lock_scope(transaction, MIRA)
+                time.sleep(0.02)
+
+    def write_late(transaction: Session) -> None:
+        tried.append(scope_rows.revision_of(transaction, MIRA))
+        time.sleep(0.1)
+        scope_rows.lock_scope(transaction, MIRA)
+
+    async with Store(postgres_store_url) as store, Store(postgres_store_url) as others:
+        await store.write(lambda transaction: scope_rows.ensure_scope(transaction, MIRA))
+        with ThreadPoolExecutor(3) as threads:
+            ended = [threads.submit(write_again_and_again, others) for _ in range(3)]
+            try:
+                await store.write(write_late)
+            finally:
+                is_over.set()
+        assert [one.result() for one in ended] == [None] * 3
+    assert len(tried) > 1
+
+
 async def test_a_batch_of_many_scopes_fails_nowhere(postgres_store_url: str) -> None:
     async with Store(postgres_store_url) as store:
         for number in range(24):
@@ -120,6 +154,21 @@ async def test_a_batch_of_many_scopes_fails_nowhere(postgres_store_url: str) -> 
                 sessions.save_state(transaction, scope, f"s{number}", component="x", state=state, at=AT)
         ended = await run_batch(store, await queued_sessions(store), extractor=RulesExtractor())
     assert [one for one in ended if isinstance(one, Failure)] == []
+
+
+async def test_readers_who_wait_for_one_load_leave_no_error_behind(postgres_store_url: str, postgres_url: str) -> None:
+    """While the database is away each of them gets an error, and asyncio has none to report."""
+    reported: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    async with afterword.open(postgres_store_url) as app:
+        await app.user("mira").remember("The user likes tea.")
+        with away(postgres_url, postgres_store_url):
+            ended = await asyncio.gather(*(app.user("mira").search("tea") for _ in range(4)), return_exceptions=True)
+    assert [type(error) for error in ended] == [StoreUnreachable] * 4
+    del ended
+    gc.collect()
+    await asyncio.sleep(0)
+    assert reported == []
 
 
 @pytest.mark.begun_first

@@ -45,6 +45,19 @@ def running(folder: Path) -> Iterator[Server]:
         yield from _served(get_server(folder / "data", cleanup_mode="delete"))
 
 
+@contextmanager
+def away(server_url: str, store_url: str) -> Iterator[None]:
+    """End every connection to the database of a store, and let it refuse new ones until the context is left."""
+    name = psycopg.conninfo.conninfo_to_dict(store_url)["dbname"]
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+        try:
+            yield
+        finally:
+            connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+
+
 def _served(server: Any) -> Iterator[Server]:
     try:
         # Only a crash of the machine could lose what is not flushed, and then the test is lost, too. A database is used

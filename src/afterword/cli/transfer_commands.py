@@ -35,6 +35,10 @@ from afterword.errors import ArgumentInvalid
 
 STANDARD_OUTPUT = Path("-")
 KNOWN_ROWS = "session", "turn", "finding"
+_UNCLEAN = (
+    "the files may still hold the words: other processes use the store, or its user does not own the tables; "
+    "run `afterword forget --clean` later"
+)
 """The rows that a receipt counts by name. All other rows are counted together."""
 
 
@@ -113,7 +117,7 @@ def _maintain_files(
             )
     else:
         is_clean = call_store(lambda store: store.clean_files())
-        blocked = None if is_clean else "other processes use the store; try again"
+        blocked = None if is_clean else _UNCLEAN
         print_result({"files_clean": is_clean}, blocked or "the files hold nothing that was forgotten", as_json=as_json)
 
 
@@ -138,7 +142,7 @@ def _forget(owner: afterword.Scope | None, target: dict[str, Any] | None, *, yes
     if is_preview:
         advice = "nothing was forgotten yet: give --yes to forget this for good; it cannot be undone"
     elif any(receipt.is_clean is False for receipt in receipts):
-        advice = "other processes use the store: its files may still hold the words; run `afterword forget --clean`"
+        advice = _UNCLEAN
     shown = [_receipt_text(receipt) for receipt in receipts] or ["nothing to forget"]
     print_result([receipt_json(receipt) for receipt in receipts], *shown, advice, as_json=as_json)
     if is_preview:

@@ -172,7 +172,8 @@ class ScopeMemory(ScopeChanges):
         this time (a date stands for its beginning); `everything=True`; or `asked=True`, to erase what people have asked
         to be forgotten (returns None if nobody has). Processing or importing the same session again does not bring it
         back, but what is said again later is stored as new. `is_clean` of the receipt tells whether the words are gone
-        from the files of the database, too. Raises `NotFound` if there is nothing to erase, and `ArgumentInvalid`.
+        from the files of the database, too (on PostgreSQL: from its tables, indexes and statistics). Raises `NotFound`
+        if there is nothing to erase, and `ArgumentInvalid`.
         """
         return await self._forget(ForgetTarget(fact, session, before, everything, asked, finding), is_preview=False)
 

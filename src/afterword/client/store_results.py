@@ -150,7 +150,7 @@ class BackupFile:
 class TombstoneReplay:
     """How many tombstones were replayed, and how many rows of each table were erased because of them.
 
-    `is_clean` tells whether the erased words are gone from the files of the database, too.
+    `is_clean` tells whether the erased words are gone from the files of the database, too, as that of a `Receipt` does.
     """
 
     tombstones: int

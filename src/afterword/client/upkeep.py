@@ -90,7 +90,8 @@ class StoreUpkeep:
     async def clean_files(self) -> bool:
         """Rewrite the database so that its files contain nothing that was erased; return whether that succeeded.
 
-        It may fail while other processes use the database. Then call it again later.
+        It may fail while other processes use the database. Then call it again later. On PostgreSQL the rows are removed
+        from the tables, the indexes and the statistics, and it also fails if the user does not own the tables.
         """
         return await (await self._resources.store()).compact()
 

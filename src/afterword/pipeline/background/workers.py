@@ -14,16 +14,19 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 import psycopg
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
 from procrastinate.jobs import Status
+from procrastinate.signals import on_stop
 
 from afterword import telemetry
 from afterword.errors import StoreError, StoreOutdated, StoreUnreachable
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
+from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import JobResult
 from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.budget import CostTracker
@@ -47,12 +50,17 @@ POLL_S = 0.2
 CONNECTIONS = 4
 """How many connections a queue may open."""
 PATIENCE_S = 7.0
-"""How long running sessions may take to end when a worker is stopped; then they are handed back."""
+"""How long running sessions may take to end when a worker is stopped; then they are handed back. A worker waits as long
+for a connection."""
+PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+"""How long a worker pauses while the database does not answer: each time twice as long."""
 
 
 def queue_of(store: Store) -> App:
     """Return the queue of a PostgreSQL store, not open yet. Open it with `async with app.open_async()`."""
-    return App(connector=PsycopgConnector(conninfo=store.libpq_url, min_size=1, max_size=CONNECTIONS))
+    limits: dict[str, Any] = {"min_size": 1, "max_size": CONNECTIONS}
+    limits |= {"timeout": PATIENCE_S, "reconnect_timeout": PATIENCE_S}
+    return App(connector=PsycopgConnector(conninfo=store.libpq_address, **limits))
 
 
 @asynccontextmanager
@@ -70,7 +78,7 @@ async def open_queue(store: Store) -> AsyncIterator[App]:
 
 async def create_queue_tables(store: Store) -> bool:
     """Create the queue's tables if they are missing. Return whether they were. Several processes may do so at once."""
-    async with await psycopg.AsyncConnection.connect(store.libpq_url, autocommit=True) as lock:
+    async with await psycopg.AsyncConnection.connect(store.libpq_address, autocommit=True) as lock:
         await lock.execute("SELECT pg_advisory_lock(%s)", (ADVISORY_LOCK,))
         async with queue_of(store).open_async() as app:
             if await _has_tables(app):
@@ -140,15 +148,33 @@ class Worker:
     async def run(self, app: App, *, concurrency: int = 4, once: bool = False) -> JobResult:
         """Work until SIGTERM or Ctrl-C, or with `once` until the queue is empty, on `concurrency` sessions at once.
 
-        Return how many sessions were processed, and why others failed.
+        Return how many sessions were processed, and why others failed. If the database does not answer, the worker goes
+        on as soon as it does; with `once` an error is raised.
 
         Waiting sessions are put into the queue every minute, and jobs of dead workers are retried every 10 s.
         """
         self._register_tasks(app)
-        await retry_stalled(app)
-        await self._sweep(app)
-        if once and not await _is_open(app):
-            return JobResult({"sessions processed": 0})
+        halt, pause_s = Halt(), PAUSE_S
+        with on_stop(partial(halt.stop, "a signal")):
+            while halt() is None:
+                try:
+                    await retry_stalled(app)
+                    await self._sweep(app)
+                    pause_s = PAUSE_S
+                    if once and not await _is_open(app):
+                        break
+                    await self._work(app, halt, concurrency, once=once)
+                except (ConnectorException, StoreUnreachable):
+                    if once:
+                        raise
+                if not once and halt() is None:
+                    _log.warning("the queue in %s does not answer; it is tried again", self.store.shown_url)
+                    await halt.wait(pause_s)
+                    pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        return JobResult({"sessions processed": self._processed}, self._failures)
+
+    async def _work(self, app: App, halt: Halt, concurrency: int, *, once: bool) -> None:
+        """Work until a stop is requested or the database does not answer, or with `once` until the queue is empty."""
         working = asyncio.ensure_future(
             app.run_worker_async(
                 queues=[QUEUE],
@@ -156,17 +182,20 @@ class Worker:
                 shutdown_graceful_timeout=PATIENCE_S,
                 stalled_worker_timeout=STALLED_AFTER_S,
                 delete_jobs="always",
+                install_signal_handlers=False,
             )
         )
-        while once and not working.done() and await _is_open(app):
-            await asyncio.wait({working}, timeout=POLL_S)
-        while once and not working.done():
-            # Procrastinate loses a cancellation that comes while it registers the worker.
-            working.cancel()
-            await asyncio.wait({working}, timeout=PATIENCE_S)
+        try:
+            while not working.done() and halt() is None and (not once or await _is_open(app)):
+                await asyncio.wait({working}, timeout=POLL_S)
+        finally:
+            while not working.done():
+                # Procrastinate loses a cancellation that comes while it registers the worker.
+                # A second one that comes while it hands sessions back would end that.
+                working.cancel()
+                await asyncio.wait({working}, timeout=2 * PATIENCE_S)
         with suppress(asyncio.CancelledError):
             await working
-        return JobResult({"sessions processed": self._processed}, self._failures)
 
     def _register_tasks(self, app: App) -> None:
         async def sweep(timestamp: int) -> None:  # noqa: ARG001 - the queue passes it by name

@@ -6,8 +6,10 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
 from sqlmodel import SQLModel
 
 from afterword.errors import StoreUnreachable
@@ -15,15 +17,27 @@ from afterword.store.database.cancellation import current_ticket, interrupter
 from afterword.store.database.driver_errors import unreachable
 from afterword.store.database.private_files import complete_file
 
-_TIMEOUT_S = 30.0
+TIMEOUT_S = 30.0
+"""How long to wait for others who use the database."""
 _LOCK_ATTEMPT_S = 0.05
 """How long one attempt to lock the file waits. Between attempts it is checked whether the caller was cancelled."""
 _PAGES_A_STEP = 1_000
+_LOCK_WAIT_S, _LONGEST_VACUUM_S, _PAUSE_S = 5, 600, 0.2
+"""How long one VACUUM of PostgreSQL may wait for a lock, and may take; the pause before it is tried again."""
+_BEGUN = text(
+    "SELECT CAST(pg_current_xact_id() AS xid)::text, set_config('lock_timeout', :lock, false), "
+    "set_config('statement_timeout', :statement, false)"
+)
+_IS_CLEAN = text(
+    "SELECT bool_and(age(part.relfrozenxid) <= age(CAST(:mark AS xid))) FROM pg_class AS whole "
+    "JOIN pg_class AS part ON part.oid IN (whole.oid, whole.reltoastrelid) WHERE whole.oid = CAST(:name AS regclass)"
+)
+"""Texts that are too long for the table itself are in a part of their own."""
 
 
 def compact_file(path: Path) -> bool:
     """Rebuild a SQLite file and empty its write-ahead log; return False if another process prevented it."""
-    ticket, deadline = current_ticket(), time.monotonic() + _TIMEOUT_S
+    ticket, deadline = current_ticket(), time.monotonic() + TIMEOUT_S
     opened = closing(sqlite3.connect(path, timeout=_LOCK_ATTEMPT_S, isolation_level=None))
     with opened as connection, ticket.interruptible_by(connection.interrupt):
         try:
@@ -54,16 +68,56 @@ def _try_empty_log(connection: sqlite3.Connection) -> bool:
     return bool(busy == 0)
 
 
-def vacuum(connection: Connection) -> None:
-    """Make PostgreSQL remove deleted rows from every table, and their words from its statistics.
+def vacuum(connection: Connection) -> bool:
+    """Make PostgreSQL remove deleted rows from every table, and their words from its indexes and statistics.
 
-    The connection must not be in a transaction.
+    Return False if not all could be removed: an older transaction may still see them, somebody may hold a lock, or a
+    table may belong to another role. PostgreSQL does not overwrite the bytes of a removed row before it needs their
+    place; VACUUM FULL would, but it locks out all readers. The connection must not be in a transaction, and is not
+    given back to its pool.
     """
-    ticket = current_ticket()
+    ticket, deadline = current_ticket(), time.monotonic() + TIMEOUT_S
     with ticket.interruptible_by(interrupter(connection)):
-        for name in SQLModel.metadata.tables:
+        warnings = _warnings(connection)
+        connection.detach()  # its limits are not those of other statements
+        limits = {"lock": f"{_LOCK_WAIT_S}s", "statement": f"{_LONGEST_VACUUM_S}s"}
+        mark = connection.execute(_BEGUN, limits).scalar_one()
+        unclean = list(SQLModel.metadata.tables)
+        while unclean := [name for name in unclean if not _try_vacuum(connection, name, mark)]:
             ticket.check()
-            connection.execute(text(f'VACUUM (ANALYZE) "{name}"'))
+            if warnings or time.monotonic() > deadline:
+                return False
+            ticket.wait(_PAUSE_S)
+    return True
+
+
+def _warnings(connection: Connection) -> list[str]:
+    """Return a list to which the warnings of the server are added, for example that it may not clean a table."""
+    warnings: list[str] = []
+
+    def note(notice: Any) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            warnings.append(notice.sqlstate)
+
+    raw: Any = connection.connection.driver_connection
+    raw.add_notice_handler(note)
+    return warnings
+
+
+def _try_vacuum(connection: Connection, name: str, mark: str) -> bool:
+    """Return whether the table holds no row that was deleted before the transaction `mark`.
+
+    A frozen table holds no trace of transactions before its `relfrozenxid`, which VACUUM raises only as far as it could
+    clean everything. So it tells the truth, whatever kept rows from being removed.
+    """
+    try:
+        connection.execute(text(f'VACUUM (FREEZE, ANALYZE, INDEX_CLEANUP ON) "{name}"'))
+    except OperationalError as error:  # somebody holds a lock, or the vacuum took too long
+        current_ticket().check()
+        if error.connection_invalidated:
+            raise
+        return False
+    return bool(connection.execute(_IS_CLEAN, {"name": f'"{name}"', "mark": mark}).scalar_one())
 
 
 def analyze(connection: Connection) -> None:
@@ -84,7 +138,7 @@ def copy_file(source: Path, target: Path) -> None:
     try:
         with complete_file(target) as partial:
             with (
-                closing(sqlite3.connect(source, timeout=_TIMEOUT_S)) as original,
+                closing(sqlite3.connect(source, timeout=TIMEOUT_S)) as original,
                 closing(sqlite3.connect(partial, isolation_level=None)) as copy,
             ):
                 original.backup(copy, pages=_PAGES_A_STEP)

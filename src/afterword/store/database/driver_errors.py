@@ -8,8 +8,9 @@ from sqlalchemy.exc import DatabaseError, DataError, OperationalError
 
 from afterword.errors import ArgumentInvalid, Overtaken, StoreUnreachable
 
-OVERTAKEN_STATES = frozenset({"40001", "40P01"})
-"""PostgreSQL's codes for two transactions that cannot both be committed: serialisation failure and deadlock."""
+OVERTAKEN_STATES = frozenset({"40001", "40P01", "55P03"})
+"""PostgreSQL's codes for two transactions that cannot both go on: serialisation failure, deadlock, and a lock that
+is not given in time."""
 UNIQUE_VIOLATION = "23505"
 """PostgreSQL's code for a row with a key that exists already, for example because another transaction inserted it."""
 UNSTORABLE = "a text holds a character that the database cannot store, such as NUL; leave it out, then try again"

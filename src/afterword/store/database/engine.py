@@ -18,14 +18,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from afterword import telemetry
-from afterword.errors import ArgumentInvalid, Overtaken, ScopeMoved, StoreMissing, StoreOutdated, StoreUnreachable
+from afterword.errors import ArgumentInvalid, StoreMissing, StoreOutdated, StoreUnreachable
 from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.store import migrations
@@ -33,8 +32,9 @@ from afterword.store.database import compaction, sqlite_files
 from afterword.store.database.cache import Cache, TransactionCache
 from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
 from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
+from afterword.store.database.overtaking import ALONE, until_first
 from afterword.store.database.statements import share_statements
-from afterword.store.database.urls import DEFAULT_URL, shown_url, store_url
+from afterword.store.database.urls import DEFAULT_URL, check_encoding, postgres_url, shown_url, store_url
 from afterword.store.limits import StoreLimits
 from afterword.text_caches import clear_text_caches
 
@@ -43,16 +43,6 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _MIGRATING = threading.Lock()
 
-_RETRYING = Retrying(
-    # `ScopeMoved` is not retried: what the caller has read before the transaction would still be outdated.
-    retry=retry_if_exception(lambda error: isinstance(error, Overtaken) and not isinstance(error, ScopeMoved)),
-    stop=stop_after_attempt(20),
-    # Random pauses keep two transactions from colliding again.
-    wait=wait_random_exponential(multiplier=0.01, max=0.32),
-    sleep=lambda pause_s: current_ticket().wait(pause_s),
-    reraise=True,
-)
-"""Repeats a transaction that another process overtook. Its state is kept for each thread, so all threads share it."""
 READERS = 4
 """How many threads read a SQLite file at once; one more writes."""
 STRICT, USUAL, MIGRATING = "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"
@@ -125,9 +115,12 @@ class Store:
         return False
 
     @property
-    def libpq_url(self) -> str:
+    def libpq_address(self) -> str:
         """The address of a PostgreSQL store for other clients. It holds the password: never show it."""
-        return self._url.set(drivername="postgresql").render_as_string(hide_password=False)
+        from psycopg.conninfo import make_conninfo
+
+        _, arguments = self._url.get_dialect()().create_connect_args(postgres_url(self._url))
+        return make_conninfo(**arguments)
 
     async def read(self, work: Callable[[Session], T]) -> T:
         """Run `work` in a transaction that only reads, on one consistent snapshot, and return its result.
@@ -160,12 +153,11 @@ class Store:
             return work(transaction)
 
     def _write(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
-        result: T = _RETRYING(self._write_once, work, strict, lasting)
-        return result
+        def write_once(alone: bool) -> T:
+            with self.writing(strict=strict, lasting=lasting, alone=alone) as transaction:
+                return work(transaction)
 
-    def _write_once(self, work: Callable[[Session], T], strict: bool, lasting: bool) -> T:
-        with self.writing(strict=strict, lasting=lasting) as transaction:
-            return work(transaction)
+        return until_first(write_once)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -176,15 +168,18 @@ class Store:
         cache.commit()
 
     @contextmanager
-    def writing(self, *, strict: bool = False, lasting: bool = True) -> Iterator[Session]:
+    def writing(self, *, strict: bool = False, lasting: bool = True, alone: bool = False) -> Iterator[Session]:
         """Open a transaction that writes, in the calling thread. It is committed at the end, and rolled back on errors.
 
         It blocks, so code in event loops uses `write`, which explains `strict` and `lasting`. Raises `Overtaken` at the
-        first conflict, and `StoreTooNew` or `StoreOutdated` if the tables have another version than this program.
+        first conflict, and `StoreTooNew` or `StoreOutdated` if the tables have another version than this program. With
+        `alone` no other transaction writes to PostgreSQL meanwhile; it waits half a second for those that do.
         """
         cache = TransactionCache(self._cache)
         opened = self.connecting(writing=True, isolation=STRICT if strict else None, lasting=lasting)
         with opened as connection, _session(connection, cache) as transaction:
+            if alone and self.dialect == "postgresql":
+                connection.exec_driver_sql(ALONE)
             # A newer program may have changed the tables since this process opened the store.
             migrations.check_before_writing(connection)
             yield transaction
@@ -227,7 +222,8 @@ class Store:
     async def compact(self) -> bool:
         """Rewrite the database, so that its files hold nothing that was deleted; return whether that succeeded.
 
-        It may fail while other processes use the database. Then it can be tried again.
+        It may fail while other processes use the database. Then it can be tried again. `compaction.vacuum` explains
+        what is done on PostgreSQL.
         """
         return await run_in_thread(self._executor("write"), self._compact)
 
@@ -238,10 +234,9 @@ class Store:
             return True
         try:
             with self._engine().connect() as plain:
-                compaction.vacuum(plain.execution_options(isolation_level="AUTOCOMMIT"))
+                return compaction.vacuum(plain.execution_options(isolation_level="AUTOCOMMIT"))
         except DatabaseError as error:
             raise unreachable(error.orig or error, self.shown_url) from None
-        return True
 
     @telemetry.staged(telemetry.Stage.MIGRATE)
     async def migrate(self) -> tuple[str | None, str]:
@@ -337,10 +332,11 @@ class Store:
 
     def _postgres_engine(self) -> Engine:
         size, limit_ms = self.limits.pool_size, int(self.limits.statement_timeout_s * 1000)
-        options = f"{self._url.query.get('options', '')} -c statement_timeout={limit_ms}".strip()
+        url = postgres_url(self._url, statement_timeout=limit_ms)
         pool: dict[str, Any] = {"pool_pre_ping": True, "pool_size": size, "max_overflow": size}
-        limits = {"connect_timeout": 10, "options": options}
-        return share_statements(create_engine(self._url, connect_args=limits, isolation_level=USUAL, **pool))
+        engine = create_engine(url, connect_args={"connect_timeout": 10}, isolation_level=USUAL, **pool)
+        event.listen(engine, "connect", check_encoding)
+        return share_statements(engine)
 
 
 def _session(connection: Connection, cache: TransactionCache) -> Session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from sqlalchemy import make_url
 from sqlalchemy.engine import URL
@@ -37,6 +38,27 @@ def store_url(text: str) -> URL:
     if url.drivername not in DRIVERS:
         raise StoreInvalid(f"afterword does not support the database {url.drivername!r}; use sqlite or postgresql")
     return url.set(drivername=DRIVERS[url.drivername])
+
+
+def postgres_url(url: URL, **settings: object) -> URL:
+    """Return the URL of a PostgreSQL database with these settings, and with those that the driver needs.
+
+    They count for the connection, whatever the database and its roles have been given.
+    """
+    settings = {"datestyle": "ISO", **settings}
+    options = [url.query.get("options", ""), *(f"-c {name}={value}" for name, value in settings.items())]
+    return url.update_query_dict({"client_encoding": "utf8", "options": " ".join(map(str, options)).strip()})
+
+
+def check_encoding(connection: Any, *_: object) -> None:
+    """Close a new connection of psycopg and raise `StoreInvalid` unless its database has the encoding UTF8."""
+    encoding, name = connection.info.parameter_status("server_encoding"), connection.info.dbname
+    if encoding != "UTF8":
+        connection.close()
+        raise StoreInvalid(
+            f"the database {name} has the encoding {encoding}, and afterword needs UTF8; "
+            "make another one (createdb --encoding UTF8 --template template0 NAME), and name it in AFTERWORD_STORE__URL"
+        )
 
 
 def shown_url(text: str) -> str:

@@ -61,7 +61,8 @@ class Receipt:
     """What was forgotten: the numbers of deleted rows and of blanked texts, by table, and of new tombstones.
 
     The entry "facts" of `erased` counts the facts that people no longer see. Derived rows are not counted. `is_clean`
-    tells whether the words are also gone from the database files; None if the files were not compacted.
+    tells whether the words are also gone from the database files (on PostgreSQL: from the tables, the indexes and the
+    statistics, see `compaction.vacuum`); None if the files were not compacted.
     """
 
     scope: Scope

@@ -112,7 +112,7 @@ class ViewCache:
         running = self._loads.get(scope)
         if running is not None:
             # That load may have begun before the caller's last write, so it is not used.
-            await asyncio.wait([in_loop(running)])
+            await asyncio.gather(in_loop(running), return_exceptions=True)
         return await in_loop(self._begin(store, scope, at))
 
     def revision_of(self, scope: Scope) -> int | None:
