@@ -22,7 +22,8 @@ from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting.erasure import Erasure
-from afterword.store.forgetting.tombstone_rows import add_tombstones, ensure_store_key
+from afterword.store.forgetting.hash_keys import ensure_store_key
+from afterword.store.forgetting.tombstone_rows import add_tombstones
 from afterword.store.merging.text_forms import compose_stored_texts
 from afterword.store.scope_rows import Policy
 from afterword.store.tables import AssertionRow, EvidenceRow, ScopeRow, TurnRow

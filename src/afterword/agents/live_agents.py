@@ -6,8 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from autogen_core.model_context import ChatCompletionContextState
-from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, SystemMessage, UserMessage
+from pydantic import BaseModel
 
 from afterword.privacy.policy import Privacy
 from afterword.privacy.state_keys import EXAMPLE_MARK
@@ -31,16 +30,15 @@ def with_marked_examples(state: Mapping[str, Any], agent_or_team: object, privac
     """
     contexts = (getattr(agent, "_model_context", None) for agent in _agents_in(agent_or_team))
     written = [
-        message
+        message.model_dump()
         for context in contexts
         for message in getattr(context, "_initial_messages", None) or ()
-        if isinstance(message, SystemMessage | UserMessage | AssistantMessage | FunctionExecutionResultMessage)
+        if isinstance(message, BaseModel)
     ]
     if not written:
         return state
-    examples = ChatCompletionContextState(messages=written).model_dump()
     marked = copy.deepcopy(dict(state))
-    _mark(marked, list(zip(examples["messages"], privacy.mask_state(examples)["messages"], strict=True)))
+    _mark(marked, list(zip(written, privacy.mask_state({"messages": written})["messages"], strict=True)))
     return marked
 
 
