@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from afterword import settings
+from afterword.errors import ArgumentInvalid
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.embeddings import EndpointEmbedder
 from afterword.extractors.model.prices import shipped_prices
@@ -35,12 +36,17 @@ class ExtractorAndJudge:
 
 @asynccontextmanager
 async def open_extractor_and_judge(kind: str, options: ModelOptions) -> AsyncIterator[ExtractorAndJudge]:
-    """Yield the extractor and judge of a kind, `rules` or `model`. At the end, connections to a model are closed."""
+    """Yield the extractor and judge of a kind, `rules` or `model`. At the end, connections to a model are closed.
+
+    Raises `ArgumentInvalid` for another kind.
+    """
     if kind == "rules":
         from afterword.extractors.rules import RulesExtractor, RulesJudge
 
         yield ExtractorAndJudge(RulesExtractor(), RulesJudge())
         return
+    if kind != "model":
+        raise ArgumentInvalid(f"extractor={kind!r} is unknown; use rules or model")
     from afterword.extractors.model.extractor import EXTRACT, EXTRACT_EVERYTHING, ModelExtractor
     from afterword.extractors.model.judge import ModelJudge
 

@@ -79,11 +79,11 @@ async def _store(configured: Settings) -> list[Check]:
         return [Check("store", True, f"{store.shown_url}: it does not exist yet; the first run creates it")]
     try:
         async with store:
-            await store.check()
+            await store.check(writing=True)
             damage = await store.read(_damage) if store.path is not None else None
     except StoreError as error:
         is_down = store.dialect == "postgresql" and isinstance(error, StoreUnreachable)
-        fix = "start the database" if is_down else "do what the result says"
+        fix = "start the database for reading and writing" if is_down else "do what the result says"
         return [Check("store", False, str(error), f"{fix}, or name another store with AFTERWORD_STORE__URL")]
     checks = [Check("store", True, f"{store.shown_url} answers, its tables are up to date")]
     if store.path is not None:

@@ -14,6 +14,7 @@ from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.policy import Privacy
 from afterword.store import requests
 from afterword.store.database.engine import Store
+from hashes import without_hashes
 from tool_talks import known_note, talks
 
 LIVES = ("The user lives in Graz.", "home", "Graz")
@@ -141,7 +142,7 @@ async def stored_words(store: Store) -> str:
 
     def dump(transaction: Any) -> str:
         connection = transaction.connection().connection.driver_connection
-        return "\n".join(connection.iterdump())
+        return without_hashes("\n".join(connection.iterdump()))
 
     return await store.read(dump)
 

@@ -142,5 +142,5 @@ async def test_an_argument_that_is_not_a_text_is_named(url: str) -> None:
             (mira.queue({}, session_id=none), "session_id"),
             (mira.save_finding("x", agent="y", topic=none), "topic"),
         ):
-            with pytest.raises(ArgumentInvalid, match=f"^{name}=None is not a text"):
+            with pytest.raises(ArgumentInvalid, match=f"^{name}=None is not possible; give str"):
                 await asked

@@ -19,10 +19,12 @@ from sqlalchemy import text
 from sqlmodel import Session
 
 import afterword
+from afterword.doctor import examine
 from afterword.errors import Overtaken, StoreUnreachable
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, queued_sessions, run_batch
+from afterword.settings import Settings
 from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
@@ -31,6 +33,7 @@ from batches import wait_until
 from nursery import Child
 from programs import watch_for_ever
 from servers import away
+from service import serving
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 MIRA, JON = Scope.user("mira"), Scope.user("jon")
@@ -43,6 +46,25 @@ async def test_a_statement_that_takes_too_long_is_given_up(postgres_store_url: s
             transaction.connection().execute(text("SELECT pg_sleep(60)"))
         with store.reading() as transaction:
             assert scope_rows.read_scopes(transaction) == []
+
+
+async def test_a_server_that_can_only_be_read_says_so(postgres_store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in recovery. The memory is read, the probe of the service gives 503, and the doctor reports it."""
+    url = f"{postgres_store_url}&options=-c%20default_transaction_read_only%3Don"
+    async with afterword.open(postgres_store_url, settings=Settings()) as app:
+        await app.check()
+        await app.user("mira").remember("I like tea.")
+    async with afterword.open(url, settings=Settings()) as app:
+        assert (await app.user("mira").facts()).total == 1
+        for asked in (app.user("mira").remember("I like rum."), app.check()):
+            with pytest.raises(StoreUnreachable, match="can only be read; name the primary server"):
+                await asked
+        async with serving(app) as call:
+            assert (await call.http.get("/readyz")).status_code == 503
+            assert (await call.http.get("/healthz")).status_code == 200
+    monkeypatch.setenv("AFTERWORD_STORE__URL", url)
+    (check,) = [check for check in await examine() if check.name == "store"]
+    assert (check.ok, "can only be read" in check.finding) == (False, True)
 
 
 async def test_a_count_of_the_tables_is_taken_at_once(postgres_store_url: str) -> None:

@@ -32,6 +32,7 @@ from afterword.store import lookup, reviews, sessions
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry, Wording
 from afterword.store.entries import add_entry
+from hashes import without_hashes
 
 LENA = Scope.user("lena")
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -75,7 +76,7 @@ async def everything(store: Store) -> str:
             for row in transaction.connection().execute(select(table)):
                 found += [_plain(value) for value in row]
     files = store.path.parent.glob(f"{store.path.name}*") if store.path else ()
-    return "\n".join([*map(str, found), *(path.read_bytes().decode("latin-1") for path in files)])
+    return without_hashes("\n".join([*map(str, found), *(path.read_bytes().decode("latin-1") for path in files)]))
 
 
 def _plain(value: object) -> object:

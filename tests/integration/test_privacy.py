@@ -35,6 +35,7 @@ from afterword.pipeline.intake import Saved
 from afterword.store import sessions
 from afterword.store.database.engine import Store, open_store
 from commands import Commands
+from hashes import without_hashes
 
 LENA = Scope.user("lena")
 PASSWORD, PIN = "Krabben-77-brot", "9281"
@@ -54,7 +55,7 @@ async def dumped(path: Path) -> str:
             for table in SQLModel.metadata.sorted_tables:
                 for row in db.connection().execute(select(table)):
                     unpacked += [zlib.decompress(value).decode() for value in row if isinstance(value, bytes)]
-    return "\n".join([raw, *unpacked])
+    return without_hashes("\n".join([raw, *unpacked]))
 
 
 @pytest.fixture

@@ -120,6 +120,27 @@ def test_a_review_shows_what_waits(afterword: Commands, monkeypatch: pytest.Monk
     assert "Acme" not in afterword("facts", "--user", "mira", "--all")
 
 
+async def test_the_same_words_are_held_once() -> None:
+    async with open_afterword("sqlite://") as app:
+        mira = app.user("mira")
+        await mira.remember("The user likes tea.", value="tea")
+        await mira.remember("The user likes rum.", value="rum")
+        first = await mira.remember(COMMAND)
+        assert await mira.remember(COMMAND) == await mira.remember_text(COMMAND, tags=()) == first
+        others = [await mira.remember(COMMAND, subject="Ida"), await mira.remember(COMMAND, tags="hotels")]
+        for fact in (await mira.facts()).facts:
+            others.append(await mira.edit(fact.id, value=COMMAND))
+            assert await mira.edit(fact.id, value=COMMAND) == others[-1]
+        others.append(await mira.edit(fact.id, value=COMMAND, changed=True))
+        assert await mira.edit(fact.id, value=COMMAND, changed=True) == others[-1]
+        asked = [await mira.for_agent().remember(COMMAND) for _ in range(2)]
+        assert [outcome.answer for outcome in asked] == ["held", "waiting"]
+        held = [item.run.id for item in (await mira.review()).held]
+        assert held == [first.run.id, *(effect.run.id for effect in others), asked[0].run_id]
+        await mira.decide(f"run:{first.run.id}", "reject")
+        assert (await mira.remember(COMMAND)).run.id not in held, "a person decides again"
+
+
 @pytest.mark.parametrize("words", [{"statement": COMMAND}, {"value": COMMAND}, {"about": COMMAND}])
 async def test_a_correction_that_commands_waits_for_a_person(words: dict[str, Any]) -> None:
     async with open_afterword("sqlite://") as app:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from sqlmodel import Session
 
@@ -38,6 +38,7 @@ GENERIC = ("user", "human", "user_proxy")
 _log = telemetry.logs(__name__)
 
 
+@runtime_checkable
 class Recordable(Protocol):
     """An agent or a team: any object whose state can be saved and loaded."""
 

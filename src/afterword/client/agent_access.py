@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from afterword.client.arguments import Several, choices, fact_cursor, fact_filter, new_tag_names, page
+from afterword.client.arguments import Several, choices, fact_cursor, fact_filter, limit_with_next, new_tag_names, page
+from afterword.client.checked import Checked
 from afterword.client.results import ContextBlock, FactOrigin, FactPage, SearchHit, SearchResults, SessionPage
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.extractors.grounding import LONGEST
@@ -115,7 +116,7 @@ class ToldSession:
     left_out: int
 
 
-class AgentAccess:
+class AgentAccess(Checked):
     """The memory of one scope with the rights of an agent, as `ScopeMemory.for_agent` returns it.
 
     An agent reads facts that hold or held before, in the cleaned form that the memory block has. What it asks to
@@ -211,7 +212,11 @@ class AgentAccess:
         return ToldSession(details.session, tuple(map(cleaned_turn, turns)), tuple(facts), left_out)
 
     async def findings(self, *, agent: str | None = None, limit: int | None = None) -> tuple[AgentFinding, ...]:
-        """Return the findings of agents that other agents are told, newest first. No person said them."""
+        """Return the findings of agents that other agents are told, newest first. No person said them.
+
+        Raises `ArgumentInvalid` for a limit below 1.
+        """
+        limit_with_next(limit)  # raises an error for a limit below 1
         findings = await self._call(read_told_findings)
         return tuple(cleaned_finding(each) for each in findings if agent is None or each.agent == agent)[:limit]
 

@@ -103,8 +103,11 @@ class Afterword(StoreUpkeep):
         return Webhooks(self._resources)
 
     async def check(self) -> None:
-        """Raise a `StoreError` if the store does not answer, or its tables have another version than this program."""
-        await (await self.store()).check()
+        """Raise a `StoreError` if the store does not answer, cannot be written, or has tables of another version.
+
+        A disk that is full is noticed only when something is written.
+        """
+        await (await self.store()).check(writing=True)
 
     async def store(self) -> Store:
         """Return the opened store, for functions that take one, such as `process_session`."""

@@ -66,13 +66,6 @@ def instant(value: Instant, *, day_time: time = time.max, zone: tzinfo = UTC) ->
         raise ArgumentInvalid(f"{given!r} is not a date or time; write 2026-01-31 or 2026-01-31T18:00:00Z") from None
 
 
-def check_texts(**texts: object) -> None:
-    """Raise `ArgumentInvalid` for an argument that is not a text."""
-    for name, value in texts.items():
-        if not isinstance(value, str):
-            raise ArgumentInvalid(f"{name}={value!r} is not a text; give a str")
-
-
 def check_not_future(argument: str, at: datetime, *, now: datetime, margin: timedelta) -> None:
     """Raise `ArgumentInvalid` if `at`, which must not lie in the future, is later than `now` plus `margin`."""
     if at > now + margin:
@@ -81,8 +74,11 @@ def check_not_future(argument: str, at: datetime, *, now: datetime, margin: time
 
 
 def choices(kind: type[Choice], value: Several, argument: str) -> frozenset[Choice]:
-    """Return the members of the enum `kind` that `value` names. Raises `ArgumentInvalid` for an unknown name."""
-    names = {value} if isinstance(value, str) else set(value)
+    """Return the members of the enum `kind` that `value` names.
+
+    Raises `ArgumentInvalid` for an unknown name, and if nothing is named.
+    """
+    names = {value} if isinstance(value, str) else set(value) or {""}
     unknown = names - set(kind)
     if unknown:
         raise ArgumentInvalid(f"{argument}={sorted(unknown)[0]!r} is unknown; use one of {', '.join(kind)}")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, time
 from typing import Any
 
-from afterword.client.arguments import Instant, Several, check_texts, choices, instant, new_tag_names
+from afterword.client.arguments import Instant, Several, choices, instant, new_tag_names
 from afterword.client.findings.scope_findings import ScopeFindings
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
@@ -53,7 +53,6 @@ class ScopeChanges(ScopeFindings):
         contains only a secret, or if `valid_to` lies before `valid_from`. Raises `Overtaken` if all attempts failed
         because of other writers.
         """
-        check_texts(statement=statement, subject=subject, attribute=attribute)
         (known_kind,) = choices(Kind, kind, "kind")
         said_at = in_zone(self._resources.now(), await self._zone())
         entry = Entry(
@@ -75,7 +74,6 @@ class ScopeChanges(ScopeFindings):
         stored under the subject "note". It can be found by `search`, but it never replaces a person's statement and is
         never replaced by one. Raises what `remember` raises.
         """
-        check_texts(text=text)
         subject = OWNER if refers_to_person(text, self.scope.id) else NOTE
         return await self.remember(text, subject=subject, tags=tags)
 
@@ -165,7 +163,7 @@ class ScopeChanges(ScopeFindings):
         the zone of the profile. Raises `ArgumentInvalid`.
         """
         try:
-            read_zone(zone or "UTC")
+            read_zone("UTC" if zone is None else zone)
         except ValueError as error:
             raise ArgumentInvalid(str(error)) from None
         await self._resources.write(lambda transaction: scope_rows.set_zone(transaction, self.scope, zone))

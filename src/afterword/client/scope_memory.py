@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, time
 from pathlib import Path
@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from afterword.agents.recorder import Recordable, queue_state, record_session, resume
 from afterword.client.agent_access import AgentAccess
-from afterword.client.arguments import EVERY_STATUS, Instant, Source, check_not_future, check_texts
+from afterword.client.arguments import EVERY_STATUS, Instant, Source, check_not_future
 from afterword.client.forgetting import ForgetTarget, forget, retain
 from afterword.client.processing import ProcessingOptions, consolidate, outdated, process, reprocess, select
 from afterword.client.results import ProcessingReport
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
     from afterword.agents.tools import ToolOfAgent
 
-AgentOrTeam = TypeVar("AgentOrTeam", bound="Recordable")
+AgentOrTeam = TypeVar("AgentOrTeam", bound=Recordable)
 
 
 class ScopeMemory(ScopeChanges):
@@ -57,7 +57,7 @@ class ScopeMemory(ScopeChanges):
         manifest: str | Path | None = None,
         trust_manifest: bool = False,
         session_id: str | None = None,
-        humans: Sequence[str] = (),
+        humans: Collection[str] = (),
         started_at: Instant | None = None,
         options: ProcessingOptions | None = None,
     ) -> ProcessingReport:
@@ -79,7 +79,7 @@ class ScopeMemory(ScopeChanges):
             session_id=session_id,
             manifest=manifest,
             trust_manifest=trust_manifest,
-            humans=humans,
+            humans=tuple(humans),
             started_at=await self._started_at(started_at),
             at=self._resources.now(),
         )
@@ -99,7 +99,6 @@ class ScopeMemory(ScopeChanges):
         Raises `StateConflict` for an empty session id, or if another kind of agent saved this session, and `ReadError`
         for a state that is nested more than 200 levels deep.
         """
-        check_texts(session_id=session_id)
         check_depth(state)
         if not session_id.strip():
             raise StateConflict("the session id is empty; give each conversation an id of its own")

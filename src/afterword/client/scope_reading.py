@@ -15,13 +15,13 @@ from afterword.agents.shared_recall import recall_of_scopes
 from afterword.client.arguments import (
     Instant,
     Several,
-    check_texts,
     choices,
     fact_filter,
     instant,
     limit_with_next,
     tag_names,
 )
+from afterword.client.checked import Checked
 from afterword.client.queries import (
     fact_origin,
     fact_page,
@@ -72,7 +72,7 @@ from afterword.store.scope_rows import Policy
 T = TypeVar("T")
 
 
-class ScopeReading:
+class ScopeReading(Checked):
     """Reads what is known in one scope. Use it through `ScopeMemory`."""
 
     def __init__(self, resources: Resources, scope: Scope) -> None:
@@ -223,7 +223,6 @@ class ScopeReading:
         every fact. With a configured embedder, hits are ranked by meaning and by words; if it does not answer, by words
         alone. Without `explain`, `matched` and `parts` of the hits are empty. Raises `ArgumentInvalid`.
         """
-        check_texts(query=query)
         limit_with_next(limit)  # raises an error for a limit below 1
         kinds = None if kind is None else choices(Kind, kind, "kind")
         at, wanted = self._resources.now() if as_of is None else await self._instant(as_of), tag_names(tags)
@@ -261,12 +260,13 @@ class ScopeReading:
 
         `also` names scopes that are read in addition. Each has its own block of text after the first, and all blocks
         share one budget. At most `most_left_out` of the facts that are left out are returned, but all are counted.
-        Raises `ArgumentInvalid` for a budget below 1, and `ScopeInvalid` for a scope of another tenant.
+        Raises `ArgumentInvalid` for a number that is too small, and `ScopeInvalid` for a scope of another tenant.
         """
         if budget_tokens is None:
             budget_tokens = self._resources.settings.recall.budget_tokens
-        check_texts(query=query)
         check_above_zero("budget_tokens", budget_tokens)
+        if most_left_out is not None and most_left_out < 0:
+            raise ArgumentInvalid(f"most_left_out={most_left_out} is below 0; give 0 or more, or None for all")
         at, scopes = self._resources.now(), (self.scope, *additional_scopes(self.scope, also))
 
         async def recall_of(scope: Scope, tokens: int) -> recall.Recall:

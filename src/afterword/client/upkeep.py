@@ -10,6 +10,7 @@ from typing import TextIO, TypeVar
 
 from afterword.client.arguments import scope_of
 from afterword.client.background import migrate, open_schedule, queue_of_workers, run_worker
+from afterword.client.checked import Checked
 from afterword.client.forgetting import retain
 from afterword.client.processing import ProcessingOptions
 from afterword.client.queries import audit_page
@@ -39,7 +40,7 @@ Hundreds of thousands of rows contain no reference cycles, and the search for cy
 """
 
 
-class StoreUpkeep:
+class StoreUpkeep(Checked):
     """Maintains a whole store. Use it through `Afterword`."""
 
     def __init__(self, resources: Resources) -> None:

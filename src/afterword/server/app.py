@@ -137,7 +137,7 @@ def _add_probes(service: FastAPI) -> None:
 
     @service.get("/readyz", tags=["probes"], responses={503: PROBLEMS[503]})
     async def readyz() -> JSONResponse:
-        """Return whether the store answers, and the names of the periodic jobs that failed when they last ran."""
+        """Return whether the store can be read and written, and the periodic jobs that failed when they last ran."""
         try:
             app = service.state.service.app
             await app.check()

@@ -36,7 +36,7 @@ from afterword.store.database.statements import (
 from afterword.store.lookup import assertions_by_id, cache_knowledge, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import KnowledgeChange, Proposal, RunEffect, effect_of, store_verdicts, store_window
 from afterword.store.rows import fact_search_terms, fact_values, member_values, pack_transcript
-from afterword.store.runs import read_run
+from afterword.store.runs import read_run, read_runs
 from afterword.store.scope_rows import (
     lock_scope,
     raise_revision,
@@ -238,11 +238,15 @@ def propose_words(
 ) -> RunEffect:
     """Do as `propose_with_effect` with new words of an application or a person.
 
-    If they read like an instruction to an assistant, the run is held for a review.
+    If they read like an instruction to an assistant, the run is held for a review. What is held already is not held
+    twice: then that run is returned.
     """
     said = proposal.assertions
     if not any(is_instruction(each.subject, each.attribute, each.value, each.statement) for each in said):
         return propose_with_effect(transaction, proposal, concerns)
+    for run in read_runs(transaction, proposal.scope, statuses=[RunStatus.HELD]):
+        if proposal.is_same_as(transaction, run):
+            return RunEffect(run)
     message = "an entry of %s reads like an instruction to an assistant: see `afterword review`"
     _log.warning(message, telemetry.scope_mark(proposal.scope))
     held = propose_run(transaction, replace(proposal, counts={"quarantined": 1}), is_held=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 from uuid import uuid4
 
 from sqlmodel import Session, col, select
@@ -51,6 +52,7 @@ from afterword.store.tables import (
 )
 
 _MOMENT = timedelta(microseconds=1)
+_CONTENT = attrgetter("kind", "subject", "attribute", "value", "statement", "valid_from", "valid_to", "tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,16 @@ class Proposal:
     def assertions(self) -> tuple[Assertion, ...]:
         """The assertions of all readings."""
         return tuple(said for reading in self.readings for said in reading.assertions)
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """What the proposal says and replaces, without ids and times of its own."""
+        replaced = {(verdict.earlier_id, verdict.relation) for verdict in self.verdicts}
+        return self.purpose, list(map(_CONTENT, self.assertions)), replaced
+
+    def is_same_as(self, transaction: Session, run: Run) -> bool:
+        """Return whether a stored run says and replaces the same."""
+        return run.purpose == self.purpose and read_proposal(transaction, run)[0].content == self.content
 
     @property
     def statements(self) -> tuple[str, ...]:

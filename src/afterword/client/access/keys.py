@@ -20,6 +20,7 @@ from typing import Any
 from sqlmodel import Session
 
 from afterword.client.arguments import Instant, instant, scope_of
+from afterword.client.checked import Checked
 from afterword.client.resources import Resources
 from afterword.errors import AfterwordError, ArgumentInvalid, KeyInvalid, StoreError
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
@@ -69,7 +70,7 @@ def key_json(key: ApiKey) -> dict[str, Any]:
     }
 
 
-class Keys:
+class Keys(Checked):
     """Creates, lists, checks and revokes API keys. Use it through `Afterword.keys`."""
 
     def __init__(self, resources: Resources) -> None:
@@ -172,7 +173,7 @@ def audit_entry_json(entry: audit.AuditEntry) -> dict[str, Any]:
     }
 
 
-class KeyedRequests:
+class KeyedRequests(Checked):
     """Records requests made with API keys. Use it through `Afterword.requests`."""
 
     def __init__(self, resources: Resources) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from sqlmodel import Session
 
 from afterword.client.arguments import Several, choices
+from afterword.client.checked import Checked
 from afterword.client.resources import Resources
 from afterword.client.results import ProcessingReport
 from afterword.errors import AfterwordError, ArgumentInvalid, StoreError
@@ -120,7 +121,7 @@ async def _announce_failures(resources: Resources, failed: Counter[Scope]) -> No
             await resources.write(told)
 
 
-class Webhooks:
+class Webhooks(Checked):
     """Creates, lists, tests and removes webhooks. Use it through `Afterword.webhooks`.
 
     With a `tenant`, a method sees only the webhooks of this tenant.

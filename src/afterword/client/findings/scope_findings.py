@@ -7,7 +7,7 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword.client.arguments import EVERY_STATUS, Instant, Several, check_texts, choices, instant
+from afterword.client.arguments import EVERY_STATUS, Instant, Several, choices, instant
 from afterword.client.results import FindingOrigin, FindingPage
 from afterword.client.scope_reading import ScopeReading
 from afterword.errors import ArgumentInvalid
@@ -73,7 +73,6 @@ class ScopeFindings(ScopeReading):
         waits for a person, unless the scope also keeps such findings. `is_from_notes` says that the agent may only
         repeat what the memory told it. An existing finding is then not extended. Raises `ArgumentInvalid`.
         """
-        check_texts(statement=statement, topic=topic, agent=agent)
         statement, topic = " ".join(statement.split()), " ".join(topic.split())
         longest_of = {"statement": LONGEST_STATEMENT, "topic": LONGEST_TOPIC}
         for name, text in (("statement", statement), ("topic", topic)):

@@ -200,7 +200,7 @@ class SyncScopeMemory:
         manifest: str | Path | None = None,
         trust_manifest: bool = False,
         session_id: str | None = None,
-        humans: Sequence[str] = ...,
+        humans: Collection[str] = ...,
         started_at: Instant | None = None,
         options: ProcessingOptions | None = None,
     ) -> ProcessingReport: ...

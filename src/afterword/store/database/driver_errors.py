@@ -13,6 +13,8 @@ OVERTAKEN_STATES = frozenset({"40001", "40P01", "55P03"})
 is not given in time."""
 UNIQUE_VIOLATION = "23505"
 """PostgreSQL's code for a row with a key that exists already, for example because another transaction inserted it."""
+READ_ONLY = "25006"
+"""PostgreSQL's code for a write to a server in recovery, or in a transaction that may only read."""
 UNSTORABLE = "a text holds a character that the database cannot store, such as NUL; leave it out, then try again"
 _PRIMARY_CODE = 0xFF
 _DAMAGED = "the file is damaged or no SQLite database; put a backup in its place"
@@ -31,6 +33,8 @@ def store_error_of(error: DatabaseError, shown_url: str, *, writing: bool) -> Ex
     sqlstate = getattr(error.orig, "sqlstate", None)
     if sqlstate in OVERTAKEN_STATES or (sqlstate == UNIQUE_VIOLATION and writing):
         return Overtaken(f"another process changed the same rows of {shown_url} first; try again")
+    if sqlstate == READ_ONLY:
+        return StoreUnreachable(f"{shown_url} can only be read; name the primary server, or let this user write")
     if isinstance(error, DataError):
         return ArgumentInvalid(UNSTORABLE)  # the database's own message would repeat the text
     # The other subclasses of DatabaseError mean that a statement is wrong, not that the database fails.

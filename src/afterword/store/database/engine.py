@@ -252,13 +252,18 @@ class Store:
         with _MIGRATING, self.connecting(writing=True, isolation=MIGRATING) as connection:
             return migrations.upgrade(connection)
 
-    async def check(self) -> None:
-        """Raise `StoreOutdated` or `StoreTooNew` if the tables have another version than this program."""
-        await run_in_thread(self._executor("read"), self._check)
+    async def check(self, *, writing: bool = False) -> None:
+        """Raise `StoreOutdated` or `StoreTooNew` if the tables have another version than this program.
 
-    def _check(self) -> None:
+        With `writing`, raise `StoreUnreachable` if PostgreSQL lets nobody write, for example in recovery.
+        """
+        await run_in_thread(self._executor("read"), partial(self._check, writing))
+
+    def _check(self, writing: bool) -> None:
         with self.connecting(writing=False) as connection:
             migrations.check_version(connection)
+            if writing:
+                migrations.check_before_writing(connection)
 
     def on_close(self, work: Callable[[], None]) -> None:
         """Register a function that is called whenever the store is closed. A store may be opened again."""
