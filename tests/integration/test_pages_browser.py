@@ -392,7 +392,7 @@ def test_everything_about_me(tab: Tab, own_key: str, request: pytest.FixtureRequ
         tab.page.keyboard.press("Enter")
     assert "aisle seats" in Path(download.value.path()).read_text(encoding="utf-8")
     tab.press("form[action$='/pause'] button")
-    assert "Nothing new is kept since" in text_of(tab.page)
+    assert "Conversations are not kept since" in text_of(tab.page)
     tab.press("form[action$='/resume'] button")
     tab.press("a[href$='everything=yes']")
     tab.write("input[name=name]", own_name(request))

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -260,3 +260,9 @@ def routable_path(scope: Scope) -> str:
     with suppress(UnicodeDecodeError):
         return unquote_to_bytes(still_encoded).decode("utf-8")
     return "/not-utf-8"
+
+
+def encoded_path(request: Request) -> str:
+    """Return the path of a request as its client encoded it."""
+    raw: bytes = request.scope["raw_path"]
+    return quote(raw.partition(b"?")[0], safe="/%!$&'()*+,;=:@")

@@ -38,7 +38,7 @@ from afterword.server.pages.rendering import (
     render_template,
     scope_path,
 )
-from afterword.server.problems import Refused, status_of
+from afterword.server.problems import Refused, encoded_path, status_of
 
 SIGNED_IN_S = 12 * 3600
 """How long a browser stays signed in."""
@@ -336,7 +336,7 @@ def _page_before(request: Request) -> str:
     """Return the address of the page that led to this request, empty if it is unknown or the same."""
     before = urlsplit(request.headers.get("referer", ""))
     path = local_path(f"{before.path}?{before.query}" if before.query else before.path)
-    is_same = request.method == "GET" and before.path == request.url.path
+    is_same = request.method == "GET" and before.path == encoded_path(request)
     return "" if is_same or before.netloc != request.headers.get("host") else path
 
 
