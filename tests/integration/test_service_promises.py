@@ -119,7 +119,7 @@ async def test_what_stops_a_full_export_is_said_for_every_door(call: ServiceClie
     assert "first forget what was asked, or reject the request" in answer.json()["detail"]
 
 
-async def test_the_document_describes_every_answer(call: ServiceClient) -> None:
+async def test_the_document_names_the_answer_of_another_host_and_of_a_queued_session(call: ServiceClient) -> None:
     document = (await call("GET", "/openapi.json")).json()
     operations = [each for path in document["paths"].values() for each in path.values()]
     for operation in operations:
