@@ -250,7 +250,9 @@ async def test_a_long_body_of_a_browser_whose_key_was_revoked_is_not_read(call: 
             yield b" " * 10_000
 
     made = await call.app.keys.create(user="mira")
-    signed_in = await call.http.post("/pages/sign-in", data={"key": made.secret}, headers={"Origin": "http://localhost"})
+    signed_in = await call.http.post(
+        "/pages/sign-in", data={"key": made.secret}, headers={"Origin": "http://localhost"}
+    )
     cookie = {"Cookie": f"afterword_session={signed_in.cookies['afterword_session']}"}
     await call.app.keys.revoke(made.key.id)
     answer = await call.http.post(path, content=endless(), headers={**JSON, **cookie})

@@ -112,7 +112,7 @@ async def test_a_finding_is_forgotten_by_its_id(call: ServiceClient) -> None:
 
 
 async def test_what_stops_a_full_export_is_said_for_every_door(call: ServiceClient) -> None:
-    for day, text in (("2026-03-02", "I like strong coffee."), ("2026-03-03", "Please forget that I like strong coffee.")):
+    for day, text in (("2026-03-02", "I like coffee."), ("2026-03-03", "Please forget that I like coffee.")):
         await call.app.user("mira").process(said(text), session_id=day, started_at=day)
     answer = await call("GET", "/v1/me/export", params={"form": "full"}, headers=await root(call))
     assert answer.status_code == 400

@@ -196,7 +196,8 @@ async def change(
 ) -> JSONResponse:
     """Carry out `work`, record it in the audit log, and return its answer.
 
-    The status is 202 for an answer with `progress`, else 200. If the idempotency key was used for the same request before, the first answer is returned instead.
+    The status is 202 for an answer with `progress`, else 200. If the idempotency key was used for the same request
+    before, the first answer is returned instead.
     """
     opened = who.app.requests.begin(who.key, action, scope=scope, idempotency_key=idempotency_key, content=content)
     async with opened as request:

@@ -128,31 +128,24 @@ async def try_webhook(
         sending = who.app.webhooks.test(webhook_id, tenant=who.key.tenant)
         return webhook_post_json(await request.app.state.background.in_thread("webhooks", sending))
 
-    content = {"webhook": webhook_id}
-    return await change(who, "webhook test", work, idempotency_key=idempotency_key, content=content)
+    return await change(who, "webhook test", work, idempotency_key=idempotency_key, content={"webhook": webhook_id})
 
 
 @router.post("/webhooks/{webhook_id}/retry")
-async def retry_webhook(
-    webhook_id: WebhookId, who: Admin, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def retry_webhook(webhook_id: WebhookId, who: Admin, idempotency_key: IdempotencyKey = None) -> JSONResponse:
     """Queue again the posts of a webhook that were set aside."""
 
     async def work() -> Answer:
         return {"queued": await who.app.webhooks.retry(webhook_id, tenant=who.key.tenant)}
 
-    content = {"webhook": webhook_id}
-    return await change(who, "webhook retry", work, idempotency_key=idempotency_key, content=content)
+    return await change(who, "webhook retry", work, idempotency_key=idempotency_key, content={"webhook": webhook_id})
 
 
 @router.delete("/webhooks/{webhook_id}")
-async def remove_one_webhook(
-    webhook_id: WebhookId, who: Admin, idempotency_key: IdempotencyKey = None
-) -> JSONResponse:
+async def remove_one_webhook(webhook_id: WebhookId, who: Admin, idempotency_key: IdempotencyKey = None) -> JSONResponse:
     """Remove a webhook with its posts."""
 
     async def work() -> Answer:
         return webhook_json(await who.app.webhooks.remove(webhook_id, tenant=who.key.tenant))
 
-    content = {"webhook": webhook_id}
-    return await change(who, "webhook remove", work, idempotency_key=idempotency_key, content=content)
+    return await change(who, "webhook remove", work, idempotency_key=idempotency_key, content={"webhook": webhook_id})

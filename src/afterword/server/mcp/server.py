@@ -88,7 +88,7 @@ class MemoryServer(MCPServer[Any]):
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError:
-            message = "There is no such prompt, or it was given wrong arguments. Call prompts/list to see what there is."
+            message = "There is no such prompt, or it was given wrong arguments. See prompts/list."
             raise MCPError(INVALID_PARAMS, message) from None
 
     async def _call(
