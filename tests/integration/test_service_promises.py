@@ -116,7 +116,7 @@ async def test_what_stops_a_full_export_is_said_for_every_door(call: ServiceClie
         await call.app.user("mira").process(said(text), session_id=day, started_at=day)
     answer = await call("GET", "/v1/me/export", params={"form": "full"}, headers=await root(call))
     assert answer.status_code == 400
-    assert "first forget what was asked, or reject the request" in answer.json()["detail"]
+    assert "first forget it (with `asked`) or reject the request" in answer.json()["detail"]
 
 
 async def test_the_document_names_the_answer_of_another_host_and_of_a_queued_session(call: ServiceClient) -> None:
