@@ -239,6 +239,30 @@ async def test_a_long_body_of_a_stranger_is_not_read(call: ServiceClient, path: 
     assert read <= 2 * 30_000
 
 
+@pytest.mark.parametrize("path", ["/v1/me/facts", "/pages/default/user/mira/facts"])
+async def test_a_long_body_of_a_browser_whose_key_was_revoked_is_not_read(call: ServiceClient, path: str) -> None:
+    read = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal read
+        while True:
+            read += 10_000
+            yield b" " * 10_000
+
+    made = await call.app.keys.create(user="mira")
+    signed_in = await call.http.post(
+        "/pages/sign-in", data={"key": made.secret}, headers={"Origin": "http://localhost"}
+    )
+    cookie = {"Cookie": f"afterword_session={signed_in.cookies['afterword_session']}"}
+    await call.app.keys.revoke(made.key.id)
+    answer = await call.http.post(path, content=endless(), headers={**JSON, **cookie})
+    assert (answer.status_code, answer.headers["Connection"]) == (401, "close")
+    assert read <= 30_000
+    with_key = {**JSON, **cookie, "Authorization": f"Bearer {await call.secret('mira')}"}
+    body = b" " * 30_000 + b'{"content": "I like tea."}'
+    assert (await call.http.post("/v1/memory/remember", content=body, headers=with_key)).status_code == 200
+
+
 async def test_one_key_cannot_fill_the_memory_with_bodies_that_do_not_end(call: ServiceClient) -> None:
     async def slow() -> AsyncIterator[bytes]:
         yield b" " * 30_000

@@ -180,7 +180,7 @@ async def test_the_run_of_a_session_of_which_no_word_is_left_is_imported(
 async def test_an_export_stops_at_what_somebody_asked_to_be_forgotten(store: Store, tmp_path: Path) -> None:
     await process(store, "a", 1, "home: Gnarlsburg")
     await process(store, "b", 2, "forget home: Gnarlsburg")
-    with pytest.raises(FileInvalid, match="--asked"):
+    with pytest.raises(FileInvalid, match=r"forget it .with `asked`. or reject the request"):
         await exports.export_scopes(store, tmp_path / "all.jsonl")
     assert not (tmp_path / "all.jsonl").exists()
     await exports.export_scopes(store, tmp_path / "all.jsonl", even_asked=True)

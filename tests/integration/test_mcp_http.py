@@ -190,3 +190,18 @@ async def test_a_finding_has_the_name_of_the_key(app: Afterword, address: str) -
         assert "read-only" in await error_of(client, "save_finding", **finding)
     async with connected(address, await secret_of(app, "noor")) as client:
         assert (await call(client, "list_findings"))["findings"] == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_no_words_of_a_client_are_logged(
+    app: Afterword, address: str, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected(address, await secret_of(app), mode) as client:
+        for name, arguments in (("memory", {"topic": "zanzibar"}), ("zanzibar", {})):
+            with pytest.raises(MCPError, match=r"no such prompt|wrong arguments"):
+                await client.get_prompt(name, arguments)
+        await error_of(client, "zanzibar")
+        await error_of(client, "recall", query="seat", limit="zanzibar")
+        with pytest.raises(MCPError):
+            await client.read_resource("memory://zanzibar")
+    assert "zanzibar" not in caplog.text

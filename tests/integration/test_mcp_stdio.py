@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.shared.exceptions import MCPError
 
 import afterword
 from commands import Commands, clean_environment
@@ -63,6 +64,19 @@ async def test_read_only_and_without_a_store(tmp_path: Path) -> None:
         assert "forget" not in {tool.name for tool in (await client.list_tools()).tools}
         assert "absent.db" in await error_of(client, "recall", query="seat")
     assert not (tmp_path / "absent.db").exists()
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_no_words_of_a_client_get_to_standard_error(store_url: str, tmp_path: Path, mode: str) -> None:
+    process = process_of(["mcp", "--user", "mira"], {"AFTERWORD_STORE__URL": store_url})
+    written = tmp_path / "stderr"
+    with written.open("w") as file:
+        async with Client(stdio_client(process, errlog=file), mode=mode) as client:
+            for name, arguments in (("memory", {"topic": "zanzibar"}), ("zanzibar", {})):
+                with pytest.raises(MCPError, match=r"no such prompt|wrong arguments"):
+                    await client.get_prompt(name, arguments)
+            await error_of(client, "recall", query="seat", limit="zanzibar")
+    assert "zanzibar" not in written.read_text()
 
 
 def test_it_needs_to_know_whose_memory(

@@ -308,7 +308,8 @@ def test_no_template_holds_inline_scripts_or_styles() -> None:
 
 
 def test_signing_in_leads_to_no_other_site() -> None:
-    assert local_path(f"{MIRA}/memory") == f"{MIRA}/memory"
+    for target in (f"{MIRA}/memory", f"{MIRA}/memory?q=https://a.example/../c", "/pages/a/user/b%2F%2F..%2Fc%5Cd"):
+        assert local_path(target) == target
     for target in (
         "https://evil.example",
         "//evil.example",
@@ -316,7 +317,10 @@ def test_signing_in_leads_to_no_other_site() -> None:
         "/pages/\\evil",
         "/v1/me",
         "",
-        "/pages/%2F/x",
+        "/pages/x/../y",
+        "/pages/%2e%2E/x",
+        "/pages/x/.",
+        "/pages/x\r\nSet-Cookie: a=b",
     ):
         assert local_path(target) == "", target
 
@@ -405,6 +409,22 @@ async def test_signing_in_leads_to_the_address_that_was_asked_for(visitor: Visit
     signed_in = await visitor.send(PageContent(answer.text), "/sign-in", key=key)
     assert signed_in.headers["location"] == f"{MIRA}/memory?q=seat"
     assert (await visitor.http.get(MIRA)).headers["location"] == f"{MIRA}/memory"
+
+
+async def test_a_name_like_an_address_leads_back_to_its_page(visitor: Visitor) -> None:
+    name = r"https://id.example/u/7?x=1\z#é"
+    await visitor.app.user(name).remember("I like tea.")
+    path = f"/pages/default/user/{quote(name, safe='')}/sessions"
+    answer = await visitor.http.get(f"{path}?page=1", follow_redirects=True)
+    key = (await visitor.app.keys.create(user=name)).secret
+    signed_in = await visitor.send(PageContent(answer.text), "/sign-in", key=key)
+    assert signed_in.headers["location"] == f"{path}?page=1"
+    page = await visitor.open(path)
+    assert (await visitor.send(page, "/reader", language="en")).headers["location"] == path
+    form = {**page.form("/sign-out").fields, "statement": "off the record: x"}
+    refused = await visitor.post(path.replace("/sessions", "/facts"), form, Referer=f"{ORIGIN}{path}")
+    assert refused.status_code == 400
+    assert path in [values.get("href") for tag, values in PageContent(refused.text).tags if tag == "a"]
 
 
 async def test_an_error_leads_back_to_the_page_before_it(visitor: Visitor) -> None:
@@ -654,6 +674,9 @@ async def test_a_session_is_shown_as_a_conversation_and_read_again(visitor: Visi
     again = await visitor.send(page, "/again")
     assert again.status_code == 200
     assert "Read again" in again.text
+    await visitor.app.user("mira").pause()
+    paused = await visitor.send(page, "/again")
+    assert "It was not read again, because the memory is paused." in paused.text
 
 
 async def test_a_person_takes_everything_along_and_pauses(visitor: Visitor) -> None:

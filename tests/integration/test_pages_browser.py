@@ -247,6 +247,32 @@ def test_a_search_shows_that_it_runs_and_why_it_fails(tab: Tab, keys: Keys) -> N
     assert "Sign in" in text_of(page)
 
 
+def test_a_search_takes_the_place_of_one_that_still_runs(tab: Tab, keys: Keys) -> None:
+    tab.sign_in(keys.mira)
+    page, waiting = tab.page, list[Route]()
+    page.wait_for_function("window.htmx")
+    page.route("**/memory?*", lambda route: waiting.append(route))
+    for text in ("zanzibar", "seat"):
+        tab.write("input[name=q]", text)
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(300)
+    for route in waiting:
+        route.continue_()
+    expect(page.locator("#results")).to_contain_text("aisle seats")
+    assert "q=seat" in page.url
+    page.unroute("**/memory?*")
+    waiting.clear()
+    page.route("**/memory?*", lambda route: waiting.append(route))
+    page.select_option("select[name=kind]", "preference")
+    page.wait_for_timeout(300)
+    page.select_option("select[name=kind]", "decision")
+    page.wait_for_timeout(300)
+    for route in waiting:
+        route.continue_()
+    page.wait_for_url("**/memory?*kind=decision*")
+    expect(page.locator("#results")).to_have_css("opacity", "1")
+
+
 def test_what_comes_later_and_fails_keeps_its_link(tab: Tab, keys: Keys) -> None:
     """A large memory counts its decisions after the page is shown."""
     tab.sign_in(keys.mira)
@@ -392,7 +418,7 @@ def test_everything_about_me(tab: Tab, own_key: str, request: pytest.FixtureRequ
         tab.page.keyboard.press("Enter")
     assert "aisle seats" in Path(download.value.path()).read_text(encoding="utf-8")
     tab.press("form[action$='/pause'] button")
-    assert "Nothing new is kept since" in text_of(tab.page)
+    assert "Conversations are not kept since" in text_of(tab.page)
     tab.press("form[action$='/resume'] button")
     tab.press("a[href$='everything=yes']")
     tab.write("input[name=name]", own_name(request))

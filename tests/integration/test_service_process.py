@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -93,6 +93,21 @@ def test_a_slow_head_of_a_request_ends_the_connection(tmp_path: Path) -> None:
                 assert time.monotonic() - began_at_s >= IMPATIENT_HEADER_S
             assert elapsed_s() < IMPATIENT_HEADER_S + 5
             assert client.get("/healthz").status_code == 200
+
+
+async def test_a_client_that_still_sends_a_body_that_is_too_long_gets_the_answer(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/afterword.db"
+    headers = {"Authorization": f"Bearer {key_of_mira(url, tmp_path)}", "Content-Type": "application/json"}
+
+    async def in_parts() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield b" " * 100_000
+
+    with served(url, tmp_path) as (_, address):
+        for content in (b" " * 8_000_001, b" " * 20_000_000, in_parts()):
+            async with httpx.AsyncClient(base_url=address, headers=headers, timeout=60) as client:
+                answer = await client.post("/v1/me/sessions", content=content)
+            assert (answer.status_code, answer.headers["Connection"]) == (413, "close")
 
 
 def write(client: httpx.Client, number: int) -> httpx.Response:

@@ -22,6 +22,7 @@ from afterword import Afterword, ProcessingOptions
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.pipeline.background import webhook_sending
 from afterword.pipeline.background.webhook_sending import AddressRefused, AddressRules, WebhookUrl
+from afterword.server.pages.run_pages import decisions
 from afterword.setting_sections import (
     EmbeddingOptions,
     ModelOptions,
@@ -128,7 +129,8 @@ async def test_a_review_that_waits_is_told_when_something_new_waits(app: Afterwo
         await app.webhooks.send()
     (post,) = receiver.requests
     content = json.loads(post.body)
-    assert content["waiting"] == {"contests": 0, "erase_requests": 0, "findings": 0, "held_runs": 1}
+    none = {"contests": 0, "erase_requests": 0, "unclear_names": 0, "findings": 0, "dependents": 0}
+    assert content["waiting"] == {**none, "held_runs": 1}
     assert "Oslo" not in post.body.decode()
     await app.user("noor").remember("I like tea.")
     await app.webhooks.send()
@@ -139,6 +141,28 @@ async def test_a_review_that_waits_is_told_when_something_new_waits(app: Afterwo
     await fail_a_session(app)
     await app.webhooks.send()
     assert len(receiver.requests) == 2  # it asked for reviews only
+
+
+async def test_every_decision_that_the_review_asks_for_is_told_by_its_id(app: Afterword, receiver: Receiver) -> None:
+    mira = app.user("mira")
+    await app.webhooks.add(receiver.url, events=["review waits"])
+    await mira.set_finding_policy("planner", agents_with_tools="review")
+    for day, text in (
+        ("2026-03-01", "Tom Miller likes chess. Tom Baker likes golf. Tom is allergic to nuts."),
+        ("2026-03-02", "I live in Graz. My dentist is Dr Moser. I like strong coffee."),
+        ("2026-03-03", "I moved to Linz. Please forget that I like strong coffee."),
+    ):
+        await mira.process(said(text), session_id=day, started_at=day)
+    await mira.save_finding("Trains to Oslo are cheap.", agent="planner", topic="travel", after_tools=True)
+    await app.webhooks.send()
+    review, content = await mira.review(), json.loads(receiver.requests[-1].body)
+    assert review.unclear
+    assert review.dependents
+    assert content["items"] == sorted(decision.id for decision in decisions(review))
+    assert sum(content["waiting"].values()) == len(content["items"]) == 4
+    (asked,) = [item for item in content["items"] if item.startswith("erase:")]
+    await mira.decide(asked, "reject")
+    assert "Tom" not in receiver.requests[-1].body.decode()
 
 
 @pytest.mark.parametrize(

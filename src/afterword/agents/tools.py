@@ -348,7 +348,7 @@ def _answer_text(outcome: RequestOutcome, success: str, noted: str) -> str:
         RequestStatus.WAITING: f"{noted} It waits for a person's review already.",
         RequestStatus.DECLINED: f"{noted} A person has declined to keep it before.",
         RequestStatus.FULL: f"{noted} Too many requests wait for review, so it is not kept for later.",
-        RequestStatus.PAUSED: "Not remembered: this memory is paused, and keeps nothing now.",
+        RequestStatus.PAUSED: "Not remembered: this memory is paused, and keeps nothing of agents now.",
         RequestStatus.SECRET: "Not remembered: it contains a secret.",
         RequestStatus.OFF_RECORD: "Not remembered: it asks to be off the record.",
     }[outcome.answer]

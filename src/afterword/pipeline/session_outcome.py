@@ -14,9 +14,12 @@ from afterword.facts.transcripts import Transcript
 from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.resolution import Changes
 from afterword.privacy.policy import OFF_THE_RECORD
+from afterword.store.forgetting.pauses import PAUSED
 from afterword.telemetry import Count, count, logs, note
 
 _log = logs(__name__)
+_LEFT_OUT = {OFF_THE_RECORD: OFF_THE_RECORD, PAUSED: "paused"}
+"""The result of a session of which nothing is stored, by the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,8 @@ class SessionOutcome:
     @property
     def result_name(self) -> str:
         """How the processing of the session ended, in one word such as "done", "held" or "unchanged"."""
-        if self.run_id is None and self.transcript.layout == OFF_THE_RECORD:
-            return OFF_THE_RECORD
+        if self.run_id is None and self.transcript.layout in _LEFT_OUT:
+            return _LEFT_OUT[self.transcript.layout]
         if self.run_id is None:
             return "unchanged" if self.turns else "empty"
         if self.held:

@@ -193,17 +193,16 @@ async def change(
     scope: Scope | None = None,
     idempotency_key: str | None = None,
     content: Mapping[str, Any] | None = None,
-    status: int = 200,
 ) -> JSONResponse:
     """Carry out `work`, record it in the audit log, and return its answer.
 
-    If the idempotency key was used for the same request before, the first answer is returned instead.
+    The status is 202 for an answer with `progress`, else 200. If the idempotency key was used for the same request
+    before, the first answer is returned instead.
     """
     opened = who.app.requests.begin(who.key, action, scope=scope, idempotency_key=idempotency_key, content=content)
     async with opened as request:
         if request.is_repeated:
-            return JSONResponse(dict(request.answer or {}), status, headers={"Idempotency-Replayed": "true"})
-        request.result = status
+            return _response(dict(request.answer or {}), {"Idempotency-Replayed": "true"})
         try:
             if request.made and scope is not None:
                 answer = await _answer_of_stored_run(who.app, scope, *request.made[-1])
@@ -212,9 +211,15 @@ async def change(
         except AfterwordError as error:
             request.result = status_of(error)
             raise
+        response = _response(answer)
+        request.result = response.status_code
         # The reason of a failure may quote the session, whose words must not be stored a second time.
         request.answer = {name: part for name, part in answer.items() if name != "reason"}
-    return JSONResponse(answer, status)
+    return response
+
+
+def _response(answer: Answer, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse(answer, 202 if "progress" in answer else 200, headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,11 +231,11 @@ class MemoryChange:
     idempotency_key: IdempotencyKey = None
 
     async def carry_out(
-        self, action: str, work: Callable[[], Awaitable[Answer]], content: Mapping[str, Any], *, status: int = 200
+        self, action: str, work: Callable[[], Awaitable[Answer]], content: Mapping[str, Any]
     ) -> JSONResponse:
         """Call `change` for this memory. A repeated idempotency key is accepted only with the same `content`."""
         scope, key = self.memory.scope, self.idempotency_key
-        return await change(self.who, action, work, scope=scope, idempotency_key=key, content=content, status=status)
+        return await change(self.who, action, work, scope=scope, idempotency_key=key, content=content)
 
     async def make_run(
         self, action: str, work: Callable[[], Awaitable[RunEffect]], content: Mapping[str, Any]

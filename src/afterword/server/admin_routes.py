@@ -101,11 +101,14 @@ async def list_webhooks(who: Admin) -> JSONResponse:
 
 
 @router.post("/webhooks")
-async def add_one_webhook(body: WebhookBody, who: Admin) -> JSONResponse:
+async def add_one_webhook(body: WebhookBody, who: Admin, idempotency_key: IdempotencyKey = None) -> JSONResponse:
     """Make a webhook. The answer holds the secret that signs its posts, which is shown once."""
-    async with who.app.requests.begin(who.key, "webhook add"):
+
+    async def work() -> Answer:
         made = await who.app.webhooks.add(body.url, events=body.events, tenant=who.key.tenant)
-    return JSONResponse({**webhook_json(made.webhook), "secret": made.secret})
+        return {**webhook_json(made.webhook), "secret": made.secret}
+
+    return await change(who, "webhook add", work, idempotency_key=idempotency_key, content=body.model_dump())
 
 
 @router.get("/webhooks/{webhook_id}/posts")
@@ -116,31 +119,33 @@ async def list_webhook_posts(webhook_id: WebhookId, who: Admin) -> JSONResponse:
 
 
 @router.post("/webhooks/{webhook_id}/test")
-async def try_webhook(webhook_id: WebhookId, request: Request, who: Admin) -> JSONResponse:
+async def try_webhook(
+    webhook_id: WebhookId, request: Request, who: Admin, idempotency_key: IdempotencyKey = None
+) -> JSONResponse:
     """Send a test post to a webhook at once, and return whether it arrived."""
 
     async def work() -> Answer:
         sending = who.app.webhooks.test(webhook_id, tenant=who.key.tenant)
         return webhook_post_json(await request.app.state.background.in_thread("webhooks", sending))
 
-    return await change(who, "webhook test", work)
+    return await change(who, "webhook test", work, idempotency_key=idempotency_key, content={"webhook": webhook_id})
 
 
 @router.post("/webhooks/{webhook_id}/retry")
-async def retry_webhook(webhook_id: WebhookId, who: Admin) -> JSONResponse:
+async def retry_webhook(webhook_id: WebhookId, who: Admin, idempotency_key: IdempotencyKey = None) -> JSONResponse:
     """Queue again the posts of a webhook that were set aside."""
 
     async def work() -> Answer:
         return {"queued": await who.app.webhooks.retry(webhook_id, tenant=who.key.tenant)}
 
-    return await change(who, "webhook retry", work)
+    return await change(who, "webhook retry", work, idempotency_key=idempotency_key, content={"webhook": webhook_id})
 
 
 @router.delete("/webhooks/{webhook_id}")
-async def remove_one_webhook(webhook_id: WebhookId, who: Admin) -> JSONResponse:
+async def remove_one_webhook(webhook_id: WebhookId, who: Admin, idempotency_key: IdempotencyKey = None) -> JSONResponse:
     """Remove a webhook with its posts."""
 
     async def work() -> Answer:
         return webhook_json(await who.app.webhooks.remove(webhook_id, tenant=who.key.tenant))
 
-    return await change(who, "webhook remove", work)
+    return await change(who, "webhook remove", work, idempotency_key=idempotency_key, content={"webhook": webhook_id})

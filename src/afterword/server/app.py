@@ -44,6 +44,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         408: "The body took too long.",
         409: "It conflicts with the present state, or the same request is still worked on.",
         413: "The body is too long.",
+        421: "The service does not answer for this host.",
         422: "The body or a parameter does not fit, or the idempotency key belongs to another request.",
         429: "Too many requests with this key.",
         503: "The store or a model does not answer now.",
@@ -130,12 +131,12 @@ async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
 def _add_probes(service: FastAPI) -> None:
     """Add the liveness and readiness probes. They need no key, and their answers contain no words or ids."""
 
-    @service.get("/healthz", tags=["probes"])
+    @service.get("/healthz", tags=["probes"], responses={421: PROBLEMS[421]})
     async def healthz() -> dict[str, str]:
         """Return that the process runs."""
         return {"status": "ok"}
 
-    @service.get("/readyz", tags=["probes"], responses={503: PROBLEMS[503]})
+    @service.get("/readyz", tags=["probes"], responses={421: PROBLEMS[421], 503: PROBLEMS[503]})
     async def readyz() -> JSONResponse:
         """Return whether the store can be read and written, and the periodic jobs that failed when they last ran."""
         try:

@@ -62,7 +62,9 @@ class FlagBody(Body):
     flagged: bool = True
 
 
-def _no_dots(name: str) -> str:
+def _usable(name: str) -> str:
+    if not name.strip():
+        raise ValueError("the id of a session is empty; give each conversation an id of its own")
     if name in (".", ".."):
         raise ValueError("a session cannot be called . or .., because clients remove these from a path")
     return name
@@ -71,7 +73,7 @@ def _no_dots(name: str) -> str:
 class SessionBody(Body):
     """A saved state of a conversation, in any form that afterword reads."""
 
-    session_id: Annotated[Name, AfterValidator(_no_dots)] = Field(examples=["monday"])
+    session_id: Annotated[Name, AfterValidator(_usable)] = Field(examples=["monday"])
     state: dict[str, Any] | list[Any] = Field(
         examples=[
             {
@@ -92,9 +94,10 @@ class DecisionBody(Body):
 
 
 class ForgetBody(Body):
-    """What is forgotten: exactly one of `fact`, `session`, `before`, `everything` and `asked`."""
+    """What is forgotten: exactly one of `fact`, `finding`, `session`, `before`, `everything` and `asked`."""
 
     fact: Name | None = None
+    finding: Name | None = None
     session: Name | None = None
     before: Moment | None = None
     everything: bool = False
@@ -102,7 +105,7 @@ class ForgetBody(Body):
 
     def target(self) -> dict[str, Any]:
         """Return the arguments of `ScopeMemory.forget`."""
-        return {name: getattr(self, name) for name in ("fact", "session", "before", "everything", "asked")}
+        return {name: getattr(self, name) for name in ForgetBody.model_fields}
 
 
 class ConfirmedForgetBody(ForgetBody):

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -71,6 +71,9 @@ SECURITY_HEADERS = {
 """Headers that are added to every response that does not set them itself."""
 SHORT_BODY_BYTES = 16_384
 """A longer body is read only if its sender has a key or is signed in."""
+READ_AT_MOST = 4
+"""Of a body that is too long, this many times of what is accepted is received and discarded before it is refused. Many
+clients do not read an answer while they send."""
 MOST_LONG_BODIES = 8
 """How many requests with longer bodies one sender may have in progress."""
 
@@ -220,21 +223,26 @@ class Guard:
         """
         too_long = Refused(413, f"the body is too long; at most {self._longest_body_bytes} bytes are accepted")
         length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > most_bytes:
+        announced = int(length) if length.isdecimal() else 0
+        # A client that expects to be asked for the body does not send it before.
+        if announced > READ_AT_MOST * most_bytes or (announced > most_bytes and "expect" in headers):
             raise too_long
         if length == "0" and "transfer-encoding" not in headers:
             return receive
-        body = bytearray()
+        body, received = bytearray(), 0
         message: Message = {"more_body": True}
         try:
             async with asyncio.timeout(self._body_timeout_s):
-                while message.get("more_body", False):
+                while message.get("more_body", False) and received <= READ_AT_MOST * most_bytes:
                     message = await receive()
-                    body += message.get("body", b"")
-                    if len(body) > most_bytes:
-                        raise too_long
+                    received += len(message.get("body", b""))
+                    if received <= most_bytes:
+                        body += message.get("body", b"")
         except TimeoutError:
-            raise Refused(408, "the body arrived too slowly") from None
+            if max(announced, received) <= most_bytes:
+                raise Refused(408, "the body arrived too slowly") from None
+        if max(announced, received) > most_bytes:
+            raise too_long
         is_gone = message["type"] == "http.disconnect"
         waiting = [message if is_gone else {"type": "http.request", "body": bytes(body), "more_body": False}]
 
@@ -260,3 +268,9 @@ def routable_path(scope: Scope) -> str:
     with suppress(UnicodeDecodeError):
         return unquote_to_bytes(still_encoded).decode("utf-8")
     return "/not-utf-8"
+
+
+def encoded_path(request: Request) -> str:
+    """Return the path of a request as its client encoded it."""
+    raw: bytes = request.scope["raw_path"]
+    return quote(raw.partition(b"?")[0], safe="/%!$&'()*+,;=:@")

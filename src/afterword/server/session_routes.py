@@ -51,13 +51,13 @@ from afterword.server.contents import (
     Names,
     SessionBody,
 )
-from afterword.server.problems import Refused
+from afterword.server.problems import Refused, encoded_path
 
 router: APIRouter = APIRouter()
 
 SessionId = Annotated[str, Path(max_length=600)]
 QUEUED: dict[int | str, dict[str, Any]] = {
-    202: {"description": "The session waits to be processed. `job` says where to ask for it."}
+    202: {"description": "The session waits to be processed. `Location` says where to ask how far it is."}
 }
 
 RunNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
@@ -108,19 +108,17 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
         # A session that is read at once is stored first, too. So its new turns get the present time, and it is tried
         # again later if the model is unavailable.
         await memory.queue(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
+        if await memory.paused() is not None:
+            return {"result": "paused"}
         if body.queue:
             request.app.state.background.wake(memory.scope, body.session_id)
             return {"progress": "pending"}
-        if await memory.paused() is not None:
-            return {"result": "paused"}
         processing = memory.process(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
         return await _processed(request, changing.who, processing)
 
-    response = await changing.carry_out("session", work, body.model_dump(), status=202 if body.queue else 200)
-    if body.queue:
-        # In this path, the slashes and percent signs of ids are still encoded, and nothing else is.
-        path = quote(request.url.path, safe="/%")
-        response.headers["Location"] = f"{path}/{quote(body.session_id, safe='')}/job"
+    response = await changing.carry_out("session", work, body.model_dump())
+    if response.status_code == 202:
+        response.headers["Location"] = f"{encoded_path(request)}/{quote(body.session_id, safe='')}/job"
     return response
 
 

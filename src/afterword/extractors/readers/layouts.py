@@ -151,9 +151,10 @@ def _recognise_mapping(state: JsonObject, log: ReadingLog, perspective: Perspect
 
 def _recognise_wordless(state: JsonObject, log: ReadingLog) -> SavedConversation | None:
     """Recognise states without messages: of executors and proxies, and of agents whose thread is stored elsewhere."""
-    kind = state.get("type")
-    if not isinstance(kind, str) or not kind.endswith("State"):
-        return None
+    kind, context = state.get("type"), state.get("llm_context", state.get("model_context"))
+    messages = context.get("messages") if isinstance(context, dict) else context
+    if not isinstance(kind, str) or not kind.endswith("State") or messages is not None:
+        return None  # what is in the place of the messages would have been read if it were a list
     if "thread_id" in state:
         log.skip("words kept by the provider")
     return SavedConversation("state without words", [])

@@ -38,6 +38,8 @@ from afterword.store.findings.stored_findings import read_findings
 from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.ledger import RunStatus
 from afterword.store.limits import Retries
+from afterword.store.reading.fact_lists import WaitingFacts
+from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import RunRow, ScopeRow
 
@@ -287,7 +289,9 @@ async def announce_waiting_reviews(store: Store, at: datetime) -> None:
     if last_seen is None:
         return
     for scope in scopes:
-        waiting = await store.read(partial(_waiting_ids, scope=scope, at=at))
+        view = await view_cache_of(store).view(store, scope, at)
+        facts = await asyncio.to_thread(getattr, view.lists, "waiting")
+        waiting = await store.read(partial(_waiting_ids, scope=scope, facts=facts, at=at))
         if any(waiting.values()):
             await store.write(partial(_announce, scope=scope, waiting=waiting, at=at))
     await store.write(partial(_mark_seen, run_id=last_seen))
@@ -312,14 +316,16 @@ def _changed_scopes(transaction: Session) -> tuple[int | None, list[Scope]]:
     return last, [scope_of_row(row) for row in rows if row.tenant in tenants]
 
 
-def _waiting_ids(transaction: Session, scope: Scope, at: datetime) -> dict[str, list[str]]:
+def _waiting_ids(transaction: Session, scope: Scope, facts: WaitingFacts, at: datetime) -> dict[str, list[str]]:
     """Return the ids of the items of a scope that wait for a person's decision, by kind."""
     findings = read_findings(transaction, scope)
     return {
         "contests": [contest.id for contest in reviews.read_contests(transaction, scope, at=at)],
         "held_runs": [f"run:{run.id}" for run in runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])],
-        "erase_requests": [f"erase:{asked.id}" for asked in read_waiting_requests(transaction, scope)],
-        "findings": [finding.id for finding in findings if finding.status_at(at) is FindingStatus.WAITING],
+        "erase_requests": [asked.id for asked in read_waiting_requests(transaction, scope)],
+        "unclear_names": [f"name:{fact.id}" for fact in facts.pending],
+        "findings": [f"finding:{each.id}" for each in findings if each.status_at(at) is FindingStatus.WAITING],
+        "dependents": [f"dependent:{each.fact.id}" for each in facts.dependents],
     }
 
 

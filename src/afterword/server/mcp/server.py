@@ -15,7 +15,8 @@ from mcp.server.mcpserver.exceptions import (
     UnexpectedToolError,
 )
 from mcp.server.mcpserver.tools import Tool
-from mcp_types import CallToolResult, InputRequiredResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
 from mcp_types import Tool as ListedTool
 
 from afterword import __version__
@@ -79,6 +80,16 @@ class MemoryServer(MCPServer[Any]):
             raise ToolError(f"There is no tool {name} here: this access is read-only.")
         async with caller.recording(name) if caller.recording is not None else nullcontext():
             return await self._call(name, arguments, context)
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: CallerContext | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Return a prompt. Raises `MCPError`: the library logs any other error, with the words that the client sent."""
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError:
+            message = "There is no such prompt, or it was given wrong arguments. See prompts/list."
+            raise MCPError(INVALID_PARAMS, message) from None
 
     async def _call(
         self, name: str, arguments: dict[str, Any], context: CallerContext | None

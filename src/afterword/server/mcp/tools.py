@@ -351,7 +351,9 @@ async def _settled(
         RequestStatus.FULL: RequestAnswer(
             status="not kept", message="Too many requests wait for review; a person can decide them first."
         ),
-        RequestStatus.PAUSED: RequestAnswer(status="not kept", message="This memory is paused, and keeps nothing now."),
+        RequestStatus.PAUSED: RequestAnswer(
+            status="not kept", message="This memory is paused: it keeps nothing of agents."
+        ),
         RequestStatus.SECRET: RequestAnswer(
             status="not kept", message="It contains a secret. Say it without the secret, or not at all."
         ),

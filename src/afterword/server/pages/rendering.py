@@ -22,6 +22,7 @@ from starlette.types import ASGIApp
 
 from afterword import Scope, Spending
 from afterword.client.values import dollars
+from afterword.server.problems import encoded_path
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 DEFAULT_LANGUAGE = "en"
@@ -199,15 +200,18 @@ def scope_path(scope: Scope) -> str:
 
 def local_path(target: str) -> str:
     """Return a path if it leads to one of the pages, else an empty text, so that no redirect leads to another site."""
-    is_own = target.startswith(f"{PREFIX}/") and "//" not in unquote(target) and "\\" not in unquote(target)
-    return target if is_own and target.isprintable() else ""
+    path = target.partition("?")[0]
+    # A browser takes a backslash for a slash, and an encoded dot for a dot, but an encoded slash only for itself.
+    leads_elsewhere = "//" in path or "\\" in path or not {".", ".."}.isdisjoint(map(unquote, path.split("/")))
+    return target if path.startswith(f"{PREFIX}/") and target.isprintable() and not leads_elsewhere else ""
 
 
 def page_address(request: Request) -> str:
     """Return the address that opens the page again. For a submitted form, this is the page that contained the form."""
+    path, query = encoded_path(request), request.url.query
     if request.method != "GET":
-        return request.url.path.rpartition("/")[0]
-    return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+        return path.rpartition("/")[0]
+    return f"{path}?{query}" if query else path
 
 
 def address(path: str, **query: object) -> str:

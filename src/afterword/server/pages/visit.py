@@ -38,7 +38,7 @@ from afterword.server.pages.rendering import (
     render_template,
     scope_path,
 )
-from afterword.server.problems import Refused, status_of
+from afterword.server.problems import Refused, encoded_path, status_of
 
 SIGNED_IN_S = 12 * 3600
 """How long a browser stays signed in."""
@@ -253,7 +253,14 @@ async def signed_in(request: Request) -> BrowserSession | None:
 
     Raises `Refused` if too many requests were made with the key.
     """
-    sessions: BrowserSessions = request.app.state.sessions
+    session = await _valid_session(request, request.app.state.sessions)
+    if session is not None and not session.visitor.is_local:
+        await request.app.state.service.count_request(request, session.visitor.key)
+    return session
+
+
+async def _valid_session(request: Request, sessions: BrowserSessions) -> BrowserSession | None:
+    """Return the session of a browser with its key as it is now, None if there is none or its key is not valid."""
     session = sessions.find(request.cookies.get(SESSION_COOKIE))
     if session is None or session.visitor.is_local:
         return session
@@ -263,7 +270,6 @@ async def signed_in(request: Request) -> BrowserSession | None:
     except (KeyInvalid, NotFound):
         sessions.end(session.id)
         return None
-    await service.count_request(request, key)
     # The key may open another memory by now: a rename or a merge moves it.
     return replace(session, visitor=Visitor(key))
 
@@ -273,8 +279,7 @@ async def requester_of(request: Request) -> str:
 
     Raises `Refused` and `KeyInvalid`.
     """
-    sessions: BrowserSessions = request.app.state.browser_sessions
-    session = sessions.find(request.cookies.get(SESSION_COOKIE))
+    session = await _valid_session(request, request.app.state.browser_sessions)
     key = await presented_key(request, await bearer(request)) if session is None else session.visitor.key
     return key.id
 
@@ -336,7 +341,7 @@ def _page_before(request: Request) -> str:
     """Return the address of the page that led to this request, empty if it is unknown or the same."""
     before = urlsplit(request.headers.get("referer", ""))
     path = local_path(f"{before.path}?{before.query}" if before.query else before.path)
-    is_same = request.method == "GET" and before.path == request.url.path
+    is_same = request.method == "GET" and before.path == encoded_path(request)
     return "" if is_same or before.netloc != request.headers.get("host") else path
 
 

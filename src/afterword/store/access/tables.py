@@ -62,7 +62,7 @@ class RepeatableRequestRow(SQLModel, table=True):
     """A request with an idempotency key. `name` is a hash of that key, `fingerprint` an HMAC of the request with it.
 
     `holder` is the process that works on the request, and until `held_until` no other process takes the request over.
-    `answer` holds ids and counts only."""
+    `answer` holds ids and counts, and the secret of a new webhook."""
 
     __tablename__: ClassVar[str] = "repeatable_requests"
 

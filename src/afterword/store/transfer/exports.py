@@ -99,8 +99,8 @@ def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> 
         or forgotten_statements.requested_ids(transaction, scope)
     ):
         raise FileInvalid(
-            f"somebody has asked for something in {scope} to be forgotten: `afterword forget --asked` carries that "
-            "out, --even-asked exports it all the same"
+            f"somebody has asked for something in {scope} to be forgotten: first forget it (with `asked`) or reject "
+            "the request; `afterword export --even-asked` exports it all the same"
         )
     return row
 
