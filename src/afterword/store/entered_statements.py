@@ -104,6 +104,16 @@ def check_may_be_kept(statement: str, value: str | None, privacy: Privacy) -> No
         raise ArgumentInvalid(f"the statement was not stored: {objection}, and such words are never kept")
 
 
+def check_differs(fact: Fact, meant: Wording) -> None:
+    """Raise `ArgumentInvalid` if a correction says only what the fact says already.
+
+    It would end the fact, and put the same words without a quote in its place.
+    """
+    words = ((meant.statement, fact.statement), (meant.value, fact.value), (meant.subject, fact.subject))
+    if all(new is None or composed(new) == " ".join(old.split()) for new, old in words):
+        raise ArgumentInvalid("the fact says this already; change the statement, the value, or whom it is about")
+
+
 def masked_entry(entry: Entry, privacy: Privacy) -> Entry:
     """Return a copy of an entry in which secrets are masked."""
     texts = map(visible_text, (entry.value or "", entry.statement, entry.subject, entry.former_name or "", *entry.tags))

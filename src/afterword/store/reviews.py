@@ -35,6 +35,7 @@ from afterword.store.database.statements import fetch_where_in
 from afterword.store.entered_statements import (
     Wording,
     attribute_after_edit,
+    check_differs,
     check_may_be_kept,
     is_same_statement,
     kept_days,
@@ -193,12 +194,13 @@ async def edit_fact(
     With `is_change` the fact held until now, otherwise it was wrong from the start. The days on which the fact begins
     and ends stay as they were said, unless the new words name other days. Secrets in the words are masked. Words
     that read like an instruction to an assistant count only after a person has approved the run in a review. Raises
-    `NotFound`, and `ArgumentInvalid` if the words ask to be off the record or say nothing but a secret.
+    `NotFound`, and `ArgumentInvalid` if the words say what the fact says, ask to be off the record, or are a secret.
     """
     check_may_be_kept(meant.statement or "", meant.value, store.privacy)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
     def edited(fact: Fact, members: Sequence[Assertion]) -> Assertion:
+        check_differs(fact, meant)
         value = meant.value if meant.value is not None else meant.statement or fact.value
         statement = meant.statement or (fact.statement if meant.value is None else with_value(fact, value))
         if meant.subject is not None and meant.statement is None:
@@ -347,8 +349,9 @@ async def _decide_on_fact(
         meant = restate(standing, members)
         # A correction of a former fact has the end of that fact, if it had held at all.
         is_over = standing.status in ENDED_STATUSES and None not in (meant.valid_to, standing.valid_to)
-        is_now = relation is Relation.CHANGES or (is_edit and not is_over)
-        is_now |= relation is Relation.SAME and not is_flag
+        is_now = (
+            relation is Relation.CHANGES or (is_edit and not is_over) or (relation is Relation.SAME and not is_flag)
+        )
         has_same_slot = meant.slot == members[0].slot
         rivals = rival_statements(known, fact, is_now=is_now, has_same_slot=has_same_slot) if is_edit or is_now else {}
         # A flag says nothing new, so it stands directly after the last statement of the fact, before what ended it.
@@ -372,10 +375,7 @@ def _person_verdicts(
     relation: Relation,
     reason: str,
 ) -> list[Verdict]:
-    """Return the verdicts on a person's entry, its fact (`members`) and the statements that it contradicts (`rivals`).
-
-    The `relation` is that of the entry to its fact.
-    """
+    """Return the verdicts on a person's entry, by its `relation` to its fact (`members`), and with its `rivals`."""
     # If it says the same, one verdict is enough to add it to the fact.
     judged = members[-1:] if relation is Relation.SAME else members
     verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
