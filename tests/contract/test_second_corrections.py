@@ -95,6 +95,18 @@ async def test_a_fact_that_is_confirmed_after_its_correction_holds_again(store: 
 
 
 @pytest.mark.parametrize("changed", [False, True])
+async def test_of_corrections_to_and_fro_the_last_one_holds(store: Store, changed: bool) -> None:
+    async with afterword.open(store=store, clock=Clock()) as app:
+        lena = app.user("lena")
+        tea = (await lena.remember("The user likes tea.", attribute="tea", value="tea")).facts[0].id
+        await lena.edit(tea, value="coffee", changed=changed)
+        coffee = (await lena.facts()).facts[0].id
+        for fact_id, drink in ((coffee, "tea"), (tea, "coffee"), (coffee, "tea"), (coffee, "juice"), (tea, "water")):
+            await lena.edit(fact_id, value=drink, changed=changed)
+            assert await held(lena) == [f"The user likes {drink}."]
+
+
+@pytest.mark.parametrize("changed", [False, True])
 async def test_corrections_with_an_end_replace_each_other(store: Store, changed: bool) -> None:
     async with afterword.open(store=store, clock=Clock()) as app:
         lena = app.user("lena")

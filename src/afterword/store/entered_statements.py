@@ -218,11 +218,12 @@ def with_end_of_correction(known: Knowledge, fact: Fact, at: datetime) -> Fact:
     A corrected fact never held, so it has no end of its own.
     """
     pairs = known.judged_pairs(fact.assertion_ids)
+    last = max(pairs.position[member] for member in fact.assertion_ids)
     corrections = [
         later
         for member in fact.assertion_ids
         for later, relation in pairs.retirements.get(member, ())
-        if relation is Relation.CORRECTS and pairs.is_edit(member, later)
+        if relation is Relation.CORRECTS and pairs.is_edit(member, later) and pairs.position[later] > last
     ]
     if not corrections:
         return fact
