@@ -119,7 +119,7 @@ async def test_a_rejected_proposal_never_counts(store: Store) -> None:
     assert outcome.run_id is not None
     run_id = outcome.run_id
     await store.write(lambda transaction: ledger.reject_run(transaction, LENA, run_id))
-    with pytest.raises(NotFound):
+    with pytest.raises(StateConflict):
         await apply_proposal(store, run_id, judge=RulesJudge())
     assert await statuses(store) == {}
     assert (await process(store, "a", 1, "home: Graz")).run_id is None

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from afterword.errors import NotFound, Overtaken, ScopeMoved
+from afterword.errors import NotFound, Overtaken, ScopeMoved, StateConflict
 from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceKind, Kind, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
@@ -146,10 +146,10 @@ async def test_a_proposal_judged_before_others_changed_the_scope_is_refused(stor
 
 async def test_a_run_is_applied_once_and_undone_once(store: Store) -> None:
     run_id = await propose(store, "session:s1", WindowReading("k1", 1, 3, (WINDOW,)))
-    with pytest.raises(NotFound):
+    with pytest.raises(StateConflict, match=f"run {run_id} of .* is proposed, not applied"):
         await undo(store, run_id)
     await apply(store, run_id)
-    with pytest.raises(NotFound):
+    with pytest.raises(StateConflict, match="is applied, not proposed or held"):
         await apply(store, run_id)
 
 

@@ -186,7 +186,7 @@ async def test_people_put_facts_right(app: Afterword, mira: ScopeMemory) -> None
     assert redone.run.status == "applied"
     assert not any(fact.is_served for fact in redone.facts)
     assert {change.before.value for change in redone.changes if change.before} == {"aisle seats"}
-    with pytest.raises(NotFound):
+    with pytest.raises(StateConflict):
         await mira.redo(withdrawn.run.id)
     kept = await mira.remember("I speak Portuguese.", attribute="language", value="Portuguese")
     assert [change.before for change in kept.changes] == [None]

@@ -346,9 +346,10 @@ def test_both_languages_have_the_same_texts() -> None:
     english, german = catalogue("en"), catalogue("de")
     assert english.keys() == german.keys()
     for key, text in english.items():
-        assert re.findall(r"\{\w+\}", text) == re.findall(r"\{\w+\}", german[key]) or sorted(
-            re.findall(r"\{\w+\}", text)
-        ) == sorted(re.findall(r"\{\w+\}", german[key])), key
+        placeholders = [sorted(re.findall(r"\{\w+\}", each)) for each in (text, german[key])]
+        # What the memory says itself may be said with less.
+        is_sentence = key.startswith("sentence.") and {*placeholders[1]} <= {*placeholders[0]}
+        assert placeholders[0] == placeholders[1] or is_sentence, key
         assert german[key].strip(), key
 
 

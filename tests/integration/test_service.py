@@ -146,10 +146,39 @@ async def test_changes_of_facts_are_runs_with_an_actor(call: ServiceClient, two_
     last = runs[-1]["id"]
     assert (await call("POST", f"/v1/me/runs/{last}/undo")).json()["status"] == "undone"
     assert (await call("POST", f"/v1/me/runs/{last}/redo")).json()["status"] == "applied"
-    assert (await call("POST", f"/v1/me/runs/{last}/apply")).status_code == 404
+    assert (await call("POST", f"/v1/me/runs/{last}/apply")).status_code == 409
     assert (await call("POST", f"/v1/me/runs/{last}/undo", user="noor")).status_code == 404
     actions = [entry.action for entry in (await call.app.audit()).entries]
     assert actions[:5] == ["undo", "apply", "redo", "undo", "withdraw"]
+
+
+async def test_a_run_in_another_state_is_a_conflict(call: ServiceClient, two_sessions: dict[str, Any]) -> None:
+    run = two_sessions["run"]
+    for action, status in (("apply", 409), ("redo", 409), ("undo", 200), ("undo", 409), ("apply", 409), ("redo", 200)):
+        answer = await call("POST", f"/v1/me/runs/{run}/{action}")
+        assert answer.status_code == status, (action, answer.text)
+    refused = (await call("POST", f"/v1/me/runs/{run}/redo")).json()["detail"]
+    assert refused == f"run {run} of default/user/mira is applied, not undone"
+    assert (await call("POST", "/v1/me/runs/99999/undo")).status_code == 404
+
+
+async def test_a_correction_that_says_the_same_is_refused(call: ServiceClient, two_sessions: dict[str, Any]) -> None:
+    (oslo,) = two_sessions["learned"]
+    before = (await call("GET", f"/v1/me/facts/{oslo}")).json()["fact"]
+    for same in ({"statement": f" {before['statement']} "}, {"value": "Oslo"}, {"about": "user", "value": "Oslo"}):
+        answer = await call("PATCH", f"/v1/me/facts/{oslo}", json=same)
+        assert (answer.status_code, "says this already" in answer.json()["detail"]) == (400, True)
+    assert (await call("GET", f"/v1/me/facts/{oslo}")).json()["fact"] == before
+
+
+async def test_of_corrections_at_the_same_time_one_holds(call: ServiceClient) -> None:
+    body = {"session_id": "tea", "state": said("I like tea."), "started_at": MONDAY}
+    (tea,) = (await call("POST", "/v1/me/sessions", json=body)).json()["learned"]
+    values = ("coffee", "juice", "cocoa", "water")
+    answers = await asyncio.gather(*(call("PATCH", f"/v1/me/facts/{tea}", json={"value": value}) for value in values))
+    assert {answer.status_code for answer in answers} == {200}
+    (fact,) = (await call("GET", "/v1/me/facts")).json()["facts"]
+    assert fact["value"] in values
 
 
 async def test_undoing_a_session_names_the_facts_that_are_gone(call: ServiceClient) -> None:

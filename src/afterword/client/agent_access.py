@@ -283,7 +283,7 @@ class AgentAccess(Checked):
         return await self._call(requests.request_withdrawal, await self._agent_fact(fact_id), word=None)
 
     async def decide(self, outcome: RequestOutcome, *, approved: bool) -> RunEffect:
-        """Carry out a person's answer to a request. Raises `NotFound` if the request no longer waits."""
+        """Carry out a person's answer to a request. Raises `StateConflict` if the request no longer waits."""
         decision = Decision.APPROVE if approved else Decision.REJECT
         return await self._memory.decide(f"run:{outcome.run_id}", decision)
 

@@ -92,7 +92,8 @@ class ScopeChanges(ScopeFindings):
         thing that the fact is about). Without a `statement`, the value and the name are replaced in the sentence. By
         default the old fact was never true. With `changed`, it was true until now, and what has replaced it is replaced
         too. The first and last day of the fact stay, unless the new words name other days. New words that read like an
-        instruction to an assistant wait in `review`. Raises `NotFound` and `ArgumentInvalid`.
+        instruction to an assistant wait in `review`. Raises `NotFound` and `ArgumentInvalid`, also if the fact says the
+        same already.
         """
         return await self._changed(reviews.edit_fact, fact_id, Wording(statement, value, about), is_change=changed)
 
@@ -131,7 +132,7 @@ class ScopeChanges(ScopeFindings):
         one, "reject" withdraws the later one, and "keep-both" keeps both. `item_id` is the id of the contest, or its
         number in the list, counted from 1. A held run ("run:12") can be approved or rejected. A request to erase
         ("erase:ID") can only be rejected; what it has hidden is then visible again. Raises `NotFound`,
-        `ArgumentInvalid`, and `StateConflict` if a person has already decided otherwise.
+        `ArgumentInvalid`, and `StateConflict` if a person has already decided on the run, or otherwise.
         """
         (chosen,), item_id = choices(Decision, decision, "decision"), str(item_id)
         if item_id.startswith(HELD_RUN):
@@ -191,9 +192,9 @@ class ScopeChanges(ScopeFindings):
         """Apply a proposed or held run, and return the run that was applied.
 
         If the scope has changed since the run was made, its statements are compared with what is new, and a new run is
-        applied in its place. Raises `NotFound`, `ScopeBusy`, and an `ExtractionError` if the judge gave no answer.
-        Raises `ProposalOutdated` if newer turns of its session were read meanwhile, or if a proposed run would now
-        have other effects than those that were shown.
+        applied in its place. Raises `NotFound`, `StateConflict` if the run has been applied or rejected already,
+        `ScopeBusy`, and an `ExtractionError` if the judge gave no answer. Raises `ProposalOutdated` if newer turns of
+        its session were read meanwhile, or if a proposed run would now have other effects than those that were shown.
         """
         await self._own_run(run_id)
         tracker = self._resources.tracker()
@@ -207,15 +208,15 @@ class ScopeChanges(ScopeFindings):
     async def undo(self, run_id: int) -> RunEffect:
         """Undo an applied run, as if it had never been applied, and return the run with the facts that changed.
 
-        Raises `NotFound` if the scope has no such applied run.
+        Raises `NotFound` if the scope has no such run, and `StateConflict` if the run is not applied.
         """
         return await self._switched(run_id, undo_run)
 
     async def redo(self, run_id: int) -> RunEffect:
         """Apply an undone run again, as if it had never been undone, and return the run with the facts that changed.
 
-        A later run over the same session still takes precedence. Raises `NotFound` if the scope has no such undone run,
-        and `StateConflict` if a person has made a decision since that must be undone first.
+        A later run over the same session still takes precedence. Raises `NotFound` if the scope has no such run, and
+        `StateConflict` if the run is not undone, or if a person has made a decision since that must be undone first.
         """
         return await self._switched(run_id, redo_run)
 

@@ -34,8 +34,9 @@ async def apply_proposal(
     If the scope has not changed since, the proposed run itself is applied. Otherwise its statements are judged against
     the new ones, and a new run is applied in its place. A dry run is applied only if its effect is the one that it
     showed. Pairs that the `budget` leaves no room for are left to consolidation. Raises `NotFound` if there is no such
-    proposal, `ProposalOutdated` if its session has been read further since or a dry run would have another effect, an
-    `ExtractionError` if the judge gave no answer, and `ScopeBusy` if other processes kept changing the scope.
+    run, `StateConflict` if it is no proposal (any more), `ProposalOutdated` if its session has been read further since
+    or a dry run would have another effect, an `ExtractionError` if the judge gave no answer, and `ScopeBusy` if other
+    processes kept changing the scope.
     """
     run = await store.read(lambda transaction: runs.read_run(transaction, run_id))
     account = Account(as_cost_tracker(budget), store, run.scope, run.source)

@@ -41,7 +41,7 @@ async def undo_run(
 
     Statements that were compared only with removed ones are compared with the next ones, by stored verdicts or by a
     judge that asks no model. Other pairs are left to consolidation, and so are those that were left to it before.
-    Raises `NotFound` if there is no such applied run.
+    Raises `NotFound` if there is no such run, and `StateConflict` if it is not applied.
     """
 
     def revert(transaction: Session, run: Run, at: datetime) -> None:
@@ -62,8 +62,8 @@ async def redo_run(
     """Redo an undone run, as if it had never been undone, and return it with the facts that changed.
 
     The runs that undoing it added are undone. Its statements are compared, as in `undo_run`, with those that were added
-    meanwhile. Raises `NotFound` if there is no such undone run, and `StateConflict` if a person has made a decision
-    meanwhile that must be undone first.
+    meanwhile. Raises `NotFound` if there is no such run, and `StateConflict` if it is not undone, or if a person has
+    made a decision meanwhile that must be undone first.
     """
 
     def reinstate(transaction: Session, run: Run, at: datetime) -> None:

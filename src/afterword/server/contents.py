@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from fastapi import Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-LONGEST_TEXT = 10_000
+LONGEST_TEXT, LONGEST_NAME = 10_000, 255
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT, pattern=r"^[^\x00]*$")]
-Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
 Tags = Annotated[list[Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00]*$")]], Field(max_length=50)]
 Moment = Annotated[str, Field(max_length=40, examples=["2026-03-01", "2026-03-01T18:00:00Z"])]
 

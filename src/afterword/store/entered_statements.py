@@ -11,15 +11,19 @@ from uuid import uuid4
 from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import (
     OWNER,
+    PERSON,
     Assertion,
     Authority,
     Evidence,
     Kind,
+    Relation,
     SpeechAct,
     assertion_id,
 )
-from afterword.facts.fact import Fact, Status
+from afterword.facts.fact import ENDED_STATUSES, Fact, Status
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope, ScopeKind
+from afterword.facts.validity.timeline import facts_at
 from afterword.facts.words import folded, named_days
 from afterword.normal_form import composed, composed_value
 from afterword.privacy.blanking import mentions_phrase
@@ -100,6 +104,16 @@ def check_may_be_kept(statement: str, value: str | None, privacy: Privacy) -> No
         raise ArgumentInvalid(f"the statement was not stored: {objection}, and such words are never kept")
 
 
+def check_differs(fact: Fact, meant: Wording) -> None:
+    """Raise `ArgumentInvalid` if a correction says only what the fact says already.
+
+    It would end the fact, and put the same words without a quote in its place.
+    """
+    words = ((meant.statement, fact.statement), (meant.value, fact.value), (meant.subject, fact.subject))
+    if all(new is None or composed(new) == " ".join(old.split()) for new, old in words):
+        raise ArgumentInvalid("the fact says this already; change the statement, the value, or whom it is about")
+
+
 def masked_entry(entry: Entry, privacy: Privacy) -> Entry:
     """Return a copy of an entry in which secrets are masked."""
     texts = map(visible_text, (entry.value or "", entry.statement, entry.subject, entry.former_name or "", *entry.tags))
@@ -174,6 +188,49 @@ def is_same_statement(earlier: Assertion, later: Assertion) -> bool:
     """Return whether two assertions have the same words and kind, and the earlier one has no `limited_to`."""
     is_comparable = earlier.act is SpeechAct.STATE and earlier.kind is later.kind and not earlier.limited_to
     return is_comparable and folded(earlier.statement) == folded(later.statement)
+
+
+def rival_statements(known: Knowledge, fact: Fact, *, is_now: bool, has_same_slot: bool) -> dict[str, str]:
+    """Return the ids of the statements that a person's new words about a fact contradict, each with the judge to name.
+
+    These are the person's earlier corrections of the fact. If the person says what holds now (`is_now`), these are also
+    the statements that have replaced the fact for good: all of them, or if the new words have another slot than the
+    fact (not `has_same_slot`), those that a person has entered in its place.
+    """
+    pairs = known.judged_pairs(fact.assertion_ids)
+    rivals = dict.fromkeys(fact.contested_by if has_same_slot else (), JUDGE)
+    is_replaced = is_now and fact.status in ENDED_STATUSES
+    replaced = [*fact.assertion_ids]
+    for earlier in replaced:  # grows by replacements
+        for later, relation in pairs.retirements.get(earlier, ()):
+            said, is_edit = known.by_id[later], pairs.is_edit(earlier, later)
+            is_for_good = is_replaced and (is_edit or (has_same_slot and said.valid_to is None))
+            is_for_good &= relation in (Relation.CHANGES, Relation.CORRECTS) and said.act is SpeechAct.STATE
+            if (is_for_good or (is_edit and relation is Relation.CORRECTS)) and later not in replaced:
+                replaced.append(later)
+                rivals[later] = PERSON if is_edit else JUDGE
+    return rivals
+
+
+def with_end_of_correction(known: Knowledge, fact: Fact, at: datetime) -> Fact:
+    """Return a fact with the end of what a person's corrections have put in its place, if there are any.
+
+    A corrected fact never held, so it has no end of its own.
+    """
+    pairs = known.judged_pairs(fact.assertion_ids)
+    last = max(pairs.position[member] for member in fact.assertion_ids)
+    corrections = [
+        later
+        for member in fact.assertion_ids
+        for later, relation in pairs.retirements.get(member, ())
+        if relation is Relation.CORRECTS and pairs.is_edit(member, later) and pairs.position[later] > last
+    ]
+    if not corrections:
+        return fact
+    latest = facts_at(known.histories([max(corrections, key=pairs.position.__getitem__)]), at)
+    standing = with_end_of_correction(known, latest[0], at) if latest else fact
+    is_former = standing.status in (Status.SUPERSEDED, Status.EXPIRED)
+    return replace(fact, valid_to=standing.valid_to if is_former else None)
 
 
 def kept_days(

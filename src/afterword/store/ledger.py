@@ -16,7 +16,7 @@ from sqlalchemy import bindparam, delete, insert, update
 from sqlmodel import Session, col, select
 
 from afterword import telemetry
-from afterword.errors import NotFound, ScopeMoved
+from afterword.errors import NotFound, ScopeMoved, StateConflict
 from afterword.facts.assertions import Assertion
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
@@ -174,8 +174,8 @@ def _store_run(transaction: Session, proposal: Proposal, **columns: Any) -> tupl
 def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> KnowledgeChange:
     """Apply a proposed run and return what changed.
 
-    Raises `ScopeMoved` if the scope has changed since the run was judged, and `NotFound` if there is no such proposal.
-    After an error nothing is changed.
+    Raises `ScopeMoved` if the scope has changed since the run was judged, `NotFound` if there is no such run, and
+    `StateConflict` if it is no proposal. After an error nothing is changed.
     """
     run = _require_run(transaction, scope, run_id, *UNDECIDED)
     before, revision = _begin_change(transaction, scope, run.counts.get("revision"))
@@ -257,7 +257,7 @@ def propose_words(
 def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> KnowledgeChange:
     """Undo an applied run, as if it had never been applied; return what changed.
 
-    Raises `NotFound` if there is no such applied run.
+    Raises `NotFound` if there is no such run, and `StateConflict` if it is not applied.
     """
     run = _require_run(transaction, scope, run_id, RunStatus.APPLIED)
     last_applied = _last_applied(transaction, scope, run.source)
@@ -270,7 +270,8 @@ def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) ->
 def reinstate_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> KnowledgeChange:
     """Apply an undone run again, as if it had never been undone; return what changed.
 
-    A later run over the same source still takes precedence. Raises `NotFound` if there is no such undone run.
+    A later run over the same source still takes precedence. Raises `NotFound` if there is no such run, and
+    `StateConflict` if it is not undone.
     """
     run = _require_run(transaction, scope, run_id, RunStatus.UNDONE)
     before, _ = _begin_change(transaction, scope, None)
@@ -279,25 +280,28 @@ def reinstate_run(transaction: Session, scope: Scope, run_id: int, at: datetime)
 
 
 def reject_run(transaction: Session, scope: Scope, run_id: int) -> None:
-    """Reject a proposal for good. Raises `NotFound` if there is no such proposal."""
+    """Reject a proposal for good. Raises `NotFound` if there is no such run, `StateConflict` if it is no proposal."""
     _require_run(transaction, scope, run_id, *UNDECIDED)
     _change_run(transaction, run_id, status=RunStatus.REJECTED)
 
 
 def satisfy_run(transaction: Session, scope: Scope, run_id: int) -> None:
-    """Mark a held run as no longer needed. Raises `NotFound` if there is no such held run."""
+    """Mark a held run as no longer needed. Raises `NotFound` or `StateConflict` if there is no such held run."""
     _require_run(transaction, scope, run_id, RunStatus.HELD)
     _change_run(transaction, run_id, status=RunStatus.SATISFIED)
 
 
 def _require_run(transaction: Session, scope: Scope, run_id: int, *statuses: str) -> Any:
-    """Return the row of a run as it is now. It must be of this scope and have one of these statuses."""
+    """Return the row of a run as it is now.
+
+    Raises `NotFound` if the scope has no such run, and `StateConflict` if the run has none of these statuses.
+    """
     rows = fetch_rows(transaction, _RUN, {"run_id": run_id})
     if not rows or rows[0].scope_id != scope_key(transaction, scope):
         raise NotFound(f"no run {run_id} in {scope}; see `afterword runs`")
     (run,) = rows
     if run.status not in statuses:
-        raise NotFound(f"run {run_id} of {scope} is {run.status}, not {' or '.join(statuses)}")
+        raise StateConflict(f"run {run_id} of {scope} is {run.status}, not {' or '.join(statuses)}")
     return run
 
 

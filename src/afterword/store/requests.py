@@ -40,6 +40,8 @@ from afterword.store.database.engine import Store
 from afterword.store.entered_statements import (
     JUDGE,
     Entry,
+    Wording,
+    check_differs,
     entered_statement,
     is_same_statement,
     masked_entry,
@@ -159,8 +161,10 @@ async def request_correction(
     """Hold a statement for review that replaces a fact as soon as a person approves it.
 
     With `is_change` the fact held until now, otherwise it was wrong from the start. Raises `NotFound` if the fact was
-    forgotten meanwhile. Other errors, and the statuses, are those of `request_statement`.
+    forgotten meanwhile, and `ArgumentInvalid` if the entry says what the fact says. Other errors, and the statuses, are
+    those of `request_statement`.
     """
+    check_differs(fact, Wording(entry.statement, entry.value))
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
     def propose(transaction: Session, known: Knowledge, reasons: Mapping[str, int]) -> RequestOutcome:

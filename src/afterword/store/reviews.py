@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -33,14 +33,17 @@ from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.entered_statements import (
-    JUDGE,
     Wording,
     attribute_after_edit,
+    check_differs,
     check_may_be_kept,
     is_same_statement,
     kept_days,
     moment_after,
+    next_unused_moment,
+    rival_statements,
     sentence_about,
+    with_end_of_correction,
     with_value,
 )
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
@@ -191,12 +194,13 @@ async def edit_fact(
     With `is_change` the fact held until now, otherwise it was wrong from the start. The days on which the fact begins
     and ends stay as they were said, unless the new words name other days. Secrets in the words are masked. Words
     that read like an instruction to an assistant count only after a person has approved the run in a review. Raises
-    `NotFound`, and `ArgumentInvalid` if the words ask to be off the record or say nothing but a secret.
+    `NotFound`, and `ArgumentInvalid` if the words say what the fact says, ask to be off the record, or are a secret.
     """
     check_may_be_kept(meant.statement or "", meant.value, store.privacy)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
     def edited(fact: Fact, members: Sequence[Assertion]) -> Assertion:
+        check_differs(fact, meant)
         value = meant.value if meant.value is not None else meant.statement or fact.value
         statement = meant.statement or (fact.statement if meant.value is None else with_value(fact, value))
         if meant.subject is not None and meant.statement is None:
@@ -312,23 +316,6 @@ def _restated_by_person(like: Assertion, before: Sequence[Assertion], at: dateti
     )
 
 
-def _rivals(known: Knowledge, fact: Fact, *, is_now: bool) -> list[str]:
-    """Return the ids of the statements that a person's new words about a fact contradict as the fact does.
-
-    If the person says what holds now (`is_now`), these are also the statements that have replaced the fact for good.
-    """
-    pairs = known.judged_pairs(fact.assertion_ids)
-    replaced = [*fact.assertion_ids]
-    for earlier in replaced if is_now and fact.status in ENDED_STATUSES else ():  # grows by replacements
-        replaced += [
-            later
-            for later, relation in pairs.retirements.get(earlier, ())
-            if relation in (Relation.CHANGES, Relation.CORRECTS) and later not in replaced
-            if known.by_id[later].act is SpeechAct.STATE and known.by_id[later].valid_to is None
-        ]
-    return [id_ for id_ in (*fact.contested_by, *replaced) if id_ not in fact.assertion_ids]
-
-
 async def _decide_on_fact(
     store: Store,
     scope: Scope,
@@ -347,37 +334,30 @@ async def _decide_on_fact(
 
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
-        fact = fact_ids.read_fact(transaction, scope, fact_id, at=at)
+        # Another decision may have been made since this one was asked for.
+        now = next_unused_moment(at, known.assertions)
+        fact = fact_ids.read_fact(transaction, scope, fact_id, at=now)
         slot = (fact.subject, fact.attribute)
         members = [known.by_id[member_id] for member_id in fact.assertion_ids]
         (history,) = known.histories(fact.assertion_ids)
-        if rewording := history.rewording_at(at):
+        if rewording := history.rewording_at(now):
             # A person decides on the sentence that is shown now, not on a part of the sentence that has ended.
             words = rewording.statement
             members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
-        meant = restate(fact, members)
         is_edit = relation in (Relation.CHANGES, Relation.CORRECTS)
+        standing = with_end_of_correction(known, fact, now) if is_edit else fact
+        meant = restate(standing, members)
         # A correction of a former fact has the end of that fact, if it had held at all.
-        is_now = is_edit and (relation is Relation.CHANGES or meant.valid_to is None)
-        is_now |= relation is Relation.SAME and not is_flag
-        rivals = _rivals(known, fact, is_now=is_now) if (is_edit or is_now) and meant.slot == members[0].slot else []
+        is_over = standing.status in ENDED_STATUSES and None not in (meant.valid_to, standing.valid_to)
+        is_now = (
+            relation is Relation.CHANGES or (is_edit and not is_over) or (relation is Relation.SAME and not is_flag)
+        )
+        has_same_slot = meant.slot == members[0].slot
+        rivals = rival_statements(known, fact, is_now=is_now, has_same_slot=has_same_slot) if is_edit or is_now else {}
         # A flag says nothing new, so it stands directly after the last statement of the fact, before what ended it.
-        said_at = members[-1].said_at if is_flag else at
+        said_at = members[-1].said_at if is_flag else now
         said = _restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], said_at)
-        # If it says the same, one verdict is enough to add it to the fact.
-        judged = members[-1:] if relation is Relation.SAME else members
-        verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
-        # The new words contradict what the old ones did. A rule may refuse again that they replace it.
-        because = "a person has decided on a fact that contradicts it"
-        verdicts += [Verdict(id_, said.id, Relation.CHANGES, because, JUDGE) for id_ in rivals]
-        repeated = [
-            other
-            for other in known.assertions
-            if other not in members and other.slot == said.slot and is_same_statement(other, said)
-        ]
-        if repeated and is_edit:
-            last = max(repeated, key=lambda other: other.order)
-            verdicts.append(Verdict(last.id, said.id, Relation.SAME, "the same words", PERSON))
+        verdicts = _person_verdicts(known, said, members, rivals, relation, reason)
         return (propose_words if is_edit else propose_with_effect)(
             transaction,
             _proposal(scope, known, ([said], verdicts), at),
@@ -385,6 +365,33 @@ async def _decide_on_fact(
         )
 
     return await store.write(work)
+
+
+def _person_verdicts(
+    known: Knowledge,
+    said: Assertion,
+    members: Sequence[Assertion],
+    rivals: Mapping[str, str],
+    relation: Relation,
+    reason: str,
+) -> list[Verdict]:
+    """Return the verdicts on a person's entry, by its `relation` to its fact (`members`), and with its `rivals`."""
+    # If it says the same, one verdict is enough to add it to the fact.
+    judged = members[-1:] if relation is Relation.SAME else members
+    verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
+    repeated: list[Assertion] = []
+    if relation in (Relation.CHANGES, Relation.CORRECTS):
+        others = (other for other in known.assertions if other not in members and other.slot == said.slot)
+        repeated = sorted((other for other in others if is_same_statement(other, said)), key=lambda other: other.order)
+    verdicts += [Verdict(last.id, said.id, Relation.SAME, "the same words", PERSON) for last in repeated[-1:]]
+    # The new words contradict what the old ones did. A rule may refuse again that they replace it.
+    because = "a person has decided on a fact that contradicts it"
+    for other_id, judge in rivals.items():
+        if other_id not in {other.id for other in repeated}:
+            is_like_fact = judge == PERSON and relation is Relation.CORRECTS
+            instead = relation if is_like_fact else Relation.CHANGES
+            verdicts.append(Verdict(other_id, said.id, instead, because, judge))
+    return verdicts
 
 
 def _proposal(scope: Scope, known: Knowledge, decided: _AssertionsAndVerdicts, at: datetime) -> Proposal:

@@ -114,6 +114,12 @@ class JudgedPairs:
             if relation is Relation.RETRACTS and self.by_id[later].act is SpeechAct.ERASE
         )
 
+    def is_edit(self, earlier: str, later: str) -> bool:
+        """Return whether the later statement is a person's edit of the earlier one."""
+        said, verdict = self.by_id[later], self.decided.get((earlier, later))
+        is_entered = any(cited.kind is EvidenceKind.PERSON for cited in said.evidence)
+        return is_entered and said.act is SpeechAct.STATE and verdict is not None and verdict.judge == PERSON
+
     def _contested_pair(self, earlier: str, later: str) -> frozenset[str]:
         return frozenset({self.roots[earlier], self.roots[later]})
 
@@ -246,7 +252,7 @@ class JudgedPairs:
         """Let a fact that a person has edited keep its exceptions, and stay an exception if it was one."""
         for general in self.ordered:
             for later, _ in self.retirements.get(general.id, ()):
-                if self._is_edit(general.id, later):
+                if self.is_edit(general.id, later):
                     old, new = self.roots[general.id], self.roots[later]
                     self.exceptions[new] |= self.exceptions.get(old, set()) - {new}
                     for root, exceptions in self.exceptions.items():
@@ -260,12 +266,6 @@ class JudgedPairs:
                         and self.position[exception] < self.position[later]
                         and takes_some_days(general, self.by_id[exception], self.extents.get((general.id, exception)))
                     }
-
-    def _is_edit(self, earlier: str, later: str) -> bool:
-        """Whether the later statement is a person's edit of the earlier one."""
-        said, verdict = self.by_id[later], self.decided.get((earlier, later))
-        is_entered = any(cited.kind is EvidenceKind.PERSON for cited in said.evidence)
-        return is_entered and said.act is SpeechAct.STATE and verdict is not None and verdict.judge == PERSON
 
     def _record_extent(self, pair: IdPair, judged_pair: IdPair) -> None:
         """Record for `pair` the extent (how much of the earlier statement is replaced) that a judge gave `judged_pair`.

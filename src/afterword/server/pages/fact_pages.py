@@ -25,7 +25,7 @@ from afterword import (
     TurnFacts,
 )
 from afterword.client.values import HIDDEN_TURNS, OWNER, SECRET_MASK, Assertion, Evidence
-from afterword.errors import ArgumentInvalid, NotFound
+from afterword.errors import NotFound
 from afterword.server.pages.visit import PER_PAGE, SCOPE, PageOfList, Visit, page_or_last, page_route
 
 TURNS_AROUND = 2
@@ -178,9 +178,7 @@ async def save_edited(visit: Visit) -> Response:
     if about == visit.memory.scope.id != fact.subject:
         about = OWNER
     sent, known = {"statement": statement, "about": about}, {"statement": fact.statement, "about": fact.subject}
-    meant = {name: words for name, words in sent.items() if words and words != known[name]}
-    if not meant:
-        raise ArgumentInvalid(visit.reader.text("fact.nothing_changed"))
+    meant = {name: words for name, words in sent.items() if words and words != known[name]} or {"statement": statement}
     changed = visit.form.get("changed") == "yes"
     return await _changed(visit, "edit", lambda: visit.memory.edit(fact_id, changed=changed, **meant))
 
@@ -202,9 +200,11 @@ async def save_remembered(visit: Visit) -> Response:
 
 
 async def _changed(visit: Visit, action: str, work: Callable[[], Awaitable[RunEffect]]) -> Response:
+    """Carry out a change, and show the fact to which it added a statement, else the fact that the path names."""
     effect = await visit.change(action, work)
-    shown_facts = [fact for fact in effect.facts if fact.is_served] or list(effect.facts)
-    fact_id = shown_facts[0].id if shown_facts else visit.request.path_params.get("fact_id")
+    facts = [(change.after, change.before.assertion_ids if change.before else ()) for change in effect.changes]
+    ids = [after.id for after, before in facts if after is not None and not set(after.assertion_ids) <= set(before)]
+    fact_id = next(iter(ids), visit.request.path_params.get("fact_id"))
     path = visit.path_to("facts", fact_id) if fact_id else visit.path_to("memory")
     return visit.redirect(path, done="held" if effect.run.status == "held" else action, run=effect.run.id)
 

@@ -127,7 +127,7 @@ def _work(visit: Visit, wanted: str, decision: str) -> Callable[[], Awaitable[ob
         case "finding", "reject":
             return lambda: memory.drop_finding(wanted_id)
         case (("name" | "dependent" | "finding"), _):
-            raise ArgumentInvalid(f"decision={decision!r} is unknown")
+            raise ArgumentInvalid(f"decision={decision!r} is unknown; use a button of the page")
     return lambda: memory.decide(wanted, decision)
 
 

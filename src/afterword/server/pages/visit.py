@@ -28,7 +28,7 @@ from afterword.server.access import (
     parse_number,
     presented_key,
 )
-from afterword.server.contents import LONGEST_TEXT
+from afterword.server.contents import LONGEST_NAME, LONGEST_TEXT
 from afterword.server.pages.rendering import (
     PREFIX,
     Reader,
@@ -297,7 +297,7 @@ async def read_form(request: Request) -> dict[str, str]:
         form = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
     except ValueError:
         raise Refused(400, "the form cannot be read") from None
-    if any(len(value) > LONGEST_TEXT for value in form.values()):
+    if any(len(value) > (LONGEST_NAME if name == "about" else LONGEST_TEXT) for name, value in form.items()):
         raise Refused(400, "the text is too long; make it shorter")
     return form
 
@@ -319,7 +319,7 @@ def _error_page(request: Request, error: Exception) -> Response:
             status = error.status_code
         case AfterwordError():
             status = status_of(error)
-            detail = str(error) if error.is_usage or isinstance(error, NotFound) else ""
+            detail = str(error) if error.is_usage or status == 409 else ""
     # What a form names existed when its page was shown. So it was removed in the meantime, which is a conflict.
     named = 409 if status == 404 and request.method == "POST" else status
     values = {
