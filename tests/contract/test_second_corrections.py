@@ -94,6 +94,32 @@ async def test_a_fact_that_is_confirmed_after_its_correction_holds_again(store: 
             assert (await lena.review()).contests == ()
 
 
+async def test_a_correction_of_a_correction_leaves_nothing_of_what_was_wrong(store: Store) -> None:
+    async with afterword.open(store=store, clock=Clock()) as app:
+        lena = app.user("lena")
+        tea = await learned(lena, "I like tea.")
+        await lena.edit(tea, value="coffee")
+        coffee = (await lena.facts()).facts[0].id
+        await lena.edit(coffee, value="water", changed=True)
+        await lena.edit(coffee, value="juice")
+        assert await held(lena) == ["The user likes water."]
+        former = {fact.value: fact.valid_to for fact in (await lena.facts(status="all")).facts}
+        assert (former["tea"], former["coffee"]) == (None, None), "they never held"
+        await lena.edit(tea, value="cocoa")
+        assert await held(lena) == ["The user likes water."]
+
+
+async def test_a_fact_that_repeats_a_former_one_is_corrected_without_its_end(store: Store) -> None:
+    async with afterword.open(store=store, clock=Clock()) as app:
+        lena = app.user("lena")
+        tea = await learned(lena, "I like tea.")
+        await lena.edit(tea, value="juice", changed=True)
+        await lena.edit(tea, value="juice")
+        assert await held(lena) == ["The user likes juice."]
+        await lena.edit((await lena.facts()).facts[0].id, value="water")
+        assert await held(lena) == ["The user likes water."]
+
+
 @pytest.mark.parametrize("changed", [False, True])
 async def test_of_corrections_to_and_fro_the_last_one_holds(store: Store, changed: bool) -> None:
     async with afterword.open(store=store, clock=Clock()) as app:

@@ -15,6 +15,7 @@ from afterword.facts.assertions import (
     Assertion,
     Authority,
     Evidence,
+    EvidenceKind,
     Kind,
     Relation,
     SpeechAct,
@@ -169,6 +170,21 @@ def entered_statement(
     )
 
 
+def restated_by_person(like: Assertion, before: Sequence[Assertion], at: datetime) -> Assertion:
+    """Return a new assertion with the content of `like`, entered by a person after all of the assertions `before`."""
+    evidence = (Evidence(EvidenceKind.PERSON, like.statement),)
+    content = (like.act, like.kind, like.subject, like.attribute, like.value, like.statement, uuid4().hex)
+    return replace(
+        like,
+        id=assertion_id(like.scope, None, content, evidence),
+        session_id=None,
+        speaker=None,
+        said_at=moment_after(at, before),
+        evidence=evidence,
+        time_is_guess=False,
+    )
+
+
 def moment_after(at: datetime, assertions: Iterable[Assertion]) -> datetime:
     """Return `at`, or if it is not later than all of these assertions, the first microsecond that is.
 
@@ -212,6 +228,20 @@ def rival_statements(known: Knowledge, fact: Fact, *, is_now: bool, has_same_slo
     return rivals
 
 
+def corrected_statements(known: Knowledge, fact: Fact) -> list[str]:
+    """Return the ids of the statements that a fact has itself corrected for a person.
+
+    What corrects the fact corrects them too. They would hold again otherwise, as a corrected correction does not count.
+    """
+    pairs = known.judged_pairs(fact.assertion_ids)
+    return [
+        earlier
+        for earlier, retirements in pairs.retirements.items()
+        for later, relation in retirements
+        if later in fact.assertion_ids and relation is Relation.CORRECTS and pairs.is_edit(earlier, later)
+    ]
+
+
 def with_end_of_correction(known: Knowledge, fact: Fact, at: datetime) -> Fact:
     """Return a fact with the end of what a person's corrections have put in its place, if there are any.
 
@@ -246,6 +276,8 @@ def kept_days(
     if named_days(words) - named_days(before) or any(time not in before.casefold() for time in times):
         return None, ended_at
     first, last = members[0].valid_from, next((said.valid_to for said in reversed(members) if said.valid_to), None)
+    if fact.is_served and fact.valid_to is None:
+        last = None  # it was said again since
     if changed_at is None:
         return first, ended_at or last
     return (first if first and first > changed_at else None), (last if last and last > changed_at else None)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from uuid import uuid4
 
 from sqlalchemy import tuple_
 from sqlmodel import Session, col, select
@@ -17,12 +16,9 @@ from afterword.facts.assertions import (
     RETIRING,
     Assertion,
     Authority,
-    Evidence,
-    EvidenceKind,
     Relation,
     SpeechAct,
     Verdict,
-    assertion_id,
 )
 from afterword.facts.fact import ENDED_STATUSES, Fact
 from afterword.facts.knowledge import Knowledge
@@ -37,10 +33,11 @@ from afterword.store.entered_statements import (
     attribute_after_edit,
     check_differs,
     check_may_be_kept,
+    corrected_statements,
     is_same_statement,
     kept_days,
-    moment_after,
     next_unused_moment,
+    restated_by_person,
     rival_statements,
     sentence_about,
     with_end_of_correction,
@@ -294,26 +291,11 @@ def _decision_content(contest: Contest, decision: Decision, at: datetime) -> _As
     if decision is Decision.KEEP_BOTH:
         return [], [Verdict(earlier, later, Relation.BESIDE, "a person keeps both", PERSON)]
     withdrawn = replace(contest.later, act=SpeechAct.RETRACT, authority=Authority.STATED)
-    withdrawal = _restated_by_person(withdrawn, [contest.earlier, contest.later], at)
+    withdrawal = restated_by_person(withdrawn, [contest.earlier, contest.later], at)
     return [withdrawal], [
         Verdict(earlier, later, Relation.BESIDE, "rejected by a person", PERSON),
         Verdict(later, withdrawal.id, Relation.CORRECTS, "rejected by a person", PERSON),
     ]
-
-
-def _restated_by_person(like: Assertion, before: Sequence[Assertion], at: datetime) -> Assertion:
-    """Return a new assertion with the content of `like`, entered by a person after all of the assertions `before`."""
-    evidence = (Evidence(EvidenceKind.PERSON, like.statement),)
-    content = (like.act, like.kind, like.subject, like.attribute, like.value, like.statement, uuid4().hex)
-    return replace(
-        like,
-        id=assertion_id(like.scope, None, content, evidence),
-        session_id=None,
-        speaker=None,
-        said_at=moment_after(at, before),
-        evidence=evidence,
-        time_is_guess=False,
-    )
 
 
 async def _decide_on_fact(
@@ -354,9 +336,11 @@ async def _decide_on_fact(
         )
         has_same_slot = meant.slot == members[0].slot
         rivals = rival_statements(known, fact, is_now=is_now, has_same_slot=has_same_slot) if is_edit or is_now else {}
+        if relation is Relation.CORRECTS:
+            rivals |= dict.fromkeys(corrected_statements(known, fact), PERSON)
         # A flag says nothing new, so it stands directly after the last statement of the fact, before what ended it.
         said_at = members[-1].said_at if is_flag else now
-        said = _restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], said_at)
+        said = restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], said_at)
         verdicts = _person_verdicts(known, said, members, rivals, relation, reason)
         return (propose_words if is_edit else propose_with_effect)(
             transaction,
