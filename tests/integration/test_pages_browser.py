@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -252,25 +252,33 @@ def test_a_search_takes_the_place_of_one_that_still_runs(tab: Tab, keys: Keys) -
     page, waiting = tab.page, list[Route]()
     page.wait_for_function("window.htmx")
     page.route("**/memory?*", lambda route: waiting.append(route))
-    for text in ("zanzibar", "seat"):
+    for number, text in enumerate(("zanzibar", "seat"), 1):
         tab.write("input[name=q]", text)
         page.keyboard.press("Enter")
-        page.wait_for_timeout(300)
+        wait_for(page, waiting, number)
     for route in waiting:
         route.continue_()
+    page.wait_for_url("**/memory?*q=seat*")
     expect(page.locator("#results")).to_contain_text("aisle seats")
-    assert "q=seat" in page.url
     page.unroute("**/memory?*")
     waiting.clear()
     page.route("**/memory?*", lambda route: waiting.append(route))
-    page.select_option("select[name=kind]", "preference")
-    page.wait_for_timeout(300)
-    page.select_option("select[name=kind]", "decision")
-    page.wait_for_timeout(300)
+    for number, kind in enumerate(("preference", "decision"), 1):
+        page.select_option("select[name=kind]", kind)
+        wait_for(page, waiting, number)
     for route in waiting:
         route.continue_()
     page.wait_for_url("**/memory?*kind=decision*")
     expect(page.locator("#results")).to_have_css("opacity", "1")
+
+
+def wait_for(page: Page, waiting: Sequence[Route], number: int) -> None:
+    """Wait until the page has sent so many requests, which wait for an answer."""
+    for _ in range(200):
+        if len(waiting) >= number:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"{len(waiting)} requests were sent")
 
 
 def test_what_comes_later_and_fails_keeps_its_link(tab: Tab, keys: Keys) -> None:

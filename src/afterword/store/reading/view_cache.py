@@ -112,7 +112,9 @@ class ViewCache:
         running = self._loads.get(scope)
         if running is not None:
             # That load may have begun before the caller's last write, so it is not used.
-            await asyncio.gather(in_loop(running), return_exceptions=True)
+            ended = in_loop(running)
+            ended.add_done_callback(lambda future: future.cancelled() or future.exception())  # else asyncio logs it
+            await asyncio.wait([ended])  # a caller that is cancelled must not end the load of the others
         return await in_loop(self._begin(store, scope, at))
 
     def revision_of(self, scope: Scope) -> int | None:
