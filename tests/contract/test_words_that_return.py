@@ -286,3 +286,12 @@ async def test_a_summary_that_a_program_makes_in_a_pause_stays_out(app: Afterwor
     await lena.resume_keeping()
     await save(lena, agent, "I live in Oslo.")
     assert "Gnarlish" not in await everything(app)
+
+
+async def test_a_turn_off_the_record_hides_no_words_of_an_agent_that_begins_anew(app: Afterword) -> None:
+    lena = app.user("lena")
+    await save(lena, Agent(), "I play the viola.", "Off the record: I am tired.", "Back on the record. I like tea.")
+    anew = ["I live in Oslo.", "I am allergic to nuts.", "I speak Czech."]
+    await save(lena, Agent(), *anew)
+    await app.run_pending()
+    assert [text for text in await turns(lena) if text in anew] == anew

@@ -387,6 +387,16 @@ async def test_a_turn_that_the_model_calls_off_the_record_is_hidden_with_its_ans
     assert "Oskar" not in json.dumps(kept_state(store)) + await stored_words(store)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+async def test_a_hidden_turn_stays_hidden_where_another_one_is_off_the_record_later(store: Store, first: int) -> None:
+    """Also if the state has lost its beginning, so that it begins with the hidden turn."""
+    await process(store, off_record(2), *CONFIDING)
+    later = ("Off the record: I am tired.", "agent: Rest then.", "Back on the record. I like tea.")
+    grown = await process(store, facts_reply(), *CONFIDING[first:], *later)
+    assert "Back on the record. I like tea." in [turn.text for turn in grown.transcript.turns]
+    assert "Oskar" not in await stored_words(store)
+
+
 async def test_a_secret_that_must_not_be_written_down_hides_no_other_words(store: Store) -> None:
     told = ("I play the viola. My password is hunter2hunter!, don't write that down.", LOCKER)
     cited = [Citation(turn=2, quote="Zz7-quartz-19")]

@@ -24,6 +24,7 @@ from afterword.agents.memory_settings import (
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
+from afterword.privacy.off_record import newly_hidden
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.privacy.seen_turns import StateReading
 from afterword.store import sessions
@@ -214,7 +215,10 @@ async def queue_state(
         forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
         recognised = forgotten.recognised(reading)
         timed = forgotten.transcript(reading, recognised)
-        state, hidden = _hidden_again(forgotten.state(private_state, fresh, timed), timed, before, store.privacy)
+        known = recognised.hidden if forgotten.has_seen_turns else None
+        blanked = forgotten.state(private_state, fresh, timed)
+        state, hidden = _hidden_again(blanked, timed, before, store.privacy, known)
+        recognised = recognised.with_hidden(newly_hidden(timed.turns, hidden.turns))
         sessions.save_state(
             transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
         )
@@ -242,12 +246,15 @@ def _private(
 
 
 def _hidden_again(
-    state: Mapping[str, Any], timed: Transcript, before: Sequence[Turn], privacy: Privacy
+    state: Mapping[str, Any], timed: Transcript, before: Sequence[Turn], privacy: Privacy, known: set[int] | None
 ) -> tuple[Mapping[str, Any], Transcript]:
-    """Return a state and its transcript without what a model had called private in the turns stored before."""
+    """Return a state and its transcript without what a model had called private in the turns stored before.
+
+    `known` are the indexes of the turns that are known to be off the record, None if that was not recorded.
+    """
     from afterword.extractors.private_words import hidden_as_stored, hidden_from_state
 
-    turns = hidden_as_stored(timed.turns, before, privacy.markers)
+    turns = hidden_as_stored(timed.turns, before, privacy.markers, known)
     if turns == timed.turns:
         return state, timed
     texts = {turn.text: hidden.text for turn, hidden in zip(timed.turns, turns, strict=True)}

@@ -133,24 +133,32 @@ class PrivateWords:
         return self._patterns[turn].sub(_mask, text)
 
 
-def hidden_as_stored(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
+def hidden_as_stored(
+    fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers, hidden: Collection[int] | None = None
+) -> tuple[Turn, ...]:
     """Mask and hide again in new turns what a model had named as private in the stored turns. Return the new turns.
 
     A saved session that has grown is read again, and its file still has the words. A stored turn shows where secrets
-    were masked and whether it was off the record, so nothing else has to be kept.
+    were masked. `hidden` are the indexes of the new turns that are known to be off the record. Without it, these are
+    looked for at the places where stored turns are off the record.
     """
-    if not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
+    if not hidden and not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
         return tuple(fresh)
     turns, secrets, new, off_record = list(fresh), set[str](), set[int](), set[int]()
+    for index in hidden or ():
+        if fresh[index].role is Role.HUMAN and not is_off_record(fresh[index]):
+            off_record.add(fresh[index].number)
+        elif not is_off_record(fresh[index]):
+            turns[index] = replace(fresh[index], text=HIDDEN)
     for is_equal, *bounds in common_turns(stored, fresh):
         new.update(() if is_equal else range(*bounds[2:]))
         for place in () if is_equal else range(*bounds[:2]):
             earlier = stored[place]
-            is_hidden = is_off_record(earlier)
+            is_hidden = hidden is None and is_off_record(earlier)
             for index in _possible_places(place, earlier, *bounds) if is_hidden or NAMED_SECRET in earlier.text else ():
-                hidden = set() if is_hidden else _hidden_words(earlier.text, fresh[index].text)
-                if hidden is not None and earlier.speaker == fresh[index].speaker and index in new:
-                    secrets.update(filter(is_distinct, hidden))
+                words = set() if is_hidden else _hidden_words(earlier.text, fresh[index].text)
+                if words is not None and earlier.speaker == fresh[index].speaker and index in new:
+                    secrets.update(filter(is_distinct, words))
                     new.discard(index)
                     if is_hidden and earlier.role is Role.HUMAN:
                         off_record.add(fresh[index].number)

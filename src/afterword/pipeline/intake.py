@@ -18,6 +18,7 @@ from afterword.extractors.private_words import PrivateWords, hidden_as_stored
 from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.transcript_assembly import (
     MOST_AHEAD,
+    common_turns,
     date_turns,
     latest_present,
     localise_turns,
@@ -31,6 +32,7 @@ from afterword.facts.local_time import in_zone
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn, find_owners
 from afterword.pipeline.errors import SourceInvalid
+from afterword.privacy.off_record import newly_hidden
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.privacy.seen_turns import StateReading
 from afterword.privacy.tombstones import Forgotten
@@ -126,8 +128,19 @@ def without_private_words(prepared: PreparedSession, private: PrivateWords, vers
         return prepared
     newly_masked = _changed_texts(prepared.transcript.turns, turns)
     again = {text: newly_masked.get(masked, masked) for text, masked in prepared.masked_texts.items()}
+    hidden = _indexes_in_state(prepared, newly_hidden(prepared.transcript.turns, turns))
+    reading = replace(prepared.reading, hidden=prepared.reading.hidden | hidden)
     transcript = with_privacy_counts(replace(prepared.transcript, turns=turns))
-    return _in_windows(replace(prepared, transcript=transcript, masked_texts=newly_masked | again), version)
+    prepared = replace(prepared, transcript=transcript, reading=reading, masked_texts=newly_masked | again)
+    return _in_windows(prepared, version)
+
+
+def _indexes_in_state(prepared: PreparedSession, indexes: Collection[int]) -> set[int]:
+    """Return where these turns of the transcript, given by their indexes, stand in the state that was read."""
+    found: set[int] = set()
+    for is_equal, start, end, new_start, _ in common_turns(prepared.transcript.turns, prepared.reading.fresh.turns):
+        found.update(new_start + index - start for index in indexes if is_equal and start <= index < end)
+    return found
 
 
 def _changed_texts(turns: Sequence[Turn], masked: Sequence[Turn]) -> dict[str, str]:
@@ -248,8 +261,10 @@ def _joined_transcript(
     timed = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
     _check_times(saved, timed, {"started_at": started, "ended_at": ended}, now)
     reading = StateReading(fresh, timed, before, now)
+    hidden = stored.forgotten.recognised(reading).hidden if stored.forgotten.has_seen_turns else None
     timed = stored.forgotten.transcript(reading)
-    unmasked, timed = timed.turns, replace(timed, turns=hidden_as_stored(timed.turns, before, privacy.markers))
+    unmasked, timed = timed.turns, replace(timed, turns=hidden_as_stored(timed.turns, before, privacy.markers, hidden))
+    reading = replace(reading, hidden=frozenset(newly_hidden(unmasked, timed.turns)))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     # Older versions stored times in the future, too. The saved state may have better ones.
     known = without_future_times(Transcript(tuple(before), layout=""), now).turns

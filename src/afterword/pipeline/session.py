@@ -365,7 +365,7 @@ class _Processing:
         is_same = sessions.state_saved_at(transaction, scope, session_id) == prepared.stored.state_saved_at
         is_done = is_same and len(transcript.turns) == number_read
         key = sessions.save_transcript(transaction, scope, session_id, transcript, self.clock(), is_done=is_done)
-        if self.saved.path or self.saved.state is not None:
+        if self.saved.path or self.saved.state is not None or prepared.reading.hidden:
             note_state(transaction, scope, session_id, prepared.reading)
         if prepared.masked_texts:
             texts = {**{turn.text: turn.text for turn in transcript.turns}, **prepared.masked_texts}

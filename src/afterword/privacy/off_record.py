@@ -68,6 +68,12 @@ def is_off_record(turn: Turn) -> bool:
     return turn.text in (HIDDEN, HIDDEN_FROM_HERE)
 
 
+def newly_hidden(before: Sequence[Turn], after: Sequence[Turn]) -> set[int]:
+    """Return the indexes of the turns of which `after` has a placeholder for hidden words, but not `before`."""
+    pairs = zip(before, after, strict=True)
+    return {index for index, (old, new) in enumerate(pairs) if is_off_record(new) and not is_off_record(old)}
+
+
 class _Record:
     """Follows a conversation turn by turn and decides which turns are off the record."""
 

@@ -7,8 +7,8 @@ forgotten, and the same words in a new turn are kept.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from afterword.facts.stretches import LARGEST_COMPARED, common_stretches
@@ -27,13 +27,15 @@ class SeenTurn:
     """A turn that was in a state. `mark` is the keyed hash of its words, and of its own time if it has one.
 
     `seen_at` is when it was said, as far as that is known, else when it was first seen. It `is_left_out` if it was said
-    during a pause or off the record. Without `is_said` it is a turn of a program, such as the block of a memory.
+    during a pause or off the record. Without `is_said` it is a turn of a program, such as the block of a memory. It
+    `is_hidden` if a model called it off the record.
     """
 
     mark: str
     seen_at: datetime
     is_left_out: bool = False
     is_said: bool = True
+    is_hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,15 @@ class SeenTurns:
 class StateReading:
     """The transcript of a state as it was read (`fresh`), the same with dates, and the turns stored `before`.
 
-    `read_at` is when the state was saved or read. New turns without a time of their own were said then.
+    `read_at` is when the state was saved or read. New turns without a time of their own were said then. `hidden` are
+    the indexes of the turns that a model called off the record.
     """
 
     fresh: Transcript
     dated: Transcript
     before: Sequence[Turn] = ()
     read_at: datetime | None = None
+    hidden: frozenset[int] = frozenset()
 
 
 Places = list[int | None]
@@ -73,6 +77,16 @@ class RecognisedTurns:
     turns: tuple[SeenTurn, ...]
     places: Places
 
+    @property
+    def hidden(self) -> set[int]:
+        """Return the indexes of the turns of the state that a model called off the record."""
+        return {index for index, turn in enumerate(self.turns) if turn.is_hidden}
+
+    def with_hidden(self, indexes: Collection[int]) -> RecognisedTurns:
+        """Return the same with these turns of the state noted as off the record."""
+        noted = tuple(replace(turn, is_hidden=True) if n in indexes else turn for n, turn in enumerate(self.turns))
+        return replace(self, turns=noted)
+
     def joined(self) -> list[SeenTurn]:
         """Return the turns seen before and the new ones in order.
 
@@ -85,7 +99,12 @@ class RecognisedTurns:
                 new_before[following].append(turn)
             elif place < following:
                 following = place
-        joined = [turn for place, old in enumerate(self.seen) for turn in (*reversed(new_before[place]), old)]
+        known = dict(zip(self.places, self.turns, strict=True))
+        joined = [
+            turn
+            for place, old in enumerate(self.seen)
+            for turn in (*reversed(new_before[place]), known.get(place, old))
+        ]
         return [*joined, *reversed(new_before[len(self.seen)])]
 
 

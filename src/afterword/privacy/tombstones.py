@@ -164,6 +164,11 @@ class Forgotten:
         return (of_marks or self._keys)[0]
 
     @property
+    def has_seen_turns(self) -> bool:
+        """Return whether it was recorded which turns of the session were seen."""
+        return bool(self._seen)
+
+    @property
     def size(self) -> int:
         """Return the number of tombstones and of turns that are left out, which never decreases."""
         number_left_out = sum(turn.is_left_out for turn in self._seen)
@@ -243,7 +248,7 @@ class Forgotten:
             elif turn.said_at is None and self._seen:
                 said_at = reading.read_at or said_at
             turns.append(SeenTurn(mark, said_at or datetime.max.replace(tzinfo=UTC), is_said=turn.is_said))
-        return RecognisedTurns(tuple(seen), tuple(turns), places)
+        return RecognisedTurns(tuple(seen), tuple(turns), places).with_hidden(reading.hidden)
 
     def assertions(self, assertions: Iterable[Assertion]) -> tuple[Assertion, ...]:
         """Return the assertions that were not forgotten."""

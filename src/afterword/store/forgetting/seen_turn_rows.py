@@ -89,15 +89,16 @@ def parse_seen_turns(line: Mapping[str, Any]) -> tuple[Scope, SeenTurns]:
 
 def _stretches_of(turns: Iterable[SeenTurn]) -> Stretches:
     """Return the turns for storing: those that were seen at one time stand together."""
-    stretches = groupby(turns, lambda turn: (turn.seen_at, turn.is_left_out, turn.is_said))
+    stretches = groupby(turns, lambda turn: (turn.seen_at, turn.is_left_out, turn.is_said, turn.is_hidden))
     return [
         {
             "at": at.isoformat(),
             "left_out": left_out,
             "said": said,
+            "hidden": hidden,
             "marks": "".join(turn.mark.ljust(MARK_DIGITS) for turn in same),
         }
-        for (at, left_out, said), same in stretches
+        for (at, left_out, said, hidden), same in stretches
     ]
 
 
@@ -106,4 +107,4 @@ def _turns_of(stretches: Stretches) -> Iterable[SeenTurn]:
         at, marks = datetime.fromisoformat(stretch["at"]), stretch["marks"]
         for start in range(0, len(marks), MARK_DIGITS):
             mark = marks[start : start + MARK_DIGITS].strip()
-            yield SeenTurn(mark, at, bool(stretch["left_out"]), bool(stretch["said"]))
+            yield SeenTurn(mark, at, bool(stretch["left_out"]), bool(stretch["said"]), bool(stretch["hidden"]))
