@@ -148,7 +148,7 @@ class Forgotten:
         self._keys = tuple(keys)
         self._seen = seen.turns if seen else ()
         self._mark_key_id = seen.key_id if seen else None
-        self.seen_place = seen.place if seen else None
+        self.seen_place: str | None = seen.place if seen else None
         self._by_mark: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
         self._of_session_or_scope: list[Tombstone] = []
         for tombstone in tombstones:
