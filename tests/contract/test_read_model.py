@@ -129,6 +129,7 @@ async def test_a_turn_that_cannot_wait_is_served_what_was_known_last(
     free.set()
     await view_cache_of(store).view(store, LENA, LATER)
     assert sorted(await turn(patient)) == ["Lena likes jam.", "Lena likes tea."]
+    await other_tasks()
     await memory.close()
     await patient.close()
 
@@ -156,7 +157,36 @@ async def test_a_memory_that_is_loaded_late_serves_the_turns_after(
     patient = FactMemory(user="lena", store=store, timeout_s=60, clock=lambda: LATER)
     context = UnboundedChatCompletionContext()
     assert len((await patient.update_context(context)).memories.results) == 1
+    await other_tasks()
     await patient.close()
+
+
+async def test_a_store_that_was_closed_is_not_opened_again_for_a_turn_that_no_longer_waits(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(store, "Lena likes tea.")
+    loads, free, read = [], threading.Event(), snapshots.read
+
+    def slow(connection: Connection, scope: Scope, before: snapshots.Snapshot | None = None) -> snapshots.Snapshot:
+        loads.append(scope)
+        free.wait(30)
+        return read(connection, scope, before)
+
+    monkeypatch.setattr(snapshots, "read", slow)
+    hasty = FactMemory(user="lena", store=store, timeout_s=0.1, clock=lambda: LATER)
+    for _ in range(2):
+        assert (await hasty.update_context(UnboundedChatCompletionContext())).memories.results == []
+    closing = asyncio.ensure_future(store.close())
+    await asyncio.sleep(0)
+    free.set()
+    await closing
+    await other_tasks()
+    assert len(loads) == 1
+
+
+async def other_tasks() -> None:
+    """Wait for the loads of turns that went on without them."""
+    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
 
 
 async def test_a_dropped_view_takes_no_memory_until_a_garbage_collection(store: Store) -> None:

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection
 
+from afterword.errors import StoreUnreachable
 from afterword.facts.scopes import Scope
 from afterword.store.database.cancellation import in_loop
 from afterword.store.database.engine import Store
@@ -45,6 +46,7 @@ class ViewCache:
         self._view_of_facts: View | None = None
         self._bytes: dict[Scope, int] = {}
         self._loads: dict[Scope, Future[View]] = {}
+        self._times_closed = 0
         self._lock = threading.Lock()
 
     async def view(self, store: Store, scope: Scope, at: datetime, *, patience_s: float | None = None) -> View:
@@ -109,12 +111,15 @@ class ViewCache:
         return view
 
     async def _present(self, store: Store, scope: Scope, at: datetime) -> View:
-        running = self._loads.get(scope)
+        running, times_closed = self._loads.get(scope), self._times_closed
         if running is not None:
             # That load may have begun before the caller's last write, so it is not used.
             ended = in_loop(running)
             ended.add_done_callback(lambda future: future.cancelled() or future.exception())  # else asyncio logs it
             await asyncio.wait([ended])  # a caller that is cancelled must not end the load of the others
+            if self._times_closed != times_closed:
+                # A load would open the store again, mostly for a caller that no longer waits.
+                raise StoreUnreachable(f"the store was closed while {scope} was read; open it again")
         return await in_loop(self._begin(store, scope, at))
 
     def revision_of(self, scope: Scope) -> int | None:
@@ -133,6 +138,7 @@ class ViewCache:
     def close(self) -> None:
         """Empty the cache."""
         with self._lock:
+            self._times_closed += 1
             self._views.clear()
             self._past_view = self._view_of_facts = None
             self._bytes.clear()
