@@ -86,6 +86,13 @@ class Tab:
         self.page.keyboard.press("Control+a")
         self.page.keyboard.type(text)
 
+    def wait_for_htmx(self) -> None:
+        """Wait for the script that comes after the page is shown.
+
+        A function is needed: Playwright evaluates an expression again at each try, and the pages forbid `eval`.
+        """
+        self.page.wait_for_function("() => window.htmx")
+
     def sign_in(self, key: str) -> None:
         """Sign in without the page for it: one test does that by keyboard."""
         target, origin = f"{self.address}/pages/sign-in", {"Origin": self.address}
@@ -217,7 +224,7 @@ def test_a_search_shows_that_it_runs_and_why_it_fails(tab: Tab, keys: Keys) -> N
     tab.sign_in(keys.mira)
     tab.expected_status = 503
     page, results, waiting = tab.page, tab.page.locator("#results"), list[Route]()
-    page.wait_for_function("window.htmx")
+    tab.wait_for_htmx()
     page.route("**/memory?*", lambda route: waiting.append(route))
     tab.write("input[name=q]", "seat")
     page.keyboard.press("Enter")
@@ -239,7 +246,8 @@ def test_a_search_shows_that_it_runs_and_why_it_fails(tab: Tab, keys: Keys) -> N
     page.keyboard.press("Enter")
     expect(page.locator("body")).to_have_text("It does not answer now.")
     page.unroute("**/memory?*")
-    tab.open(f"{MIRA}/memory").wait_for_function("window.htmx")
+    tab.open(f"{MIRA}/memory")
+    tab.wait_for_htmx()
     page.context.clear_cookies(name="afterword_session")
     tab.write("input[name=q]", "aisle")
     with page.expect_navigation():
@@ -250,7 +258,7 @@ def test_a_search_shows_that_it_runs_and_why_it_fails(tab: Tab, keys: Keys) -> N
 def test_a_search_takes_the_place_of_one_that_still_runs(tab: Tab, keys: Keys) -> None:
     tab.sign_in(keys.mira)
     page, waiting = tab.page, list[Route]()
-    page.wait_for_function("window.htmx")
+    tab.wait_for_htmx()
     page.route("**/memory?*", lambda route: waiting.append(route))
     for number, text in enumerate(("zanzibar", "seat"), 1):
         tab.write("input[name=q]", text)
