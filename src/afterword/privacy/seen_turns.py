@@ -1,4 +1,4 @@
-"""Recognises the turns of a session when its state is saved again, by keyed hashes of their words. Pure.
+"""Recognises the turns of a session when its state is saved again, by keyed hashes of their words (`TombstoneKey.turn_mark`). Pure.
 
 Most states have no times. So afterword remembers when it first saw each turn: what was forgotten by then stays
 forgotten, and the same words in a new turn are kept.
