@@ -16,6 +16,7 @@ from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
 from autogen_core.memory import MemoryContent, MemoryMimeType
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
+import afterword
 from afterword import process_session, record_session, resume
 from afterword.agents.memory import FactMemory
 from afterword.errors import NotFound, ScopeInvalid, StateConflict, StoreError
@@ -288,3 +289,26 @@ async def test_what_was_said_yesterday_is_known_today_and_what_was_recalled_is_n
         [fact] = [one.metadata for one in (await memory.query("")).results]
         assert fact is not None
         assert {item["quote"] for item in fact["evidence"]} == {"I live in Graz."}
+
+
+@pytest.mark.parametrize("knows_before", [False, True])
+async def test_a_correction_stays_when_the_conversation_goes_on(tmp_path: Path, knows_before: bool) -> None:
+    """The blocks of the memory come into the context between two saves, and move no turn that a quote names."""
+    async with afterword.open(f"sqlite:///{tmp_path / 'facts.db'}") as app:
+        lena = app.user("lena")
+        if knows_before:
+            await lena.remember("Lena owns a bike.")
+        agent = AssistantAgent("helper", ReplayChatCompletionClient(["fine"] * 3), memory=[lena.memory()])
+        for task in ("I like tea.", "What time is it?", "I own a cat."):
+            async with lena.record(agent, session_id="s1"):
+                await agent.run(task=task)
+            await app.run_pending()
+            facts = {fact.statement: fact for fact in (await lena.facts()).facts}
+            if task == "I like tea.":
+                cited = facts["The user likes tea."].evidence
+                await lena.edit(facts["The user likes tea."].id, statement="The user likes green tea.")
+            else:
+                assert "The user likes green tea." in facts
+                assert "The user likes tea." not in facts
+        [former] = [fact for fact in (await lena.facts(status="all")).facts if fact.statement == "The user likes tea."]
+        assert former.evidence[: len(cited)] == cited

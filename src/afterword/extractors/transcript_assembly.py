@@ -112,20 +112,28 @@ def merge_readings(
     `before` are the turns of the earlier reading, `basis` is the source of their times, and `assumed` are those of
     their speakers who are only assumed to be people. A turn in both readings is taken from the new one, with the time
     of the more exact source. If both times come from saves of the recorder or both from files, the earlier reading's
-    time is kept.
+    time is kept. Quotes name turns by their numbers. So what a program has put in between known turns, such as the
+    block of a memory, comes before the next new words.
     """
     if not before:
         return transcript
     keeps_times = _keeps_times(basis, transcript.time_basis)
+    known_inserts = {_speaker_and_text(turn) for turn in before if not turn.is_said}
+    fresh = [turn for turn in transcript.turns if turn.is_said or _speaker_and_text(turn) not in known_inserts]
     turns: list[Turn] = []
-    for is_equal, start, end, new_start, new_end in common_turns(before, transcript.turns):
+    inserts: list[Turn] = []
+    for is_equal, start, end, new_start, new_end in common_turns(before, fresh):
         if is_equal:
-            for old, new in zip(before[start:end], transcript.turns[new_start:new_end], strict=True):
+            for old, new in zip(before[start:end], fresh[new_start:new_end], strict=True):
                 source = old if keeps_times and old.said_at else new
                 turns.append(replace(new, said_at=source.said_at, time_is_guess=source.time_is_guess))
+        elif any(turn.is_said for turn in fresh[new_start:new_end]):
+            turns += (*before[start:end], *inserts, *fresh[new_start:new_end])
+            inserts = []
         else:
-            turns += (*before[start:end], *transcript.turns[new_start:new_end])
-    numbered = tuple(replace(turn, number=number) for number, turn in enumerate(turns, 1))
+            turns += before[start:end]
+            inserts += fresh[new_start:new_end]
+    numbered = tuple(replace(turn, number=number) for number, turn in enumerate((*turns, *inserts), 1))
     humans = tuple(dict.fromkeys(turn.speaker for turn in numbered if turn.role is Role.HUMAN))
     known = {turn.speaker for turn in transcript.turns if turn.role is Role.HUMAN} - set(transcript.assumed)
     return replace(
