@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import JSONResponse, Response
 
 from afterword import Fact, Layer, Scope
-from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
+from afterword.client.findings.finding_forms import dated_finding_json, finding_origin_json, findings_json
 from afterword.client.json_forms import context_json, fact_json, iso_instant, origin_json, search_json
 from afterword.server.access import Answer, AnyCaller, Changing, Memory, decode_path_part, effect_answer, own_memory
 from afterword.server.contents import (
@@ -178,7 +178,8 @@ async def decide_one_finding(
     async def work() -> Answer:
         memory = changing.memory
         decide = memory.approve_finding if decision == "approve" else memory.drop_finding
-        decided = finding_json(await decide(decode_path_part(finding_id)), datetime.now(UTC))
+        finding = await decide(decode_path_part(finding_id))
+        decided = dated_finding_json((finding, finding.status_at(datetime.now(UTC))))
         return {name: decided[name] for name in ("id", "status", "review")}
 
     return await changing.carry_out(f"finding {decision}", work, {"finding": finding_id, "decision": decision})
