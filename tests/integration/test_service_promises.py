@@ -6,13 +6,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from jsonschema import ValidationError
 
 import afterword
 from afterword import Afterword
 from afterword.setting_sections import WebhookOptions
 from afterword.settings import Settings
-from service import ServiceClient, said, serving
+from service import ServiceClient, check_documented, said, service_document, serving
 
 
 @pytest.fixture
@@ -126,3 +128,28 @@ async def test_the_document_names_the_answer_of_another_host_and_of_a_queued_ses
         assert "421" in operation["responses"], operation["operationId"]
     described = document["paths"]["/v1/me/sessions"]["post"]["responses"]["202"]["description"]
     assert "Location" in described
+
+
+async def test_the_document_declares_the_form_of_every_answer() -> None:
+    """Programs are generated from it. The client of these tests checks every answer against it."""
+    document = service_document()
+    kinds = {
+        f"{method} {path} {status}": media.get("schema", {})
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        for status, answer in operation["responses"].items()
+        for media in answer.get("content", {}).values()
+    }
+    assert len(kinds) > 500
+    assert [name for name, schema in kinds.items() if not schema.keys() & {"$ref", "type", "anyOf"}] == []
+    for name, schema in document["components"]["schemas"].items():
+        assert schema.get("description"), name
+        assert all(part.keys() & {"$ref", "type", "anyOf", "const"} for part in schema.get("properties", {}).values())
+
+
+@pytest.mark.parametrize("kind", ["missing", "unknown"])
+async def test_an_answer_of_another_form_than_the_document_declares_is_noticed(call: ServiceClient, kind: str) -> None:
+    answer = await call("GET", "/v1/me/facts")
+    content = {**answer.json(), "more": 1} if kind == "unknown" else {"facts": []}
+    with pytest.raises(ValidationError):
+        await check_documented(httpx.Response(200, json=content, request=answer.request))

@@ -3,17 +3,59 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import httpx
 from fastapi import FastAPI
+from jsonschema import Draft202012Validator
 
+import afterword
 from afterword import Afterword
 from afterword.server.app import create_app
 from afterword.setting_sections import ServerOptions
+from afterword.settings import Settings
+
+
+@cache
+def service_document() -> dict[str, Any]:
+    """Return the OpenAPI document of the service."""
+    return create_app(afterword.open("sqlite://", settings=Settings()), ServerOptions()).openapi()
+
+
+@cache
+def _validators(method: str) -> list[tuple[re.Pattern[str], dict[int, Draft202012Validator]]]:
+    """Return for each path of a method the schemas of its JSON answers, by status. Keys that they lack are refused."""
+    document = service_document()
+    schemas = {
+        name: {**each, "additionalProperties": False} for name, each in document["components"]["schemas"].items()
+    }
+    return [
+        (
+            re.compile(re.sub(r"\{\w+\}", "[^/]+", path)),
+            {
+                int(status): Draft202012Validator({**media["schema"], "components": {"schemas": schemas}})
+                for status, answer in operations[method]["responses"].items()
+                for kind, media in answer.get("content", {}).items()
+                if kind == "application/json"
+            },
+        )
+        for path, operations in document["paths"].items()
+        if method in operations
+    ]
+
+
+async def check_documented(answer: httpx.Response) -> None:
+    """Check that an answer in JSON has the form that the document of the service declares. It lists no pages."""
+    path = answer.request.url.raw_path.decode().partition("?")[0]
+    if answer.headers.get("Content-Type") == "application/json" and not path.startswith("/pages/"):
+        await answer.aread()
+        validators = next(each for route, each in _validators(answer.request.method.lower()) if route.fullmatch(path))
+        validators[answer.status_code].validate(answer.json())
 
 
 @dataclass
@@ -67,7 +109,9 @@ async def serving(app: Afterword, **options: Any) -> AsyncIterator[ServiceClient
     transport = httpx.ASGITransport(service, raise_app_exceptions=False)
     async with (
         running(service),
-        httpx.AsyncClient(transport=transport, base_url="http://localhost") as http,
+        httpx.AsyncClient(
+            transport=transport, base_url="http://localhost", event_hooks={"response": [check_documented]}
+        ) as http,
     ):
         yield ServiceClient(http, app)
 

@@ -125,10 +125,10 @@ def add_webhook_command(
     as_json: Json = False,
 ) -> None:
     """Make a webhook and print the secret that signs its posts. It is shown once."""
-    from afterword.client.access.webhooks import webhook_json
+    from afterword.client.access.webhooks import new_webhook_json
 
     made = call_store(lambda store: store.webhooks.add(url, events=events or (), tenant=tenant), create=True)
-    print_result({**webhook_json(made.webhook), "secret": made.secret}, made.secret, as_json=as_json)
+    print_result(new_webhook_json(made), made.secret, as_json=as_json)
     if not as_json:
         print_lines(f"webhook {made.webhook.id}; the secret is not shown again", to_errors=True)
 
@@ -141,7 +141,7 @@ def list_webhooks_command(
     as_json: Json = False,
 ) -> None:
     """List the webhooks with the number of their posts, or the posts of one."""
-    from afterword.client.access.webhooks import webhook_json, webhook_post_json
+    from afterword.client.access.webhooks import webhook_post_json, webhook_status_json
 
     if webhook_id is not None:
         posts = [webhook_post_json(post) for post in call_store(lambda store: store.webhooks.posts(webhook_id))]
@@ -158,7 +158,7 @@ def list_webhooks_command(
         for hook in hooks
     ]
     shown = table(counted(len(listed), "webhook"), ("webhook", "url", "tenant", "events", "posts"), listed)
-    print_result([{**webhook_json(hook.webhook), "posts": hook.posts} for hook in hooks], shown, as_json=as_json)
+    print_result(list(map(webhook_status_json, hooks)), shown, as_json=as_json)
 
 
 @webhooks_app.command(name="remove")

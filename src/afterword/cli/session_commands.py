@@ -30,12 +30,12 @@ from afterword.cli.app import (
     table,
 )
 from afterword.client.json_forms import (
-    estimate_json,
     iso_instant,
     pasted_stretches,
     saved_session_json,
     session_details_json,
 )
+from afterword.client.store_forms import estimate_json
 from afterword.errors import ArgumentInvalid
 
 STANDARD_INPUT = Path("-")

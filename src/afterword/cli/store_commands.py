@@ -28,7 +28,8 @@ from afterword.cli.app import (
     spending_text,
     table,
 )
-from afterword.client.json_forms import fact_json, iso_instant, status_json
+from afterword.client.json_forms import fact_json, iso_instant
+from afterword.client.store_forms import status_json
 
 if TYPE_CHECKING:
     from afterword import Afterword, FactChange, Scope, StoreCosts, StoreStatus

@@ -11,6 +11,7 @@ from typing import Any
 from afterword.client.access.webhooks import sender_of
 from afterword.client.resources import Resources
 from afterword.errors import ArgumentInvalid
+from afterword.json_form import iso_instant
 from afterword.pipeline.background.due_times import Rhythm
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import JobReport, JobResult
@@ -26,7 +27,6 @@ from afterword.pipeline.background.periodic_jobs import (
 from afterword.pipeline.background.schedule import Schedule
 from afterword.pipeline.background.webhook_sending import WEBHOOKS
 from afterword.store.database.engine import Store
-from afterword.store.transfer.fact_formats import iso_instant
 
 WORKER_LIBRARY = "procrastinate"
 

@@ -1,178 +1,170 @@
-"""Converts the results of `Afterword` to JSON, for `--json` of the command line and for the HTTP service."""
+"""The JSON forms of the results of `Afterword`, for `--json` of the command line and for the HTTP service."""
 
 from __future__ import annotations
 
+from datetime import datetime
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from afterword.client.findings.finding_forms import finding_json
-from afterword.store.transfer.fact_formats import fact_json, iso_instant
+from afterword.facts.scopes import Scope
+from afterword.json_form import JsonForm, Maybe, iso_instant, itself
+from afterword.store.transfer.fact_formats import fact_json
 
 if TYPE_CHECKING:
     from afterword.client.results import (
         ContextBlock,
         FactOrigin,
         HeldRun,
+        OmittedFact,
         ProcessedSession,
+        RecordedVerdict,
+        RejectedCandidate,
         Review,
         RunRecord,
+        SearchHit,
         SearchResults,
         SessionDetails,
+        WaitingErasure,
     )
-    from afterword.client.store_results import CostEstimate, CostRange, StoreStatus
     from afterword.facts.assertions import Assertion
+    from afterword.facts.dependents import Dependent
+    from afterword.facts.fact import Fact
+    from afterword.facts.transcripts import SourceTurn
     from afterword.pipeline.resolution import Changes
     from afterword.pipeline.session_outcome import SessionOutcome
     from afterword.store.costs import Spending
     from afterword.store.forgetting.erasure import Receipt
     from afterword.store.jobs import JobState
+    from afterword.store.reviews import Contest
     from afterword.store.runs import Run
     from afterword.store.sessions import SavedSession
 
-__all__ = ["fact_json", "iso_instant"]
+__all__ = ["JsonForm", "Maybe", "fact_json", "iso_instant", "itself"]
 
-SESSION_STATES = ("new", "grown", "unchanged", "unreadable")
-"""The states by which an estimate counts sessions."""
-
-
-def spending_json(spent: Spending) -> dict[str, Any]:
-    """Return a cost as JSON. `usd` is a decimal number as text, null if no price is known."""
-    return {
-        "calls": spent.calls,
-        "prompt_tokens": spent.prompt_tokens,
-        "cached_tokens": spent.cached_tokens,
-        "completion_tokens": spent.completion_tokens,
-        "usd": None if spent.usd is None else f"{spent.usd:.6f}",
-        "unpriced_calls": spent.unpriced_calls,
-        "estimated_calls": spent.estimated_calls,
-    }
-
-
-def run_json(run: Run) -> dict[str, Any]:
-    """Return a run as JSON."""
-    return {
-        "id": run.id,
-        "scope": str(run.scope),
-        "source": run.source,
-        "purpose": run.purpose,
-        "status": run.status,
-        "extractor": run.extractor,
-        "judge": run.judge,
-        "started_at": iso_instant(run.started_at),
-        "applied_at": iso_instant(run.applied_at),
-        "undone_at": iso_instant(run.undone_at),
-        "calls": run.calls,
-        "prompt_tokens": run.prompt_tokens,
-        "completion_tokens": run.completion_tokens,
-        "counts": dict(run.counts),
-    }
-
-
-def run_record_json(record: RunRecord) -> dict[str, Any]:
-    """Return as JSON a run, its cost, and the id of the API key that requested it."""
-    return {**run_json(record.run), "spent": spending_json(record.spent), "actor": record.actor}
-
-
-def origin_json(origin: FactOrigin) -> dict[str, Any]:
-    """Return as JSON a fact, its assertions, and the verdicts on them."""
-    return {
-        "scope": str(origin.fact.scope),
-        "fact": fact_json(origin.fact),
-        "said": [assertion_json(assertion) for assertion in origin.assertions],
-        "verdicts": [
-            {
-                "relation": str(recorded.verdict.relation),
-                "earlier": recorded.earlier.statement,
-                "later": recorded.later.statement,
-                "reason": recorded.verdict.reason,
-                "judge": recorded.verdict.judge,
-                "recorded_at": iso_instant(recorded.recorded_at),
-                "runs": list(recorded.run_ids),
-                "effect": str(recorded.effect),
-                "refused_because": recorded.refused_because,
-            }
-            for recorded in origin.verdicts
-        ],
-        "held": [held_json(held) for held in origin.held],
-    }
-
-
-def assertion_json(assertion: Assertion) -> dict[str, Any]:
-    """Return an assertion with its quotes as JSON."""
-    return {
-        "id": assertion.id,
-        "said_at": iso_instant(assertion.said_at),
-        "session_id": assertion.session_id,
-        "statement": assertion.statement,
-        "quotes": [evidence.quote for evidence in assertion.evidence],
-    }
-
-
-def search_json(results: SearchResults) -> dict[str, Any]:
-    """Return search results as JSON. `facts` holds the facts with their scores, and `found` all hits."""
-    facts = [{**fact_json(hit.fact), "score": hit.score, "parts": dict(hit.parts)} for hit in results.hits if hit.fact]
-    hits = [
-        {
-            "layer": str(hit.layer),
-            "text": hit.text,
-            "said_at": iso_instant(hit.said_at),
-            "speaker": hit.speaker,
-            "score": hit.score,
-            "fact": hit.fact.id if hit.fact else None,
-            "session_id": hit.turn.session_id if hit.turn else None,
-            "turn": hit.turn.number if hit.turn else None,
-            "finding": hit.finding.id if hit.finding else None,
-        }
-        for hit in results.hits
-    ]
-    return {"stored": results.stored, "without_vector": results.without_vector, "facts": facts, "found": hits}
-
-
-def context_json(block: ContextBlock) -> dict[str, Any]:
-    """Return as JSON the memory block for an agent, and the facts that are left out of it."""
-    return {
-        "text": block.text,
-        "tokens": block.tokens,
-        "budget_tokens": block.budget_tokens,
-        "stable_text": block.stable_text,
-        "question_text": block.question_text,
-        "missing": block.missing,
-        "facts": [fact_json(fact) for fact in block.facts],
-        "before": [fact_json(fact) for fact in block.former],
-        "turns": [
-            {"session_id": turn.session_id, "turn": turn.number, "speaker": turn.speaker, "text": turn.text}
-            for turn in block.turns
-        ],
-        "findings": [finding_json(finding) for finding in block.findings],
-        "left_out": [{"fact": fact_json(omitted.fact), "reason": str(omitted.reason)} for omitted in block.left_out],
-    }
-
-
-def session_details_json(details: SessionDetails) -> dict[str, Any]:
-    """Return as JSON how a session was read, which facts it supports, and which candidates were refused."""
-    session = details.session
-    return {
-        "scope": str(session.scope),
-        "session_id": session.session_id,
-        "spent": spending_json(details.spent),
-        "progress": str(session.progress),
-        "failure": session.failure,
-        "layout": session.layout,
-        "turns": len(details.turns),
-        "humans": list(session.humans),
-        "assumed": list(session.assumed),
-        "time_basis": session.time_basis,
-        "started_at": iso_instant(session.started_at),
-        "ended_at": iso_instant(session.ended_at),
-        "skipped": dict(session.skipped),
-        "kept": [fact_json(fact) for fact in details.facts],
-        "dropped": [
-            {"reason": refusal.reason, "statement": refusal.statement, "detail": refusal.detail}
-            for refusal in details.rejected
-        ],
-        "not_found": list(details.unfound),
-        "pasted": [dict(zip(("turn", "form", "text"), each, strict=True)) for each in pasted_stretches(details)],
-        "held": held_json(details.held) if details.held else None,
-    }
+spending_json: JsonForm[Spending] = JsonForm(
+    "Spending",
+    "A cost. `usd` is a decimal number as text, null if no price is known.",
+    calls=int,
+    prompt_tokens=int,
+    cached_tokens=int,
+    completion_tokens=int,
+    usd=(Maybe(str), lambda spent: None if spent.usd is None else f"{spent.usd:.6f}"),
+    unpriced_calls=int,
+    estimated_calls=int,
+)
+run_json: JsonForm[Run] = JsonForm(
+    "Run",
+    "A run: a change of a memory that can be undone.",
+    id=int,
+    scope=Scope,
+    source=str,
+    purpose=str,
+    status=str,
+    extractor=str,
+    judge=str,
+    started_at=datetime,
+    applied_at=Maybe(datetime),
+    undone_at=Maybe(datetime),
+    calls=int,
+    prompt_tokens=int,
+    completion_tokens=int,
+    counts={str: int},
+)
+run_record_json: JsonForm[RunRecord] = JsonForm(
+    "RunRecord",
+    "A run, its cost, and the id of the API key that requested it.",
+    **run_json.below("run"),
+    spent=spending_json,
+    actor=Maybe(str),
+)
+held_json: JsonForm[HeldRun] = JsonForm(
+    "HeldRun",
+    "A run that waits for a person's approval, its statements, and the check that holds it.",
+    **run_json.below("run"),
+    says=([str], "statements"),
+    held_because=(Maybe(str), "reason"),
+)
+assertion_json: JsonForm[Assertion] = JsonForm(
+    "Assertion",
+    "A statement of a fact, with its quotes.",
+    id=str,
+    said_at=datetime,
+    session_id=Maybe(str),
+    statement=str,
+    quotes=([str], lambda assertion: [evidence.quote for evidence in assertion.evidence]),
+)
+_verdict_json: JsonForm[RecordedVerdict] = JsonForm(
+    "Verdict",
+    "How a later statement relates to an earlier one, and whether the verdict takes effect.",
+    relation=(str, "verdict.relation"),
+    earlier=(str, "earlier.statement"),
+    later=(str, "later.statement"),
+    reason=(str, "verdict.reason"),
+    judge=(str, "verdict.judge"),
+    recorded_at=datetime,
+    runs=([int], "run_ids"),
+    effect=str,
+    refused_because=Maybe(str),
+)
+origin_json: JsonForm[FactOrigin] = JsonForm(
+    "FactOrigin",
+    "A fact, its statements, and the verdicts on them.",
+    scope=(Scope, "fact.scope"),
+    fact=fact_json,
+    said=([assertion_json], "assertions"),
+    verdicts=[_verdict_json],
+    held=[held_json],
+)
+_scored_fact_json: JsonForm[SearchHit] = JsonForm(
+    "ScoredFact",
+    "A fact that matches, with its score and the summands of the score.",
+    **fact_json.below("fact"),
+    score=float,
+    parts={str: float},
+)
+_hit_json: JsonForm[SearchHit] = JsonForm(
+    "Hit",
+    "What matches: a fact, a turn or a finding, which one of the ids names.",
+    layer=str,
+    text=str,
+    said_at=Maybe(datetime),
+    speaker=Maybe(str),
+    score=float,
+    fact=(Maybe(str), lambda hit: hit.fact and hit.fact.id),
+    session_id=(Maybe(str), lambda hit: hit.turn and hit.turn.session_id),
+    turn=(Maybe(int), lambda hit: hit.turn and hit.turn.number),
+    finding=(Maybe(str), lambda hit: hit.finding and hit.finding.id),
+)
+search_json: JsonForm[SearchResults] = JsonForm(
+    "SearchResults",
+    "The matches of a query. `facts` holds the facts with their scores, and `found` all hits.",
+    stored=int,
+    without_vector=int,
+    facts=([_scored_fact_json], lambda results: [hit for hit in results.hits if hit.fact]),
+    found=([_hit_json], "hits"),
+)
+_turn_json: JsonForm[SourceTurn] = JsonForm(
+    "Turn", "What was said in a turn of a session.", session_id=str, turn=(int, "number"), speaker=str, text=str
+)
+_omitted_json: JsonForm[OmittedFact] = JsonForm(
+    "OmittedFact", "A fact that an agent is not told, and why.", fact=fact_json, reason=str
+)
+context_json: JsonForm[ContextBlock] = JsonForm(
+    "ContextBlock",
+    "The memory block for an agent, and the facts that are left out of it.",
+    text=str,
+    tokens=int,
+    budget_tokens=int,
+    stable_text=str,
+    question_text=str,
+    missing=int,
+    facts=[fact_json],
+    before=([fact_json], "former"),
+    turns=[_turn_json],
+    findings=[finding_json],
+    left_out=[_omitted_json],
+)
 
 
 def pasted_stretches(details: SessionDetails) -> list[tuple[int, str, str]]:
@@ -184,19 +176,151 @@ def pasted_stretches(details: SessionDetails) -> list[tuple[int, str, str]]:
     ]
 
 
-def saved_session_json(session: SavedSession) -> dict[str, Any]:
-    """Return a session and its state as JSON."""
-    return {
-        "scope": str(session.scope),
-        "session_id": session.session_id,
-        "progress": str(session.progress),
-        "failure": session.failure,
-        "tries": session.attempts,
-        "next_try_at": iso_instant(session.next_try_at),
-        "started_at": iso_instant(session.started_at),
-        "ended_at": iso_instant(session.ended_at),
-        "updated_at": iso_instant(session.updated_at),
-    }
+_refused_json: JsonForm[RejectedCandidate] = JsonForm(
+    "RefusedCandidate", "What a check refused, and why.", reason=str, statement=str, detail=str
+)
+_pasted_json: JsonForm[tuple[int, str, str]] = JsonForm(
+    "PastedText",
+    "A part of a turn that its speaker pasted.",
+    turn=(int, itemgetter(0)),
+    form=(str, itemgetter(1)),
+    text=(str, itemgetter(2)),
+)
+session_details_json: JsonForm[SessionDetails] = JsonForm(
+    "SessionDetails",
+    "How a session was read, which facts it supports, and which candidates were refused.",
+    scope=(Scope, "session.scope"),
+    session_id=(str, "session.session_id"),
+    spent=spending_json,
+    progress=(str, "session.progress"),
+    failure=(Maybe(str), "session.failure"),
+    layout=(Maybe(str), "session.layout"),
+    turns=(int, lambda details: len(details.turns)),
+    humans=([str], "session.humans"),
+    assumed=([str], "session.assumed"),
+    time_basis=(Maybe(str), "session.time_basis"),
+    started_at=(Maybe(datetime), "session.started_at"),
+    ended_at=(Maybe(datetime), "session.ended_at"),
+    skipped=({str: int}, "session.skipped"),
+    kept=([fact_json], "facts"),
+    dropped=([_refused_json], "rejected"),
+    not_found=([str], "unfound"),
+    pasted=([_pasted_json], pasted_stretches),
+    held=Maybe(held_json),
+)
+saved_session_json: JsonForm[SavedSession] = JsonForm(
+    "SavedSession",
+    "A session and its state.",
+    scope=Scope,
+    session_id=str,
+    progress=str,
+    failure=Maybe(str),
+    tries=(int, "attempts"),
+    next_try_at=Maybe(datetime),
+    started_at=Maybe(datetime),
+    ended_at=Maybe(datetime),
+    updated_at=datetime,
+)
+numbered_contest_json: JsonForm[tuple[int, Contest]] = JsonForm(
+    "Contest",
+    "Two statements that contradict each other, with their number in the review.",
+    number=(int, itemgetter(0)),
+    relation=(str, lambda numbered: numbered[1].relation),
+    judged_because=(str, lambda numbered: numbered[1].judged_because),
+    refused_because=(str, lambda numbered: numbered[1].refused_because),
+    earlier=(assertion_json, lambda numbered: numbered[1].earlier),
+    later=(assertion_json, lambda numbered: numbered[1].later),
+)
+_dependent_json: JsonForm[Dependent] = JsonForm(
+    "Dependent",
+    "A fact that may be outdated since another fact changed.",
+    fact=fact_json,
+    changed=fact_json,
+    changed_at=(Maybe(datetime), "changed.valid_to"),
+    reason=str,
+)
+_erasure_json: JsonForm[WaitingErasure] = JsonForm(
+    "WaitingErasure",
+    "A request to forget something, which is hidden until it is erased.",
+    id=str,
+    statement=str,
+    hidden_since=datetime,
+    due_at=Maybe(datetime),
+    finds_facts=bool,
+    everything=(bool, "is_everything"),
+)
+_unclear_json: JsonForm[Fact] = JsonForm(
+    "UnclearName", "A fact about a name that fits several people.", fact=(fact_json, itself), may_be=[str]
+)
+review_json: JsonForm[Review] = JsonForm(
+    "Review",
+    "What waits for a person's decision.",
+    contests=([numbered_contest_json], lambda review: enumerate(review.contests, 1)),
+    held=[held_json],
+    findings=[finding_json],
+    dependents=[_dependent_json],
+    erasures=[_erasure_json],
+    unclear_names=([_unclear_json], "unclear"),
+)
+receipt_json: JsonForm[Receipt] = JsonForm(
+    "Receipt",
+    "How much was forgotten. `done` is false for a preview.",
+    scope=Scope,
+    done=(bool, lambda receipt: receipt.is_clean is not None),
+    erased={str: int},
+    blanked={str: int},
+    tombstones=int,
+    files_clean=(Maybe(bool), "is_clean"),
+)
+job_outcome_json: JsonForm[JobState] = JsonForm(
+    "JobOutcome",
+    "When a periodic job last ended, and its counts. Reasons are left out: they may contain a URL.",
+    job=(str, "name"),
+    ended_at=Maybe(datetime),
+    last_success_at=Maybe(datetime),
+    held_until=(Maybe(datetime), lambda job: job.leased_until if job.holder else None),
+    counts={str: int},
+    failures=int,
+)
+_retired_json: JsonForm[tuple[Fact, Fact | None]] = JsonForm(
+    "RetiredFact",
+    "A fact that a run ended, and the fact that took its place.",
+    fact=(fact_json, itemgetter(0)),
+    by=(Maybe(fact_json), itemgetter(1)),
+)
+changes_json: JsonForm[Changes] = JsonForm(
+    "Changes",
+    "The facts that a run changes.",
+    learned=[fact_json],
+    repeated=[fact_json],
+    retired=[_retired_json],
+    contested=[fact_json],
+    unclear=[fact_json],
+    hidden=int,
+    not_found=(int, "unfound"),
+)
+outcome_json: JsonForm[SessionOutcome] = JsonForm(
+    "SessionOutcome",
+    "The result of a session that was read successfully.",
+    scope=Scope,
+    session_id=str,
+    result=(str, "result_name"),
+    run=(Maybe(int), "run_id"),
+    turns=int,
+    layout=(Maybe(str), "transcript.layout"),
+    time_basis=(Maybe(str), "transcript.time_basis"),
+    humans=([str], "transcript.humans"),
+    assumed=([str], "transcript.assumed"),
+    owner=([str], "owners"),
+    skipped=({str: int}, "transcript.skipped"),
+    refused=({str: int}, "rejected"),
+    **changes_json.below("changes"),
+    unjudged=int,
+    splits=int,
+    calls=(int, "usage.calls"),
+    prompt_tokens=(int, "usage.prompt_tokens"),
+    completion_tokens=(int, "usage.completion_tokens"),
+)
 
 
 def processed_json(processed: ProcessedSession) -> dict[str, Any]:
@@ -208,188 +332,3 @@ def processed_json(processed: ProcessedSession) -> dict[str, Any]:
         return {**outcome_json(result), "spent": spent}
     names = {"scope": str(result.scope), "session_id": result.session_id}
     return {**names, "result": processed.result_name, "reason": result.reason, "spent": spent}
-
-
-def outcome_json(outcome: SessionOutcome) -> dict[str, Any]:
-    """Return as JSON the result of a session that was read successfully."""
-    transcript = outcome.transcript
-    return {
-        "scope": str(outcome.scope),
-        "session_id": outcome.session_id,
-        "result": outcome.result_name,
-        "run": outcome.run_id,
-        "turns": outcome.turns,
-        "layout": transcript.layout,
-        "time_basis": str(transcript.time_basis) if transcript.time_basis else None,
-        "humans": list(transcript.humans),
-        "assumed": list(transcript.assumed),
-        "owner": list(outcome.owners),
-        "skipped": dict(transcript.skipped),
-        "refused": dict(outcome.rejected),
-        **changes_json(outcome.changes),
-        "unjudged": outcome.unjudged,
-        "splits": outcome.splits,
-        "calls": outcome.usage.calls,
-        "prompt_tokens": outcome.usage.prompt_tokens,
-        "completion_tokens": outcome.usage.completion_tokens,
-    }
-
-
-def changes_json(changes: Changes) -> dict[str, Any]:
-    """Return as JSON the facts that a run changes."""
-    return {
-        "learned": [fact_json(fact) for fact in changes.learned],
-        "repeated": [fact_json(fact) for fact in changes.repeated],
-        "retired": [{"fact": fact_json(old), "by": fact_json(new) if new else None} for old, new in changes.retired],
-        "contested": [fact_json(fact) for fact in changes.contested],
-        "unclear": [fact_json(fact) for fact in changes.unclear],
-        "hidden": changes.hidden,
-        "not_found": changes.unfound,
-    }
-
-
-def review_json(review: Review) -> dict[str, Any]:
-    """Return as JSON what waits for a person's decision. `decide` accepts the numbers of the contests."""
-    return {
-        "contests": [
-            {
-                "number": number,
-                "relation": str(contest.relation),
-                "judged_because": contest.judged_because,
-                "refused_because": contest.refused_because,
-                "earlier": assertion_json(contest.earlier),
-                "later": assertion_json(contest.later),
-            }
-            for number, contest in enumerate(review.contests, 1)
-        ],
-        "held": [held_json(held) for held in review.held],
-        "findings": [finding_json(finding) for finding in review.findings],
-        "dependents": [
-            {
-                "fact": fact_json(dependent.fact),
-                "changed": fact_json(dependent.changed),
-                "changed_at": iso_instant(dependent.changed.valid_to),
-                "reason": dependent.reason,
-            }
-            for dependent in review.dependents
-        ],
-        "erasures": [
-            {
-                "id": waiting.id,
-                "statement": waiting.statement,
-                "hidden_since": iso_instant(waiting.hidden_since),
-                "due_at": iso_instant(waiting.due_at),
-                **{"finds_facts": waiting.finds_facts, "everything": waiting.is_everything},
-            }
-            for waiting in review.erasures
-        ],
-        "unclear_names": [{"fact": fact_json(fact), "may_be": list(fact.may_be)} for fact in review.unclear],
-    }
-
-
-def held_json(held: HeldRun) -> dict[str, Any]:
-    """Return as JSON a run that waits for a person's approval, its statements, and the check that holds it."""
-    return {**run_json(held.run), "says": list(held.statements), "held_because": held.reason}
-
-
-def receipt_json(receipt: Receipt) -> dict[str, Any]:
-    """Return as JSON how much was forgotten. `done` is false for a preview."""
-    return {
-        "scope": str(receipt.scope),
-        "done": receipt.is_clean is not None,
-        "erased": dict(receipt.erased),
-        "blanked": dict(receipt.blanked),
-        "tombstones": receipt.tombstones,
-        "files_clean": receipt.is_clean,
-    }
-
-
-def estimate_json(estimate: CostEstimate) -> dict[str, Any]:
-    """Return as JSON what processing would cost, in total and by scope."""
-    return {
-        "extractor": estimate.extractor,
-        "model": estimate.model,
-        **_range_json(estimate.total),
-        "scopes": {str(scope): _range_json(costs) for scope, costs in estimate.by_scope.items()},
-    }
-
-
-def _range_json(costs: CostRange) -> dict[str, Any]:
-    return {
-        "sessions": {state: costs.sessions.get(state, 0) for state in SESSION_STATES},
-        "windows": costs.windows,
-        "least": spending_json(costs.least),
-        "most": spending_json(costs.most),
-    }
-
-
-def status_json(status: StoreStatus) -> dict[str, Any]:
-    """Return as JSON what the store holds, what waits, and what failed."""
-    return {
-        "store": status.store,
-        "scopes": [
-            {
-                "scope": str(scope.scope),
-                "current": scope.current,
-                "all": scope.facts,
-                "sessions": scope.sessions,
-                "contested": scope.contested,
-                "pending": scope.pending,
-                "held": scope.held_runs,
-                "to_forget": scope.to_forget,
-                "erase_due_at": iso_instant(scope.erase_due_at),
-                "pairs": scope.pairs,
-                "judged": scope.judged_pairs,
-                "spent": spending_json(scope.spent),
-                "paused_at": iso_instant(scope.pause.paused_at) if scope.pause else None,
-            }
-            for scope in status.scopes
-        ],
-        "secrets_masked": status.secrets_masked,
-        "turns_off_the_record": status.turns_off_the_record,
-        "sessions": dict(status.sessions),
-        "queue": {
-            "waiting": status.queue.waiting,
-            "oldest_since": iso_instant(status.queue.oldest_since),
-            "oldest_age_s": status.queue.oldest_age_s,
-        },
-        "reasons": dict(status.failures),
-        "failed": [
-            {
-                "scope": str(session.scope),
-                "session_id": session.session_id,
-                "reason": session.failure,
-                "progress": str(session.progress),
-                "tries": session.attempts,
-                "next_try_at": iso_instant(session.next_try_at),
-            }
-            for session in status.failed
-        ],
-        "jobs": [{**job_outcome_json(job), "failure": job.failure} for job in status.jobs],
-        "vectors": [
-            {
-                "model": vectors.model,
-                "dimension": vectors.dimension,
-                "configured": vectors.is_configured,
-                "vectors": vectors.vectors,
-                "lacking": vectors.lacking,
-            }
-            for vectors in status.vectors
-        ],
-        "spent": {
-            "total": spending_json(status.costs.total),
-            "days": {day.isoformat(): spending_json(spent) for day, spent in status.costs.by_day.items()},
-        },
-    }
-
-
-def job_outcome_json(job: JobState) -> dict[str, Any]:
-    """Return as JSON when a periodic job last ended, and its counts. Reasons are left out: they may contain a URL."""
-    return {
-        "job": job.name,
-        "ended_at": iso_instant(job.ended_at),
-        "last_success_at": iso_instant(job.last_success_at),
-        "held_until": iso_instant(job.leased_until) if job.holder else None,
-        "counts": dict(job.counts),
-        "failures": job.failures,
-    }

@@ -19,6 +19,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from afterword import Afterword, ApiKey, Run, RunEffect, Scope, ScopeMemory
 from afterword.errors import AfterwordError, NotFound, ScopeInvalid
+from afterword.server.answers import change_json
 from afterword.server.problems import Refused, status_of
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -179,12 +180,6 @@ Memory = Annotated[ScopeMemory, Depends(_memory)]
 Admin = Annotated[KeyHolder, Depends(admin)]
 
 
-def effect_answer(effect: RunEffect) -> Answer:
-    """Return a run and the ids of the facts that it changed or removed, as a JSON answer."""
-    gone = [changed.before.id for changed in effect.changes if changed.before and changed.after is None]
-    return {"run": effect.run.id, "status": effect.run.status, "facts": [*(fact.id for fact in effect.facts), *gone]}
-
-
 async def change(
     who: KeyHolder,
     action: str,
@@ -243,7 +238,7 @@ class MemoryChange:
         """Carry out `work`, which makes one run, and return this run and its facts as the answer."""
 
         async def answer() -> Answer:
-            return effect_answer(await work())
+            return change_json(await work())
 
         return await self.carry_out(action, answer, content)
 

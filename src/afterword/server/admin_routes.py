@@ -8,10 +8,9 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from afterword import Scope
-from afterword.client.access.keys import audit_entry_json
-from afterword.client.access.webhooks import webhook_json, webhook_post_json
-from afterword.client.json_forms import job_outcome_json, saved_session_json
+from afterword.client.access.webhooks import new_webhook_json, webhook_json, webhook_post_json
 from afterword.errors import NothingSelected
+from afterword.server import answers
 from afterword.server.access import Admin, Answer, IdempotencyKey, KeyHolder, change
 from afterword.server.contents import Cursor, Limit, RetryBody, WebhookBody
 
@@ -20,7 +19,7 @@ router: APIRouter = APIRouter(prefix="/v1/admin", tags=["administration"])
 FAILED = ("failed", "set aside")
 
 
-@router.get("/scopes")
+@router.get("/scopes", response_model=answers.scope_page_json.model)
 async def list_scopes(
     who: Admin,
     prefix: Annotated[str, Query(max_length=600)] = "",
@@ -29,16 +28,16 @@ async def list_scopes(
 ) -> JSONResponse:
     """List the memories of the tenant whose id begins with `prefix`."""
     page = await who.app.scopes(prefix=prefix, tenant=who.key.tenant, limit=limit, after=after)
-    return JSONResponse({"scopes": [str(scope) for scope in page.scopes], "total": page.total, "next": page.next})
+    return JSONResponse(answers.scope_page_json(page))
 
 
-@router.get("/queue")
+@router.get("/queue", response_model=answers.session_page_json.model)
 async def list_queue(who: Admin, limit: Limit = 50, after: Cursor = None) -> JSONResponse:
     """List the sessions of the tenant that wait to be processed, oldest first."""
     return await _sessions(who, ("pending",), limit, after)
 
 
-@router.get("/failures")
+@router.get("/failures", response_model=answers.session_page_json.model)
 async def list_failures(who: Admin, limit: Limit = 50, after: Cursor = None) -> JSONResponse:
     """List the sessions of the tenant that failed or were set aside, with the reason."""
     return await _sessions(who, FAILED, limit, after)
@@ -46,20 +45,19 @@ async def list_failures(who: Admin, limit: Limit = 50, after: Cursor = None) -> 
 
 async def _sessions(who: KeyHolder, states: tuple[str, ...], limit: int, after: str | None) -> JSONResponse:
     page = await who.app.sessions(state=states, tenant=who.key.tenant, limit=limit, after=after)
-    sessions = [saved_session_json(session) for session in page.sessions]
-    return JSONResponse({"sessions": sessions, "total": page.total, "next": page.next})
+    return JSONResponse(answers.session_page_json(page))
 
 
-@router.get("/jobs")
+@router.get("/jobs", response_model=answers.jobs_json.model)
 async def list_jobs(who: Admin) -> JSONResponse:
     """List when each periodic job of the store last ended, with counts of what it did and of what failed.
 
     `afterword status` shows the reasons.
     """
-    return JSONResponse({"jobs": [job_outcome_json(job) for job in await who.app.jobs()]})
+    return JSONResponse(answers.jobs_json(await who.app.jobs()))
 
 
-@router.post("/retry")
+@router.post("/retry", response_model=answers.queued_json.model)
 async def retry_sessions(body: RetryBody, who: Admin, idempotency_key: IdempotencyKey = None) -> JSONResponse:
     """Queue again the sessions that failed or were set aside."""
 
@@ -72,12 +70,12 @@ async def retry_sessions(body: RetryBody, who: Admin, idempotency_key: Idempoten
         if not scopes:
             raise NothingSelected("no failed session fits the request")
         queued = [await who.app.retry(body.session_id, scope=scope) for scope in sorted(scopes)]
-        return {"queued": sum(map(len, queued))}
+        return answers.queued_json(sum(map(len, queued)))
 
     return await change(who, "retry", work, idempotency_key=idempotency_key, content=body.model_dump())
 
 
-@router.get("/audit")
+@router.get("/audit", response_model=answers.audit_page_json.model)
 async def list_audit(
     who: Admin,
     scope: Annotated[str | None, Query(max_length=600)] = None,
@@ -87,38 +85,35 @@ async def list_audit(
 ) -> JSONResponse:
     """List the audit log, newest first: which key requested what, and when. It contains no words of memories."""
     page = await who.app.audit(tenant=who.key.tenant, scope=scope, key_id=key, limit=limit, after=after)
-    return JSONResponse({"entries": [audit_entry_json(entry) for entry in page.entries], "next": page.next})
+    return JSONResponse(answers.audit_page_json(page))
 
 
 WebhookId = Annotated[str, Path(max_length=100)]
 
 
-@router.get("/webhooks")
+@router.get("/webhooks", response_model=answers.webhooks_json.model)
 async def list_webhooks(who: Admin) -> JSONResponse:
     """List the webhooks of the tenant, and how many posts of each are waiting, sent and set aside."""
-    hooks = await who.app.webhooks.list(tenant=who.key.tenant)
-    return JSONResponse({"webhooks": [{**webhook_json(hook.webhook), "posts": hook.posts} for hook in hooks]})
+    return JSONResponse(answers.webhooks_json(await who.app.webhooks.list(tenant=who.key.tenant)))
 
 
-@router.post("/webhooks")
+@router.post("/webhooks", response_model=new_webhook_json.model)
 async def add_one_webhook(body: WebhookBody, who: Admin, idempotency_key: IdempotencyKey = None) -> JSONResponse:
     """Make a webhook. The answer holds the secret that signs its posts, which is shown once."""
 
     async def work() -> Answer:
-        made = await who.app.webhooks.add(body.url, events=body.events, tenant=who.key.tenant)
-        return {**webhook_json(made.webhook), "secret": made.secret}
+        return new_webhook_json(await who.app.webhooks.add(body.url, events=body.events, tenant=who.key.tenant))
 
     return await change(who, "webhook add", work, idempotency_key=idempotency_key, content=body.model_dump())
 
 
-@router.get("/webhooks/{webhook_id}/posts")
+@router.get("/webhooks/{webhook_id}/posts", response_model=answers.posts_json.model)
 async def list_webhook_posts(webhook_id: WebhookId, who: Admin) -> JSONResponse:
     """List the last 100 posts of a webhook, newest first."""
-    posts = await who.app.webhooks.posts(webhook_id, tenant=who.key.tenant)
-    return JSONResponse({"posts": [webhook_post_json(post) for post in posts]})
+    return JSONResponse(answers.posts_json(await who.app.webhooks.posts(webhook_id, tenant=who.key.tenant)))
 
 
-@router.post("/webhooks/{webhook_id}/test")
+@router.post("/webhooks/{webhook_id}/test", response_model=webhook_post_json.model)
 async def try_webhook(
     webhook_id: WebhookId, request: Request, who: Admin, idempotency_key: IdempotencyKey = None
 ) -> JSONResponse:
@@ -131,17 +126,17 @@ async def try_webhook(
     return await change(who, "webhook test", work, idempotency_key=idempotency_key, content={"webhook": webhook_id})
 
 
-@router.post("/webhooks/{webhook_id}/retry")
+@router.post("/webhooks/{webhook_id}/retry", response_model=answers.queued_json.model)
 async def retry_webhook(webhook_id: WebhookId, who: Admin, idempotency_key: IdempotencyKey = None) -> JSONResponse:
     """Queue again the posts of a webhook that were set aside."""
 
     async def work() -> Answer:
-        return {"queued": await who.app.webhooks.retry(webhook_id, tenant=who.key.tenant)}
+        return answers.queued_json(await who.app.webhooks.retry(webhook_id, tenant=who.key.tenant))
 
     return await change(who, "webhook retry", work, idempotency_key=idempotency_key, content={"webhook": webhook_id})
 
 
-@router.delete("/webhooks/{webhook_id}")
+@router.delete("/webhooks/{webhook_id}", response_model=webhook_json.model)
 async def remove_one_webhook(webhook_id: WebhookId, who: Admin, idempotency_key: IdempotencyKey = None) -> JSONResponse:
     """Remove a webhook with its posts."""
 

@@ -18,6 +18,7 @@ import afterword
 from afterword.errors import AfterwordError
 from afterword.server import admin_routes, memory_routes, session_routes
 from afterword.server.access import Service, caller, memory_in_path, own_memory
+from afterword.server.answers import ready_json
 from afterword.server.background import Background
 from afterword.server.contents import ProblemDetails
 from afterword.server.mcp.http import MCP_HEADERS, add_mcp
@@ -136,7 +137,12 @@ def _add_probes(service: FastAPI) -> None:
         """Return that the process runs."""
         return {"status": "ok"}
 
-    @service.get("/readyz", tags=["probes"], responses={421: PROBLEMS[421], 503: PROBLEMS[503]})
+    @service.get(
+        "/readyz",
+        tags=["probes"],
+        response_model=ready_json.model,
+        responses={421: PROBLEMS[421], 503: PROBLEMS[503]},
+    )
     async def readyz() -> JSONResponse:
         """Return whether the store can be read and written, and the periodic jobs that failed when they last ran."""
         try:
@@ -145,7 +151,7 @@ def _add_probes(service: FastAPI) -> None:
             failed = [job.name for job in await app.jobs() if job.failure]
         except AfterwordError:
             return problem(503, UNAVAILABLE)
-        return JSONResponse({"status": "ok", "failed_jobs": failed})
+        return JSONResponse(ready_json(failed))
 
 
 class _DescribedService(FastAPI):
@@ -161,7 +167,13 @@ class _DescribedService(FastAPI):
 
 
 def _add_document(service: FastAPI) -> None:
-    @service.get("/openapi.json", tags=["document"], dependencies=[Depends(caller)], responses=PROBLEMS)
+    @service.get(
+        "/openapi.json",
+        tags=["document"],
+        response_model=dict[str, Any],
+        dependencies=[Depends(caller)],
+        responses=PROBLEMS,
+    )
     async def openapi_document() -> JSONResponse:
         """Return this document."""
         return JSONResponse(service.openapi())

@@ -1,4 +1,4 @@
-"""Models of request bodies and answers, and types of common parameters. The OpenAPI document is made from them."""
+"""Models of request bodies, and types of common parameters. The OpenAPI document is made from them."""
 
 from __future__ import annotations
 
@@ -126,39 +126,6 @@ class WebhookBody(Body):
 
     url: Annotated[str, Field(min_length=1, max_length=2000, examples=["https://hooks.example/afterword"])]
     events: list[Literal["session set aside", "budget reached", "review waits", "job failed"]] = []
-
-
-class Change(BaseModel):
-    """A run, its status, and the ids of the facts that it changed or is about."""
-
-    run: int = Field(examples=[12])
-    status: str = Field(examples=["applied"])
-    facts: list[str] = Field(examples=[["5f0c1f6a9d0e4b7c"]])
-
-
-class Remembered(Change):
-    """What was remembered. `id` finds it again."""
-
-    id: str = Field(examples=["5f0c1f6a9d0e4b7c"])
-
-
-class RecalledMemory(BaseModel):
-    """Something that is remembered, with how well it matches."""
-
-    id: str
-    content: str
-    tags: list[str]
-    score: float
-    created_at: str | None
-    kind: str
-    about: str
-    source: str | None = Field(description="The session it comes from, null if the application said it.")
-
-
-class Memories(BaseModel):
-    """What is remembered, best match first."""
-
-    memories: list[RecalledMemory]
 
 
 class ProblemDetails(BaseModel):

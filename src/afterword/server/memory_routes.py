@@ -11,22 +11,20 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import JSONResponse, Response
 
-from afterword import Fact, Layer, Scope
-from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
-from afterword.client.json_forms import context_json, fact_json, iso_instant, origin_json, search_json
-from afterword.server.access import Answer, AnyCaller, Changing, Memory, decode_path_part, effect_answer, own_memory
+from afterword import Layer, Scope
+from afterword.client.findings.finding_forms import finding_origin_json, findings_json
+from afterword.client.json_forms import context_json, origin_json, search_json
+from afterword.server import answers
+from afterword.server.access import Answer, AnyCaller, Changing, Memory, decode_path_part, own_memory
 from afterword.server.contents import (
-    Change,
     Cursor,
     EditBody,
     FactBody,
     FlagBody,
     Limit,
-    Memories,
     Names,
     QueryMoment,
     RememberBody,
-    Remembered,
 )
 
 router: APIRouter = APIRouter()
@@ -49,7 +47,9 @@ def with_etag(content: dict[str, Any], known: str | None) -> Response:
     return Response(body, media_type="application/json", headers=headers)
 
 
-@router.get("/facts", responses={304: {"description": "Nothing has changed."}})
+@router.get(
+    "/facts", response_model=answers.fact_page_json.model, responses={304: {"description": "Nothing has changed."}}
+)
 async def list_facts(
     memory: Memory,
     status: Names = None,
@@ -67,23 +67,19 @@ async def list_facts(
     page = await memory.facts(
         status=statuses, kind=kind, about=about, tags=tag, as_of=as_of, known_at=known_at, limit=limit, after=after
     )
-    content = {
-        "facts": [fact_json(fact) for fact in page.facts],
-        "total": page.total,
-        "other_statuses": page.other_statuses,
-        "next": page.next,
-    }
-    return with_etag(content, if_none_match)
+    return with_etag(answers.fact_page_json(page), if_none_match)
 
 
-@router.post("/facts", response_model=Change)
+@router.post("/facts", response_model=answers.change_json.model)
 async def remember_fact(body: FactBody, changing: Changing) -> JSONResponse:
     """Remember a sentence that the application states."""
     content = body.model_dump()
     return await changing.make_run("remember", lambda: changing.memory.remember(**content), content)
 
 
-@router.get("/facts/{fact_id}", responses={304: {"description": "Nothing has changed."}})
+@router.get(
+    "/facts/{fact_id}", response_model=origin_json.model, responses={304: {"description": "Nothing has changed."}}
+)
 async def read_one_fact(
     memory: Memory,
     fact_id: FactId,
@@ -93,7 +89,7 @@ async def read_one_fact(
     return with_etag(origin_json(await memory.history(decode_path_part(fact_id))), if_none_match)
 
 
-@router.patch("/facts/{fact_id}", response_model=Change)
+@router.patch("/facts/{fact_id}", response_model=answers.change_json.model)
 async def edit_one_fact(fact_id: FactId, body: EditBody, changing: Changing) -> JSONResponse:
     """Correct a fact on behalf of a person."""
     content = body.model_dump()
@@ -101,7 +97,7 @@ async def edit_one_fact(fact_id: FactId, body: EditBody, changing: Changing) -> 
     return await changing.make_run("edit", work, {**content, "fact": fact_id})
 
 
-@router.post("/facts/{fact_id}/confirm", response_model=Change)
+@router.post("/facts/{fact_id}/confirm", response_model=answers.change_json.model)
 async def confirm_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
     """Mark a fact as confirmed by a person."""
     return await changing.make_run(
@@ -109,7 +105,7 @@ async def confirm_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
     )
 
 
-@router.post("/facts/{fact_id}/withdraw", response_model=Change)
+@router.post("/facts/{fact_id}/withdraw", response_model=answers.change_json.model)
 async def withdraw_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
     """Withdraw a fact on behalf of a person: it no longer holds. Nothing is erased."""
     return await changing.make_run(
@@ -117,14 +113,14 @@ async def withdraw_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse
     )
 
 
-@router.post("/facts/{fact_id}/flag", response_model=Change)
+@router.post("/facts/{fact_id}/flag", response_model=answers.change_json.model)
 async def flag_one_fact(fact_id: FactId, body: FlagBody, changing: Changing) -> JSONResponse:
     """Flag a fact that an agent must never miss, or remove the flag."""
     work = partial(changing.memory.flag, decode_path_part(fact_id), flagged=body.flagged)
     return await changing.make_run("flag", work, {"fact": fact_id, "flagged": body.flagged})
 
 
-@router.get("/recall")
+@router.get("/recall", response_model=search_json.model)
 async def recall_all_layers(
     memory: Memory,
     q: Annotated[str, Query(max_length=2000)] = "",
@@ -139,7 +135,7 @@ async def recall_all_layers(
     return JSONResponse(search_json(results))
 
 
-@router.get("/context")
+@router.get("/context", response_model=context_json.model)
 async def context_for_agent(
     who: AnyCaller,
     memory: Memory,
@@ -152,7 +148,7 @@ async def context_for_agent(
     return JSONResponse(context_json(await memory.context(q, budget_tokens=budget_tokens, also=others)))
 
 
-@router.get("/findings")
+@router.get("/findings", response_model=findings_json.model)
 async def list_findings(
     memory: Memory,
     status: Names = None,
@@ -163,13 +159,13 @@ async def list_findings(
     return JSONResponse(findings_json(await memory.findings(status=status, agent=agent, as_of=as_of)))
 
 
-@router.get("/findings/{finding_id}")
+@router.get("/findings/{finding_id}", response_model=finding_origin_json.model)
 async def read_one_finding(memory: Memory, finding_id: FindingId) -> JSONResponse:
     """Return a finding with every time that it was said."""
     return JSONResponse(finding_origin_json(await memory.finding_history(decode_path_part(finding_id))))
 
 
-@router.post("/findings/{finding_id}/{decision}")
+@router.post("/findings/{finding_id}/{decision}", response_model=answers.decided_finding_json.model)
 async def decide_one_finding(
     finding_id: FindingId, decision: Literal["approve", "drop"], changing: Changing
 ) -> JSONResponse:
@@ -178,25 +174,23 @@ async def decide_one_finding(
     async def work() -> Answer:
         memory = changing.memory
         decide = memory.approve_finding if decision == "approve" else memory.drop_finding
-        decided = finding_json(await decide(decode_path_part(finding_id)), datetime.now(UTC))
-        return {name: decided[name] for name in ("id", "status", "review")}
+        decided = await decide(decode_path_part(finding_id))
+        return answers.decided_finding_json((decided, decided.status_at(datetime.now(UTC))))
 
     return await changing.carry_out(f"finding {decision}", work, {"finding": finding_id, "decision": decision})
 
 
-@text_router.post("/remember", response_model=Remembered)
+@text_router.post("/remember", response_model=answers.remembered_json.model)
 async def remember_text(body: RememberBody, changing: Changing) -> JSONResponse:
     """Remember a text. It counts as said by the application, and is kept as it is."""
 
     async def work() -> Answer:
-        effect = await changing.memory.remember_text(body.content, tags=body.tags)
-        answer = effect_answer(effect)
-        return {**answer, "id": next(iter(answer["facts"]), f"run:{effect.run.id}")}
+        return answers.remembered_json(await changing.memory.remember_text(body.content, tags=body.tags))
 
     return await changing.carry_out("remember", work, body.model_dump())
 
 
-@text_router.get("/recall", response_model=Memories)
+@text_router.get("/recall", response_model=answers.memories_json.model)
 async def recall_texts(
     memory: Memory,
     q: Annotated[str, Query(max_length=2000, description="The question; empty for everything.")] = "",
@@ -206,18 +200,4 @@ async def recall_texts(
     """Return the facts that hold now and match a question, best first."""
     names = [name.strip() for text in tags for name in text.split(",") if name.strip()]
     results = await memory.search(q, limit=limit, tags=names, turns=False, explain=False)
-    hits = [hit for hit in results.hits if hit.layer is Layer.NOW]
-    return JSONResponse({"memories": [_memory_json(hit.fact, hit.score) for hit in hits if hit.fact is not None]})
-
-
-def _memory_json(fact: Fact, score: float) -> dict[str, Any]:
-    return {
-        "id": fact.id,
-        "content": fact.statement,
-        "tags": list(fact.tags),
-        "score": score,
-        "created_at": iso_instant(fact.recorded_at),
-        "kind": str(fact.kind),
-        "about": fact.subject,
-        "source": next((evidence.session_id for evidence in fact.evidence if evidence.session_id), None),
-    }
+    return JSONResponse(answers.memories_json(results.of_layer(Layer.NOW)))

@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import json
 import time
-from collections import Counter
 from collections.abc import Coroutine
 from contextlib import suppress
 from enum import StrEnum
@@ -19,17 +18,10 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from afterword import ProcessingReport, SessionOutcome
-from afterword.client.json_forms import (
-    iso_instant,
-    receipt_json,
-    review_json,
-    run_record_json,
-    saved_session_json,
-    session_details_json,
-    spending_json,
-)
+from afterword.client.json_forms import saved_session_json
 from afterword.client.values import check_depth, read_state
 from afterword.errors import NotFound
+from afterword.server import answers
 from afterword.server.access import (
     Answer,
     AnyCaller,
@@ -42,7 +34,6 @@ from afterword.server.access import (
     parse_number,
 )
 from afterword.server.contents import (
-    Change,
     ConfirmedForgetBody,
     Cursor,
     DecisionBody,
@@ -57,15 +48,25 @@ router: APIRouter = APIRouter()
 
 SessionId = Annotated[str, Path(max_length=600)]
 QUEUED: dict[int | str, dict[str, Any]] = {
-    202: {"description": "The session waits to be processed. `Location` says where to ask how far it is."}
+    202: {
+        "model": answers.pending_json.model,
+        "description": "The session waits to be processed. `Location` says where to ask how far it is.",
+    }
 }
+PROCESSED = (
+    answers.read_session_json.model
+    | answers.unread_session_json.model
+    | answers.paused_json.model
+    | answers.remembered_json.model
+)
+"""What a request to process a session is answered with. A request that is repeated after a crash gets the last."""
 
 RunNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 CONFIRMED_FOR_S = 600
 """How long a confirmation may be used."""
 
 
-@router.get("/sessions")
+@router.get("/sessions", response_model=answers.session_page_json.model)
 async def list_sessions_of_memory(
     memory: Memory,
     state: Annotated[list[str] | None, Query(max_length=4, description="pending, done, failed, set aside")] = None,
@@ -74,29 +75,16 @@ async def list_sessions_of_memory(
 ) -> JSONResponse:
     """List sessions, oldest first."""
     page = await memory.sessions(state=state, limit=limit, after=after)
-    sessions = [saved_session_json(session) for session in page.sessions]
-    return JSONResponse({"sessions": sessions, "total": page.total, "next": page.next})
+    return JSONResponse(answers.session_page_json(page))
 
 
-@router.get("/sessions/{session_id}")
+@router.get("/sessions/{session_id}", response_model=answers.session_json.model)
 async def read_one_session(memory: Memory, session_id: SessionId) -> JSONResponse:
     """Return a session: its transcript, the facts it supports, and what was left out and why."""
-    details = await memory.session(decode_path_part(session_id))
-    transcript = [
-        {
-            "turn": entry.turn.number,
-            "speaker": entry.turn.speaker,
-            "role": str(entry.turn.role),
-            "text": entry.turn.text,
-            "said_at": iso_instant(entry.turn.said_at),
-            "facts": [fact.id for fact in entry.facts],
-        }
-        for entry in details.turns
-    ]
-    return JSONResponse({**session_details_json(details), "transcript": transcript})
+    return JSONResponse(answers.session_json(await memory.session(decode_path_part(session_id))))
 
 
-@router.post("/sessions", responses=QUEUED)
+@router.post("/sessions", response_model=PROCESSED, responses=QUEUED)
 async def send_session(body: SessionBody, request: Request, changing: Changing) -> JSONResponse:
     """Read a saved state: at once, or with `queue` later. A state that is no conversation is refused with 422."""
     check_depth(body.state)
@@ -109,10 +97,10 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
         # again later if the model is unavailable.
         await memory.queue(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
         if await memory.paused() is not None:
-            return {"result": "paused"}
+            return answers.paused_json("paused")
         if body.queue:
             request.app.state.background.wake(memory.scope, body.session_id)
-            return {"progress": "pending"}
+            return answers.pending_json("pending")
         processing = memory.process(state, session_id=body.session_id, humans=body.humans, started_at=started_at)
         return await _processed(request, changing.who, processing)
 
@@ -122,13 +110,13 @@ async def send_session(body: SessionBody, request: Request, changing: Changing) 
     return response
 
 
-@router.get("/sessions/{session_id}/job")
+@router.get("/sessions/{session_id}/job", response_model=saved_session_json.model)
 async def read_job(memory: Memory, session_id: SessionId) -> JSONResponse:
     """Return how far the processing of a session has come: pending, done, failed or set aside, and why."""
     return JSONResponse(saved_session_json((await memory.session(decode_path_part(session_id))).session))
 
 
-@router.post("/sessions/{session_id}/reprocess")
+@router.post("/sessions/{session_id}/reprocess", response_model=PROCESSED)
 async def reprocess_session(session_id: SessionId, request: Request, changing: Changing) -> JSONResponse:
     """Read the stored turns of a session again."""
 
@@ -142,39 +130,26 @@ async def _processed(request: Request, who: KeyHolder, work: Coroutine[Any, Any,
     """Process a session in a work thread, and return its run and the ids of its facts as a JSON answer."""
     processed = (await request.app.state.background.in_thread(who.key.id, work)).sessions[0]
     result = processed.result
-    if not isinstance(result, SessionOutcome):
-        return {"result": processed.result_name, "reason": result.reason}
-    changes = result.changes
-    return {
-        "result": processed.result_name,
-        "run": result.run_id,
-        "turns": result.turns,
-        "learned": [fact.id for fact in changes.learned],
-        "repeated": [fact.id for fact in changes.repeated],
-        "retired": [old.id for old, _ in changes.retired],
-        "contested": [fact.id for fact in changes.contested],
-        "unclear": [fact.id for fact in changes.unclear],
-        "refused": dict(Counter(result.rejected)),
-    }
+    if isinstance(result, SessionOutcome):
+        return answers.read_session_json(result)
+    return answers.unread_session_json(processed)
 
 
-@router.get("/runs")
+@router.get("/runs", response_model=answers.run_page_json.model)
 async def list_runs(memory: Memory, status: Names = None, limit: Limit = 50, after: Cursor = None) -> JSONResponse:
     """List runs, oldest first, each with its cost and the key that asked for it."""
     page = await memory.runs(status=status, limit=limit, after=after)
-    return JSONResponse(
-        {"runs": [run_record_json(record) for record in page.runs], "total": page.total, "next": page.next}
-    )
+    return JSONResponse(answers.run_page_json(page))
 
 
-@router.post("/runs/{run_id}/undo", response_model=Change)
+@router.post("/runs/{run_id}/undo", response_model=answers.change_json.model)
 async def undo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Undo an applied run with everything that it caused."""
     await _check_may_undo(changing, run_id)
     return await changing.make_run("undo", lambda: changing.memory.undo(run_id), {"run": run_id})
 
 
-@router.post("/runs/{run_id}/redo", response_model=Change)
+@router.post("/runs/{run_id}/redo", response_model=answers.change_json.model)
 async def redo_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Apply an undone run again."""
     await _check_may_undo(changing, run_id)
@@ -188,25 +163,19 @@ async def _check_may_undo(changing: Changing, run_id: int) -> None:
             check_may_undo(changing.who.key, run)
 
 
-@router.post("/runs/{run_id}/apply", response_model=Change)
+@router.post("/runs/{run_id}/apply", response_model=answers.change_json.model)
 async def apply_one_run(run_id: RunNumber, changing: Changing) -> JSONResponse:
     """Apply a proposed or held run."""
     return await changing.make_run("apply", lambda: changing.memory.apply(run_id), {"run": run_id})
 
 
-@router.get("/review")
+@router.get("/review", response_model=answers.open_review_json.model)
 async def list_review(memory: Memory) -> JSONResponse:
     """Return what waits for a person: contests, held runs, unclear names, requests to erase."""
-    review = await memory.review()
-    content = review_json(review)
-    for entry, contest in zip(content["contests"], review.contests, strict=True):
-        entry["id"] = contest.id
-    for entry, held in zip(content["held"], review.held, strict=True):
-        entry["item"] = held.id
-    return JSONResponse(content)
+    return JSONResponse(answers.open_review_json(await memory.review()))
 
 
-@router.post("/review/{item_id}", response_model=Change)
+@router.post("/review/{item_id}", response_model=answers.change_json.model)
 async def decide_one_item(
     item_id: Annotated[str, Path(max_length=300, description="The id of a contest, run:N, or erase:ID.")],
     body: DecisionBody,
@@ -217,17 +186,10 @@ async def decide_one_item(
     return await changing.make_run("decide", work, {"item": item_id, "decision": body.decision})
 
 
-@router.get("/costs")
+@router.get("/costs", response_model=answers.costs_json.model)
 async def read_costs(memory: Memory) -> JSONResponse:
     """Return what models cost in this memory, by source and by run."""
-    costs = await memory.costs()
-    return JSONResponse(
-        {
-            "total": spending_json(costs.total),
-            "sources": {source: spending_json(spent) for source, spent in costs.by_source.items()},
-            "runs": {str(run_id): spending_json(spent) for run_id, spent in costs.by_run.items()},
-        }
-    )
+    return JSONResponse(answers.costs_json(await memory.costs()))
 
 
 class ExportForm(StrEnum):
@@ -244,34 +206,33 @@ FORMS = {
     ExportForm.FULL: ("memory.jsonl", "application/jsonl"),
 }
 EXPORTS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The file.", "content": {media_type: {} for _, media_type in FORMS.values()}}
+    200: {
+        "description": "The file.",
+        "content": {
+            media_type: {"schema": {"type": "object" if form is ExportForm.JSON else "string"}}
+            for form, (_, media_type) in FORMS.items()
+        },
+    }
 }
 
 
-@router.post("/forget/preview")
+@router.post("/forget/preview", response_model=answers.preview_json.model)
 async def preview_forgetting(body: ForgetBody, who: AnyCaller, memory: Memory) -> JSONResponse:
     """Return what would be erased, in counts, and the confirmation that `forget` needs. Nothing is changed."""
     receipt = await memory.preview_forget(**body.target())
     expires = int(time.time()) + CONFIRMED_FOR_S
     confirmation = f"{expires}.{_signature(who, str(memory.scope), body.target(), expires)}"
-    return JSONResponse(
-        {
-            "preview": None if receipt is None else receipt_json(receipt),
-            "confirmation": confirmation,
-            "valid_s": CONFIRMED_FOR_S,
-        }
-    )
+    return JSONResponse(answers.preview_json((receipt, confirmation, CONFIRMED_FOR_S)))
 
 
-@router.post("/forget")
+@router.post("/forget", response_model=answers.forgotten_json.model)
 async def forget_in_two_steps(body: ConfirmedForgetBody, changing: Changing) -> JSONResponse:
     """Erase for good what was previewed, and return counts. It cannot be undone."""
     memory = changing.memory
     _check_confirmation(changing.who, str(memory.scope), body)
 
     async def work() -> Answer:
-        receipt = await memory.forget(**body.target())
-        return {"receipt": None if receipt is None else receipt_json(receipt)}
+        return answers.forgotten_json(await memory.forget(**body.target()))
 
     return await changing.carry_out("forget", work, body.target())
 

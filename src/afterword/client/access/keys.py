@@ -13,7 +13,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -24,9 +24,9 @@ from afterword.client.checked import Checked
 from afterword.client.resources import Resources
 from afterword.errors import AfterwordError, ArgumentInvalid, KeyInvalid, StoreError
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
+from afterword.json_form import JsonForm, Maybe
 from afterword.store.access import audit, keys
 from afterword.store.access.keys import USE_IS_NOTED_AFTER, ApiKey
-from afterword.store.transfer.fact_formats import iso_instant
 
 LONGEST_KEY = 200
 """The most characters of a key. A longer text is refused before it is hashed."""
@@ -54,20 +54,20 @@ class NewKey:
         return f"NewKey({self.key!r})"
 
 
-def key_json(key: ApiKey) -> dict[str, Any]:
-    """Return an API key as JSON, without its secret."""
-    return {
-        "id": key.id,
-        "name": key.name,
-        "tenant": key.tenant,
-        "scope": None if key.scope is None else str(key.scope),
-        "read_only": key.is_read_only,
-        "admin": key.is_admin,
-        "created_at": iso_instant(key.created_at),
-        "last_used_at": iso_instant(key.last_used_at),
-        "expires_at": iso_instant(key.expires_at),
-        "revoked_at": iso_instant(key.revoked_at),
-    }
+key_json: JsonForm[ApiKey] = JsonForm(
+    "ApiKey",
+    "An API key, without its secret.",
+    id=str,
+    name=str,
+    tenant=str,
+    scope=Maybe(Scope),
+    read_only=(bool, "is_read_only"),
+    admin=(bool, "is_admin"),
+    created_at=datetime,
+    last_used_at=Maybe(datetime),
+    expires_at=Maybe(datetime),
+    revoked_at=Maybe(datetime),
+)
 
 
 class Keys(Checked):
@@ -159,18 +159,18 @@ class OpenRequest:
     is_repeated: bool = field(default=False)
 
 
-def audit_entry_json(entry: audit.AuditEntry) -> dict[str, Any]:
-    """Return as JSON which API key requested which action, and the runs that resulted."""
-    return {
-        "id": entry.id,
-        "at": iso_instant(entry.at),
-        "key": entry.key_id,
-        "action": entry.action,
-        "tenant": entry.tenant,
-        "scope": None if entry.scope is None else str(entry.scope),
-        "result": entry.result,
-        "runs": list(entry.run_ids),
-    }
+audit_entry_json: JsonForm[audit.AuditEntry] = JsonForm(
+    "AuditEntry",
+    "Which API key requested which action, and the runs that resulted.",
+    id=int,
+    at=datetime,
+    key=(str, "key_id"),
+    action=str,
+    tenant=str,
+    scope=Maybe(Scope),
+    result=Maybe(int),
+    runs=([int], "run_ids"),
+)
 
 
 class KeyedRequests(Checked):

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from sqlmodel import Session
 
@@ -18,6 +17,7 @@ from afterword.client.resources import Resources
 from afterword.client.results import ProcessingReport
 from afterword.errors import AfterwordError, ArgumentInvalid, StoreError
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
+from afterword.json_form import JsonForm, Maybe
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.leases import Job, attempt_job
 from afterword.pipeline.background.webhook_sending import (
@@ -33,7 +33,6 @@ from afterword.store.access import keys, webhooks
 from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost, announce_failed_sessions
 from afterword.store.database.engine import Store
 from afterword.store.limits import Retries
-from afterword.store.transfer.fact_formats import iso_instant
 
 MOST_POSTS = 100
 """How many posts of a webhook are listed at most."""
@@ -60,29 +59,39 @@ class WebhookStatus:
     posts: dict[str, int]
 
 
-def webhook_json(webhook: Webhook) -> dict[str, Any]:
-    """Return a webhook as JSON, without its secret."""
-    return {
-        "id": webhook.id,
-        "url": webhook.url,
-        "tenant": webhook.tenant,
-        "events": [str(event) for event in webhook.events],
-        "created_at": iso_instant(webhook.created_at),
-    }
-
-
-def webhook_post_json(post: WebhookPost) -> dict[str, Any]:
-    """Return a post to a webhook as JSON: its event, its state and its attempts."""
-    return {
-        "id": post.id,
-        "event": post.event,
-        "created_at": iso_instant(post.created_at),
-        "state": str(post.state),
-        "tries": post.tries,
-        "next_try_at": iso_instant(post.next_try_at),
-        "sent_at": iso_instant(post.sent_at),
-        "failure": post.failure,
-    }
+webhook_json: JsonForm[Webhook] = JsonForm(
+    "Webhook",
+    "A webhook, without its secret.",
+    id=str,
+    url=str,
+    tenant=str,
+    events=[str],
+    created_at=datetime,
+)
+webhook_status_json: JsonForm[WebhookStatus] = JsonForm(
+    "WebhookStatus",
+    "A webhook, and how many of its posts are waiting, sent and set aside.",
+    **webhook_json.below("webhook"),
+    posts={str: int},
+)
+new_webhook_json: JsonForm[NewWebhook] = JsonForm(
+    "NewWebhook",
+    "A new webhook. `secret` signs its posts, and is shown once.",
+    **webhook_json.below("webhook"),
+    secret=str,
+)
+webhook_post_json: JsonForm[WebhookPost] = JsonForm(
+    "WebhookPost",
+    "A post to a webhook: its event, its state and its attempts.",
+    id=str,
+    event=str,
+    created_at=datetime,
+    state=str,
+    tries=int,
+    next_try_at=Maybe(datetime),
+    sent_at=Maybe(datetime),
+    failure=Maybe(str),
+)
 
 
 def sender_of(

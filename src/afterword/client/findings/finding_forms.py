@@ -1,46 +1,68 @@
-"""Converts findings of agents to JSON, for `--json` of the command line and for the HTTP service."""
+"""The JSON forms of findings of agents, for `--json` of the command line and for the HTTP service."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
-from afterword.store.transfer.fact_formats import iso_instant
+from afterword.json_form import JsonForm, Maybe
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from afterword.client.results import FindingOrigin, FindingPage
-    from afterword.facts.findings import AgentFinding
+    from afterword.facts.assertions import Evidence
+    from afterword.facts.findings import AgentFinding, FindingStatus
 
-
-def finding_json(finding: AgentFinding, at: datetime | None = None) -> dict[str, Any]:
-    """Return a finding as JSON, and if `at` is given, its status at that time."""
-    return {
-        "id": finding.id,
-        "agent": finding.agent,
-        "kind": "advice" if finding.is_advice else "finding",
-        "topic": finding.topic,
-        "statement": finding.statement,
-        **({"status": str(finding.status_at(at))} if at is not None else {}),
-        "said_at": iso_instant(finding.said_at),
-        "first_said_at": iso_instant(finding.first_said_at),
-        "expires_at": iso_instant(finding.expires_at),
-        "times": len(finding.sayings),
-        "after_tools": finding.after_tools,
-        "review": str(finding.review),
-        "source": finding.source,
-        "session_id": finding.session_id,
-        "evidence": [{"turn": cited.turn, "quote": cited.quote} for cited in finding.evidence],
-    }
-
-
-def findings_json(page: FindingPage) -> dict[str, Any]:
-    """Return a page of findings as JSON."""
-    listed = [finding_json(finding, page.at) for finding in page.findings]
-    return {"findings": listed, "other_statuses": page.other_statuses}
-
-
-def finding_origin_json(origin: FindingOrigin) -> dict[str, Any]:
-    """Return as JSON a finding, and each time that an agent stated it."""
-    sayings = [{**finding_json(saying), "runs": list(run_ids)} for saying, run_ids in origin.sayings]
-    return {"finding": finding_json(origin.finding), "sayings": sayings}
+_quote_json: JsonForm[Evidence] = JsonForm(
+    "Quote", "Words of the agent, and the number of their turn.", turn=Maybe(int), quote=str
+)
+_statement: JsonForm[AgentFinding] = JsonForm(
+    "Statement",
+    "What an agent stated.",
+    id=str,
+    agent=str,
+    kind=(str, lambda finding: "advice" if finding.is_advice else "finding"),
+    topic=str,
+    statement=str,
+)
+_saying: JsonForm[AgentFinding] = JsonForm(
+    "Saying",
+    "When and how an agent stated it.",
+    said_at=datetime,
+    first_said_at=Maybe(datetime),
+    expires_at=datetime,
+    times=(int, lambda finding: len(finding.sayings)),
+    after_tools=bool,
+    review=str,
+    source=Maybe(str),
+    session_id=Maybe(str),
+    evidence=[_quote_json],
+)
+finding_json: JsonForm[AgentFinding] = JsonForm(
+    "Finding", "A statement that an agent made.", **_statement.parts, **_saying.parts
+)
+dated_finding_json: JsonForm[tuple[AgentFinding, FindingStatus]] = JsonForm(
+    "DatedFinding",
+    "A statement that an agent made, and its status at a time.",
+    **_statement.below(itemgetter(0)),
+    status=(str, itemgetter(1)),
+    **_saying.below(itemgetter(0)),
+)
+_repeated_json: JsonForm[tuple[AgentFinding, tuple[int, ...]]] = JsonForm(
+    "FindingSaying",
+    "A time that an agent stated a finding, and the runs that recorded it.",
+    **finding_json.below(itemgetter(0)),
+    runs=([int], itemgetter(1)),
+)
+findings_json: JsonForm[FindingPage] = JsonForm(
+    "FindingPage",
+    "The findings of agents, newest first. `other_statuses` counts those of other statuses.",
+    findings=([dated_finding_json], lambda page: [(each, each.status_at(page.at)) for each in page.findings]),
+    other_statuses=int,
+)
+finding_origin_json: JsonForm[FindingOrigin] = JsonForm(
+    "FindingOrigin",
+    "A finding, and each time that an agent stated it.",
+    finding=finding_json,
+    sayings=[_repeated_json],
+)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Any
 
-from afterword.facts.assertions import EvidenceKind
+from afterword.facts.assertions import Evidence, EvidenceKind
 from afterword.facts.fact import SERVED, Fact, Status
 from afterword.facts.scopes import Scope
+from afterword.json_form import JsonForm, Maybe
 
 _KINDS = {
     EvidenceKind.APPLICATION: "entered by the application",
@@ -18,37 +18,32 @@ _KINDS = {
 }
 
 
-def iso_instant(instant: datetime | None) -> str | None:
-    """Return an instant in ISO 8601 with its offset (Z for UTC); None stays None."""
-    return instant.isoformat().replace("+00:00", "Z") if instant else None
-
-
-def fact_json(fact: Fact) -> dict[str, Any]:
-    """Return a fact as a JSON object, with its evidence. Instants are in ISO 8601."""
-    return {
-        "id": fact.id,
-        "kind": str(fact.kind),
-        "subject": fact.subject,
-        "attribute": fact.attribute,
-        "value": fact.value,
-        "statement": fact.statement,
-        "status": str(fact.status),
-        "tags": list(fact.tags),
-        "valid_from": iso_instant(fact.valid_from),
-        "valid_to": iso_instant(fact.valid_to),
-        "recorded_at": iso_instant(fact.recorded_at),
-        "support": fact.support,
-        "flagged": fact.is_flagged,
-        "evidence": [
-            {
-                "session_id": evidence.session_id,
-                "turn": evidence.turn,
-                "speaker": evidence.speaker,
-                "quote": evidence.quote,
-            }
-            for evidence in fact.evidence
-        ],
-    }
+evidence_json: JsonForm[Evidence] = JsonForm(
+    "Evidence",
+    "Words that a fact rests on. `session_id`, `turn` and `speaker` are null if they were not said in a session.",
+    session_id=Maybe(str),
+    turn=Maybe(int),
+    speaker=Maybe(str),
+    quote=str,
+)
+fact_json: JsonForm[Fact] = JsonForm(
+    "Fact",
+    "A fact with its evidence.",
+    id=str,
+    kind=str,
+    subject=str,
+    attribute=str,
+    value=str,
+    statement=str,
+    status=str,
+    tags=[str],
+    valid_from=Maybe(datetime),
+    valid_to=Maybe(datetime),
+    recorded_at=Maybe(datetime),
+    support=int,
+    flagged=(bool, "is_flagged"),
+    evidence=[evidence_json],
+)
 
 
 def facts_as_markdown(scope: Scope, facts: Sequence[Fact]) -> str:

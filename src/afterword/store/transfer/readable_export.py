@@ -11,10 +11,11 @@ from sqlmodel import Session, col, select
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Turn
+from afterword.json_form import iso_instant
 from afterword.store.rows import turn_of
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import SessionRow, TurnRow
-from afterword.store.transfer.fact_formats import fact_json, facts_as_markdown, iso_instant
+from afterword.store.transfer.fact_formats import fact_json, facts_as_markdown
 
 PAGE = 200
 """How many turns are held in memory at once."""
