@@ -26,6 +26,9 @@ class Maybe:
     kind: Any
 
 
+_AS_IT_IS: tuple[Any, ...] = (*PLAIN, *map(Maybe, PLAIN))
+
+
 def itself(result: T) -> T:
     """Return a result. It is the source of a part that shows the whole result."""
     return result
@@ -46,7 +49,9 @@ class JsonForm(Generic[T]):
 
     def __call__(self, result: T) -> dict[str, Any]:
         """Return a result as a JSON object."""
-        return self._write(result)
+        return {
+            key: get(result) if convert is itself else convert(get(result)) for key, get, convert in self._converters
+        }
 
     def below(self, place: str | Callable[[Any], T]) -> dict[str, Any]:
         """Return the parts of this form, for a form of what has such a result at `place`, a path or a function."""
@@ -61,47 +66,37 @@ class JsonForm(Generic[T]):
         return create_model(self.name, __doc__=self.meaning, **fields)
 
     @cached_property
-    def _write(self) -> Callable[[T], dict[str, Any]]:
-        # The code of one dict display, as dataclasses make code for `__init__`: a loop over the parts takes 1.5 times
-        # as long, which a list of facts shows. It consists of the keys and paths of the form, which no user names.
-        names: dict[str, Any] = {"iso_instant": iso_instant}
-        shown = []
-        for key, (kind, source) in self.parts.items():
-            value = f"result.{source}" if isinstance(source, str) else f"{_named(source, names)}(result)"
-            shown.append(f"{key!r}: {_written(kind, value, names)}")
-        write: Callable[[T], dict[str, Any]] = eval(f"lambda result: {{{', '.join(shown)}}}", names)
-        return write
+    def _converters(self) -> list[tuple[str, Callable[[T], Any], Callable[[Any], Any]]]:
+        return [(key, _getter(source), _converter(kind)) for key, (kind, source) in self.parts.items()]
 
 
 def _below(place: Any, source: Any) -> Any:
     if isinstance(place, str) and isinstance(source, str):
         return f"{place}.{source}"
-    outer, inner = (attrgetter(each) if isinstance(each, str) else each for each in (place, source))
+    outer, inner = _getter(place), _getter(source)
     return lambda result: inner(outer(result))
 
 
-def _named(function: Any, names: dict[str, Any]) -> str:
-    """Add a function to the names that an expression uses, and return its name."""
-    name = f"function_{len(names)}"
-    names[name] = function
-    return name
+def _getter(source: Any) -> Callable[[Any], Any]:
+    return attrgetter(source) if isinstance(source, str) else source
 
 
-def _written(kind: Any, value: str, names: dict[str, Any]) -> str:
-    """Return the expression that makes JSON of the value of another expression."""
-    if isinstance(kind, Maybe) and kind.kind not in (*PLAIN, datetime):
-        return f"None if (value := {value}) is None else {_written(kind.kind, 'value', names)}"
-    if isinstance(kind, Maybe):
-        kind = kind.kind
+def _converter(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that makes JSON of a value of this kind."""
+    if kind in _AS_IT_IS:
+        return itself
     if isinstance(kind, list):
-        element = _written(kind[0], "each", names)
-        return f"list({value})" if element == "each" else f"[{element} for each in {value}]"
+        element = _converter(kind[0])
+        return list if element is itself else lambda values: [element(value) for value in values]
     if isinstance(kind, dict):
-        return f"{{str(key): {_written(kind[str], 'each', names)} for key, each in {value}.items()}}"
-    if kind in PLAIN:
-        return value
-    function = "iso_instant" if kind is datetime else _named(kind, names) if isinstance(kind, JsonForm) else "str"
-    return f"{function}({value})"
+        element = _converter(kind[str])
+        return lambda values: {str(key): element(value) for key, value in values.items()}
+    if isinstance(kind, Maybe):
+        present = _converter(kind.kind)
+        return lambda value: None if value is None else present(value)
+    if kind is datetime:
+        return iso_instant
+    return kind if isinstance(kind, JsonForm) else str
 
 
 def _type_of(kind: Any) -> Any:
