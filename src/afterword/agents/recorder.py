@@ -216,7 +216,7 @@ async def queue_state(
         recognised = forgotten.recognised(reading)
         timed = forgotten.transcript(reading, recognised)
         known = recognised.hidden if forgotten.has_seen_turns else None
-        blanked = forgotten.state(private_state, fresh, timed)
+        blanked = forgotten.state(private_state, fresh.turns, timed.turns)
         state, hidden = _hidden_again(blanked, timed, before, store.privacy, known)
         recognised = recognised.with_hidden(newly_hidden(timed.turns, hidden.turns))
         sessions.save_state(

@@ -287,24 +287,21 @@ class Forgotten:
             text = blank(text, tombstone.spans)
         return text
 
-    def state(self, state: Mapping[str, Any], fresh: Transcript, shown: Transcript) -> dict[str, Any]:
+    def state(self, state: Mapping[str, Any], before: Sequence[Turn], after: Sequence[Turn]) -> dict[str, Any]:
         """Return a saved state without its forgotten words.
 
-        `fresh` is the transcript that was read from the state, `shown` the same without forgotten words.
+        `before` are the turns that were read from the state, `after` the same without forgotten words; none if all of
+        them were forgotten.
         """
         if not self.touches_session:
             return dict(state)
-        remaining = shown.turns or tuple(replace(turn, text=FORGOTTEN) for turn in fresh.turns)
-        pairs = list(zip(fresh.turns, remaining, strict=True))
+        texts = [turn.text for turn in before]
+        pairs = list(zip(texts, [turn.text for turn in after] or [FORGOTTEN] * len(texts), strict=True))
         # Of a turn of which only words were forgotten, copies in other strings keep the rest.
         emptied = [
-            old.text
-            for old, new in pairs
-            if new.text == FORGOTTEN and (self._of_session_or_scope or self.text(old.text) != FORGOTTEN)
+            old for old, new in pairs if new == FORGOTTEN and (self._of_session_or_scope or self.text(old) != FORGOTTEN)
         ]
-        blanking = StateBlanking(
-            self.text, [(old.text, new.text) for old, new in pairs], map(letters_and_digits, emptied)
-        )
+        blanking = StateBlanking(self.text, pairs, map(letters_and_digits, emptied))
         blanked: dict[str, Any] = blank_strings(state, blanking.blank, blanking.without_pictures)
         return blanked
 

@@ -12,7 +12,7 @@ from sqlalchemy import update
 from sqlmodel import Session, SQLModel, col, select
 
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Transcript, Turn
+from afterword.facts.transcripts import Turn
 from afterword.privacy.blanking import (
     FORGOTTEN,
     SHORTEST_VALUE,
@@ -34,6 +34,7 @@ from afterword.store.rows import (
     unpack_state,
     unpack_transcript,
 )
+from afterword.store.sessions import turns_of
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -168,31 +169,24 @@ def blank_turns_before(
 ) -> None:
     """Blank the turns of a session that these tombstones cover, also in its saved state and its dry runs."""
     forgotten = Forgotten(scope, session.session_id, [key], tombstones)
-    turns = read_stored_turns(transaction, session)
+    turns = turns_of(transaction, session.key)
     blank_turns(transaction, session, forgotten, turns, forgotten.turns(turns), counts)
-
-
-def read_stored_turns(transaction: Session, session: SessionKeys) -> tuple[Turn, ...]:
-    """Return the stored turns of a session in their order."""
-    query = select(TurnRow).where(TurnRow.session_pk == session.key).order_by(col(TurnRow.number))
-    return tuple(turn_of(row) for row in transaction.exec(query))
 
 
 def blank_turns(
     transaction: Session,
     session: SessionKeys,
     forgotten: Forgotten,
-    before: tuple[Turn, ...],
-    after: tuple[Turn, ...],
+    before: Sequence[Turn],
+    after: Sequence[Turn],
     counts: Counter[str],
 ) -> None:
     """Replace the turns `before` by the blanked turns `after`, also in the saved state and the dry runs."""
     replacements = {old.text: new.text for old, new in zip(before, after, strict=True) if old.text != new.text}
-    fresh, shown = Transcript(before, layout=""), Transcript(after, layout="")
     rows = SessionRows(transaction, session, counts)
     by_number = {turn.number: turn.text for turn in after}
     rows.blank_turns(lambda turn: by_number.get(turn.number, turn.text))
-    rows.blank_state(lambda state: forgotten.state(state, fresh, shown))
+    rows.blank_state(lambda state: forgotten.state(state, before, after))
     rows.blank_transcripts(lambda turn: replacements.get(turn.text, turn.text))
     refused = update(RejectionRow).where(OF_SESSION[RejectionRow](session)).values(statement=FORGOTTEN, detail="")
     transaction.connection().execute(refused)

@@ -25,7 +25,7 @@ from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import is_finding_forgotten
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
 from afterword.store.forgetting.hash_keys import add_imported_key, parse_tombstone_key
-from afterword.store.forgetting.row_blanking import blank_turns, read_stored_turns
+from afterword.store.forgetting.row_blanking import blank_turns
 from afterword.store.forgetting.seen_turn_rows import parse_seen_turns, store_longer
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.forgetting.tombstone_rows import (
@@ -36,6 +36,7 @@ from afterword.store.forgetting.tombstone_rows import (
 )
 from afterword.store.json_lines import Line, damaged, read_lines
 from afterword.store.scope_rows import lock_scope, read_scopes
+from afterword.store.sessions import turns_of
 from afterword.store.tables import AssertionRow
 
 FORMAT, VERSION = "afterword tombstones", 1
@@ -143,7 +144,7 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
     forgotten = read_forgotten(erasure.transaction, erasure.scope, session.session_id)
     if not forgotten.touches_session:
         return {}
-    before = read_stored_turns(erasure.transaction, session)
+    before = turns_of(erasure.transaction, session.key)
     after = forgotten.turns(before)
     if forgotten.forgets_whole and before and all(turn.text == FORGOTTEN for turn in after):
         erasure.erase_session(session, forgotten.until)

@@ -20,7 +20,6 @@ from sqlmodel import Session, SQLModel, col, select
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import Assertion, digest
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Transcript
 from afterword.privacy.blanking import FORGOTTEN, has_blanked_words
 from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, lookup, scope_rows
@@ -222,8 +221,7 @@ class _Import:
         if is_blanked_here and before and all(turn.text == FORGOTTEN for turn in after):
             return None, None
         if state:
-            fresh, shown = Transcript(before, layout=""), Transcript(after, layout="")
-            state["content"] = pack_state(forgotten.state(unpack_state(state["content"]), fresh, shown))
+            state["content"] = pack_state(forgotten.state(unpack_state(state["content"]), before, after))
         return state, [{**turn, "text": new.text} for turn, new in zip(turns, after, strict=True)]
 
     def _write_assertions(self, transaction: Session, lines: Sequence[Line]) -> None:
