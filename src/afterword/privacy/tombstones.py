@@ -48,7 +48,7 @@ LEFT_OUT = "forgotten"
 """The key of `Transcript.skipped` that counts turns that were left out because their words were forgotten."""
 
 
-BlankSpans = Callable[[str, Iterable[Span]], str]
+BlankSpans = Callable[[str, Sequence[Span]], str]
 HashText = Callable[["TombstoneKey", Scope, str, str], str]
 
 

@@ -19,7 +19,7 @@ from afterword import telemetry
 from afterword.errors import NotFound
 from afterword.facts.findings import statement_key
 from afterword.facts.scopes import Scope
-from afterword.privacy.tombstones import TombstoneKey, TombstoneKind
+from afterword.privacy.tombstones import Forgotten, TombstoneKey, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.access.keys import revoke_keys_of_scope
 from afterword.store.database.clock import check_not_ahead
@@ -27,14 +27,10 @@ from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import ERASED, FINDING, FindingRow, rows_of_scope
 from afterword.store.forgetting import forgotten_statements, hash_keys, tombstone_rows
-from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
-from afterword.store.forgetting.served_copies import (
-    ErasedWords,
-    block_finder,
-    sweep_blocks_in_other_scopes,
-    sweep_session,
-)
+from afterword.store.forgetting.row_blanking import ForgottenWords, SessionBlanking
+from afterword.store.forgetting.served_copies import ErasedWords, block_finder, repeats_words, sessions_with_blocks
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
+from afterword.store.sessions import turns_of
 from afterword.store.tables import (
     AssertionRow,
     ImportedRunRow,
@@ -107,11 +103,10 @@ class Erasure:
         Does nothing if the session is already forgotten. Raises `NotFound` if there never was such a session.
         """
         session = next((session for session in self.sessions() if session.session_id == session_id), None)
-        if session is None:
-            if self._is_forgotten(session_id):
-                return
+        if session is not None:
+            self.erase_session(session, self._at)
+        elif not self._is_forgotten(session_id):
             raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword sessions`")
-        self.erase_session(session, self._at)
 
     def _is_forgotten(self, session_id: str) -> bool:
         of_session = TombstoneRow.kind == str(TombstoneKind.SESSION), TombstoneRow.scope_id == self.scope_id
@@ -169,9 +164,17 @@ class Erasure:
 
     def _blank_sessions(self, words: ForgottenWords, until: datetime) -> None:
         for session in self.sessions():
-            self.tombstones.add(
-                blank_session(self.transaction, self.scope, session, words, self._key, until, self.blanked)
-            )
+            blanking = self.blanking(session, until)
+            blanking.blank_words(words)
+            self.tombstones.add(blanking.tombstones)
+
+    def blanking(
+        self, session: SessionKeys, until: datetime | None = None, scope: Scope | None = None
+    ) -> SessionBlanking:
+        """Return what blanks words in the rows of a session, of this scope if no other one is given."""
+        return SessionBlanking(
+            self.transaction, scope or self.scope, session, self._key, until or self._at, self.blanked
+        )
 
     def erase_findings(self, is_erased: Callable[[Any], bool]) -> None:
         """Delete the findings that `is_erased` selects, and note their words, so that `sweep_copies` erases copies."""
@@ -191,7 +194,9 @@ class Erasure:
             elif first is not None and first < moment:
                 tombstones = self.tombstones.add_session(session, until)
                 self._erased_words.add_turns(self.transaction, session, until)
-                blank_turns_before(self.transaction, self.scope, session, tombstones, self._key, self.blanked)
+                forgotten = Forgotten(self.scope, session.session_id, [self._key], tombstones)
+                turns = turns_of(self.transaction, session.key)
+                self.blanking(session).blank_turns(forgotten, turns, forgotten.turns(turns))
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
         self.erase_statements(list(self.transaction.exec(said)))
         self.erase_findings(lambda row: row.said_at < moment)
@@ -247,18 +252,17 @@ class Erasure:
         self.transaction.expunge_all()  # its objects do not reflect the changed rows
         words = self._erased_words.search(self.transaction, self.scope_id)
         # A finding that repeats erased words is deleted as a whole.
-        self.erase_findings(lambda row: any(words.spans(text, ()) for text in _texts_of(row)))
+        self.erase_findings(lambda row: repeats_words(row, words))
         self._erase_empty_runs()
         for session in self.sessions():
-            self.tombstones.add(
-                sweep_session(
-                    self.transaction, self.scope, session, self._key, self._at, block_finder(words=words), self.blanked
-                )
-            )
-        for owner, tombstones in sweep_blocks_in_other_scopes(
-            self.transaction, self.scope, self.scope_id, self._key, self._at, self.blanked
-        ):
-            tombstone_rows.add_tombstones(self.transaction, owner, tombstones)
+            blanking = self.blanking(session)
+            blanking.blank_copies(block_finder(words=words))
+            self.tombstones.add(blanking.tombstones)
+        # The agents of other scopes were served blocks of this one, too.
+        for owner, session in sessions_with_blocks(self.transaction, self.scope, self.scope_id):
+            blanking = self.blanking(session, scope=owner)
+            blanking.blank_copies(block_finder(self.scope))
+            tombstone_rows.add_tombstones(self.transaction, owner, blanking.tombstones)
 
     def sessions(self) -> list[SessionKeys]:
         """Return the sessions of the scope, including those that only a dry run has read."""
@@ -394,7 +398,3 @@ async def forget_requested_statements(
         erasure.forget_requested(requests(erasure.transaction))
 
     return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
-
-
-def _texts_of(row: FindingRow) -> list[str]:
-    return [row.statement, row.topic, row.source or "", *(piece["quote"] for piece in row.evidence)]

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -17,13 +16,11 @@ from sqlmodel import Session, col, select
 
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
-from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, PhraseSearch, Span, blank_spans, letters_and_digits
-from afterword.privacy.state_blanking import blank_strings, keep_json_valid
-from afterword.privacy.tombstones import Tombstone, TombstoneKey
+from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, PhraseSearch, Span, letters_and_digits
 from afterword.recall.block import CLOSING, OPENING, scope_label
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.findings.finding_rows import rows_of_scope
-from afterword.store.forgetting.row_blanking import SessionRows, TextTombstones
+from afterword.store.forgetting.row_blanking import FindSpans
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.ledger import session_source
 from afterword.store.scope_rows import scope_of_row
@@ -44,9 +41,6 @@ _SENTENCE = re.compile(r"[^.!?\n]+")
 _LONG_SENTENCE_WORDS = 4
 PAGE = 200
 """How many saved states or transcripts are read at once."""
-
-FindSpans = Callable[[str], list[Span]]
-"""A function that finds the spans of a text to blank."""
 
 
 @dataclass(slots=True)
@@ -90,6 +84,11 @@ class ErasedWords:
         )
 
 
+def repeats_words(row: Any, words: PhraseSearch) -> bool:
+    """Return whether a finding of an agent contains any of these words."""
+    return any(map(words.spans, (*_words_of_finding(row), row.topic, row.source or "")))
+
+
 def _words_of_finding(row: Any) -> set[str]:
     return {row.statement, *(piece["quote"] for piece in row.evidence)}
 
@@ -99,49 +98,13 @@ def _words_of(transaction: Session, rows: Iterable[AssertionRow], ids: Sequence[
     return {text for row in rows for text in (row.value, row.statement)} | set(quotes)
 
 
-def sweep_session(
-    transaction: Session,
-    scope: Scope,
-    session: SessionKeys,
-    key: TombstoneKey,
-    at: datetime,
-    find_spans: FindSpans,
-    counts: Counter[str],
-) -> list[Tombstone]:
-    """Blank the spans that `find_spans` finds in all rows of one session, except in what people said in it.
-
-    Returns the tombstones that blank the same copies when the session is saved or read again. The changed rows are
-    counted by table in `counts`.
-    """
-    rows, tombstones = SessionRows(transaction, session, counts), TextTombstones(scope, session, key, at)
-    said_by_people = "\n".join(letters_and_digits(turn.text) for turn in rows.of(TurnRow) if turn.role == Role.HUMAN)
-
-    def blank(text: str, times: int = 0) -> str:
-        spans = find_spans(text)
-        if not spans or letters_and_digits(text) in said_by_people:
-            return text
-        return keep_json_valid(text, tombstones.blank(text, spans, times=times))
-
-    rows.blank_turns(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text, int(turn.is_said)))
-    rows.blank_state(lambda state: blank_strings(state, blank))
-    rows.blank_transcripts(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text))
-    rows.blank_notes(lambda text: blank_spans(text, spans) if (spans := find_spans(text)) else text)
-    return tombstones.all()
-
-
-def sweep_blocks_in_other_scopes(
-    transaction: Session, scope: Scope, scope_id: int, key: TombstoneKey, at: datetime, counts: Counter[str]
-) -> Iterator[tuple[Scope, list[Tombstone]]]:
-    """Empty the blocks of this scope in the sessions of other scopes, whose agents were served it too.
-
-    Yields the other scope and the new tombstones for each such session. The changed rows are counted by table.
-    """
+def sessions_with_blocks(transaction: Session, scope: Scope, scope_id: int) -> Iterator[tuple[Scope, SessionKeys]]:
+    """Yield the sessions of other scopes that hold a block of this scope, each with its scope."""
     others = transaction.exec(select(ScopeRow).where(ScopeRow.id != scope_id)).all()
-    find_blocks, scopes = block_finder(scope), {row.id: scope_of_row(row) for row in others}
+    scopes = {row.id: scope_of_row(row) for row in others}
     for session in sorted(_sessions_with(transaction, scope_label(scope)), key=lambda keys: (keys.scope_id, keys.key)):
         if session.scope_id in scopes:
-            owner = scopes[session.scope_id]
-            yield owner, sweep_session(transaction, owner, session, key, at, find_blocks, counts)
+            yield scopes[session.scope_id], session
 
 
 def _sessions_with(transaction: Session, label: str) -> set[SessionKeys]:

@@ -25,7 +25,6 @@ from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import is_finding_forgotten
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
 from afterword.store.forgetting.hash_keys import add_imported_key, parse_tombstone_key
-from afterword.store.forgetting.row_blanking import blank_turns
 from afterword.store.forgetting.seen_turn_rows import parse_seen_turns, store_longer
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.forgetting.tombstone_rows import (
@@ -149,7 +148,7 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
     if forgotten.forgets_whole and before and all(turn.text == FORGOTTEN for turn in after):
         erasure.erase_session(session, forgotten.until)
         return {}
-    blank_turns(erasure.transaction, session, forgotten, before, after, erasure.blanked)
+    erasure.blanking(session).blank_turns(forgotten, before, after)
     return changed_turns(session.session_id, before, after)
 
 
