@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlmodel import Session, col, select
@@ -36,10 +36,10 @@ def ensure_store_key(transaction: Session) -> TombstoneKey:
     return TombstoneKey(row.id, bytes.fromhex(row.key))
 
 
-def add_imported_key(transaction: Session, line: Mapping[str, Any]) -> None:
-    """Store the hash key of another store. Raises `FileInvalid` if the line holds no key."""
-    secret = parse_tombstone_key(line)
-    insert_missing(transaction, TombstoneKeyRow, [{"id": _key_id(secret), "key": secret.hex(), "is_own": False}])
+def add_imported_keys(transaction: Session, keys: Iterable[bytes]) -> None:
+    """Store the hash keys of other stores."""
+    rows = [{"id": _key_id(secret), "key": secret.hex(), "is_own": False} for secret in keys]
+    insert_missing(transaction, TombstoneKeyRow, rows)
 
 
 def parse_tombstone_key(line: Mapping[str, Any]) -> bytes:

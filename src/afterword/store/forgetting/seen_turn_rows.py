@@ -50,6 +50,12 @@ def copy_seen_turns(
         store_longer(transaction, into_id, replace(seen, place=places[place]))
 
 
+def add_imported_seen_turns(transaction: Session, lists: Iterable[tuple[Scope, SeenTurns]]) -> None:
+    """Store the turns seen in sessions of other stores, each given with its scope."""
+    for scope, seen in lists:
+        store_longer(transaction, lock_scope(transaction, scope), seen)
+
+
 def store_longer(transaction: Session, scope_id: int, seen: SeenTurns) -> None:
     """Store the turns seen in a session unless a list that is as long is stored. Lists only grow."""
     stored = read_seen_turns(transaction, [seen.place]).get(seen.place)

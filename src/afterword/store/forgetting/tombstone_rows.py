@@ -117,14 +117,16 @@ def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tomb
     return len(rows), sum(insert_missing(transaction, TombstoneRow, chunk) for chunk in chunks(rows))
 
 
-def add_imported_tombstones(transaction: Session, scope: Scope, tombstones: Sequence[Tombstone]) -> int:
-    """Store the tombstones of a file; return how many are new.
+def add_imported_tombstones(transaction: Session, tombstones: Sequence[tuple[Scope, Tombstone]]) -> int:
+    """Store the tombstones of a file, each given with its scope; return how many are new.
 
     Instants in the future are cut to now, so that nothing new is forbidden.
     """
-    instants = without_future(transaction, [tombstone.until for tombstone in tombstones])
-    dated = (replace(tombstone, until=until) for tombstone, until in zip(tombstones, instants, strict=True))
-    return add_tombstones(transaction, scope, dated)[1]
+    instants = without_future(transaction, [tombstone.until for _, tombstone in tombstones])
+    by_scope: dict[Scope, list[Tombstone]] = defaultdict(list)
+    for (scope, tombstone), until in zip(tombstones, instants, strict=True):
+        by_scope[scope].append(replace(tombstone, until=until))
+    return sum(add_tombstones(transaction, scope, of_scope)[1] for scope, of_scope in by_scope.items())
 
 
 def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
@@ -148,7 +150,7 @@ def parse_tombstone(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
         until = datetime.fromisoformat(line["until"])
         key_id, place, mark = line["key_id"], line["place"], line["mark"]
         times = int(line["times"])
-        if not 0 <= times < 2**31:
+        if until.tzinfo is None or not 0 <= times < 2**31:
             raise ValueError
         "".join((key_id, place, mark)).encode()
         tombstone = Tombstone(TombstoneKind(line["kind"]), key_id, place, mark, until, spans, times)

@@ -23,7 +23,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.privacy.policy import Privacy
 from afterword.store.findings.finding_rows import FindingRow
-from afterword.store.forgetting.tombstone_replay import EXPORT, check_tombstone_line
+from afterword.store.forgetting.tombstone_replay import EXPORT, parse_forgotten_line
 from afterword.store.json_lines import Line, LineShape, parse_columns, parse_shape, read_lines
 from afterword.store.ledger import RunStatus
 from afterword.store.rows import check_state, pack_state, pack_transcript, turn_of, unpack_state, unpack_transcript
@@ -178,9 +178,9 @@ _SHAPES: dict[str, type[LineShape]] = {
 def parse_line(line: Line) -> Line:
     """Return a line with its fields checked and converted, and with the columns of its table row under "columns".
 
-    Raises `FileInvalid` and `ScopeInvalid`.
+    A line about what was forgotten has what it says under "parsed". Raises `FileInvalid` and `ScopeInvalid`.
     """
-    kind, parsed = line["row"], dict(check_tombstone_line(line))
+    kind, parsed = line["row"], dict(parse_forgotten_line(line))
     if kind in _SHAPES:
         parsed |= dict(parse_shape(_SHAPES[kind], line, kind))
     if kind in _TABLES:

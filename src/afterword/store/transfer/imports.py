@@ -27,8 +27,8 @@ from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks, insert_missing, insert_numbered, insert_rows
 from afterword.store.findings.finding_rows import FindingRow, findings_source, is_finding_forgotten
-from afterword.store.forgetting.hash_keys import add_imported_key, read_hash_keys
-from afterword.store.forgetting.seen_turn_rows import parse_seen_turns, store_longer
+from afterword.store.forgetting.hash_keys import add_imported_keys, read_hash_keys
+from afterword.store.forgetting.seen_turn_rows import add_imported_seen_turns
 from afterword.store.forgetting.tombstone_replay import (
     ChangedTurns,
     changed_turns,
@@ -37,7 +37,6 @@ from afterword.store.forgetting.tombstone_replay import (
 )
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_tombstones,
-    parse_tombstone,
     read_forgotten,
     read_forgotten_by_session,
 )
@@ -152,22 +151,17 @@ class _Import:
         self.result.here_already.update(self._added.here_already)
 
     def _write_keys(self, transaction: Session, lines: Sequence[Line]) -> None:
-        for line in lines:
-            add_imported_key(transaction, line)
+        add_imported_keys(transaction, [line["parsed"] for line in lines])
 
     def _write_tombstones(self, transaction: Session, lines: Sequence[Line]) -> None:
-        tombstones = [parse_tombstone(line) for line in lines]
-        for scope in {scope for scope, _ in tombstones}:
-            of_scope = [tombstone for of, tombstone in tombstones if of == scope]
-            new = add_imported_tombstones(transaction, scope, of_scope)
-            self._added.imported["tombstones"] += new
-            self._added.here_already["tombstones"] += len(of_scope) - new
+        tombstones = [line["parsed"] for line in lines]
+        new = add_imported_tombstones(transaction, tombstones)
+        self._added.imported["tombstones"] += new
+        self._added.here_already["tombstones"] += len(tombstones) - new
         self.forgetful |= {scope for scope, _ in tombstones}
 
     def _write_seen_turns(self, transaction: Session, lines: Sequence[Line]) -> None:
-        for line in lines:
-            scope, seen = parse_seen_turns(line)
-            store_longer(transaction, scope_rows.lock_scope(transaction, scope), seen)
+        add_imported_seen_turns(transaction, [line["parsed"] for line in lines])
 
     def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
