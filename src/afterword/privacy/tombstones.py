@@ -141,21 +141,21 @@ class Forgotten:
         former: Sequence[tuple[Scope, str]] = (),
         seen: SeenTurns | None = None,
     ) -> None:
-        self._session_id = session_id
         # The tombstones of a session from another scope bear the names that it had there.
-        self._scopes = (scope, *(former_scope for former_scope, _ in former))
         self._sessions = ((scope, session_id or ""), *former)
         self._keys = tuple(keys)
         self._seen = seen.turns if seen else ()
         self._mark_key_id = seen.key_id if seen else None
         self.seen_place: str | None = seen.place if seen else None
-        self._by_mark: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
         self._of_session_or_scope: list[Tombstone] = []
+        self._texts: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
+        self._slots: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
         for tombstone in tombstones:
             if tombstone.kind in (TombstoneKind.SESSION, TombstoneKind.SCOPE):
                 self._of_session_or_scope.append(tombstone)
             else:
-                self._by_mark[tombstone.key_id, tombstone.mark].append(tombstone)
+                by_mark = self._texts if tombstone.kind is TombstoneKind.TEXT else self._slots
+                by_mark[tombstone.key_id, tombstone.mark].append(tombstone)
 
     @property
     def mark_key(self) -> TombstoneKey:
@@ -171,8 +171,9 @@ class Forgotten:
     @property
     def size(self) -> int:
         """Return the number of tombstones and of turns that are left out, which never decreases."""
+        of_words = (*self._texts.values(), *self._slots.values())
         number_left_out = sum(turn.is_left_out for turn in self._seen)
-        return len(self._of_session_or_scope) + sum(map(len, self._by_mark.values())) + number_left_out
+        return len(self._of_session_or_scope) + sum(map(len, of_words)) + number_left_out
 
     @property
     def until(self) -> datetime:
@@ -187,17 +188,12 @@ class Forgotten:
     @property
     def is_empty(self) -> bool:
         """Return whether there are no tombstones."""
-        return not self._by_mark and not self._of_session_or_scope
+        return not (self._of_session_or_scope or self._texts or self._slots)
 
     @property
     def touches_session(self) -> bool:
         """Return whether words of this session, or all of it, were forgotten, or turns of it are left out."""
-        of_texts = (tombstone for tombstones in self._by_mark.values() for tombstone in tombstones)
-        return (
-            bool(self._of_session_or_scope)
-            or any(turn.is_left_out for turn in self._seen)
-            or any(tombstone.kind is TombstoneKind.TEXT for tombstone in of_texts)
-        )
+        return bool(self._of_session_or_scope or self._texts) or any(turn.is_left_out for turn in self._seen)
 
     def transcript(self, reading: StateReading, recognised: RecognisedTurns | None = None) -> Transcript:
         """Return the dated transcript of a state without its forgotten words. The turns keep their numbers.
@@ -250,10 +246,6 @@ class Forgotten:
             turns.append(SeenTurn(mark, said_at or datetime.max.replace(tzinfo=UTC), is_said=turn.is_said))
         return RecognisedTurns(tuple(seen), tuple(turns), places).with_hidden(reading.hidden)
 
-    def assertions(self, assertions: Iterable[Assertion]) -> tuple[Assertion, ...]:
-        """Return the assertions that were not forgotten."""
-        return tuple(assertion for assertion in assertions if not self.covers(assertion))
-
     def covers(self, assertion: Assertion) -> bool:
         """Return whether an assertion was forgotten, or its value contains `[forgotten]`."""
         if has_blanked_words(assertion.value) or self.is_scope_forgotten(assertion.said_at):
@@ -269,16 +261,15 @@ class Forgotten:
 
     def is_slot_forgotten(self, subject: str, attribute: str, value: str, said_at: datetime | None) -> bool:
         """Return whether this value of an attribute was forgotten at or after `said_at`, or ever if that is None."""
-        if not self._by_mark:
+        if not self._slots:
             return False
-        marks = (
-            (key.id, mark)
+        return any(
+            said_at is None or said_at <= tombstone.until
             for key in self._keys
-            for scope in self._scopes
+            for scope, _ in self._sessions
             for mark in key.slot_hashes(scope, subject, attribute, value)
+            for tombstone in self._slots.get((key.id, mark), ())
         )
-        tombstones = (tombstone for mark in marks for tombstone in self._by_mark.get(mark, ()))
-        return any(said_at is None or said_at <= tombstone.until for tombstone in tombstones)
 
     def text(self, text: str) -> str:
         """Return a text of the session without its forgotten words, no matter when they were said."""
@@ -322,7 +313,7 @@ class Forgotten:
 
     def _tombstones_of(self, text: str) -> list[tuple[Tombstone, BlankSpans]]:
         """Return the tombstones for words of this text, each with the function that blanks its spans."""
-        if self._session_id is None or not self.touches_session:
+        if not self._texts:
             return []
         forms: list[tuple[HashText, BlankSpans]] = [(TombstoneKey.text_hash, blank_spans)]
         if len(text_forms(text)) > 1:
@@ -332,7 +323,7 @@ class Forgotten:
             for hash_text, blank in forms
             for key in self._keys
             for scope, session_id in self._sessions
-            for tombstone in self._by_mark.get((key.id, hash_text(key, scope, session_id, text)), ())
+            for tombstone in self._texts.get((key.id, hash_text(key, scope, session_id, text)), ())
             if blank(text, tombstone.spans) not in (text, composed(text))
         ]
 
