@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import delete, or_, update
-from sqlmodel import Session, col, select
+from sqlmodel import Session, SQLModel, col, select
 
 from afterword import telemetry
 from afterword.errors import NotFound
@@ -29,7 +29,7 @@ from afterword.store.findings.finding_rows import ERASED, FINDING, FindingRow, r
 from afterword.store.forgetting import forgotten_statements, hash_keys, tombstone_rows
 from afterword.store.forgetting.row_blanking import ForgottenWords, SessionBlanking
 from afterword.store.forgetting.served_copies import ErasedWords, block_finder, repeats_words, sessions_with_blocks
-from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
+from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, SessionKeys
 from afterword.store.sessions import turns_of
 from afterword.store.tables import (
     AssertionRow,
@@ -95,7 +95,7 @@ class Erasure:
         self._detach_spending(col(SpendingRow.scope_id) == self.scope_id)
         for table in ERASABLE_TABLES:
             if table.of_scope and not table.derived:
-                self._erase(table, table.of_scope(self.scope_id))
+                self._erase(table.table, table.of_scope(self.scope_id))
 
     def forget_session(self, session_id: str) -> None:
         """Forget a session, and the statements by which a person has confirmed what was said in it.
@@ -180,9 +180,8 @@ class Erasure:
         """Delete the findings that `is_erased` selects, and note their words, so that `sweep_copies` erases copies."""
         rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if is_erased(row)]
         self._erased_words.add_findings(rows)
-        table = next(table for table in ERASABLE_TABLES if table.table is FindingRow)
         for ids in chunks([row.id for row in rows]):
-            self._erase(table, col(FindingRow.id).in_(ids))
+            self._erase(FindingRow, col(FindingRow.id).in_(ids))
 
     def forget_before(self, moment: datetime) -> None:
         """Forget everything that was said before an instant."""
@@ -207,7 +206,7 @@ class Erasure:
         """Delete the rows that are derived from others. They are derived again from the remaining rows."""
         for table in ERASABLE_TABLES:
             if table.of_scope and table.derived:
-                self._erase(table, table.of_scope(self.scope_id))
+                self._erase(table.table, table.of_scope(self.scope_id))
 
     def erase_session(self, session: SessionKeys, until: datetime) -> None:
         """Forget a session, what a person entered to confirm or withdraw it, and what it asks to forget.
@@ -229,7 +228,7 @@ class Erasure:
         self._detach_spending(or_(is_of_source, col(SpendingRow.run_id).in_(runs)))
         for table in ERASABLE_TABLES:
             if table.of_session and not table.derived:
-                self._erase(table, table.of_session(session))
+                self._erase(table.table, table.of_session(session))
         self._erase_empty_runs()
 
     def erase_statements(self, ids: Sequence[str]) -> None:
@@ -243,7 +242,7 @@ class Erasure:
         for chunk in chunks(ids):
             for table in ERASABLE_TABLES:
                 if table.of_statements and not table.derived:
-                    self._erase(table, table.of_statements(chunk))
+                    self._erase(table.table, table.of_statements(chunk))
 
     def sweep_copies(self) -> None:
         """Erase the erased words where agents were served or repeated them, in all remaining sessions and scopes."""
@@ -291,25 +290,21 @@ class Erasure:
         for run_id, source in self.transaction.exec(empty_runs).all():
             self._detach_spending(col(SpendingRow.run_id) == run_id)
             windows = select(WindowRow.id).where(WindowRow.scope_id == self.scope_id, WindowRow.source == source)
-            clauses: dict[object, Clause] = {
-                RunWindowRow: col(RunWindowRow.run_id) == run_id,
-                ImportedRunRow: col(ImportedRunRow.run_id) == run_id,
-                WindowRow: col(WindowRow.id).in_(windows) & col(WindowRow.id).not_in(select(RunWindowRow.window_id)),
-                RunRow: col(RunRow.id) == run_id,
-            }
-            for table in ERASABLE_TABLES:
-                if table.table in clauses:
-                    self._erase(table, clauses[table.table])
+            is_unread = col(WindowRow.id).not_in(select(RunWindowRow.window_id))
+            self._erase(RunWindowRow, col(RunWindowRow.run_id) == run_id)
+            self._erase(WindowRow, col(WindowRow.id).in_(windows) & is_unread)
+            self._erase(ImportedRunRow, col(ImportedRunRow.run_id) == run_id)
+            self._erase(RunRow, col(RunRow.id) == run_id)
 
     def _detach_spending(self, clause: Clause) -> None:
         """Keep the recorded costs that `clause` selects, but remove the names of the sessions that they were for."""
         statement = update(SpendingRow).where(clause).values(run_id=None, source=FORGOTTEN_SOURCE)
         self.transaction.connection().execute(statement)
 
-    def _erase(self, table: ErasableTable, clause: Clause) -> None:
-        erased = self.transaction.connection().execute(delete(table.table).where(clause)).rowcount
+    def _erase(self, table: type[SQLModel], clause: Clause) -> None:
+        erased = self.transaction.connection().execute(delete(table).where(clause)).rowcount
         if erased:
-            self.erased[str(table.table.__tablename__)] += erased
+            self.erased[str(table.__tablename__)] += erased
 
     def _first_and_last_said(self, session: SessionKeys) -> tuple[datetime | None, datetime | None]:
         """Return when the first and the last turn of a session were said.

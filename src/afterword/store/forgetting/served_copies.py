@@ -53,7 +53,7 @@ class ErasedWords:
 
     def add_statements(self, transaction: Session, ids: Sequence[str]) -> None:
         """Add the values, sentences and quotes of these statements."""
-        self.statements.update(_words_of(transaction, fetch_where_in(transaction, AssertionRow, "id", ids), ids))
+        self.statements |= _words_of(transaction, fetch_where_in(transaction, AssertionRow, "id", ids))
 
     def add_findings(self, rows: Iterable[Any]) -> None:
         """Add the statements and quotes of these findings."""
@@ -71,16 +71,15 @@ class ErasedWords:
 
     def search(self, transaction: Session, scope_id: int) -> PhraseSearch:
         """Return a search for the erased words, without words that remaining statements or findings contain too."""
-        rows = list(transaction.exec(select(AssertionRow).where(AssertionRow.scope_id == scope_id)))
-        remaining = _words_of(transaction, rows, [row.id for row in rows]) if self.statements else set()
-        rows_of_findings = rows_of_scope(transaction, scope_id) if self.findings else ()
-        found_still = {letters_and_digits(text) for row in rows_of_findings for text in _words_of_finding(row)}
-        known = {letters_and_digits(text) for text in remaining}
+        remaining = fetch_where_in(transaction, AssertionRow, "scope_id", [scope_id] if self.statements else ())
+        said_still = set(map(letters_and_digits, _words_of(transaction, remaining)))
+        findings = rows_of_scope(transaction, scope_id) if self.findings else ()
+        found_still = {letters_and_digits(text) for row in findings for text in _words_of_finding(row)}
         found_only = {text for text in self.findings if letters_and_digits(text) not in found_still}
         return PhraseSearch(
             text
             for text in (*self.statements, *self.sentences, *found_only)
-            if len(letters := letters_and_digits(text)) >= SHORTEST_VALUE and letters not in known
+            if len(letters := letters_and_digits(text)) >= SHORTEST_VALUE and letters not in said_still
         )
 
 
@@ -93,9 +92,9 @@ def _words_of_finding(row: Any) -> set[str]:
     return {row.statement, *(piece["quote"] for piece in row.evidence)}
 
 
-def _words_of(transaction: Session, rows: Iterable[AssertionRow], ids: Sequence[str]) -> set[str]:
-    quotes = (evidence.quote for evidence in fetch_where_in(transaction, EvidenceRow, "assertion_id", ids))
-    return {text for row in rows for text in (row.value, row.statement)} | set(quotes)
+def _words_of(transaction: Session, rows: Sequence[AssertionRow]) -> set[str]:
+    evidence = fetch_where_in(transaction, EvidenceRow, "assertion_id", [row.id for row in rows])
+    return {text for row in rows for text in (row.value, row.statement)} | {cited.quote for cited in evidence}
 
 
 def sessions_with_blocks(transaction: Session, scope: Scope, scope_id: int) -> Iterator[tuple[Scope, SessionKeys]]:
