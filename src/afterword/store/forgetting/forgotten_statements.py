@@ -17,7 +17,6 @@ from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct
 from afterword.facts.removals import asks_for_everything, has_found
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
-from afterword.facts.validity.timeline import erased_ids
 from afterword.facts.words import folded, terms
 from afterword.recall.named_values import NamedValues
 from afterword.store import lookup
@@ -276,16 +275,3 @@ def scopes_with_requests(transaction: Session) -> set[Scope]:
     asking = select(AssertionRow.scope_id).where(AssertionRow.act == str(SpeechAct.ERASE))
     rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(asking)))
     return {scope_of_row(row) for row in rows}
-
-
-def requested_ids(transaction: Session, scope: Scope) -> frozenset[str]:
-    """Return the ids of the statements that somebody has asked to be forgotten, and of the requests for them."""
-    known = lookup.read_knowledge(transaction, scope)
-    erased = erased_ids(known.assertions, known.verdicts)
-    requests = {said.id for said in known.assertions if said.act is SpeechAct.ERASE}
-    fulfilled = {
-        verdict.later_id
-        for verdict in known.verdicts
-        if verdict.later_id in requests and verdict.earlier_id in erased and verdict.relation is Relation.RETRACTS
-    }
-    return erased | fulfilled
