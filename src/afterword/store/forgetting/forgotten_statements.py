@@ -213,7 +213,7 @@ def entered_withdrawals(transaction: Session, scope_id: int, ids: Collection[str
 
     They repeat the words that they withdraw.
     """
-    rows = [row for row in _withdrawals(transaction, scope_id, ids).values() if row.session_id is None]
+    rows = [row for row in _withdrawals(transaction, scope_id, set(ids)).values() if row.session_id is None]
     live = set(transaction.connection().scalars(lookup.live_assertion_ids(scope_id)) if rows else ())
     return [(row, row.id in live) for row in rows]
 
@@ -242,21 +242,16 @@ def _with_same_quote(
 
 def _withdrawals(transaction: Session, scope_id: int, chosen: Collection[str]) -> dict[str, AssertionRow]:
     """Return the statements that withdraw some of the chosen statements and nothing else, by their ids."""
-    is_withdrawal = VerdictRow.relation == str(Relation.RETRACTS)
-    withdrawals: dict[str, AssertionRow] = {}
-    for ids in chunks(list(chosen)):
-        withdrawing = select(VerdictRow.later_id).where(is_withdrawal, col(VerdictRow.earlier_id).in_(ids))
-        query = select(AssertionRow).where(
-            AssertionRow.scope_id == scope_id,
-            AssertionRow.act != str(SpeechAct.STATE),
-            col(AssertionRow.id).in_(withdrawing),
-        )
-        withdrawals.update({row.id: row for row in transaction.exec(query)})
-    for withdrawal_id in list(withdrawals):
-        withdrawn = select(VerdictRow.earlier_id).where(is_withdrawal, VerdictRow.later_id == withdrawal_id)
-        if any(earlier_id not in chosen for earlier_id in transaction.exec(withdrawn)):
-            del withdrawals[withdrawal_id]
-    return withdrawals
+    verdicts_on_chosen = fetch_where_in(transaction, VerdictRow, "earlier_id", chosen)
+    withdrawing = {verdict.later_id for verdict in verdicts_on_chosen if verdict.relation == Relation.RETRACTS}
+    their_verdicts = fetch_where_in(transaction, VerdictRow, "later_id", withdrawing)
+    of_others = {
+        verdict.later_id
+        for verdict in their_verdicts
+        if verdict.relation == Relation.RETRACTS and verdict.earlier_id not in chosen
+    }
+    rows = fetch_where_in(transaction, AssertionRow, "id", withdrawing - of_others)
+    return {row.id: row for row in rows if row.scope_id == scope_id and row.act != SpeechAct.STATE}
 
 
 def fact_members(transaction: Session, scope_id: int) -> dict[str, set[str]]:

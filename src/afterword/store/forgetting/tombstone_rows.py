@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -58,40 +58,36 @@ def read_forgotten_by_session(
     scope_id = scope_key(transaction, scope)
     if not (scope_id or scope.other_forms) or not keys:
         return {}
-    own_ids = [scope_key(transaction, form) for form in (scope, *scope.other_forms)]
+    forms = (scope, *scope.other_forms)
+    own_ids = [scope_key(transaction, form) for form in forms]
     has_own = select(TombstoneRow.id).where(col(TombstoneRow.scope_id).in_(own_ids)).exists()
     has_tombstones, has_moved = transaction.exec(select(has_own, was_moved(scope_id))).one()
     former = former_sessions(transaction, scope_id, session_ids) if has_moved else {}
-    owners = {scope, *scope.other_forms, *(former_scope for names in former.values() for former_scope, _ in names)}
-    owner_ids = {owner: scope_key(transaction, owner) for owner in owners}
-    by_place: dict[tuple[Scope, str], list[Tombstone]] = defaultdict(list)
-    others = scope.other_forms
-    names_of = {
-        name: [(scope, name), *((form, name) for form in others), *former.get(name, ())] for name in session_ids
-    }
-    all_names = dict.fromkeys(known for names in names_of.values() for known in names)
-    of_whole_scope = {scope, *others, *(merged_scopes(transaction, scope_id) if has_moved else ())}
-    places = ["", *(key.session_hash(owner, known) for owner, known in all_names for key in keys)]
-    for owner, owner_id in owner_ids.items() if has_tombstones or has_moved else ():
-        for tombstone in _read_tombstones(transaction, owner_id, places):
-            by_place[owner, tombstone.place].append(tombstone)
-    seen = read_seen_turns(transaction, filter(None, places))
+    of_whole_scope = {*forms, *(merged_scopes(transaction, scope_id) if has_moved else ())}
+    # Under which scopes and names each session was stored, and the hashes of these.
+    names_of = {name: [*((form, name) for form in forms), *former.get(name, ())] for name in session_ids}
+    places = {known: [key.session_hash(*known) for key in keys] for names in names_of.values() for known in names}
+    session_places = [place for of_name in places.values() for place in of_name]
+    stored: dict[tuple[Scope, str], list[Tombstone]] = defaultdict(list)
+    for owner in {owner for owner, _ in places} if has_tombstones or has_moved else ():
+        for tombstone in _read_tombstones(transaction, scope_key(transaction, owner), ["", *session_places]):
+            stored[owner, tombstone.place].append(tombstone)
+    seen = read_seen_turns(transaction, session_places)
     forgotten: dict[str, Forgotten] = {}
     for name, names in names_of.items():
-        own_places = [key.session_hash(*known) for known in names for key in keys]
+        own_places = [place for known in names for place in places[known]]
         tombstones = [
             tombstone
-            for owner in dict.fromkeys(known_scope for known_scope, _ in names)
+            for owner in dict.fromkeys(owner for owner, _ in names)
             for place in ("", *own_places)
             if place or owner in of_whole_scope
-            for tombstone in by_place[owner, place]
-            if name or owner in (scope, *others) or tombstone.kind is TombstoneKind.SLOT
+            for tombstone in stored[owner, place]
+            if name or owner in forms or tombstone.kind is TombstoneKind.SLOT
         ]
         # A session may have a list under each of its names. Lists only grow, so the longest is the newest.
-        seen_turns = max(
-            (seen[place] for place in own_places if place in seen), key=lambda each: len(each.turns), default=None
-        )
-        forgotten[name] = Forgotten(scope, name or None, keys, tombstones, names[1:], seen_turns)
+        lists = [seen[place] for place in own_places if place in seen]
+        longest = max(lists, key=lambda each: len(each.turns), default=None)
+        forgotten[name] = Forgotten(scope, name or None, keys, tombstones, names[1:], longest)
     return forgotten
 
 
@@ -165,26 +161,18 @@ def _tombstone_of(row: TombstoneRow) -> Tombstone:
 
 
 def _columns(tombstone: Tombstone) -> dict[str, Any]:
-    return {
-        "key_id": tombstone.key_id,
-        "kind": str(tombstone.kind),
-        "place": tombstone.place,
-        "mark": tombstone.mark,
-        "spans": [list(span) for span in tombstone.spans],
-        "times": tombstone.times,
-    }
+    return {**asdict(tombstone), "kind": str(tombstone.kind)}
 
 
 def _values(scope: Scope, scope_id: int, tombstone: Tombstone) -> dict[str, Any]:
     until = tombstone.until.isoformat()
     identity = (tombstone.key_id, tombstone.kind, tombstone.place, tombstone.mark, tombstone.spans, tombstone.times)
     tombstone_id = digest(str(scope), *identity, until, length=32)
-    return {"id": tombstone_id, "scope_id": scope_id, **_columns(tombstone), "until": tombstone.until}
+    return {"id": tombstone_id, "scope_id": scope_id, **_columns(tombstone)}
 
 
 def _tombstone_line(scope: Scope, tombstone: Tombstone) -> dict[str, Any]:
-    until = tombstone.until.isoformat()
-    return {"row": "tombstone", "scope": str(scope), **_columns(tombstone), "until": until}
+    return {"row": "tombstone", "scope": str(scope), **_columns(tombstone), "until": tombstone.until.isoformat()}
 
 
 class NewTombstones:
