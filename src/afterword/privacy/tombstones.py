@@ -144,9 +144,7 @@ class Forgotten:
         # The tombstones of a session from another scope bear the names that it had there.
         self._sessions = ((scope, session_id or ""), *former)
         self._keys = tuple(keys)
-        self._seen = seen.turns if seen else ()
-        self._mark_key_id = seen.key_id if seen else None
-        self.seen_place: str | None = seen.place if seen else None
+        self.seen: SeenTurns = seen or SeenTurns()
         self._of_session_or_scope: list[Tombstone] = []
         self._texts: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
         self._slots: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
@@ -160,19 +158,14 @@ class Forgotten:
     @property
     def mark_key(self) -> TombstoneKey:
         """Return the key for the marks of the session's turns. Raises IndexError if the store has no key yet."""
-        of_marks = [key for key in self._keys if key.id == self._mark_key_id]
+        of_marks = [key for key in self._keys if key.id == self.seen.key_id]
         return (of_marks or self._keys)[0]
-
-    @property
-    def has_seen_turns(self) -> bool:
-        """Return whether it was recorded which turns of the session were seen."""
-        return bool(self._seen)
 
     @property
     def size(self) -> int:
         """Return the number of tombstones and of turns that are left out, which never decreases."""
         of_words = (*self._texts.values(), *self._slots.values())
-        number_left_out = sum(turn.is_left_out for turn in self._seen)
+        number_left_out = sum(turn.is_left_out for turn in self.seen.turns)
         return len(self._of_session_or_scope) + sum(map(len, of_words)) + number_left_out
 
     @property
@@ -193,7 +186,7 @@ class Forgotten:
     @property
     def touches_session(self) -> bool:
         """Return whether words of this session, or all of it, were forgotten, or turns of it are left out."""
-        return bool(self._of_session_or_scope or self._texts) or any(turn.is_left_out for turn in self._seen)
+        return bool(self._of_session_or_scope or self._texts) or any(turn.is_left_out for turn in self.seen.turns)
 
     def transcript(self, reading: StateReading, recognised: RecognisedTurns | None = None) -> Transcript:
         """Return the dated transcript of a state without its forgotten words. The turns keep their numbers.
@@ -223,7 +216,7 @@ class Forgotten:
         that was forgotten more often than it was seen is old that many times.
         """
         key, fresh = self.mark_key, reading.fresh.turns
-        seen = self._seen or [
+        seen = self.seen.turns or [
             SeenTurn(key.turn_mark(turn.text), turn.said_at, turn.text == FORGOTTEN, turn.is_said)
             for turn in reading.before
             if turn.said_at
@@ -241,7 +234,7 @@ class Forgotten:
             if number_old[mark] < sum(forgotten.values()) - known[mark]:
                 number_old[mark] += 1
                 said_at = max(forgotten)
-            elif turn.said_at is None and self._seen:
+            elif turn.said_at is None and self.seen.turns:
                 said_at = reading.read_at or said_at
             turns.append(SeenTurn(mark, said_at or datetime.max.replace(tzinfo=UTC), is_said=turn.is_said))
         return RecognisedTurns(tuple(seen), tuple(turns), places).with_hidden(reading.hidden)

@@ -19,6 +19,7 @@ from afterword import telemetry
 from afterword.errors import NotFound
 from afterword.facts.findings import statement_key
 from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Turn
 from afterword.privacy.tombstones import Forgotten, TombstoneKey, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.access.keys import revoke_keys_of_scope
@@ -27,7 +28,7 @@ from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import ERASED, FINDING, FindingRow, rows_of_scope
 from afterword.store.forgetting import forgotten_statements, hash_keys, tombstone_rows
-from afterword.store.forgetting.row_blanking import ForgottenWords, SessionBlanking
+from afterword.store.forgetting.row_blanking import ForgottenWords, RowBlanking
 from afterword.store.forgetting.served_copies import ErasedWords, block_finder, repeats_words, sessions_with_blocks
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, SessionKeys
 from afterword.store.sessions import turns_of
@@ -90,7 +91,7 @@ class Erasure:
         """Forget everything in the scope, and revoke the API keys that give access only to this scope."""
         revoke_keys_of_scope(self.transaction, self.scope, self._at)
         for session in self.sessions():
-            self.tombstones.add_session(session, self._at)
+            self.tombstones.add_session(session.session_id, self._said(session, self._at), self._at)
         self.tombstones.add_scope(self._at)
         self._detach_spending(col(SpendingRow.scope_id) == self.scope_id)
         for table in ERASABLE_TABLES:
@@ -168,13 +169,9 @@ class Erasure:
             blanking.blank_words(words)
             self.tombstones.add(blanking.tombstones)
 
-    def blanking(
-        self, session: SessionKeys, until: datetime | None = None, scope: Scope | None = None
-    ) -> SessionBlanking:
+    def blanking(self, session: SessionKeys, until: datetime | None = None, scope: Scope | None = None) -> RowBlanking:
         """Return what blanks words in the rows of a session, of this scope if no other one is given."""
-        return SessionBlanking(
-            self.transaction, scope or self.scope, session, self._key, until or self._at, self.blanked
-        )
+        return RowBlanking(self.transaction, scope or self.scope, session, self._key, until or self._at, self.blanked)
 
     def erase_findings(self, is_erased: Callable[[Any], bool]) -> None:
         """Delete the findings that `is_erased` selects, and note their words, so that `sweep_copies` erases copies."""
@@ -191,8 +188,9 @@ class Erasure:
             if last is not None and last < moment:
                 self.erase_session(session, until)
             elif first is not None and first < moment:
-                tombstones = self.tombstones.add_session(session, until)
-                self._erased_words.add_turns(self.transaction, session, until)
+                said_before = self._said(session, until)
+                tombstones = self.tombstones.add_session(session.session_id, said_before, until)
+                self._erased_words.add_turns(said_before)
                 forgotten = Forgotten(self.scope, session.session_id, [self._key], tombstones)
                 turns = turns_of(self.transaction, session.key)
                 self.blanking(session).blank_turns(forgotten, turns, forgotten.turns(turns))
@@ -201,6 +199,11 @@ class Erasure:
         self.erase_findings(lambda row: row.said_at < moment)
         self._erase_empty_runs()
         self.tombstones.add_scope(until)
+
+    def _said(self, session: SessionKeys, until: datetime) -> list[Turn]:
+        """Return the turns of a session that were said up to an instant, and those without a time."""
+        turns = turns_of(self.transaction, session.key)
+        return [turn for turn in turns if turn.said_at is None or turn.said_at <= until]
 
     def erase_derived(self) -> None:
         """Delete the rows that are derived from others. They are derived again from the remaining rows."""
@@ -215,8 +218,9 @@ class Erasure:
         """
         requests = forgotten_statements.read_erase_requests(self.transaction, self.scope)
         self.forget_requested(each for each in requests if each.request.session_id == session.session_id)
-        self.tombstones.add_session(session, until)
-        self._erased_words.add_turns(self.transaction, session, until)
+        turns = self._said(session, until)
+        self.tombstones.add_session(session.session_id, turns, until)
+        self._erased_words.add_turns(turns)
         said = select(AssertionRow.id).where(
             AssertionRow.scope_id == self.scope_id, AssertionRow.session_id == session.session_id
         )

@@ -106,7 +106,7 @@ def _is_telling(value: str) -> bool:
     return _is_long_enough(value) and (is_name or is_long)
 
 
-class SessionBlanking:
+class RowBlanking:
     """Blanks forgotten words in the rows of one session, and collects tombstones for the texts that it blanks.
 
     The tombstones blank the same words when the session is saved or read again. `at` is when the words were forgotten;

@@ -9,13 +9,12 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from sqlmodel import Session, col, select
 
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role
+from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, PhraseSearch, Span, letters_and_digits
 from afterword.recall.block import CLOSING, OPENING, scope_label
 from afterword.store.database.statements import fetch_where_in
@@ -59,15 +58,11 @@ class ErasedWords:
         """Add the statements and quotes of these findings."""
         self.findings.update(*map(_words_of_finding, rows))
 
-    def add_turns(self, transaction: Session, session: SessionKeys, until: datetime) -> None:
-        """Add the longer sentences that people said in a session up to `until`."""
-        query = select(TurnRow.text, TurnRow.said_at).where(
-            TurnRow.session_pk == session.key, TurnRow.role == str(Role.HUMAN)
-        )
-        for text, said_at in transaction.exec(query).all():
-            if said_at is None or said_at <= until:
-                sentences = map(str.strip, _SENTENCE.findall(text))
-                self.sentences.update(part for part in sentences if len(part.split()) >= _LONG_SENTENCE_WORDS)
+    def add_turns(self, turns: Iterable[Turn]) -> None:
+        """Add the longer sentences that people said in these turns."""
+        by_people = (turn.text for turn in turns if turn.role is Role.HUMAN)
+        sentences = (part.strip() for text in by_people for part in _SENTENCE.findall(text))
+        self.sentences.update(part for part in sentences if len(part.split()) >= _LONG_SENTENCE_WORDS)
 
     def search(self, transaction: Session, scope_id: int) -> PhraseSearch:
         """Return a search for the erased words, without words that remaining statements or findings contain too."""

@@ -12,23 +12,21 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import or_
 from sqlmodel import Session, col, select
 
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Turn
 from afterword.privacy.seen_turns import StateReading
 from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind, text_tombstones
 from afterword.store.database.clock import without_future
 from afterword.store.database.statements import chunks, insert_missing
 from afterword.store.forgetting.hash_keys import ensure_store_key, read_hash_keys
 from afterword.store.forgetting.seen_turn_rows import note_turns, read_seen_turns, seen_lines
-from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.merging.moves import former_sessions, merged_scopes, names_elsewhere, was_moved
-from afterword.store.rows import turn_of
 from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
-from afterword.store.tables import TombstoneRow, TurnRow
+from afterword.store.tables import TombstoneRow
 
 
 def read_forgotten(
@@ -195,20 +193,17 @@ class NewTombstones:
         """Add tombstones of the scope itself."""
         self._by_scope[self._scope] += tombstones
 
-    def add_session(self, session: SessionKeys, until: datetime) -> list[Tombstone]:
-        """Add tombstones for everything that was said in a session up to `until`; return those of the scope itself."""
-        query = select(TurnRow).where(TurnRow.session_pk == session.key)
-        query = query.where(or_(col(TurnRow.said_at).is_(None), col(TurnRow.said_at) <= until))
-        turns = [turn_of(row) for row in self._transaction.exec(query)]
+    def add_session(self, session_id: str, turns: Sequence[Turn], until: datetime) -> list[Tombstone]:
+        """Add tombstones for these turns, all that were said in a session up to `until`; return those of the scope."""
 
         def tombstones(scope: Scope, name: str) -> list[Tombstone]:
             place = self._key.session_hash(scope, name)
             texts = text_tombstones(self._key, scope, name, turns, until)
             return [self._tombstone(TombstoneKind.SESSION, until, place=place), *texts]
 
-        for scope, name in self._names_elsewhere.get(session.session_id, ()):
+        for scope, name in self._names_elsewhere.get(session_id, ()):
             self._by_scope[scope] += tombstones(scope, name)
-        own = tombstones(self._scope, session.session_id)
+        own = tombstones(self._scope, session_id)
         self.add(own)
         return own
 

@@ -43,7 +43,7 @@ from afterword.store.tables import (
 
 FORMAT, VERSION = EXPORT
 LINES_AT_ONCE = 1_000
-LETTERS_AT_ONCE = 2_000_000
+BYTES_AT_ONCE = 2_000_000
 """After this many bytes a group of lines ends. The line of a session is long, with all turns and the saved state."""
 
 
@@ -81,13 +81,13 @@ def read_groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
     """
     for kind, sized_lines in groupby(_lines_between(path), key=lambda sized_line: str(sized_line[1]["row"])):
         group: list[Line] = []
-        letters = 0
+        group_size = 0
         for size, line in sized_lines:
             group.append(line)
-            letters += size
-            if len(group) == LINES_AT_ONCE or letters > LETTERS_AT_ONCE or kind in ("scope", "end"):
+            group_size += size
+            if len(group) == LINES_AT_ONCE or group_size > BYTES_AT_ONCE or kind in ("scope", "end"):
                 yield kind, group
-                group, letters = [], 0
+                group, group_size = [], 0
         if group:
             yield kind, group
 
