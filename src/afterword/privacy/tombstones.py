@@ -111,9 +111,9 @@ class Tombstone:
 
     `mark` is its hash, and `place` the hash of its session, which is empty for slots and scopes. `spans` are the
     positions of the forgotten words in a text. `times` is the number of turns that the tombstone covers. It serves to
-    distinguish turns without a time from later turns with the same words. A tombstone of a session covers turns by
-    their time only, and each of the session's texts has a tombstone of its own. One that an earlier version made covers
-    that many turns from the beginning, too.
+    distinguish turns without a time from later turns with the same words, in sessions of which it was not recorded when
+    their turns were seen. A tombstone of a session covers turns by their time only, and each of the session's texts has
+    a tombstone of its own. One that an earlier version made covers that many turns from the beginning, too.
     """
 
     kind: TombstoneKind
@@ -163,7 +163,10 @@ class Forgotten:
 
     @property
     def size(self) -> int:
-        """Return the number of tombstones and of turns that are left out, which never decreases."""
+        """Return the number of tombstones and of turns that are left out.
+
+        It never decreases, so it tells whether anything was forgotten since it was last asked.
+        """
         of_words = (*self._texts.values(), *self._slots.values())
         number_left_out = sum(turn.is_left_out for turn in self.seen.turns)
         return len(self._of_session_or_scope) + sum(map(len, of_words)) + number_left_out
@@ -223,17 +226,17 @@ class Forgotten:
         ]
         marks = [key.turn_mark(turn.text, turn.said_at) for turn in fresh]
         places = recognised_places(seen, marks, [turn.is_said for turn in fresh])
-        known, number_old = Counter(turn.mark for turn in seen), Counter[str]()
+        times_seen, times_old = Counter(turn.mark for turn in seen), Counter[str]()
         turns: list[SeenTurn] = []
         for turn, dated, mark, place in zip(fresh, reading.dated.turns, marks, places, strict=True):
             if place is not None:
                 turns.append(seen[place])
                 continue
-            forgotten = {} if turn.said_at else self._times_forgotten(turn)
+            times_forgotten = {} if turn.said_at else self._times_forgotten(turn)
             said_at = dated.said_at
-            if number_old[mark] < sum(forgotten.values()) - known[mark]:
-                number_old[mark] += 1
-                said_at = max(forgotten)
+            if times_old[mark] < sum(times_forgotten.values()) - times_seen[mark]:
+                times_old[mark] += 1
+                said_at = max(times_forgotten)
             elif turn.said_at is None and self.seen.turns:
                 said_at = reading.read_at or said_at
             turns.append(SeenTurn(mark, said_at or datetime.max.replace(tzinfo=UTC), is_said=turn.is_said))
@@ -295,6 +298,10 @@ class Forgotten:
         return {tombstone.until: tombstone.times for tombstone in tombstones if turn.is_said}
 
     def _blanked_turn(self, index: int, fresh: Turn, timed: Turn, seen: SeenTurn | None) -> Turn:
+        """Return the dated turn `timed` without its forgotten words.
+
+        `fresh` is the same turn as it was read, and `seen` tells when it was first seen; None for a stored turn.
+        """
         said_at = timed.said_at if fresh.said_at is not None or seen is None else seen.seen_at
         is_left_out = seen is not None and seen.is_left_out
         if is_left_out or any(_covers_turn(each, fresh, said_at, index) for each in self._of_session_or_scope):
@@ -354,4 +361,5 @@ def _covers_turn(tombstone: Tombstone, fresh: Turn, said_at: datetime | None, in
     """Return whether a tombstone of a session or scope covers the turn at this index."""
     if said_at is not None and said_at <= tombstone.until:
         return True
+    # An earlier version counted the turns of a forgotten session, and made no tombstones for their texts.
     return fresh.said_at is None and tombstone.kind is not TombstoneKind.SCOPE and index < tombstone.times
