@@ -140,7 +140,7 @@ class Erasure:
             return
         for row in rows.values():
             self.tombstones.add_slot(row.subject, row.attribute, row.value, until or self._at)
-        words = ForgottenWords.of(self.transaction, rows)
+        words = ForgottenWords.of_statements(self.transaction, rows)
         # A waiting correction may contain the forgotten words, and has nothing left to correct. It gets no tombstone.
         corrections = forgotten_statements.waiting_correction_ids(self.transaction, self.scope_id, rows)
         self.erase_statements([*rows, *corrections])

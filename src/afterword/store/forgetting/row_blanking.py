@@ -66,6 +66,7 @@ FindSpans = Callable[[str], Sequence[Span]]
 class ForgottenWords:
     """The words of forgotten statements. `quotes` and `values` are blanked in their session, by session id.
 
+    Those that were said in no session stand under the id "", and are blanked only as far as they are in `anywhere`.
     `anywhere` holds longer quotes and sentences, and `telling_values` values such as names that are recognisable in any
     text. Both are blanked in every session.
     """
@@ -82,7 +83,7 @@ class ForgottenWords:
         return cls(quotes, {text for text in anywhere if len(text.split()) >= _LONG_QUOTE_WORDS})
 
     @classmethod
-    def of(cls, transaction: Session, statements: Mapping[str, AssertionRow]) -> ForgottenWords:
+    def of_statements(cls, transaction: Session, statements: Mapping[str, AssertionRow]) -> ForgottenWords:
         """Return the words to blank of these statements, which are given by their ids."""
         quotes, values = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
         for evidence in fetch_where_in(transaction, EvidenceRow, "assertion_id", statements):
