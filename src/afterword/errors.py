@@ -41,7 +41,10 @@ class ScopeInvalid(StoreError, ValueError):
 
 
 class StoreInvalid(StoreError):
-    """The URL of a store does not name a database that afterword supports. Correct the URL."""
+    """This store cannot be used, or not for what was asked. The message says why.
+
+    Its URL, its kind of database or its encoding is not supported, its file is empty, or only SQLite can do this.
+    """
 
     is_usage = True
 

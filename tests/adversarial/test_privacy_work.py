@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from afterword.extractors.private_words import NAMED_SECRET, hidden_as_stored, hidden_from_state
+from afterword.extractors.words_named_by_model import NAMED_SECRET, hidden_as_stored, hidden_from_state
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.blanking import PhraseSearch, WordsToBlank, blank_spans, letters_and_digits, mentions_phrase
 from afterword.privacy.foreign.stretches import foreign_stretches, foreign_turns
@@ -16,7 +16,7 @@ from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.policy import Privacy
 from afterword.privacy.prompt_injection import has_instruction_around, is_instruction
 from afterword.privacy.record_requests import Markers
-from afterword.privacy.redaction import is_masked, mask_secrets
+from afterword.privacy.redaction import is_only_masks, mask_secrets
 
 FIRST_SIZE, SIZES, SOAK_SIZES = 4_000, (4_000, 16_000), (40_000, 160_000)
 MOST_GROWTH = 8.0
@@ -122,7 +122,7 @@ def _hidden_as_stored(text: str) -> object:
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {
     "mask_secrets": mask_secrets,
-    "is_masked": is_masked,
+    "is_only_masks": is_only_masks,
     "mask_turns": lambda text: Privacy().mask_turns(_turns(text)),
     "mask_fields": lambda text: Privacy().mask_fields("password", text[:100], text),
     "mask_state": lambda text: Privacy().mask_state(_state(text), ["user"]),

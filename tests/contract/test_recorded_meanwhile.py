@@ -14,8 +14,8 @@ from afterword.agents.recorder import queue_state
 from afterword.extractors.agent_findings import FindingsExtraction
 from afterword.extractors.candidates import Citation
 from afterword.extractors.extractor import Extraction, Window
-from afterword.extractors.private_words import NAMED_SECRET
 from afterword.extractors.rules import RulesExtractor, RulesJudge
+from afterword.extractors.words_named_by_model import NAMED_SECRET
 from afterword.facts.findings import FindingPolicy
 from afterword.facts.local_time import offset_seconds
 from afterword.facts.scopes import Scope

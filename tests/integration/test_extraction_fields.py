@@ -17,14 +17,14 @@ from sqlmodel import select
 from afterword import ModelClient, ModelExtractor, ModelSettings, Saved, Scope, SessionOutcome, process_session
 from afterword.extractors.candidates import Answer, Candidate, Citation
 from afterword.extractors.extractor import Extraction
-from afterword.extractors.private_words import (
+from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
+from afterword.extractors.words_named_by_model import (
     MOST_NAMED,
     MOST_OFF_RECORD,
-    PrivateWords,
+    WordsNamedByModel,
     hidden_as_stored,
     hidden_from_state,
 )
-from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Assertion, Kind
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.policy import Privacy
@@ -345,7 +345,7 @@ def test_secrets_beside_each_other_are_masked_in_other_strings_of_a_state(said: 
 
 def named_in(turns: Sequence[Turn], *secrets: tuple[int, str], off_record: frozenset[int] = frozenset()) -> Any:
     """Return the turns without what a model names in them."""
-    private = PrivateWords(Privacy())
+    private = WordsNamedByModel(Privacy())
     cited = tuple(Citation(turn=turn, quote=quote) for turn, quote in secrets)
     private.add(Extraction((), secrets=cited, off_record=off_record), turns)
     return private.hidden_from(turns)

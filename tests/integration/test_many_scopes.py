@@ -56,6 +56,6 @@ async def test_runs_of_a_status_are_counted_in_one_statement() -> None:
     async with Store("sqlite://") as store:
         await filled(store)
         with asked_statements() as asked:
-            counts = await store.read(lambda transaction: runs.count_runs(transaction, "applied"))
+            counts = await store.read(lambda transaction: runs.count_runs_by_scope(transaction, "applied"))
         assert counts == {Scope.user("user150"): 1}
         assert sum(statement.startswith("SELECT") for statement in asked) == 1

@@ -101,7 +101,7 @@ def derived(said: list[Assertion], verdicts: list[Verdict]) -> tuple[list[FactHi
 def test_the_facts_are_those_of_all_changes(seed: int, unusual: bool) -> None:
     said, verdicts = drawn(seed, unusual=unusual)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Alternations, "are_between", lambda *_: False)
+        patch.setattr(Alternations, "only_replace_each_other", lambda *_: False)
         of_all_changes = derived(said, verdicts)
     assert derived(said, verdicts) == of_all_changes
 
@@ -112,7 +112,7 @@ def test_plain_moves_to_and_fro_need_only_the_next_change_of_each() -> None:
     pairs = JudgedPairs(said, verdicts)
     assert sum(map(len, pairs.retirements.values())) == 39
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Alternations, "are_between", lambda *_: False)
+        patch.setattr(Alternations, "only_replace_each_other", lambda *_: False)
         assert sum(map(len, JudgedPairs(said, verdicts).retirements.values())) == 400
 
 

@@ -95,7 +95,37 @@ def test_midnight_after_the_clocks_were_put_forward_is_not_skipped() -> None:
     assert rhythm.next_due(datetime(2026, 3, 29, 12, tzinfo=UTC)) == datetime(2026, 3, 29, 22, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("text", ["", "0", "-5", "nan", "inf", "often", "* * *", "61 * * * *"])
+@pytest.mark.parametrize(
+    ("weekdays", "expected"),
+    [
+        ("0", "Sun"),
+        ("7", "Sun"),
+        ("1-5", "Mon Tue Wed Thu Fri"),
+        ("mon-fri", "Mon Tue Wed Thu Fri"),
+        ("5-7", "Fri Sat Sun"),
+        ("FRI-SUN", "Fri Sat Sun"),
+        ("sat-1", "Mon Sat Sun"),
+        ("*/2", "Tue Thu Sat Sun"),
+        ("1,3/2", "Mon Wed Fri"),
+        ("*", "Mon Tue Wed Thu Fri Sat Sun"),
+    ],
+)
+def test_weekdays_are_numbered_as_in_cron(weekdays: str, expected: str) -> None:
+    monday = datetime(2026, 3, 2, tzinfo=UTC)
+    due = due_between(Rhythm.parse(f"0 3 * * {weekdays}"), monday, monday + timedelta(days=7))
+    assert " ".join(f"{at:%a}" for at in due) == expected
+
+
+def test_a_day_of_the_month_or_a_weekday_is_enough() -> None:
+    due = due_between(Rhythm.parse("0 3 10 * 1"), NOON.replace(day=3), NOON.replace(day=17))
+    assert [at.day for at in due] == [9, 10, 16]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "0", "-5", "nan", "inf", "often", "* * *", "61 * * * *"]
+    + [f"0 3 * * {weekday}" for weekday in ("8", "someday", "1-", "-1", "1--5", "1/0", "1/", "*/", ",", "²")],
+)
 def test_what_is_no_rhythm_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"write seconds"):
         Rhythm.parse(text)

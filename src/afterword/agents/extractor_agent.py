@@ -20,9 +20,9 @@ from pydantic import BaseModel, Field, computed_field
 from afterword.agents.memory_settings import named_scope
 from afterword.extractors.extractor import Extractor, Rejection, Usage
 from afterword.extractors.grounding import ground
-from afterword.extractors.private_words import PrivateWords
 from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.extractors.windows import cut_windows
+from afterword.extractors.words_named_by_model import WordsNamedByModel
 from afterword.facts.assertions import Assertion, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn, find_owners, is_generic
@@ -206,7 +206,7 @@ class ExtractorAgent(BaseChatAgent):
                 continue
             extraction = await self._extractor.extract(window)
             usage += extraction.usage
-            private = PrivateWords(self._privacy)
+            private = WordsNamedByModel(self._privacy)
             private.add(extraction, transcript.turns)
             shown = replace(transcript, turns=private.hidden_from(transcript.turns))
             candidates = map(private.masked_candidate, extraction.candidates)

@@ -17,8 +17,8 @@ from afterword.extractors.candidates import mask_candidate
 from afterword.extractors.extractor import Extractor, Window
 from afterword.extractors.grounding import ground
 from afterword.extractors.plain_statements import rests_on_plain_statement
-from afterword.extractors.private_words import PrivateWords
 from afterword.extractors.readers.memory_marks import split_injected_memory
+from afterword.extractors.words_named_by_model import WordsNamedByModel
 from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn, find_owners
@@ -90,7 +90,7 @@ class LiveConversation:
         window = Window(1, (last,), before, owners, humans)
         extraction = await extractor.extract(window)
         transcript = Transcript((*before, last), LIVE, humans=humans)
-        private = PrivateWords(self._privacy)
+        private = WordsNamedByModel(self._privacy)
         private.add(extraction, transcript.turns)
         transcript = replace(transcript, turns=private.hidden_from(transcript.turns))
         candidates = [

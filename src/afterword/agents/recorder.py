@@ -252,7 +252,7 @@ def _hidden_again(
 
     `known` are the indexes of the turns that are known to be off the record, None if that was not recorded.
     """
-    from afterword.extractors.private_words import hidden_as_stored, hidden_from_state
+    from afterword.extractors.words_named_by_model import hidden_as_stored, hidden_from_state
 
     turns = hidden_as_stored(timed.turns, before, privacy.markers, known)
     if turns == timed.turns:

@@ -60,12 +60,12 @@ def process_interruptibly(
 ) -> ProcessingReport:
     """Process sessions, and return the results. Show the progress unless `is_quiet`, and stop at Ctrl-C."""
 
-    async def process_and_show(store: Afterword) -> ProcessingReport:
+    async def process_with_progress(store: Afterword) -> ProcessingReport:
         with interruptible() as stop, showing_progress(is_quiet=is_quiet) as progress:
             shown = replace(options, stop=stop, on_begin=progress.begin, on_done=progress.advance)
             return await process(store, shown)
 
-    return call_store(process_and_show, create=True)
+    return call_store(process_with_progress, create=True)
 
 
 class RunProgress:

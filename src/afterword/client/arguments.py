@@ -162,13 +162,13 @@ def fact_cursor(fact: Fact | StoredFact) -> str:
     return f"{fact.said_at.astimezone(UTC).isoformat(timespec='microseconds')} {fact.id}"
 
 
-def number_cursor(run_id: int) -> str:
+def cursor_of_number(number: int) -> str:
     """Return the cursor of the row with this number. Cursors sort like the numbers."""
-    return f"{run_id:012d}"
+    return f"{number:012d}"
 
 
 def number_of_cursor(cursor: str | None) -> int:
-    """Return the number in a cursor that `number_cursor` returned, 0 for None. Raises `ArgumentInvalid`."""
+    """Return the number in a cursor that `cursor_of_number` returned, 0 for None. Raises `ArgumentInvalid`."""
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= LONGEST_NUMBER):
         raise _no_cursor(cursor)
     return min(int(cursor or 0), LARGEST_ID)

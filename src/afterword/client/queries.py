@@ -12,10 +12,10 @@ from sqlmodel import Session
 from afterword.client.arguments import (
     Several,
     choices,
+    cursor_of_number,
     fact_cursor,
     first_page,
     limit_with_next,
-    number_cursor,
     number_of_cursor,
     page,
 )
@@ -213,7 +213,7 @@ def session_page(
         saved, total = sessions.list_sessions(
             transaction, scope=scope, tenant=tenant, session_id=session_id, states=states, rows=rows
         )
-        shown, cursor = first_page(saved, lambda session: number_cursor(session.key), limit=limit)
+        shown, cursor = first_page(saved, lambda session: cursor_of_number(session.key), limit=limit)
         return SessionPage(shown, total, cursor)
 
     return work
@@ -234,7 +234,7 @@ def run_page(
 
     def work(transaction: Session) -> RunPage:
         stored, total = runs.read_run_range(transaction, scope, statuses=statuses, rows=rows)
-        shown, cursor = first_page(stored, lambda run: number_cursor(run.id), limit=limit)
+        shown, cursor = first_page(stored, lambda run: cursor_of_number(run.id), limit=limit)
         ids = [run.id for run in shown]
         spent, actors = costs.spending_of_runs(transaction, ids), audit.actors_of_runs(transaction, ids)
 
@@ -263,6 +263,6 @@ def audit_page(
 
     def work(transaction: Session) -> AuditPage:
         entries = audit.read_audit(transaction, tenant=tenant, scope=scope, key_id=key_id, most=most, before=before)
-        return AuditPage(*first_page(entries, lambda entry: number_cursor(entry.id), limit=limit))
+        return AuditPage(*first_page(entries, lambda entry: cursor_of_number(entry.id), limit=limit))
 
     return work

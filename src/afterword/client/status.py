@@ -54,7 +54,7 @@ def store_costs(transaction: Session, tenant: str | None = None) -> StoreCosts:
 def _status(transaction: Session, shown_url: str, at: datetime, privacy: PrivacyOptions) -> StoreStatus:
     """Return the status without `vectors`, `pairs` and `judged_pairs`."""
     saved, total = sessions.read_sessions(transaction), store_costs(transaction)
-    held, of_scope = runs.count_runs(transaction, RunStatus.HELD), Counter(session.scope for session in saved)
+    held, of_scope = runs.count_runs_by_scope(transaction, RunStatus.HELD), Counter(session.scope for session in saved)
     failed = tuple(session for session in saved if session.failure)
     # A failure is stored as "kind: details".
     kinds = Counter((session.failure or "").partition(":")[0] for session in failed)

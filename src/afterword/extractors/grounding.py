@@ -46,7 +46,7 @@ from afterword.privacy.normalisation import visible_text
 from afterword.privacy.off_record import is_off_record
 from afterword.privacy.prompt_injection import has_instruction_around, is_instruction
 from afterword.privacy.record_requests import HIDDEN
-from afterword.privacy.redaction import is_masked
+from afterword.privacy.redaction import is_only_masks
 
 LONGEST = {
     "statement": 400,
@@ -171,7 +171,7 @@ def _assertion(candidate: Candidate, session: _CheckedSession) -> Assertion:
     subject = _text(_subject(_clean(candidate.subject), last.speaker, session), "subject")
     attribute = _text(snake_case(candidate.attribute), "attribute")
     value, statement = _text(_clean(candidate.value), "value"), _text(_clean(candidate.statement), "statement")
-    if is_masked(value):
+    if is_only_masks(value):
         raise _RejectedError(Reason.SECRET, "value")
     limited_to, outcome = (
         _optional_text(candidate.limited_to, "limited_to"),

@@ -66,8 +66,8 @@ class Knowledge:
             revision,
             PersistentMap(by_id),
             PersistentMap({id_: tuple(judged) for id_, judged in verdicts_by_id.items()}),
-            group_ids(_by_subject(by_id.values())),
-            group_ids(_by_session(by_id.values())),
+            group_ids(_subject_pairs(by_id.values())),
+            group_ids(_session_pairs(by_id.values())),
             max((assertion.said_at for assertion in by_id.values()), default=None),
         )
         knowledge.replacement_starts = PersistentMap(
@@ -163,8 +163,8 @@ class Knowledge:
             revision,
             self.by_id.updated({**dict.fromkeys(removed_ids), **{assertion.id: assertion for assertion in added}}),
             _updated_verdicts(self.verdicts_by_id, changed_verdicts, added_verdicts),
-            regroup_ids(self.ids_by_subject, _by_subject(removed), _by_subject(added)),
-            regroup_ids(self.ids_by_session, _by_session(removed), _by_session(added)),
+            regroup_ids(self.ids_by_subject, _subject_pairs(removed), _subject_pairs(added)),
+            regroup_ids(self.ids_by_session, _session_pairs(removed), _session_pairs(added)),
             None,
         )
         times = [self.last_said_at, *(assertion.said_at for assertion in added)]
@@ -289,9 +289,11 @@ def _updated_verdicts(
     return before.updated(changes)
 
 
-def _by_subject(assertions: Iterable[Assertion]) -> Iterator[tuple[str, str]]:
+def _subject_pairs(assertions: Iterable[Assertion]) -> Iterator[tuple[str, str]]:
+    """Yield the folded subject and the id of each assertion."""
     return ((folded(assertion.subject), assertion.id) for assertion in assertions)
 
 
-def _by_session(assertions: Iterable[Assertion]) -> Iterator[tuple[str, str]]:
+def _session_pairs(assertions: Iterable[Assertion]) -> Iterator[tuple[str, str]]:
+    """Yield the session and the id of each assertion from a session."""
     return ((assertion.session_id, assertion.id) for assertion in assertions if assertion.session_id is not None)

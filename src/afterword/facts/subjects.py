@@ -124,9 +124,9 @@ class SubjectNames:
         self.spellings = spellings
         self._parents: dict[str, str] = {}
         joins = list(joins)
-        self._join(pair for pair in joins if not any(map(_is_bare, pair)))
+        self._join(pair for pair in joins if not any(map(_is_single_word, pair)))
         self.ambiguous: dict[str, set[str]] = self._ambiguous()
-        self._join(pair for pair in joins if any(map(_is_bare, pair)) and not self.ambiguous.keys() & set(pair))
+        self._join(pair for pair in joins if any(map(_is_single_word, pair)) and not self.ambiguous.keys() & set(pair))
 
     def canonical(self, label: str) -> str:
         """Return the label that stands for all labels of the same subject."""
@@ -235,7 +235,7 @@ class Subjects:
         return (assertion.subject, assertion.subject) if self._parted.get(assertion.id) and not joined else ()
 
 
-def _is_bare(label: str) -> bool:
+def _is_single_word(label: str) -> bool:
     return " " not in label
 
 

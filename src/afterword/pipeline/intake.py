@@ -14,7 +14,6 @@ from sqlmodel import Session
 from afterword import telemetry
 from afterword.errors import ScopeMoved
 from afterword.extractors.extractor import Window
-from afterword.extractors.private_words import PrivateWords, hidden_as_stored
 from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.transcript_assembly import (
     MOST_AHEAD,
@@ -26,6 +25,7 @@ from afterword.extractors.transcript_assembly import (
     without_future_times,
 )
 from afterword.extractors.windows import cut_windows, window_key
+from afterword.extractors.words_named_by_model import WordsNamedByModel, hidden_as_stored
 from afterword.facts.assertions import Assertion
 from afterword.facts.findings import FindingPolicy
 from afterword.facts.local_time import in_zone
@@ -121,7 +121,9 @@ async def prepare_session(store: Store, saved: Saved, version: str, *, now: date
     return prepared
 
 
-def without_private_words(prepared: PreparedSession, private: PrivateWords, version: str) -> PreparedSession:
+def without_words_named_by_model(
+    prepared: PreparedSession, private: WordsNamedByModel, version: str
+) -> PreparedSession:
     """Return the session with everything masked that a model called private; the same object if nothing was."""
     turns = private.hidden_from(prepared.transcript.turns)
     if turns == prepared.transcript.turns:

@@ -155,7 +155,7 @@ def pair_ids(pair: Pair) -> tuple[str, str]:
 
 
 def _current_ids(known: Knowledge, pairs: Sequence[Pair]) -> frozenset[str]:
-    """Return the ids of the statements of facts that hold when the last statement of these pairs is made."""
+    """Return the ids of the assertions of facts that hold when the latest assertion of these pairs is made."""
     ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
     facts = facts_at(known.histories(ids), max(assertion.said_at for pair in pairs for assertion in pair))
     return frozenset(id_ for fact in facts if fact.is_served for id_ in fact.assertion_ids)

@@ -155,7 +155,10 @@ def _statements_to_judge_with(
 def _pairs_to_judge_again(
     retraction: IndexedStatement, known: Knowledge, count: int
 ) -> Iterable[tuple[IndexedStatement, IndexedStatement]]:
-    """Yield the pairs that must be judged because a retraction may withdraw the changes after the earlier one."""
+    """Yield pairs of a statement and a later one that must be judged because of a retraction.
+
+    The retraction may undo what replaced the earlier statement, which then holds again beside the later one.
+    """
     if retraction.said.act is SpeechAct.STATE:
         return
     for earlier in known.index.near(retraction):

@@ -103,7 +103,7 @@ async def _switched(
             # What was known together with an entry before the undo was not compared with it then either.
             known = lookup.read_knowledge(transaction, run.scope, run.undone_at - timedelta(microseconds=1))
             pairs = [pair for pair in pairs if not (_has_entry(pair) and known.by_id.keys() >= set(pair_ids(pair)))]
-        verdicts = _verdicts(transaction, pairs, run.scope, judge)
+        verdicts = _verdicts_without_model(transaction, pairs, run.scope, judge)
         if verdicts:
             closing = verdicts_proposal(run.scope, judge, after, verdicts, at)
             ledger.propose_and_apply(transaction, closing, caused_by=run.id)
@@ -160,7 +160,7 @@ async def merge_scopes(
             started_at=at,
             revision=known.revision,
             readings=(),
-            verdicts=_verdicts(transaction, pairs, into, judge),
+            verdicts=_verdicts_without_model(transaction, pairs, into, judge),
             counts={"sources": len(moved)},
         )
         run_id, _ = ledger.propose_and_apply(transaction, proposal)
@@ -195,7 +195,9 @@ def _has_entry(pair: Pair) -> bool:
     return any(said.session_id is None for said in pair)
 
 
-def _verdicts(transaction: Session, pairs: Sequence[Pair], scope: Scope, judge: Judge) -> tuple[Verdict, ...]:
+def _verdicts_without_model(
+    transaction: Session, pairs: Sequence[Pair], scope: Scope, judge: Judge
+) -> tuple[Verdict, ...]:
     """Return the verdicts on these pairs, as far as no model must be asked."""
     stored = read_verdicts(transaction, scope, pairs, judge.version)
     judged: list[Verdict] = []

@@ -20,7 +20,7 @@ from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage
 from afterword.extractors.grounding import Grounding
 from afterword.extractors.judge import Judge
-from afterword.extractors.private_words import hidden_from_state
+from afterword.extractors.words_named_by_model import hidden_from_state
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.transcripts import Turn
@@ -33,7 +33,7 @@ from afterword.pipeline.intake import (
     record_queue_age,
     refresh_prepared,
     with_later_turns,
-    without_private_words,
+    without_words_named_by_model,
 )
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, replaced_statements
@@ -174,7 +174,7 @@ class _Processing:
             self.reader.start_again()
             self.extracted.clear()
         self.turns = prepared.transcript.turns
-        prepared = without_private_words(prepared, self.reader.private, self.extractor.version)
+        prepared = without_words_named_by_model(prepared, self.reader.private, self.extractor.version)
         if prepared.stored.is_paused:
             saved, reading, stay_out = self.saved, prepared.reading, self.apply and self.saved.path is None
             leave_out = partial(leave_out_new_turns, reading=reading, stay_out=stay_out)
@@ -209,7 +209,7 @@ class _Processing:
     async def _masked_readings(self, prepared: PreparedSession) -> tuple[PreparedSession, list[WindowReading]]:
         """Return the session with everything masked that the model calls private, and the readings of its windows."""
         readings = await self._readings(prepared)
-        masked = without_private_words(prepared, self.reader.private, self.extractor.version)
+        masked = without_words_named_by_model(prepared, self.reader.private, self.extractor.version)
         if masked is prepared:
             return prepared, readings
         self.extracted.clear()  # it was grounded before everything private was known

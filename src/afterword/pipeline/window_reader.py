@@ -15,9 +15,9 @@ from afterword.extractors.candidates import Candidate, mask_candidate
 from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
 from afterword.extractors.grounding import Grounding, ground
-from afterword.extractors.private_words import PrivateWords
 from afterword.extractors.rejection_reasons import DETAILS, FINAL, Reason
 from afterword.extractors.windows import halve
+from afterword.extractors.words_named_by_model import WordsNamedByModel
 from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline.intake import PreparedSession, Saved
@@ -54,7 +54,7 @@ class WindowReader:
     """
 
     def __init__(self, extractor: Extractor, privacy: Privacy) -> None:
-        self.private: PrivateWords = PrivateWords(privacy)
+        self.private: WordsNamedByModel = WordsNamedByModel(privacy)
         self.splits: int = 0
         self.usage: Usage = Usage()
         self._extractor, self._privacy = extractor, privacy
@@ -62,7 +62,7 @@ class WindowReader:
 
     def start_again(self) -> None:
         """Forget all answers, and what they call private: turns have other numbers now. The cost is kept."""
-        self.private = PrivateWords(self._privacy)
+        self.private = WordsNamedByModel(self._privacy)
         self._answered.clear()
 
     async def read(self, window: Window, ground: Ground) -> Grounding:
@@ -159,7 +159,7 @@ def ground_window(
     *,
     saved: Saved,
     privacy: Privacy,
-    private: PrivateWords,
+    private: WordsNamedByModel,
     most: int,
 ) -> Grounding:
     """Ground the candidates of a window, and return the statements and the rejected candidates.

@@ -11,7 +11,7 @@ from afterword.facts.findings import FindingPolicy
 from afterword.facts.transcripts import Transcript, Turn
 from afterword.privacy.off_record import hide_off_record, hide_off_record_in_state, is_off_record
 from afterword.privacy.record_requests import Markers, RecordChange
-from afterword.privacy.redaction import ALL, MASK, Masking, count_masks, is_masked
+from afterword.privacy.redaction import ALL, MASK, Masking, count_masks, is_only_masks
 
 FACTS_PER_SESSION = 500
 """The most facts that are kept from one session. A day of conversation yields a few dozen; thousands are a mistake."""
@@ -73,7 +73,7 @@ class Privacy:
         if self.asks_off_record(statement):
             return "it asks to be off the record"
         masked = self.mask_text(statement)
-        is_secret = _SAYS_A_SECRET.fullmatch(masked) or is_masked(self.mask_text(value or ""))
+        is_secret = _SAYS_A_SECRET.fullmatch(masked) or is_only_masks(self.mask_text(value or ""))
         return "it is a secret" if is_secret else None
 
     def mask_turns(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:

@@ -62,7 +62,7 @@ def count_masks(texts: Iterable[str]) -> int:
     return sum(len(MASK.findall(text)) for text in texts if "[redacted: " in text)
 
 
-def is_masked(text: str) -> bool:
+def is_only_masks(text: str) -> bool:
     """Return whether a text consists of masks only."""
     return "[redacted: " in text and not any(character.isalnum() for character in MASK.sub("", text))
 

@@ -1,7 +1,7 @@
 """Recognises the turns of a session when its state is saved again, by keyed hashes of their words. Pure.
 
-Most states have no times. So afterword remembers when it first saw each turn: what was forgotten by then stays
-forgotten, and the same words in a new turn are kept.
+`TombstoneKey.turn_mark` makes the hashes. Most states have no times. So afterword remembers when it first saw each
+turn: what was forgotten by then stays forgotten, and the same words in a new turn are kept.
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ def _with_notes(fact: Fact) -> str:
     statement = safe_line(fact.statement)
     notes = (
         _validity(fact),
-        *_limit_and_outcome(fact, statement),
+        *_restriction_and_outcome(fact, statement),
         "contested" if fact.status is Status.CONTESTED else "",
         "no longer so" if fact.status in ENDED_STATUSES else "",
         _candidates(fact),
@@ -241,7 +241,7 @@ def _former_line(former: FormerFact) -> str:
     start, end = (_day(moment) if moment else "" for moment in (fact.valid_from or fact.said_at, fact.valid_to))
     days = start if start == end else f"{start} to {end}" if end else f"said {start}"
     statement = safe_line(fact.statement)
-    notes = _in_parentheses(_limit_and_outcome(fact, statement))
+    notes = _in_parentheses(_restriction_and_outcome(fact, statement))
     return f"- {days}: {statement.rstrip('.')}{notes}{_successor(former.successor, statement)}"
 
 
@@ -288,7 +288,7 @@ def _candidates(fact: Fact) -> str:
     return f"may be about {' or '.join(names)}" if len(names) > 1 else ""
 
 
-def _limit_and_outcome(fact: Fact, statement: str) -> Sequence[str]:
+def _restriction_and_outcome(fact: Fact, statement: str) -> Sequence[str]:
     if not fact.limited_to and not fact.outcome:
         return ()
     said = statement.casefold()

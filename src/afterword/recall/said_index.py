@@ -130,10 +130,10 @@ class SaidIndex:
         ranked = self._ranked(question, asked_before, related)
         equal: dict[int, list[int]] = defaultdict(list)
         for place, _ in ranked:
-            equal[self._spoken_words(place)].append(place)
+            equal[self._spoken_hash(place)].append(place)
         for place, score in ranked:
             contexts: set[str | None] = set()
-            found = [told for same in equal.pop(self._spoken_words(place), ()) if (told := said(same, score))]
+            found = [told for same in equal.pop(self._spoken_hash(place), ()) if (told := said(same, score))]
             for told in sorted(found, key=lambda each: each.order, reverse=True):
                 context = told.context.text if told.context is not None else None
                 if context not in contexts:
@@ -204,12 +204,12 @@ class SaidIndex:
         """Return the best of these scores, with at most `MOST_CANDIDATES` places that differ in their words."""
         different: set[int] = set()
         for number, place in enumerate(scores):
-            different.add(self._spoken_words(place))
+            different.add(self._spoken_hash(place))
             if len(different) > MOST_CANDIDATES:
                 return dict(islice(scores.items(), number))
         return scores
 
-    def _spoken_words(self, place: int) -> int:
+    def _spoken_hash(self, place: int) -> int:
         """Return a hash of the speaker and the words of a turn, without letter case and white space."""
         known = self._spoken.get(place)
         if known is None:

@@ -86,7 +86,7 @@ def has_run(transaction: Session, scope: Scope, *, status: str, extractor: str) 
     return bool(_FIRST_RUN.ask(transaction.connection(), **values))
 
 
-def count_runs(transaction: Session, status: str) -> dict[Scope, int]:
+def count_runs_by_scope(transaction: Session, status: str) -> dict[Scope, int]:
     """Return how many runs with this status each scope has. For operators, never for an agent."""
     query = select(ScopeRow, func.count()).where(col(RunRow.scope_id) == col(ScopeRow.id), RunRow.status == status)
     counts = transaction.exec(query.group_by(col(ScopeRow.id)))

@@ -105,7 +105,7 @@ class Keys(Checked):
         now, expiry = self._resources.now(), None if expires_at is None else instant(expires_at)
         if expiry is not None and expiry <= now:
             raise ArgumentInvalid(f"the key would expire at {expiry.isoformat()}, which is in the past")
-        key_id, secret = keys.new_secret()
+        key_id, secret = keys.new_id_and_secret()
         key = ApiKey(
             key_id, " ".join(name.split()), chosen_tenant, owner, read_only, admin, created_at=now, expires_at=expiry
         )

@@ -140,7 +140,7 @@ class Webhooks(Checked):
         Scope(tenant, ScopeKind.USER, "anybody")  # checks the name of the tenant
         parse_webhook_url(url, _address_rules(self._resources.settings.webhooks))
         chosen = choices(WebhookEvent, events, "event") if events else frozenset(WebhookEvent)
-        webhook_id, secret = keys.new_secret(webhooks.PREFIX)
+        webhook_id, secret = keys.new_id_and_secret(webhooks.PREFIX)
         in_order = tuple(event for event in WebhookEvent if event in chosen)
         webhook = Webhook(webhook_id, url, tenant, in_order, self._resources.now())
 

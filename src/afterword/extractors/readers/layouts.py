@@ -56,7 +56,7 @@ def _recognise(state: object, log: ReadingLog, perspective: Perspective, depth: 
         return _recognise_text(state, log, perspective, depth)
     if isinstance(state, list):
         layout = "message list with roles" if any(map(is_role_message, state[:1])) else "message list"
-        conversation = _recognise_messages(state, log, perspective, layout)
+        conversation = _read_if_messages(state, log, perspective, layout)
         return conversation or _joined("list of states", state, log, perspective, depth)
     if isinstance(state, dict):
         values = list(state.values())
@@ -118,7 +118,7 @@ def _recognise_lists(state: JsonObject, log: ReadingLog, perspective: Perspectiv
         messages = state.get(name)
         if isinstance(messages, list):
             seen_from = replace(perspective, is_v02=name == "chat_history" and is_chat_result)
-            conversation = _recognise_messages(
+            conversation = _read_if_messages(
                 messages, log, seen_from, "task result" if "stop_reason" in state else layout
             )
             if conversation is not None:
@@ -126,9 +126,10 @@ def _recognise_lists(state: JsonObject, log: ReadingLog, perspective: Perspectiv
     return None
 
 
-def _recognise_messages(
+def _read_if_messages(
     messages: list[object], log: ReadingLog, perspective: Perspective, layout: str
 ) -> SavedConversation | None:
+    """Return the conversation in a list of messages, of whichever form they are. None if they are no messages."""
     checked = messages[:_MOST_MESSAGES_CHECKED]
     if any(map(is_framework_message, checked)):
         return read_framework_messages(messages, log)

@@ -49,10 +49,10 @@ def split_injected_memory(text: str, injected: Collection[str] = ()) -> list[Pie
     pieces: list[Piece] = []
     end = 0
     for start, stop in _own_blocks(text):
-        pieces += _pieces_outside_blocks(text[end:start])
+        pieces += _pieces_without_block(text[end:start])
         pieces.append(Piece(True, text[start:stop]))
         end = stop
-    return pieces + _pieces_outside_blocks(text[end:]) if end else _pieces_outside_blocks(text) or [Piece(False, text)]
+    return pieces + _pieces_without_block(text[end:]) if end else _pieces_without_block(text) or [Piece(False, text)]
 
 
 def is_system_memory(text: str, injected: Collection[str] = ()) -> bool:
@@ -83,7 +83,7 @@ def repeats(text: str, injected: Collection[str]) -> bool:
     return any(line in injected for line in lines if line)
 
 
-def _pieces_outside_blocks(text: str) -> list[Piece]:
+def _pieces_without_block(text: str) -> list[Piece]:
     """Split a text that holds no block of afterword itself. Blank text gives nothing."""
     if not text.strip():
         return []

@@ -46,7 +46,7 @@ class Alternations:
             if not self._is_simple(verdict, sides[0], by_id[later]):
                 self._entangled.update(sides)
 
-    def are_between(self, root: str, other_root: str) -> bool:
+    def only_replace_each_other(self, root: str, other_root: str) -> bool:
         """Return whether the two facts only replace each other, so that only the next changes count."""
         if root == other_root or not self._entangled.isdisjoint((root, other_root)):
             return False

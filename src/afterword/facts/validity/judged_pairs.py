@@ -80,12 +80,10 @@ class JudgedPairs:
                 self.members[self.roots[assertion.id]].append(assertion)
         for pair in self._outer_restatements():
             del self.relations[pair]
-        self._settled = {
-            self._contested_pair(*pair) for pair, verdict in self.decided.items() if verdict.judge == PERSON
-        }
+        self._settled = {self._roots_pair(*pair) for pair, verdict in self.decided.items() if verdict.judge == PERSON}
         # Where a person has decided between two facts, no other judge's verdict that one retires the other counts.
         for pair, judged in self.decided.items():
-            if judged.judge != PERSON and judged.relation in RETIRING and self._contested_pair(*pair) in self._settled:
+            if judged.judge != PERSON and judged.relation in RETIRING and self._roots_pair(*pair) in self._settled:
                 self.relations.pop(pair, None)
         self.refused: list[RefusedRetirement] = []
         self.contests: set[frozenset[str]] = set()
@@ -120,7 +118,7 @@ class JudgedPairs:
         is_entered = any(cited.kind is EvidenceKind.PERSON for cited in said.evidence)
         return is_entered and said.act is SpeechAct.STATE and verdict is not None and verdict.judge == PERSON
 
-    def _contested_pair(self, earlier: str, later: str) -> frozenset[str]:
+    def _roots_pair(self, earlier: str, later: str) -> frozenset[str]:
         return frozenset({self.roots[earlier], self.roots[later]})
 
     def _roots(self) -> dict[str, str]:
@@ -313,7 +311,9 @@ class JudgedPairs:
         if old is new or len(old) == len(new) == 1:
             yield (earlier, later), relation
             return
-        if relation is Relation.CHANGES and self._alternations.are_between(self.roots[earlier], self.roots[later]):
+        if relation is Relation.CHANGES and self._alternations.only_replace_each_other(
+            self.roots[earlier], self.roots[later]
+        ):
             yield from ((pair, relation) for pair in next_changes((old, new), self.position, self.relations))
             return
         is_slip = self._is_slip(earlier, later)
@@ -373,7 +373,7 @@ class JudgedPairs:
         A statement about one occasion does not change a general statement, but it may correct it.
         """
         old, new = self.by_id[earlier], self.by_id[later]
-        contest = self._contested_pair(earlier, later)
+        contest = self._roots_pair(earlier, later)
         if contest in self._settled:
             return True
         if relation is not Relation.CORRECTS and is_about_less(old, new):

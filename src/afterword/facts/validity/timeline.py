@@ -22,8 +22,8 @@ from afterword.facts.validity.wording import (
     Rewording,
     fact_rewordings,
     reworded_value,
+    rewordings_by_period,
     rewordings_with_continuations,
-    split_at_omissions,
 )
 
 
@@ -98,7 +98,7 @@ class _Validity:
 
     def omit(self, assertion: Assertion, omissions: list[OmittedPart]) -> None:
         """Leave out parts of an assertion's sentence. It does not hold in periods in which no words are left."""
-        periods = split_at_omissions(assertion, omissions)
+        periods = rewordings_by_period(assertion, omissions)
         for period in periods:
             if not period.statement:
                 last = max((each for each in omissions if each.covers(period.start)), key=lambda each: each.order)

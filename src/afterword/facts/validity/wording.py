@@ -123,7 +123,7 @@ def combined_remainder(earlier: Assertion, omissions: Iterable[OmittedPart]) -> 
     return f"{text}." if {*terms(text)} - {*terms(earlier.subject)} else None
 
 
-def split_at_omissions(earlier: Assertion, omissions: Sequence[OmittedPart]) -> list[Rewording]:
+def rewordings_by_period(earlier: Assertion, omissions: Sequence[OmittedPart]) -> list[Rewording]:
     """Return the periods in which parts of a statement do not hold, each with the words that are left.
 
     The words are empty if none are left.

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING
 from afterword.facts.local_time import read_zone
 
 if TYPE_CHECKING:
-    from apscheduler.triggers.cron import CronTrigger
+    from apscheduler.triggers.base import BaseTrigger
 
 MISFIRE_GRACE_S = 3600
 """How late a job with a cron expression may start. A job with an interval may start at any time after it is due."""
 _STEP, _SECOND = timedelta(microseconds=1), timedelta(seconds=1)
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+"""The days of the week by their numbers in a cron expression, in which 7 is Sunday too."""
 
 
 class Clock:
@@ -50,7 +52,7 @@ class Rhythm:
     """When a job is due: at an interval in seconds, or at the times of a cron expression in a time zone."""
 
     every_s: float | None = None
-    cron: CronTrigger | None = None
+    cron: BaseTrigger | None = None
     zone: tzinfo = UTC
 
     @classmethod
@@ -66,12 +68,8 @@ class Rhythm:
                 raise ValueError(f"{text:g} s is no interval; write seconds above 0")
             return cls(every_s=text)
         local = read_zone(zone)
-        # Only a cron expression needs the library.
-        from apscheduler.triggers.cron import CronTrigger
-
         try:
-            # The trigger computes local times in UTC, where no time is skipped. `next_due` converts them to instants.
-            return cls(cron=CronTrigger.from_crontab(text, timezone=UTC), zone=local)
+            return cls(cron=_cron_trigger(text), zone=local)
         except ValueError:
             raise ValueError(
                 f"{text!r} is no interval and no cron expression; write seconds (60) or five cron fields (30 3 * * *)"
@@ -96,6 +94,48 @@ class Rhythm:
             if wall_time is not None and (due_at := _instant(wall_time, self.zone)) > after:
                 return due_at
         return None
+
+
+def _cron_trigger(text: str) -> BaseTrigger:
+    """Return the trigger for a cron expression of five fields. Raises `ValueError` for any other text.
+
+    It computes local times in UTC, where no time is skipped. `Rhythm.next_due` converts them to instants.
+    """
+    # Only a cron expression needs the library.
+    from apscheduler.triggers.combining import OrTrigger
+    from apscheduler.triggers.cron import CronTrigger
+
+    minute, hour, day, month, weekday = text.split()
+    times = {"minute": minute, "hour": hour, "month": month, "timezone": UTC}
+    by_weekday = CronTrigger(**times, day_of_week=_weekday_names(weekday))
+    if day == "*":
+        return by_weekday
+    by_day = CronTrigger(**times, day=day)
+    # As in cron, either is enough if both are given.
+    return by_day if weekday == "*" else OrTrigger([by_day, by_weekday])
+
+
+def _weekday_names(field: str) -> str:
+    """Return the weekdays of a cron expression by name, since the numbers of the library begin with Monday.
+
+    Raises `ValueError` if the field does not name weekdays.
+    """
+    if field == "*":
+        return field
+    days: set[int] = set()
+    for part in field.lower().split(","):
+        span, has_step, step = part.partition("/")
+        first, is_range, last = ("0", "-", "6") if span == "*" else span.partition("-")
+        start = _weekday_number(first)
+        end = _weekday_number(last) if is_range else 6 if has_step else start
+        end += 7 if end < start else 0  # "fri-mon" goes on into the next week
+        days.update(range(start, end + 1, int(step) if has_step else 1))
+    return ",".join(sorted({_WEEKDAYS[day % 7] for day in days}))
+
+
+def _weekday_number(text: str) -> int:
+    """Return the number of a weekday that is given by its number from 0 to 7 or by its name."""
+    return tuple("01234567").index(text) if text.isdigit() else _WEEKDAYS.index(text)
 
 
 def _instant(wall_time: datetime, zone: tzinfo) -> datetime:

@@ -34,7 +34,7 @@ _caller: ContextVar[ToolCaller] = ContextVar("afterword_mcp_caller")
 
 
 def add_mcp(service: FastAPI, app: Afterword, *, origins: Collection[str], longest_body_bytes: int) -> None:
-    """Add the MCP server to the service, at `/mcp`. Pages of `origins` may call it.
+    """Add the MCP server to the service, at `/mcp`. Web pages from these origins may call it (CORS).
 
     The session manager in `state.mcp_sessions` must run while the service runs.
     """

@@ -285,7 +285,7 @@ async def requester_of(request: Request) -> str:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raises `Refused` if it is none, comes from another site or is too long."""
+    """Return the fields of a form. Raises `Refused` if there is none, or it is too long or from another site."""
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
     is_own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
     if not is_own or site not in ("same-origin", "none"):

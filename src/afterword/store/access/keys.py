@@ -60,7 +60,7 @@ class ApiKey:
             raise KeyInvalid(f"the key {self.id} has expired; create a new one with `afterword keys create`")
 
 
-def new_secret(prefix: str = PREFIX) -> tuple[str, str]:
+def new_id_and_secret(prefix: str = PREFIX) -> tuple[str, str]:
     """Return the id of a new key or webhook, and its secret, with 256 random bits."""
     return secrets.token_hex(6), prefix + secrets.token_urlsafe(32)
 

@@ -173,7 +173,7 @@ def with_equal_statements(
                 same_slot = same_slot.where(AssertionRow.said_at <= until)
             others = (other for other in transaction.exec(same_slot) if folded(other.value) == folded(row.value))
             chosen.update((other.id, other) for other in others)
-    chosen.update(_with_same_quote(transaction, scope_id, chosen))
+    chosen.update(_same_value_in_overlapping_quote(transaction, scope_id, chosen))
     chosen.update(_withdrawals(transaction, scope_id, chosen))
     return chosen
 
@@ -218,7 +218,7 @@ def entered_withdrawals(transaction: Session, scope_id: int, ids: Collection[str
     return [(row, row.id in live) for row in rows]
 
 
-def _with_same_quote(
+def _same_value_in_overlapping_quote(
     transaction: Session, scope_id: int, chosen: Mapping[str, AssertionRow]
 ) -> dict[str, AssertionRow]:
     """Return the statements that overlap with a quote of a chosen statement and share its value, by their ids."""

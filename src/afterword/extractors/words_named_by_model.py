@@ -47,7 +47,7 @@ _MASKS = re.compile(rf"{re.escape(NAMED_SECRET)}(?:\W{{1,3}}{re.escape(NAMED_SEC
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
-class PrivateWords:
+class WordsNamedByModel:
     """The secrets, and the turns off the record, that a model has named in one session.
 
     `refused` counts the named secrets that are not masked.
