@@ -13,12 +13,16 @@ from afterword.privacy.state_keys import NEVER_BLANKED
 _SHORTEST_INSIDE = 4
 
 
+def _unchanged(_: list[Any], blanked: list[Any]) -> list[Any]:
+    return blanked
+
+
 def blank_strings(
-    value: Any, blank: Callable[[str], str], blank_list: Callable[[list[Any], list[Any]], list[Any]] | None = None
+    value: Any, blank: Callable[[str], str], blank_list: Callable[[list[Any], list[Any]], list[Any]] = _unchanged
 ) -> Any:
     """Return a copy of a saved state with each of its strings blanked, except names and ids.
 
-    `blank_list`, if it is given, gets each list and the same list with blanked strings, and returns what replaces it.
+    `blank_list` gets each list, and the same list with blanked strings, and returns what replaces it.
     """
     if isinstance(value, str):
         return blank(value)
@@ -28,8 +32,7 @@ def blank_strings(
             for name, inner in value.items()
         }
     if isinstance(value, list):
-        blanked = [blank_strings(inner, blank, blank_list) for inner in value]
-        return blank_list(value, blanked) if blank_list else blanked
+        return blank_list(value, [blank_strings(inner, blank, blank_list) for inner in value])
     return value
 
 
