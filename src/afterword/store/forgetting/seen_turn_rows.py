@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import update
 from sqlmodel import Session, col
 
-from afterword.errors import FileInvalid
 from afterword.facts.scopes import Scope
 from afterword.privacy.seen_turns import RecognisedTurns, SeenTurn, SeenTurns
 from afterword.privacy.tombstones import MARK_DIGITS, Forgotten, TombstoneKey
@@ -82,16 +81,13 @@ def seen_lines(transaction: Session, scope: Scope, scope_ids: Sequence[int | Non
 
 
 def parse_seen_turns(line: Mapping[str, Any]) -> tuple[Scope, SeenTurns]:
-    """Return the scope and the turns seen in a session from a line. Raises `FileInvalid` if the line holds none."""
-    try:
-        place, key_id = line["place"], line["key_id"]
-        "".join((place, key_id)).encode()
-        turns = tuple(_turns_of(line["stretches"]))
-        if not all(len(turn.mark) in (0, MARK_DIGITS) and turn.seen_at.tzinfo for turn in turns):
-            raise ValueError
-        return Scope.parse(line["scope"]), SeenTurns(place, key_id, turns)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise FileInvalid("the seen turns of a session cannot be read") from None
+    """Return the scope and the turns seen in a session from a line. Raises `ValueError` and others if it is damaged."""
+    place, key_id = line["place"], line["key_id"]
+    "".join((place, key_id)).encode()
+    turns = tuple(_turns_of(line["stretches"]))
+    if not all(len(turn.mark) in (0, MARK_DIGITS) and turn.seen_at.tzinfo for turn in turns):
+        raise ValueError
+    return Scope.parse(line["scope"]), SeenTurns(place, key_id, turns)
 
 
 def _stretches_of(turns: Iterable[SeenTurn]) -> Stretches:

@@ -23,7 +23,7 @@ from afterword.store.database.private_files import opened_private
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import is_finding_forgotten
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
-from afterword.store.forgetting.hash_keys import add_imported_keys, parse_tombstone_key
+from afterword.store.forgetting.hash_keys import add_imported_keys
 from afterword.store.forgetting.seen_turn_rows import add_imported_seen_turns, parse_seen_turns
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.forgetting.tombstone_rows import (
@@ -44,7 +44,7 @@ EXPORT = "afterword export", 1
 _COUNTED = ("facts", "assertions", "findings", "sessions", "turns")
 
 _PARSERS: Mapping[str, Callable[[Line], Any]] = {
-    "key": parse_tombstone_key,
+    "key": lambda line: bytes.fromhex(line["key"]),
     "tombstone": parse_tombstone,
     "seen": parse_seen_turns,
 }
@@ -165,5 +165,9 @@ def parse_forgotten_line(line: Line) -> Line:
 
     Raises `FileInvalid` if it cannot be read.
     """
-    parse = _PARSERS.get(line["row"])
-    return {**line, "parsed": parse(line)} if parse else line
+    if line["row"] not in _PARSERS:
+        return line
+    try:
+        return {**line, "parsed": _PARSERS[line["row"]](line)}
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        raise FileInvalid(f"the fields of a line of kind {line['row']} do not fit") from None

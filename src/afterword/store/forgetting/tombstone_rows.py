@@ -14,7 +14,6 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
-from afterword.errors import FileInvalid
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Turn
@@ -138,19 +137,16 @@ def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[
 
 
 def parse_tombstone(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
-    """Return the scope and the tombstone of a line. Raises `FileInvalid` if the line holds none."""
-    try:
-        spans = tuple((int(first), int(last)) for first, last in line["spans"])
-        until = datetime.fromisoformat(line["until"])
-        key_id, place, mark = line["key_id"], line["place"], line["mark"]
-        times = int(line["times"])
-        if until.tzinfo is None or not 0 <= times < 2**31:
-            raise ValueError
-        "".join((key_id, place, mark)).encode()
-        tombstone = Tombstone(TombstoneKind(line["kind"]), key_id, place, mark, until, spans, times)
-        return Scope.parse(line["scope"]), tombstone
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise FileInvalid("a tombstone cannot be read") from None
+    """Return the scope and the tombstone of a line of a file. Raises `ValueError` and others if the line is damaged."""
+    spans = tuple((int(first), int(last)) for first, last in line["spans"])
+    until = datetime.fromisoformat(line["until"])
+    key_id, place, mark = line["key_id"], line["place"], line["mark"]
+    times = int(line["times"])
+    if until.tzinfo is None or not 0 <= times < 2**31:
+        raise ValueError
+    "".join((key_id, place, mark)).encode()
+    tombstone = Tombstone(TombstoneKind(line["kind"]), key_id, place, mark, until, spans, times)
+    return Scope.parse(line["scope"]), tombstone
 
 
 def _tombstone_of(row: TombstoneRow) -> Tombstone:
