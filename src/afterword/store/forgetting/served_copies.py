@@ -92,36 +92,31 @@ def _words_of(transaction: Session, rows: Sequence[AssertionRow]) -> set[str]:
     return {text for row in rows for text in (row.value, row.statement)} | {cited.quote for cited in evidence}
 
 
-def sessions_with_blocks(transaction: Session, scope: Scope, scope_id: int) -> Iterator[tuple[Scope, SessionKeys]]:
-    """Yield the sessions of other scopes that hold a block of this scope, each with its scope."""
-    others = transaction.exec(select(ScopeRow).where(ScopeRow.id != scope_id)).all()
-    scopes = {row.id: scope_of_row(row) for row in others}
-    for session in sorted(_sessions_with(transaction, scope_label(scope)), key=lambda keys: (keys.scope_id, keys.key)):
-        if session.scope_id in scopes:
-            yield scopes[session.scope_id], session
+def sessions_with_blocks(transaction: Session, scope: Scope, scope_id: int) -> list[tuple[Scope, SessionKeys]]:
+    """Return the sessions of other scopes that hold a block of this scope, each with its scope.
 
-
-def _sessions_with(transaction: Session, label: str) -> set[SessionKeys]:
-    """Return the sessions of all scopes whose turns, saved state or dry runs contain this label of a block."""
+    The block may stand in a turn, in the saved state, or in the transcript of a dry run.
+    """
+    label = scope_label(scope)
     of_turns = select(TurnRow.session_pk).where(col(TurnRow.text).contains(label, autoescape=True))
-    session_keys = set(transaction.exec(of_turns.distinct()))
-    for session_key, content in _packed(transaction, StateRow.session_pk, StateRow.content):
-        if label.encode() in zlib.decompress(content):
-            session_keys.add(session_key)
-    rows = fetch_where_in(transaction, SessionRow, "id", session_keys)
-    found_sessions = {SessionKeys(row.scope_id, row.id, row.session_id) for row in rows}
-    for run_id, content in _packed(transaction, RunRow.id, RunRow.transcript):
-        if label.encode() in zlib.decompress(content):
-            run = transaction.get_one(RunRow, run_id)
-            session_id = run.source.removeprefix(session_source(""))
-            found_sessions.add(SessionKeys(run.scope_id, run.session_pk or 0, session_id))
-    return found_sessions
+    of_states = _keys_of_packed(transaction, StateRow.session_pk, StateRow.content, label)
+    stored = fetch_where_in(transaction, SessionRow, "id", {*transaction.exec(of_turns.distinct()), *of_states})
+    runs = fetch_where_in(transaction, RunRow, "id", _keys_of_packed(transaction, RunRow.id, RunRow.transcript, label))
+    sessions = {SessionKeys(row.scope_id, row.id, row.session_id) for row in stored} | {
+        SessionKeys(run.scope_id, run.session_pk or 0, run.source.removeprefix(session_source(""))) for run in runs
+    }
+    others = transaction.exec(select(ScopeRow).where(ScopeRow.id != scope_id))
+    scopes = {row.id: scope_of_row(row) for row in others}
+    in_order = sorted(sessions, key=lambda session: (session.scope_id, session.key))
+    return [(scopes[session.scope_id], session) for session in in_order if session.scope_id in scopes]
 
 
-def _packed(transaction: Session, key: Any, content: Any) -> Iterable[tuple[int, bytes]]:
-    """Return the key and the content of every row that has content. Only `PAGE` rows are read at a time."""
+def _keys_of_packed(transaction: Session, key: Any, content: Any, label: str) -> Iterator[int]:
+    """Yield the keys of the rows whose compressed content contains a label. Only `PAGE` rows are read at a time."""
     query = select(key, content).where(col(content).is_not(None)).order_by(col(key))
-    return transaction.exec(query.execution_options(yield_per=PAGE))
+    for row_key, packed in transaction.exec(query.execution_options(yield_per=PAGE)):
+        if label.encode() in zlib.decompress(packed):
+            yield row_key
 
 
 def block_finder(scope: Scope | None = None, words: PhraseSearch | None = None) -> FindSpans:
