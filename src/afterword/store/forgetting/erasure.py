@@ -209,7 +209,7 @@ class Erasure:
         """Delete the rows that are derived from others. They are derived again from the remaining rows."""
         for table in ERASABLE_TABLES:
             if table.of_scope and table.derived:
-                self._erase(table.table, table.of_scope(self.scope_id))
+                self.transaction.connection().execute(delete(table.table).where(table.of_scope(self.scope_id)))
 
     def erase_session(self, session: SessionKeys, until: datetime) -> None:
         """Forget a session, what a person entered to confirm or withdraw it, and what it asks to forget.
@@ -250,7 +250,7 @@ class Erasure:
 
     def sweep_copies(self) -> None:
         """Erase the erased words where agents were served or repeated them, in all remaining sessions and scopes."""
-        if not self.erased and not self.tombstones:
+        if not (self.erased or self.blanked or self.tombstones):
             return
         self.transaction.expunge_all()  # its objects do not reflect the changed rows
         words = self._erased_words.search(self.transaction, self.scope_id)
@@ -367,8 +367,7 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     transaction.expunge_all()  # its objects do not reflect the changed rows
     ledger.derive_facts(transaction, scope)
     remaining = set[str]().union(*forgotten_statements.fact_members(transaction, scope_id).values())
-    derived = {str(table.table.__tablename__) for table in ERASABLE_TABLES if table.derived}
-    erased = {name: count for name, count in erasure.erased.items() if name not in derived}
+    erased = dict(erasure.erased)
     facts_gone = sum(remaining.isdisjoint(members) for members in before.values()) + len(erasure.hidden_facts)
     if facts_gone:
         erased["facts"] = facts_gone
