@@ -145,7 +145,8 @@ class _Import:
         except (FileInvalid, StatementError, ValueError) as error:
             # Each line is valid by itself, but the lines contradict each other or what is stored.
             reason = str(error) if isinstance(error, FileInvalid) else type(error).__name__
-            raise damaged(self._path, f"the {kind} lines of {self._scope}", reason) from None
+            of_scope = f" of {self._scope}" if self._is_in_scope else ""
+            raise damaged(self._path, f"the {kind} lines{of_scope}", reason) from None
         self.result.imported.update(self._added.imported)
         self.result.forgotten.update(self._added.forgotten)
         self.result.here_already.update(self._added.here_already)
