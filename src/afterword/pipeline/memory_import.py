@@ -133,8 +133,8 @@ def _plan(
     known = lookup.read_knowledge(transaction, scope)
     safe = [assertion for assertion in assertions if not is_instruction(assertion.statement)]
     forgotten = read_forgotten(transaction, scope)
-    kept = [assertion for assertion in safe if not forgotten.covers(assertion)]
-    new = with_ids(kept, replacement_ids(transaction, scope, [assertion.id for assertion in kept]))
+    unforgotten = [assertion for assertion in safe if not forgotten.covers(assertion)]
+    new = with_ids(unforgotten, replacement_ids(transaction, scope, [assertion.id for assertion in unforgotten]))
     result = MemoryImportResult(
         None,
         len(new),
