@@ -163,10 +163,10 @@ async def test_a_wrong_tombstone_is_an_invalid_file_or_harmless(store: Store, tm
     await tombstone_replay.write_tombstones(store, tmp_path / "stones.jsonl")
     lines = lines_of(tmp_path / "stones.jsonl")
     kinds = [line["row"] for line in lines]
-    for kind in ("key", "tombstone"):
+    for kind in ("key", "tombstone", "seen"):
         place = kinds.index(kind)
         for within in places(lines[place]):
-            for value in WRONG:
+            for value in [*WRONG, "2026-04-01T00:00:00"]:
                 wrong = [*lines[:place], replaced(lines[place], within, value), *lines[place + 1 :]]
                 write_lines(tmp_path / "wrong.jsonl", wrong)
                 with suppress(FileInvalid):

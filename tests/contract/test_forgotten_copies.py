@@ -32,6 +32,7 @@ from afterword.store.forgetting.tombstone_replay import replay_tombstones, write
 from afterword.store.scope_rows import Policy, scope_key
 from afterword.store.tables import RejectionRow, SessionRow, VectorRow, WindowRow
 from afterword.store.transfer.exports import export_scopes
+from afterword.store.transfer.imports import import_file
 from deciding_words import find
 
 LENA, TEAM = Scope.user("lena"), Scope.parse("default/team/apollo")
@@ -252,3 +253,19 @@ async def test_what_another_conversation_says_too_stays_there(store: Store) -> N
     assert [turn.text for turn in turns] == [f"home: {VALUE}", f"So {VALUE}."]
     facts = await store.read(lambda transaction: lookup.read_facts(transaction, LENA, at=NOW))
     assert VALUE in {fact.value for fact in facts}
+
+
+async def test_an_import_counts_no_block_as_forgotten_if_nothing_of_the_file_is_here(
+    store: Store, tmp_path: Path
+) -> None:
+    for number, said in enumerate((f"home: {VALUE}", "drink: oolong"), 1):
+        await save(store, LENA, f"s{number}", number, messages(("UserMessage", said)))
+        await processed(store, LENA, f"s{number}", number)
+    await erasure.erase_in_scope(store, LENA, lambda erasing: erasing.forget_session("s2"), at=NOW)
+    state = messages(("SystemMessage", await served_block(store)), ("UserMessage", "seat: window"))
+    await save(store, LENA, "served", 5, state)
+    await processed(store, LENA, "served", 5)
+    await export_scopes(store, tmp_path / "all.jsonl")
+    result = await import_file(store, tmp_path / "all.jsonl")
+    assert not result.still_here
+    assert VALUE in str(await store.read(lambda transaction: sessions.read_turns(transaction, LENA, "served")))

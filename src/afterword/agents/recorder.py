@@ -215,8 +215,8 @@ async def queue_state(
         forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
         recognised = forgotten.recognised(reading)
         timed = forgotten.transcript(reading, recognised)
-        known = recognised.hidden if forgotten.has_seen_turns else None
-        blanked = forgotten.state(private_state, fresh, timed)
+        known = recognised.hidden if forgotten.seen.turns else None
+        blanked = forgotten.state(private_state, fresh.turns, timed.turns)
         state, hidden = _hidden_again(blanked, timed, before, store.privacy, known)
         recognised = recognised.with_hidden(newly_hidden(timed.turns, hidden.turns))
         sessions.save_state(

@@ -263,8 +263,9 @@ def _joined_transcript(
     timed = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
     _check_times(saved, timed, {"started_at": started, "ended_at": ended}, now)
     reading = StateReading(fresh, timed, before, now)
-    hidden = stored.forgotten.recognised(reading).hidden if stored.forgotten.has_seen_turns else None
-    timed = stored.forgotten.transcript(reading)
+    recognised = stored.forgotten.recognised(reading) if stored.forgotten.seen.turns else None
+    timed = stored.forgotten.transcript(reading, recognised)
+    hidden = recognised.hidden if recognised else None
     unmasked, timed = timed.turns, replace(timed, turns=hidden_as_stored(timed.turns, before, privacy.markers, hidden))
     reading = replace(reading, hidden=frozenset(newly_hidden(unmasked, timed.turns)))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None

@@ -132,8 +132,9 @@ def _plan(
         return None
     known = lookup.read_knowledge(transaction, scope)
     safe = [assertion for assertion in assertions if not is_instruction(assertion.statement)]
-    new = read_forgotten(transaction, scope).assertions(safe)
-    new = with_ids(new, replacement_ids(transaction, scope, [assertion.id for assertion in new]))
+    forgotten = read_forgotten(transaction, scope)
+    unforgotten = [assertion for assertion in safe if not forgotten.covers(assertion)]
+    new = with_ids(unforgotten, replacement_ids(transaction, scope, [assertion.id for assertion in unforgotten]))
     result = MemoryImportResult(
         None,
         len(new),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from afterword.normal_form import composed, decomposed
@@ -56,11 +56,13 @@ def _letters_with_positions(text: str) -> tuple[str, list[int]]:
     return "".join(characters), positions
 
 
-def blank_spans(text: str, spans: Iterable[Span]) -> str:
+def blank_spans(text: str, spans: Collection[Span]) -> str:
     """Return the text with `[forgotten]` in place of each span, or only `[forgotten]` if no other word remains.
 
     The spans are ranges of `letters_and_digits(text)`. A text in which something is replaced is returned in NFC.
     """
+    if not spans:
+        return text
     normal = composed(text)
     blanked = _with_spans_blanked(normal, spans)
     return text if blanked == normal else blanked
@@ -177,8 +179,3 @@ class WordsToBlank:
             for start, end in phrases.places(text):
                 flags[start:end] = bytes([flag]) * (end - start)
         return spans_of_flags(text, flags) if any(flags) else []
-
-    def blank(self, text: str) -> str:
-        """Return a text without these words."""
-        spans = self.spans(text)
-        return blank_spans(text, spans) if spans else text

@@ -207,18 +207,21 @@ def _strings(value: Any, key: str = "") -> Iterable[str]:
             yield from _strings(inner, key)
 
 
-def _hidden_message(message: Mapping[str, Any], placeholder: str) -> dict[str, Any]:
-    hidden = {key: value if key in NEVER_HIDDEN else _hide(value, key, placeholder) for key, value in message.items()}
-    content = message.get("content")
-    parts = content if isinstance(content, list) else ()
-    has_tool_part = any(isinstance(part, Mapping) and not {"arguments", "call_id"}.isdisjoint(part) for part in parts)
-    if isinstance(content, list) and not has_tool_part:
+def _hidden_message(message: Mapping[str, Any], placeholder: str) -> Any:
+    hidden, content = _hide(message, "", placeholder), message.get("content")
+    if isinstance(content, list) and not any(map(_is_of_tool, content)):
         # A list of words and pictures becomes a list of one placeholder.
         hidden["content"] = [placeholder]
     return hidden
 
 
+def _is_of_tool(part: object) -> bool:
+    """Return whether a part of a message is a call of a tool, or its result."""
+    return isinstance(part, Mapping) and not {"arguments", "call_id"}.isdisjoint(part)
+
+
 def _hide(value: Any, key: str, placeholder: str) -> Any:
+    """Return a value of a message, which stands under this key, with each of its strings replaced."""
     if isinstance(value, str):
         return ("{}" if key == "arguments" else placeholder) if value else value
     if isinstance(value, Mapping):

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-from afterword.privacy.blanking import Span
-from afterword.privacy.normalisation import comparable
+from afterword.privacy.normalisation import Span, comparable
 from afterword.privacy.record_wishes.clauses import wish_clauses
-from afterword.privacy.record_wishes.phrases import COMMAND, PHRASES, PLAIN_WISHES
+from afterword.privacy.record_wishes.phrases import COMMAND, MEMORY, PHRASES, PLAIN_WISHES
 from afterword.text_caches import text_cache
 
 OFF = ("off the record", "/off-record")
@@ -65,10 +64,9 @@ _ALONE = re.compile(
 _THIRD_PERSON = re.compile(r"\s*(?:he|she|they|\w+ (?:told|said|says|mentioned|admitted))\b(?! is\b)")
 
 # "Between us" and "confidential" do not count: people tell an assistant in confidence what it should use.
-_MEMORY = r"(?:(?:your|the|any|my) )?(?:long-term )?(?:memory|notes|records?|logs?|files?)"
 _ASIDES = "|".join(
     (
-        rf"not (?:for|on) (?:the records?|{_MEMORY})|unofficially(?: speaking)?|off[\s_-]record(?: (?:comment|remark|note|question|info|confession)| for (?:a|one|just a) (?:moment|minute|sec(?:ond)?|bit))?|no (?:memory|notes|record) (?:for|of|on|about) this(?: one)?(?: please)?|without (?:saving|storing|recording|remembering|keeping|noting) (?:it|this|that)|don't quote me(?: on (?:this|that))?|nothing for the record",
+        rf"not (?:for|on) (?:the records?|{MEMORY})|unofficially(?: speaking)?|off[\s_-]record(?: (?:comment|remark|note|question|info|confession)| for (?:a|one|just a) (?:moment|minute|sec(?:ond)?|bit))?|no (?:memory|notes|record) (?:for|of|on|about) this(?: one)?(?: please)?|without (?:saving|storing|recording|remembering|keeping|noting) (?:it|this|that)|don't quote me(?: on (?:this|that))?|nothing for the record",
         r"inoffiziell|nicht für(?:s| das) protokoll",
         r"extraoficialmente|fuera de (?:registro|acta|micr[óo]fono)|sin que conste",
         r"hors micro|officieusement",

@@ -42,12 +42,12 @@ class SeenTurn:
 class SeenTurns:
     """The turns of a session that were seen, in order.
 
-    `place` is the hash of the session, and `key_id` names the key with which the marks were made.
+    `session_hash` identifies the session, and `key_id` names the key with which this hash and the marks were made.
     """
 
-    place: str
-    key_id: str
-    turns: tuple[SeenTurn, ...]
+    session_hash: str = ""
+    key_id: str = ""
+    turns: tuple[SeenTurn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

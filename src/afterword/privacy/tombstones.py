@@ -48,7 +48,7 @@ LEFT_OUT = "forgotten"
 """The key of `Transcript.skipped` that counts turns that were left out because their words were forgotten."""
 
 
-BlankSpans = Callable[[str, Iterable[Span]], str]
+BlankSpans = Callable[[str, Sequence[Span]], str]
 HashText = Callable[["TombstoneKey", Scope, str, str], str]
 
 
@@ -111,9 +111,9 @@ class Tombstone:
 
     `mark` is its hash, and `place` the hash of its session, which is empty for slots and scopes. `spans` are the
     positions of the forgotten words in a text. `times` is the number of turns that the tombstone covers. It serves to
-    distinguish turns without a time from later turns with the same words. A tombstone of a session covers turns by
-    their time only, and each of the session's texts has a tombstone of its own. One that an earlier version made covers
-    that many turns from the beginning, too.
+    distinguish turns without a time from later turns with the same words, in sessions of which it was not recorded when
+    their turns were seen. A tombstone of a session covers turns by their time only, and each of the session's texts has
+    a tombstone of its own. One that an earlier version made covers that many turns from the beginning, too.
     """
 
     kind: TombstoneKind
@@ -141,38 +141,35 @@ class Forgotten:
         former: Sequence[tuple[Scope, str]] = (),
         seen: SeenTurns | None = None,
     ) -> None:
-        self._session_id = session_id
         # The tombstones of a session from another scope bear the names that it had there.
-        self._scopes = (scope, *(former_scope for former_scope, _ in former))
         self._sessions = ((scope, session_id or ""), *former)
         self._keys = tuple(keys)
-        self._seen = seen.turns if seen else ()
-        self._mark_key_id = seen.key_id if seen else None
-        self.seen_place: str | None = seen.place if seen else None
-        self._by_mark: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
+        self.seen: SeenTurns = seen or SeenTurns()
         self._of_session_or_scope: list[Tombstone] = []
+        self._texts: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
+        self._slots: dict[tuple[str, str], list[Tombstone]] = defaultdict(list)
         for tombstone in tombstones:
             if tombstone.kind in (TombstoneKind.SESSION, TombstoneKind.SCOPE):
                 self._of_session_or_scope.append(tombstone)
             else:
-                self._by_mark[tombstone.key_id, tombstone.mark].append(tombstone)
+                by_mark = self._texts if tombstone.kind is TombstoneKind.TEXT else self._slots
+                by_mark[tombstone.key_id, tombstone.mark].append(tombstone)
 
     @property
     def mark_key(self) -> TombstoneKey:
         """Return the key for the marks of the session's turns. Raises IndexError if the store has no key yet."""
-        of_marks = [key for key in self._keys if key.id == self._mark_key_id]
+        of_marks = [key for key in self._keys if key.id == self.seen.key_id]
         return (of_marks or self._keys)[0]
 
     @property
-    def has_seen_turns(self) -> bool:
-        """Return whether it was recorded which turns of the session were seen."""
-        return bool(self._seen)
-
-    @property
     def size(self) -> int:
-        """Return the number of tombstones and of turns that are left out, which never decreases."""
-        number_left_out = sum(turn.is_left_out for turn in self._seen)
-        return len(self._of_session_or_scope) + sum(map(len, self._by_mark.values())) + number_left_out
+        """Return the number of tombstones and of turns that are left out.
+
+        It never decreases, so it tells whether anything was forgotten since it was last asked.
+        """
+        of_words = (*self._texts.values(), *self._slots.values())
+        number_left_out = sum(turn.is_left_out for turn in self.seen.turns)
+        return len(self._of_session_or_scope) + sum(map(len, of_words)) + number_left_out
 
     @property
     def until(self) -> datetime:
@@ -187,17 +184,12 @@ class Forgotten:
     @property
     def is_empty(self) -> bool:
         """Return whether there are no tombstones."""
-        return not self._by_mark and not self._of_session_or_scope
+        return not (self._of_session_or_scope or self._texts or self._slots)
 
     @property
     def touches_session(self) -> bool:
         """Return whether words of this session, or all of it, were forgotten, or turns of it are left out."""
-        of_texts = (tombstone for tombstones in self._by_mark.values() for tombstone in tombstones)
-        return (
-            bool(self._of_session_or_scope)
-            or any(turn.is_left_out for turn in self._seen)
-            or any(tombstone.kind is TombstoneKind.TEXT for tombstone in of_texts)
-        )
+        return bool(self._of_session_or_scope or self._texts) or any(turn.is_left_out for turn in self.seen.turns)
 
     def transcript(self, reading: StateReading, recognised: RecognisedTurns | None = None) -> Transcript:
         """Return the dated transcript of a state without its forgotten words. The turns keep their numbers.
@@ -227,32 +219,28 @@ class Forgotten:
         that was forgotten more often than it was seen is old that many times.
         """
         key, fresh = self.mark_key, reading.fresh.turns
-        seen = self._seen or [
+        seen = self.seen.turns or [
             SeenTurn(key.turn_mark(turn.text), turn.said_at, turn.text == FORGOTTEN, turn.is_said)
             for turn in reading.before
             if turn.said_at
         ]
         marks = [key.turn_mark(turn.text, turn.said_at) for turn in fresh]
         places = recognised_places(seen, marks, [turn.is_said for turn in fresh])
-        known, number_old = Counter(turn.mark for turn in seen), Counter[str]()
+        times_seen, times_old = Counter(turn.mark for turn in seen), Counter[str]()
         turns: list[SeenTurn] = []
         for turn, dated, mark, place in zip(fresh, reading.dated.turns, marks, places, strict=True):
             if place is not None:
                 turns.append(seen[place])
                 continue
-            forgotten = {} if turn.said_at else self._times_forgotten(turn)
+            times_forgotten = {} if turn.said_at else self._times_forgotten(turn)
             said_at = dated.said_at
-            if number_old[mark] < sum(forgotten.values()) - known[mark]:
-                number_old[mark] += 1
-                said_at = max(forgotten)
-            elif turn.said_at is None and self._seen:
+            if times_old[mark] < sum(times_forgotten.values()) - times_seen[mark]:
+                times_old[mark] += 1
+                said_at = max(times_forgotten)
+            elif turn.said_at is None and self.seen.turns:
                 said_at = reading.read_at or said_at
             turns.append(SeenTurn(mark, said_at or datetime.max.replace(tzinfo=UTC), is_said=turn.is_said))
         return RecognisedTurns(tuple(seen), tuple(turns), places).with_hidden(reading.hidden)
-
-    def assertions(self, assertions: Iterable[Assertion]) -> tuple[Assertion, ...]:
-        """Return the assertions that were not forgotten."""
-        return tuple(assertion for assertion in assertions if not self.covers(assertion))
 
     def covers(self, assertion: Assertion) -> bool:
         """Return whether an assertion was forgotten, or its value contains `[forgotten]`."""
@@ -269,16 +257,15 @@ class Forgotten:
 
     def is_slot_forgotten(self, subject: str, attribute: str, value: str, said_at: datetime | None) -> bool:
         """Return whether this value of an attribute was forgotten at or after `said_at`, or ever if that is None."""
-        if not self._by_mark:
+        if not self._slots:
             return False
-        marks = (
-            (key.id, mark)
+        return any(
+            said_at is None or said_at <= tombstone.until
             for key in self._keys
-            for scope in self._scopes
+            for scope, _ in self._sessions
             for mark in key.slot_hashes(scope, subject, attribute, value)
+            for tombstone in self._slots.get((key.id, mark), ())
         )
-        tombstones = (tombstone for mark in marks for tombstone in self._by_mark.get(mark, ()))
-        return any(said_at is None or said_at <= tombstone.until for tombstone in tombstones)
 
     def text(self, text: str) -> str:
         """Return a text of the session without its forgotten words, no matter when they were said."""
@@ -287,24 +274,21 @@ class Forgotten:
             text = blank(text, tombstone.spans)
         return text
 
-    def state(self, state: Mapping[str, Any], fresh: Transcript, shown: Transcript) -> dict[str, Any]:
+    def state(self, state: Mapping[str, Any], before: Sequence[Turn], after: Sequence[Turn]) -> dict[str, Any]:
         """Return a saved state without its forgotten words.
 
-        `fresh` is the transcript that was read from the state, `shown` the same without forgotten words.
+        `before` are the turns that were read from the state, `after` the same without forgotten words; none if all of
+        them were forgotten.
         """
         if not self.touches_session:
             return dict(state)
-        remaining = shown.turns or tuple(replace(turn, text=FORGOTTEN) for turn in fresh.turns)
-        pairs = list(zip(fresh.turns, remaining, strict=True))
+        texts = [turn.text for turn in before]
+        pairs = list(zip(texts, [turn.text for turn in after] or [FORGOTTEN] * len(texts), strict=True))
         # Of a turn of which only words were forgotten, copies in other strings keep the rest.
         emptied = [
-            old.text
-            for old, new in pairs
-            if new.text == FORGOTTEN and (self._of_session_or_scope or self.text(old.text) != FORGOTTEN)
+            old for old, new in pairs if new == FORGOTTEN and (self._of_session_or_scope or self.text(old) != FORGOTTEN)
         ]
-        blanking = StateBlanking(
-            self.text, [(old.text, new.text) for old, new in pairs], map(letters_and_digits, emptied)
-        )
+        blanking = StateBlanking(self.text, pairs, map(letters_and_digits, emptied))
         blanked: dict[str, Any] = blank_strings(state, blanking.blank, blanking.without_pictures)
         return blanked
 
@@ -314,6 +298,10 @@ class Forgotten:
         return {tombstone.until: tombstone.times for tombstone in tombstones if turn.is_said}
 
     def _blanked_turn(self, index: int, fresh: Turn, timed: Turn, seen: SeenTurn | None) -> Turn:
+        """Return the dated turn `timed` without its forgotten words.
+
+        `fresh` is the same turn as it was read, and `seen` tells when it was first seen; None for a stored turn.
+        """
         said_at = timed.said_at if fresh.said_at is not None or seen is None else seen.seen_at
         is_left_out = seen is not None and seen.is_left_out
         if is_left_out or any(_covers_turn(each, fresh, said_at, index) for each in self._of_session_or_scope):
@@ -325,7 +313,7 @@ class Forgotten:
 
     def _tombstones_of(self, text: str) -> list[tuple[Tombstone, BlankSpans]]:
         """Return the tombstones for words of this text, each with the function that blanks its spans."""
-        if self._session_id is None or not self.touches_session:
+        if not self._texts:
             return []
         forms: list[tuple[HashText, BlankSpans]] = [(TombstoneKey.text_hash, blank_spans)]
         if len(text_forms(text)) > 1:
@@ -335,7 +323,7 @@ class Forgotten:
             for hash_text, blank in forms
             for key in self._keys
             for scope, session_id in self._sessions
-            for tombstone in self._by_mark.get((key.id, hash_text(key, scope, session_id, text)), ())
+            for tombstone in self._texts.get((key.id, hash_text(key, scope, session_id, text)), ())
             if blank(text, tombstone.spans) not in (text, composed(text))
         ]
 
@@ -373,4 +361,5 @@ def _covers_turn(tombstone: Tombstone, fresh: Turn, said_at: datetime | None, in
     """Return whether a tombstone of a session or scope covers the turn at this index."""
     if said_at is not None and said_at <= tombstone.until:
         return True
+    # An earlier version counted the turns of a forgotten session, and made no tombstones for their texts.
     return fresh.said_at is None and tombstone.kind is not TombstoneKind.SCOPE and index < tombstone.times

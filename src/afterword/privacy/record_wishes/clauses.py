@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
-from afterword.privacy.blanking import Span
+from afterword.privacy.normalisation import Span
 from afterword.text_caches import text_cache
 
 PARTS = {

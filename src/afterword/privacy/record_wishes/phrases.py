@@ -75,7 +75,8 @@ _THIS = (
     r"(?:(?:any|all|nothing|none) of (?:this|that|it|what \w+(?: \w+){0,3})|what (?:i(?:'m| am)?|follows|comes) ?\w*(?: \w+){0,3}|the (?:following|next \w+)|my next \w+"
     r"|(?:this|that)(?: (?:one|part|bit|message|sentence|next \w+))?|it)"
 )
-_MEMORY = r"(?:(?:your|the|any|my) )?(?:long-term )?(?:memory|notes|records?|logs?|files?)"
+MEMORY = r"(?:(?:your|the|any|my) )?(?:long-term )?(?:memory|notes|records?|logs?|files?)"
+"""Names of what an assistant keeps."""
 _STORE = r"(?:record|save|store|remember|memori[sz]e|log|note|keep (?:a )?(?:record|note|trace) of|keep|hold on to|write down|take notes? of|file|retain|add to (?:your )?memory)"
 _STORED = r"(?:recorded|stored|saved|remembered|memori[sz]ed|logged|noted|kept|retained|filed|written down|put on (?:the )?record|on (?:the )?record|(?:for|in|part of) (?:the record|your (?:memory|notes|records?)))"
 _NOT = (
@@ -90,13 +91,13 @@ _WISHES = "|".join(
     (
         rf"{_CLAUSE_START}{_NOT} (?:ever )?{_STORE} {_THIS}{_CLAUSE_END}",
         rf"{_CLAUSE_START}{_NOT} (?:ever )?(?:record|save|store|remember|memori[sz]e|log)(?=\s*[:)\]])",
-        rf"{_CLAUSE_START}{_NOT} (?:ever )?(?:write|put|add|take|enter|copy|commit) {_THIS} (?:down|anywhere|(?:in|into|to|on|onto) {_MEMORY})",
+        rf"{_CLAUSE_START}{_NOT} (?:ever )?(?:write|put|add|take|enter|copy|commit) {_THIS} (?:down|anywhere|(?:in|into|to|on|onto) {MEMORY})",
         rf"{_CLAUSE_START}(?:skip|avoid|refrain from) (?:remembering|saving|storing|recording|noting|keeping|logging|memori[sz]ing) {_THIS}{_CLAUSE_END}",
         rf"{_CLAUSE_START}make no (?:notes?|records?|mention) (?:of|about|on) {_THIS}{_CLAUSE_END}",
         rf"\b{_THIS} (?:is|are)(?: not|n't)(?: something)?(?: for you)? to {_STORE}{_CLAUSE_END}",
         rf"{_CLAUSE_START}(?:i|we) (?:do not|don't) want {_THIS}(?: to be)? {_STORED}{_CLAUSE_END}",
         rf"\b(?:make sure|ensure|see to it|take care)(?: that)? {_THIS} (?:is not|isn't|is never|does not get|doesn't get|won't be|will not be) {_STORED}",
-        rf"\b(?:keep|leave|let'?s (?:keep|leave)|have) {_THIS} out of {_MEMORY}|\b{_THIS} (?:stays?|remains?|is kept) out of {_MEMORY}",
+        rf"\b(?:keep|leave|let'?s (?:keep|leave)|have) {_THIS} out of {MEMORY}|\b{_THIS} (?:stays?|remains?|is kept) out of {MEMORY}",
         rf"\b{_THIS} (?:(?:is|are|must|should|shall|may|can|will|does)(?: not|n't| never)|cannot)(?: to)?(?: be| get| go)? {_STORED}{_CLAUSE_END}",
         rf"{_CLAUSE_START}(?:pause|stop|suspend|turn off|switch off|disable) (?:your |the )?(?:memory|recording|note[- ]taking|remembering|taking notes)(?= for (?:this|that|a|one|now|the next|my next)|\s*:)",
         rf"{_CLAUSE_START}not to be {_STORED}{_CLAUSE_END}",

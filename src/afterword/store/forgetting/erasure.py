@@ -13,13 +13,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import delete, or_, update
-from sqlmodel import Session, col, select
+from sqlmodel import Session, SQLModel, col, select
 
 from afterword import telemetry
 from afterword.errors import NotFound
 from afterword.facts.findings import statement_key
 from afterword.facts.scopes import Scope
-from afterword.privacy.tombstones import TombstoneKey, TombstoneKind
+from afterword.facts.transcripts import Turn
+from afterword.privacy.tombstones import Forgotten, TombstoneKey, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.access.keys import revoke_keys_of_scope
 from afterword.store.database.clock import check_not_ahead
@@ -27,14 +28,10 @@ from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import ERASED, FINDING, FindingRow, rows_of_scope
 from afterword.store.forgetting import forgotten_statements, hash_keys, tombstone_rows
-from afterword.store.forgetting.row_blanking import ForgottenWords, blank_session, blank_turns_before
-from afterword.store.forgetting.served_copies import (
-    ErasedWords,
-    block_finder,
-    sweep_blocks_in_other_scopes,
-    sweep_session,
-)
-from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, ErasableTable, SessionKeys
+from afterword.store.forgetting.row_blanking import ForgottenWords, RowBlanking
+from afterword.store.forgetting.served_copies import ErasedWords, block_finder, repeats_words, sessions_with_blocks
+from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, SessionKeys
+from afterword.store.sessions import turns_of
 from afterword.store.tables import (
     AssertionRow,
     ImportedRunRow,
@@ -94,12 +91,12 @@ class Erasure:
         """Forget everything in the scope, and revoke the API keys that give access only to this scope."""
         revoke_keys_of_scope(self.transaction, self.scope, self._at)
         for session in self.sessions():
-            self.tombstones.add_session(session, self._at)
+            self.tombstones.add_session(session.session_id, self._said(session, self._at), self._at)
         self.tombstones.add_scope(self._at)
         self._detach_spending(col(SpendingRow.scope_id) == self.scope_id)
         for table in ERASABLE_TABLES:
             if table.of_scope and not table.derived:
-                self._erase(table, table.of_scope(self.scope_id))
+                self._erase(table.table, table.of_scope(self.scope_id))
 
     def forget_session(self, session_id: str) -> None:
         """Forget a session, and the statements by which a person has confirmed what was said in it.
@@ -107,11 +104,10 @@ class Erasure:
         Does nothing if the session is already forgotten. Raises `NotFound` if there never was such a session.
         """
         session = next((session for session in self.sessions() if session.session_id == session_id), None)
-        if session is None:
-            if self._is_forgotten(session_id):
-                return
+        if session is not None:
+            self.erase_session(session, self._at)
+        elif not self._is_forgotten(session_id):
             raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword sessions`")
-        self.erase_session(session, self._at)
 
     def _is_forgotten(self, session_id: str) -> bool:
         of_session = TombstoneRow.kind == str(TombstoneKind.SESSION), TombstoneRow.scope_id == self.scope_id
@@ -144,7 +140,7 @@ class Erasure:
             return
         for row in rows.values():
             self.tombstones.add_slot(row.subject, row.attribute, row.value, until or self._at)
-        words = ForgottenWords.of(self.transaction, rows)
+        words = ForgottenWords.of_statements(self.transaction, rows)
         # A waiting correction may contain the forgotten words, and has nothing left to correct. It gets no tombstone.
         corrections = forgotten_statements.waiting_correction_ids(self.transaction, self.scope_id, rows)
         self.erase_statements([*rows, *corrections])
@@ -169,17 +165,20 @@ class Erasure:
 
     def _blank_sessions(self, words: ForgottenWords, until: datetime) -> None:
         for session in self.sessions():
-            self.tombstones.add(
-                blank_session(self.transaction, self.scope, session, words, self._key, until, self.blanked)
-            )
+            blanking = self.blanking(session, until)
+            blanking.blank_words(words)
+            self.tombstones.add(blanking.tombstones)
+
+    def blanking(self, session: SessionKeys, until: datetime | None = None, scope: Scope | None = None) -> RowBlanking:
+        """Return what blanks words in the rows of a session, of this scope if no other one is given."""
+        return RowBlanking(self.transaction, scope or self.scope, session, self._key, until or self._at, self.blanked)
 
     def erase_findings(self, is_erased: Callable[[Any], bool]) -> None:
         """Delete the findings that `is_erased` selects, and note their words, so that `sweep_copies` erases copies."""
         rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if is_erased(row)]
         self._erased_words.add_findings(rows)
-        table = next(table for table in ERASABLE_TABLES if table.table is FindingRow)
         for ids in chunks([row.id for row in rows]):
-            self._erase(table, col(FindingRow.id).in_(ids))
+            self._erase(FindingRow, col(FindingRow.id).in_(ids))
 
     def forget_before(self, moment: datetime) -> None:
         """Forget everything that was said before an instant."""
@@ -189,20 +188,28 @@ class Erasure:
             if last is not None and last < moment:
                 self.erase_session(session, until)
             elif first is not None and first < moment:
-                tombstones = self.tombstones.add_session(session, until)
-                self._erased_words.add_turns(self.transaction, session, until)
-                blank_turns_before(self.transaction, self.scope, session, tombstones, self._key, self.blanked)
+                said_before = self._said(session, until)
+                tombstones = self.tombstones.add_session(session.session_id, said_before, until)
+                self._erased_words.add_turns(said_before)
+                forgotten = Forgotten(self.scope, session.session_id, [self._key], tombstones)
+                turns = turns_of(self.transaction, session.key)
+                self.blanking(session).blank_turns(forgotten, turns, forgotten.turns(turns))
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
         self.erase_statements(list(self.transaction.exec(said)))
         self.erase_findings(lambda row: row.said_at < moment)
         self._erase_empty_runs()
         self.tombstones.add_scope(until)
 
+    def _said(self, session: SessionKeys, until: datetime) -> list[Turn]:
+        """Return the turns of a session that were said up to an instant, and those without a time."""
+        turns = turns_of(self.transaction, session.key)
+        return [turn for turn in turns if turn.said_at is None or turn.said_at <= until]
+
     def erase_derived(self) -> None:
         """Delete the rows that are derived from others. They are derived again from the remaining rows."""
         for table in ERASABLE_TABLES:
             if table.of_scope and table.derived:
-                self._erase(table, table.of_scope(self.scope_id))
+                self.transaction.connection().execute(delete(table.table).where(table.of_scope(self.scope_id)))
 
     def erase_session(self, session: SessionKeys, until: datetime) -> None:
         """Forget a session, what a person entered to confirm or withdraw it, and what it asks to forget.
@@ -211,8 +218,9 @@ class Erasure:
         """
         requests = forgotten_statements.read_erase_requests(self.transaction, self.scope)
         self.forget_requested(each for each in requests if each.request.session_id == session.session_id)
-        self.tombstones.add_session(session, until)
-        self._erased_words.add_turns(self.transaction, session, until)
+        turns = self._said(session, until)
+        self.tombstones.add_session(session.session_id, turns, until)
+        self._erased_words.add_turns(turns)
         said = select(AssertionRow.id).where(
             AssertionRow.scope_id == self.scope_id, AssertionRow.session_id == session.session_id
         )
@@ -224,7 +232,7 @@ class Erasure:
         self._detach_spending(or_(is_of_source, col(SpendingRow.run_id).in_(runs)))
         for table in ERASABLE_TABLES:
             if table.of_session and not table.derived:
-                self._erase(table, table.of_session(session))
+                self._erase(table.table, table.of_session(session))
         self._erase_empty_runs()
 
     def erase_statements(self, ids: Sequence[str]) -> None:
@@ -238,27 +246,26 @@ class Erasure:
         for chunk in chunks(ids):
             for table in ERASABLE_TABLES:
                 if table.of_statements and not table.derived:
-                    self._erase(table, table.of_statements(chunk))
+                    self._erase(table.table, table.of_statements(chunk))
 
     def sweep_copies(self) -> None:
         """Erase the erased words where agents were served or repeated them, in all remaining sessions and scopes."""
-        if not self.erased and not self.tombstones:
+        if not (self.erased or self.blanked or self.tombstones):
             return
         self.transaction.expunge_all()  # its objects do not reflect the changed rows
         words = self._erased_words.search(self.transaction, self.scope_id)
         # A finding that repeats erased words is deleted as a whole.
-        self.erase_findings(lambda row: any(words.spans(text, ()) for text in _texts_of(row)))
+        self.erase_findings(lambda row: repeats_words(row, words))
         self._erase_empty_runs()
         for session in self.sessions():
-            self.tombstones.add(
-                sweep_session(
-                    self.transaction, self.scope, session, self._key, self._at, block_finder(words=words), self.blanked
-                )
-            )
-        for owner, tombstones in sweep_blocks_in_other_scopes(
-            self.transaction, self.scope, self.scope_id, self._key, self._at, self.blanked
-        ):
-            tombstone_rows.add_tombstones(self.transaction, owner, tombstones)
+            blanking = self.blanking(session)
+            blanking.blank_copies(block_finder(words=words))
+            self.tombstones.add(blanking.tombstones)
+        # The agents of other scopes were served blocks of this one, too.
+        for owner, session in sessions_with_blocks(self.transaction, self.scope, self.scope_id):
+            blanking = self.blanking(session, scope=owner)
+            blanking.blank_copies(block_finder(self.scope))
+            tombstone_rows.add_tombstones(self.transaction, owner, blanking.tombstones)
 
     def sessions(self) -> list[SessionKeys]:
         """Return the sessions of the scope, including those that only a dry run has read."""
@@ -287,25 +294,21 @@ class Erasure:
         for run_id, source in self.transaction.exec(empty_runs).all():
             self._detach_spending(col(SpendingRow.run_id) == run_id)
             windows = select(WindowRow.id).where(WindowRow.scope_id == self.scope_id, WindowRow.source == source)
-            clauses: dict[object, Clause] = {
-                RunWindowRow: col(RunWindowRow.run_id) == run_id,
-                ImportedRunRow: col(ImportedRunRow.run_id) == run_id,
-                WindowRow: col(WindowRow.id).in_(windows) & col(WindowRow.id).not_in(select(RunWindowRow.window_id)),
-                RunRow: col(RunRow.id) == run_id,
-            }
-            for table in ERASABLE_TABLES:
-                if table.table in clauses:
-                    self._erase(table, clauses[table.table])
+            is_unread = col(WindowRow.id).not_in(select(RunWindowRow.window_id))
+            self._erase(RunWindowRow, col(RunWindowRow.run_id) == run_id)
+            self._erase(WindowRow, col(WindowRow.id).in_(windows) & is_unread)
+            self._erase(ImportedRunRow, col(ImportedRunRow.run_id) == run_id)
+            self._erase(RunRow, col(RunRow.id) == run_id)
 
     def _detach_spending(self, clause: Clause) -> None:
         """Keep the recorded costs that `clause` selects, but remove the names of the sessions that they were for."""
         statement = update(SpendingRow).where(clause).values(run_id=None, source=FORGOTTEN_SOURCE)
         self.transaction.connection().execute(statement)
 
-    def _erase(self, table: ErasableTable, clause: Clause) -> None:
-        erased = self.transaction.connection().execute(delete(table.table).where(clause)).rowcount
+    def _erase(self, table: type[SQLModel], clause: Clause) -> None:
+        erased = self.transaction.connection().execute(delete(table).where(clause)).rowcount
         if erased:
-            self.erased[str(table.table.__tablename__)] += erased
+            self.erased[str(table.__tablename__)] += erased
 
     def _first_and_last_said(self, session: SessionKeys) -> tuple[datetime | None, datetime | None]:
         """Return when the first and the last turn of a session were said.
@@ -364,8 +367,7 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     transaction.expunge_all()  # its objects do not reflect the changed rows
     ledger.derive_facts(transaction, scope)
     remaining = set[str]().union(*forgotten_statements.fact_members(transaction, scope_id).values())
-    derived = {str(table.table.__tablename__) for table in ERASABLE_TABLES if table.derived}
-    erased = {name: count for name, count in erasure.erased.items() if name not in derived}
+    erased = dict(erasure.erased)
     facts_gone = sum(remaining.isdisjoint(members) for members in before.values()) + len(erasure.hidden_facts)
     if facts_gone:
         erased["facts"] = facts_gone
@@ -394,7 +396,3 @@ async def forget_requested_statements(
         erasure.forget_requested(requests(erasure.transaction))
 
     return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
-
-
-def _texts_of(row: FindingRow) -> list[str]:
-    return [row.statement, row.topic, row.source or "", *(piece["quote"] for piece in row.evidence)]

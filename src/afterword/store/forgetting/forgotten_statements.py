@@ -17,7 +17,6 @@ from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct
 from afterword.facts.removals import asks_for_everything, has_found
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
-from afterword.facts.validity.timeline import erased_ids
 from afterword.facts.words import folded, terms
 from afterword.recall.named_values import NamedValues
 from afterword.store import lookup
@@ -214,7 +213,7 @@ def entered_withdrawals(transaction: Session, scope_id: int, ids: Collection[str
 
     They repeat the words that they withdraw.
     """
-    rows = [row for row in _withdrawals(transaction, scope_id, ids).values() if row.session_id is None]
+    rows = [row for row in _withdrawals(transaction, scope_id, set(ids)).values() if row.session_id is None]
     live = set(transaction.connection().scalars(lookup.live_assertion_ids(scope_id)) if rows else ())
     return [(row, row.id in live) for row in rows]
 
@@ -243,21 +242,16 @@ def _same_value_in_overlapping_quote(
 
 def _withdrawals(transaction: Session, scope_id: int, chosen: Collection[str]) -> dict[str, AssertionRow]:
     """Return the statements that withdraw some of the chosen statements and nothing else, by their ids."""
-    is_withdrawal = VerdictRow.relation == str(Relation.RETRACTS)
-    withdrawals: dict[str, AssertionRow] = {}
-    for ids in chunks(list(chosen)):
-        withdrawing = select(VerdictRow.later_id).where(is_withdrawal, col(VerdictRow.earlier_id).in_(ids))
-        query = select(AssertionRow).where(
-            AssertionRow.scope_id == scope_id,
-            AssertionRow.act != str(SpeechAct.STATE),
-            col(AssertionRow.id).in_(withdrawing),
-        )
-        withdrawals.update({row.id: row for row in transaction.exec(query)})
-    for withdrawal_id in list(withdrawals):
-        withdrawn = select(VerdictRow.earlier_id).where(is_withdrawal, VerdictRow.later_id == withdrawal_id)
-        if any(earlier_id not in chosen for earlier_id in transaction.exec(withdrawn)):
-            del withdrawals[withdrawal_id]
-    return withdrawals
+    verdicts_on_chosen = fetch_where_in(transaction, VerdictRow, "earlier_id", chosen)
+    withdrawing = {verdict.later_id for verdict in verdicts_on_chosen if verdict.relation == Relation.RETRACTS}
+    their_verdicts = fetch_where_in(transaction, VerdictRow, "later_id", withdrawing)
+    of_others = {
+        verdict.later_id
+        for verdict in their_verdicts
+        if verdict.relation == Relation.RETRACTS and verdict.earlier_id not in chosen
+    }
+    rows = fetch_where_in(transaction, AssertionRow, "id", withdrawing - of_others)
+    return {row.id: row for row in rows if row.scope_id == scope_id and row.act != SpeechAct.STATE}
 
 
 def fact_members(transaction: Session, scope_id: int) -> dict[str, set[str]]:
@@ -276,16 +270,3 @@ def scopes_with_requests(transaction: Session) -> set[Scope]:
     asking = select(AssertionRow.scope_id).where(AssertionRow.act == str(SpeechAct.ERASE))
     rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(asking)))
     return {scope_of_row(row) for row in rows}
-
-
-def requested_ids(transaction: Session, scope: Scope) -> frozenset[str]:
-    """Return the ids of the statements that somebody has asked to be forgotten, and of the requests for them."""
-    known = lookup.read_knowledge(transaction, scope)
-    erased = erased_ids(known.assertions, known.verdicts)
-    requests = {said.id for said in known.assertions if said.act is SpeechAct.ERASE}
-    fulfilled = {
-        verdict.later_id
-        for verdict in known.verdicts
-        if verdict.later_id in requests and verdict.earlier_id in erased and verdict.relation is Relation.RETRACTS
-    }
-    return erased | fulfilled

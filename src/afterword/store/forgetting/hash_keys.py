@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from sqlmodel import Session, col, select
 
-from afterword.errors import FileInvalid
 from afterword.privacy.tombstones import TombstoneKey
 from afterword.store.database.statements import fetch_rows, insert_missing, select_columns
 from afterword.store.tables import TombstoneKeyRow
@@ -36,18 +34,10 @@ def ensure_store_key(transaction: Session) -> TombstoneKey:
     return TombstoneKey(row.id, bytes.fromhex(row.key))
 
 
-def add_imported_key(transaction: Session, line: Mapping[str, Any]) -> None:
-    """Store the hash key of another store. Raises `FileInvalid` if the line holds no key."""
-    secret = parse_tombstone_key(line)
-    insert_missing(transaction, TombstoneKeyRow, [{"id": _key_id(secret), "key": secret.hex(), "is_own": False}])
-
-
-def parse_tombstone_key(line: Mapping[str, Any]) -> bytes:
-    """Return the secret key of tombstone hashes from a line of a file. Raises `FileInvalid` if the line has none."""
-    try:
-        return bytes.fromhex(line["key"])
-    except (KeyError, TypeError, ValueError):
-        raise FileInvalid("a key of tombstones cannot be read") from None
+def add_imported_keys(transaction: Session, keys: Iterable[bytes]) -> None:
+    """Store the hash keys of other stores."""
+    rows = [{"id": _key_id(secret), "key": secret.hex(), "is_own": False} for secret in keys]
+    insert_missing(transaction, TombstoneKeyRow, rows)
 
 
 def _key_id(secret: bytes) -> str:

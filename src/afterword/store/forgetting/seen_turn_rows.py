@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import update
 from sqlmodel import Session, col
 
-from afterword.errors import FileInvalid
 from afterword.facts.scopes import Scope
 from afterword.privacy.seen_turns import RecognisedTurns, SeenTurn, SeenTurns
 from afterword.privacy.tombstones import MARK_DIGITS, Forgotten, TombstoneKey
@@ -34,8 +33,9 @@ def note_turns(
     """Store the turns of a session that were seen so far, and those of a state, as `forgotten` has recognised them."""
     joined, key = recognised.joined(), forgotten.mark_key
     if joined != list(recognised.seen):
-        scope_id, place = lock_scope(transaction, scope), key.session_hash(scope, session_id)
-        _store(transaction, scope_id, SeenTurns(place, key.id, tuple(joined)), is_known=forgotten.seen_place == place)
+        seen = SeenTurns(key.session_hash(scope, session_id), key.id, tuple(joined))
+        is_known = forgotten.seen.session_hash == seen.session_hash
+        _store(transaction, lock_scope(transaction, scope), seen, is_known=is_known)
 
 
 def copy_seen_turns(
@@ -47,21 +47,27 @@ def copy_seen_turns(
     """Copy the turns seen in sessions that were moved. `names` are the scope and the id of each, before and now."""
     places = {key.session_hash(*old): key.session_hash(*new) for old, new in names for key in keys}
     for place, seen in read_seen_turns(transaction, places).items():
-        store_longer(transaction, into_id, replace(seen, place=places[place]))
+        store_longer(transaction, into_id, replace(seen, session_hash=places[place]))
+
+
+def add_imported_seen_turns(transaction: Session, lists: Iterable[tuple[Scope, SeenTurns]]) -> None:
+    """Store the turns seen in sessions of other stores, each given with its scope."""
+    for scope, seen in lists:
+        store_longer(transaction, lock_scope(transaction, scope), seen)
 
 
 def store_longer(transaction: Session, scope_id: int, seen: SeenTurns) -> None:
     """Store the turns seen in a session unless a list that is as long is stored. Lists only grow."""
-    stored = read_seen_turns(transaction, [seen.place]).get(seen.place)
+    stored = read_seen_turns(transaction, [seen.session_hash]).get(seen.session_hash)
     if stored is None or len(stored.turns) < len(seen.turns):
         _store(transaction, scope_id, seen, is_known=stored is not None)
 
 
 def _store(transaction: Session, scope_id: int, seen: SeenTurns, *, is_known: bool) -> None:
     values = {"scope_id": scope_id, "key_id": seen.key_id, "stretches": _stretches_of(seen.turns)}
-    row = {"place": seen.place, **values}
+    row = {"place": seen.session_hash, **values}
     if is_known or not insert_missing(transaction, SeenSessionRow, [row]):
-        changed = update(SeenSessionRow).where(col(SeenSessionRow.place) == seen.place)
+        changed = update(SeenSessionRow).where(col(SeenSessionRow.place) == seen.session_hash)
         transaction.connection().execute(changed.values(**values))
 
 
@@ -75,16 +81,13 @@ def seen_lines(transaction: Session, scope: Scope, scope_ids: Sequence[int | Non
 
 
 def parse_seen_turns(line: Mapping[str, Any]) -> tuple[Scope, SeenTurns]:
-    """Return the scope and the turns seen in a session from a line. Raises `FileInvalid` if the line holds none."""
-    try:
-        place, key_id = line["place"], line["key_id"]
-        "".join((place, key_id)).encode()
-        turns = tuple(_turns_of(line["stretches"]))
-        if not all(len(turn.mark) in (0, MARK_DIGITS) and turn.seen_at.tzinfo for turn in turns):
-            raise ValueError
-        return Scope.parse(line["scope"]), SeenTurns(place, key_id, turns)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise FileInvalid("the seen turns of a session cannot be read") from None
+    """Return the scope and the turns seen in a session from a line. Raises `ValueError` and others if it is damaged."""
+    place, key_id = line["place"], line["key_id"]
+    "".join((place, key_id)).encode()
+    turns = tuple(_turns_of(line["stretches"]))
+    if not all(len(turn.mark) in (0, MARK_DIGITS) and turn.seen_at.tzinfo for turn in turns):
+        raise ValueError
+    return Scope.parse(line["scope"]), SeenTurns(place, key_id, turns)
 
 
 def _stretches_of(turns: Iterable[SeenTurn]) -> Stretches:

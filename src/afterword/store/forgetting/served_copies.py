@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from sqlmodel import Session, col, select
 
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role
-from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, PhraseSearch, Span, blank_spans, letters_and_digits
-from afterword.privacy.state_blanking import blank_strings, keep_json_valid
-from afterword.privacy.tombstones import Tombstone, TombstoneKey
+from afterword.facts.transcripts import Role, Turn
+from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, PhraseSearch, Span, letters_and_digits
 from afterword.recall.block import CLOSING, OPENING, scope_label
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.findings.finding_rows import rows_of_scope
-from afterword.store.forgetting.row_blanking import SessionRows, TextTombstones
+from afterword.store.forgetting.row_blanking import FindSpans
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.ledger import session_source
 from afterword.store.scope_rows import scope_of_row
@@ -45,9 +41,6 @@ _LONG_SENTENCE_WORDS = 4
 PAGE = 200
 """How many saved states or transcripts are read at once."""
 
-FindSpans = Callable[[str], list[Span]]
-"""A function that finds the spans of a text to blank."""
-
 
 @dataclass(slots=True)
 class ErasedWords:
@@ -59,112 +52,71 @@ class ErasedWords:
 
     def add_statements(self, transaction: Session, ids: Sequence[str]) -> None:
         """Add the values, sentences and quotes of these statements."""
-        self.statements.update(_words_of(transaction, fetch_where_in(transaction, AssertionRow, "id", ids), ids))
+        self.statements |= _words_of(transaction, fetch_where_in(transaction, AssertionRow, "id", ids))
 
     def add_findings(self, rows: Iterable[Any]) -> None:
         """Add the statements and quotes of these findings."""
         self.findings.update(*map(_words_of_finding, rows))
 
-    def add_turns(self, transaction: Session, session: SessionKeys, until: datetime) -> None:
-        """Add the longer sentences that people said in a session up to `until`."""
-        query = select(TurnRow.text, TurnRow.said_at).where(
-            TurnRow.session_pk == session.key, TurnRow.role == str(Role.HUMAN)
-        )
-        for text, said_at in transaction.exec(query).all():
-            if said_at is None or said_at <= until:
-                sentences = map(str.strip, _SENTENCE.findall(text))
-                self.sentences.update(part for part in sentences if len(part.split()) >= _LONG_SENTENCE_WORDS)
+    def add_turns(self, turns: Iterable[Turn]) -> None:
+        """Add the longer sentences that people said in these turns."""
+        by_people = (turn.text for turn in turns if turn.role is Role.HUMAN)
+        sentences = (part.strip() for text in by_people for part in _SENTENCE.findall(text))
+        self.sentences.update(part for part in sentences if len(part.split()) >= _LONG_SENTENCE_WORDS)
 
     def search(self, transaction: Session, scope_id: int) -> PhraseSearch:
         """Return a search for the erased words, without words that remaining statements or findings contain too."""
-        rows = list(transaction.exec(select(AssertionRow).where(AssertionRow.scope_id == scope_id)))
-        remaining = _words_of(transaction, rows, [row.id for row in rows]) if self.statements else set()
-        rows_of_findings = rows_of_scope(transaction, scope_id) if self.findings else ()
-        found_still = {letters_and_digits(text) for row in rows_of_findings for text in _words_of_finding(row)}
-        known = {letters_and_digits(text) for text in remaining}
+        remaining = fetch_where_in(transaction, AssertionRow, "scope_id", [scope_id] if self.statements else ())
+        said_still = set(map(letters_and_digits, _words_of(transaction, remaining)))
+        findings = rows_of_scope(transaction, scope_id) if self.findings else ()
+        found_still = {letters_and_digits(text) for row in findings for text in _words_of_finding(row)}
         found_only = {text for text in self.findings if letters_and_digits(text) not in found_still}
         return PhraseSearch(
             text
             for text in (*self.statements, *self.sentences, *found_only)
-            if len(letters := letters_and_digits(text)) >= SHORTEST_VALUE and letters not in known
+            if len(letters := letters_and_digits(text)) >= SHORTEST_VALUE and letters not in said_still
         )
+
+
+def repeats_words(row: Any, words: PhraseSearch) -> bool:
+    """Return whether a finding of an agent contains any of these words."""
+    return any(map(words.spans, (*_words_of_finding(row), row.topic, row.source or "")))
 
 
 def _words_of_finding(row: Any) -> set[str]:
     return {row.statement, *(piece["quote"] for piece in row.evidence)}
 
 
-def _words_of(transaction: Session, rows: Iterable[AssertionRow], ids: Sequence[str]) -> set[str]:
-    quotes = (evidence.quote for evidence in fetch_where_in(transaction, EvidenceRow, "assertion_id", ids))
-    return {text for row in rows for text in (row.value, row.statement)} | set(quotes)
+def _words_of(transaction: Session, rows: Sequence[AssertionRow]) -> set[str]:
+    evidence = fetch_where_in(transaction, EvidenceRow, "assertion_id", [row.id for row in rows])
+    return {text for row in rows for text in (row.value, row.statement)} | {cited.quote for cited in evidence}
 
 
-def sweep_session(
-    transaction: Session,
-    scope: Scope,
-    session: SessionKeys,
-    key: TombstoneKey,
-    at: datetime,
-    find_spans: FindSpans,
-    counts: Counter[str],
-) -> list[Tombstone]:
-    """Blank the spans that `find_spans` finds in all rows of one session, except in what people said in it.
+def sessions_with_blocks(transaction: Session, scope: Scope, scope_id: int) -> list[tuple[Scope, SessionKeys]]:
+    """Return the sessions of other scopes that hold a block of this scope, each with its scope.
 
-    Returns the tombstones that blank the same copies when the session is saved or read again. The changed rows are
-    counted by table in `counts`.
+    The block may stand in a turn, in the saved state, or in the transcript of a dry run.
     """
-    rows, tombstones = SessionRows(transaction, session, counts), TextTombstones(scope, session, key, at)
-    said_by_people = "\n".join(letters_and_digits(turn.text) for turn in rows.of(TurnRow) if turn.role == Role.HUMAN)
-
-    def blank(text: str, times: int = 0) -> str:
-        spans = find_spans(text)
-        if not spans or letters_and_digits(text) in said_by_people:
-            return text
-        return keep_json_valid(text, tombstones.blank(text, spans, times=times))
-
-    rows.blank_turns(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text, int(turn.is_said)))
-    rows.blank_state(lambda state: blank_strings(state, blank))
-    rows.blank_transcripts(lambda turn: turn.text if turn.role is Role.HUMAN else blank(turn.text))
-    rows.blank_notes(lambda text: blank_spans(text, spans) if (spans := find_spans(text)) else text)
-    return tombstones.all()
-
-
-def sweep_blocks_in_other_scopes(
-    transaction: Session, scope: Scope, scope_id: int, key: TombstoneKey, at: datetime, counts: Counter[str]
-) -> Iterator[tuple[Scope, list[Tombstone]]]:
-    """Empty the blocks of this scope in the sessions of other scopes, whose agents were served it too.
-
-    Yields the other scope and the new tombstones for each such session. The changed rows are counted by table.
-    """
-    others = transaction.exec(select(ScopeRow).where(ScopeRow.id != scope_id)).all()
-    find_blocks, scopes = block_finder(scope), {row.id: scope_of_row(row) for row in others}
-    for session in sorted(_sessions_with(transaction, scope_label(scope)), key=lambda keys: (keys.scope_id, keys.key)):
-        if session.scope_id in scopes:
-            owner = scopes[session.scope_id]
-            yield owner, sweep_session(transaction, owner, session, key, at, find_blocks, counts)
-
-
-def _sessions_with(transaction: Session, label: str) -> set[SessionKeys]:
-    """Return the sessions of all scopes whose turns, saved state or dry runs contain this label of a block."""
+    label = scope_label(scope)
     of_turns = select(TurnRow.session_pk).where(col(TurnRow.text).contains(label, autoescape=True))
-    session_keys = set(transaction.exec(of_turns.distinct()))
-    for session_key, content in _packed(transaction, StateRow.session_pk, StateRow.content):
-        if label.encode() in zlib.decompress(content):
-            session_keys.add(session_key)
-    rows = fetch_where_in(transaction, SessionRow, "id", session_keys)
-    found_sessions = {SessionKeys(row.scope_id, row.id, row.session_id) for row in rows}
-    for run_id, content in _packed(transaction, RunRow.id, RunRow.transcript):
-        if label.encode() in zlib.decompress(content):
-            run = transaction.get_one(RunRow, run_id)
-            session_id = run.source.removeprefix(session_source(""))
-            found_sessions.add(SessionKeys(run.scope_id, run.session_pk or 0, session_id))
-    return found_sessions
+    of_states = _keys_of_packed(transaction, StateRow.session_pk, StateRow.content, label)
+    stored = fetch_where_in(transaction, SessionRow, "id", {*transaction.exec(of_turns.distinct()), *of_states})
+    runs = fetch_where_in(transaction, RunRow, "id", _keys_of_packed(transaction, RunRow.id, RunRow.transcript, label))
+    sessions = {SessionKeys(row.scope_id, row.id, row.session_id) for row in stored} | {
+        SessionKeys(run.scope_id, run.session_pk or 0, run.source.removeprefix(session_source(""))) for run in runs
+    }
+    others = transaction.exec(select(ScopeRow).where(ScopeRow.id != scope_id))
+    scopes = {row.id: scope_of_row(row) for row in others}
+    in_order = sorted(sessions, key=lambda session: (session.scope_id, session.key))
+    return [(scopes[session.scope_id], session) for session in in_order if session.scope_id in scopes]
 
 
-def _packed(transaction: Session, key: Any, content: Any) -> Iterable[tuple[int, bytes]]:
-    """Return the key and the content of every row that has content. Only `PAGE` rows are read at a time."""
+def _keys_of_packed(transaction: Session, key: Any, content: Any, label: str) -> Iterator[int]:
+    """Yield the keys of the rows whose compressed content contains a label. Only `PAGE` rows are read at a time."""
     query = select(key, content).where(col(content).is_not(None)).order_by(col(key))
-    return transaction.exec(query.execution_options(yield_per=PAGE))
+    for row_key, packed in transaction.exec(query.execution_options(yield_per=PAGE)):
+        if label.encode() in zlib.decompress(packed):
+            yield row_key
 
 
 def block_finder(scope: Scope | None = None, words: PhraseSearch | None = None) -> FindSpans:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.exc import StatementError
 from sqlmodel import Session, select
@@ -16,17 +17,14 @@ from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Turn
 from afterword.privacy.blanking import FORGOTTEN
-from afterword.privacy.seen_turns import SeenTurns
-from afterword.privacy.tombstones import Tombstone
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import is_finding_forgotten
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
-from afterword.store.forgetting.hash_keys import add_imported_key, parse_tombstone_key
-from afterword.store.forgetting.row_blanking import blank_turns, read_stored_turns
-from afterword.store.forgetting.seen_turn_rows import parse_seen_turns, store_longer
+from afterword.store.forgetting.hash_keys import add_imported_keys
+from afterword.store.forgetting.seen_turn_rows import add_imported_seen_turns, parse_seen_turns
 from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_tombstones,
@@ -35,7 +33,8 @@ from afterword.store.forgetting.tombstone_rows import (
     tombstone_lines,
 )
 from afterword.store.json_lines import Line, damaged, read_lines
-from afterword.store.scope_rows import lock_scope, read_scopes
+from afterword.store.scope_rows import read_scopes
+from afterword.store.sessions import turns_of
 from afterword.store.tables import AssertionRow
 
 FORMAT, VERSION = "afterword tombstones", 1
@@ -43,6 +42,13 @@ EXPORT = "afterword export", 1
 """The format and the version of an export file, which contains tombstones too."""
 
 _COUNTED = ("facts", "assertions", "findings", "sessions", "turns")
+
+_PARSERS: Mapping[str, Callable[[Line], Any]] = {
+    "key": lambda line: bytes.fromhex(line["key"]),
+    "tombstone": parse_tombstone,
+    "seen": parse_seen_turns,
+}
+"""The functions that read the lines about what was forgotten, by the kind of the line."""
 
 ChangedTurns = dict[tuple[str, int], str]
 """The new texts of turns that were blanked, by session id and turn number."""
@@ -68,34 +74,24 @@ async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> tuple[
     The file is one of `write_tombstones` or an export. Returns how many tombstones it contains, and how many rows were
     deleted because of them, by table. Raises `FileInvalid` if the file is neither.
     """
-    keys: list[Line] = []
-    tombstones: dict[Scope, list[Tombstone]] = defaultdict(list)
-    seen: list[tuple[Scope, SeenTurns]] = []
+    parsed: dict[str, list[Any]] = {kind: [] for kind in _PARSERS}
     for line in _lines(path):
-        if line.get("row") == "key":
-            keys.append(line)
-        elif line.get("row") == "tombstone":
-            scope, tombstone = parse_tombstone(line)
-            tombstones[scope].append(tombstone)
-        elif line.get("row") == "seen":
-            seen.append(parse_seen_turns(line))
+        if line["row"] in _PARSERS:
+            parsed[line["row"]].append(line["parsed"])
 
-    def store_tombstones(transaction: Session) -> None:
-        for line in keys:
-            add_imported_key(transaction, line)
-        for scope, of_scope in tombstones.items():
-            add_imported_tombstones(transaction, scope, of_scope)
-        for scope, turns in seen:
-            store_longer(transaction, lock_scope(transaction, scope), turns)
+    def store_lines(transaction: Session) -> None:
+        add_imported_keys(transaction, parsed["key"])
+        add_imported_tombstones(transaction, parsed["tombstone"])
+        add_imported_seen_turns(transaction, parsed["seen"])
 
     try:
-        await store.write(store_tombstones)
+        await store.write(store_lines)
     except StatementError as error:
         raise damaged(path, "tombstones", type(error).__name__) from None
     erased = Counter[str]()
-    for scope in tombstones:
+    for scope in dict.fromkeys(scope for scope, _ in parsed["tombstone"]):
         erased.update((await erase_in_scope(store, scope, erase_by_tombstones, at=at)).erased)
-    return sum(map(len, tombstones.values())), erased
+    return len(parsed["tombstone"]), erased
 
 
 async def forbidden_but_here(store: Store, scopes: Iterable[Scope], *, at: datetime) -> Counter[str]:
@@ -143,18 +139,18 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
     forgotten = read_forgotten(erasure.transaction, erasure.scope, session.session_id)
     if not forgotten.touches_session:
         return {}
-    before = read_stored_turns(erasure.transaction, session)
+    before = turns_of(erasure.transaction, session.key)
     after = forgotten.turns(before)
     if forgotten.forgets_whole and before and all(turn.text == FORGOTTEN for turn in after):
         erasure.erase_session(session, forgotten.until)
         return {}
-    blank_turns(erasure.transaction, session, forgotten, before, after, erasure.blanked)
+    erasure.blanking(session).blank_turns(forgotten, before, after)
     return changed_turns(session.session_id, before, after)
 
 
 def _lines(path: Path) -> Iterator[Line]:
     number = 0
-    for number, _, line in read_lines(path, check_tombstone_line):
+    for number, _, line in read_lines(path, parse_forgotten_line):
         if number == 1 and (line.get("format"), line.get("version")) not in ((FORMAT, VERSION), EXPORT):
             raise FileInvalid(
                 f"{path} holds no tombstones of version {VERSION}; `forget --tombstones` writes such a file"
@@ -164,12 +160,14 @@ def _lines(path: Path) -> Iterator[Line]:
         raise FileInvalid(f"{path} is empty; `forget --tombstones` writes a file of tombstones")
 
 
-def check_tombstone_line(line: Line) -> Line:
-    """Return a line unchanged. Raises `FileInvalid` if it has a key, a tombstone or seen turns that cannot be read."""
-    if line["row"] == "key":
-        parse_tombstone_key(line)
-    elif line["row"] == "tombstone":
-        parse_tombstone(line)
-    elif line["row"] == "seen":
-        parse_seen_turns(line)
-    return line
+def parse_forgotten_line(line: Line) -> Line:
+    """Return a line of a key, a tombstone or seen turns with what it says under "parsed", and other lines unchanged.
+
+    Raises `FileInvalid` if it cannot be read.
+    """
+    if line["row"] not in _PARSERS:
+        return line
+    try:
+        return {**line, "parsed": _PARSERS[line["row"]](line)}
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        raise FileInvalid(f"the fields of a line of kind {line['row']} do not fit") from None

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import or_
 from sqlmodel import Session, col, select
 
-from afterword.errors import FileInvalid
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Turn
 from afterword.privacy.seen_turns import StateReading
 from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind, text_tombstones
 from afterword.store.database.clock import without_future
 from afterword.store.database.statements import chunks, insert_missing
 from afterword.store.forgetting.hash_keys import ensure_store_key, read_hash_keys
 from afterword.store.forgetting.seen_turn_rows import note_turns, read_seen_turns, seen_lines
-from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.merging.moves import former_sessions, merged_scopes, names_elsewhere, was_moved
-from afterword.store.rows import turn_of
 from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
-from afterword.store.tables import TombstoneRow, TurnRow
+from afterword.store.tables import TombstoneRow
 
 
 def read_forgotten(
@@ -58,40 +55,36 @@ def read_forgotten_by_session(
     scope_id = scope_key(transaction, scope)
     if not (scope_id or scope.other_forms) or not keys:
         return {}
-    own_ids = [scope_key(transaction, form) for form in (scope, *scope.other_forms)]
+    forms = (scope, *scope.other_forms)
+    own_ids = [scope_key(transaction, form) for form in forms]
     has_own = select(TombstoneRow.id).where(col(TombstoneRow.scope_id).in_(own_ids)).exists()
     has_tombstones, has_moved = transaction.exec(select(has_own, was_moved(scope_id))).one()
     former = former_sessions(transaction, scope_id, session_ids) if has_moved else {}
-    owners = {scope, *scope.other_forms, *(former_scope for names in former.values() for former_scope, _ in names)}
-    owner_ids = {owner: scope_key(transaction, owner) for owner in owners}
-    by_place: dict[tuple[Scope, str], list[Tombstone]] = defaultdict(list)
-    others = scope.other_forms
-    names_of = {
-        name: [(scope, name), *((form, name) for form in others), *former.get(name, ())] for name in session_ids
-    }
-    all_names = dict.fromkeys(known for names in names_of.values() for known in names)
-    of_whole_scope = {scope, *others, *(merged_scopes(transaction, scope_id) if has_moved else ())}
-    places = ["", *(key.session_hash(owner, known) for owner, known in all_names for key in keys)]
-    for owner, owner_id in owner_ids.items() if has_tombstones or has_moved else ():
-        for tombstone in _read_tombstones(transaction, owner_id, places):
-            by_place[owner, tombstone.place].append(tombstone)
-    seen = read_seen_turns(transaction, filter(None, places))
+    of_whole_scope = {*forms, *(merged_scopes(transaction, scope_id) if has_moved else ())}
+    # Under which scopes and names each session was stored, and the hashes of these.
+    names_of = {name: [*((form, name) for form in forms), *former.get(name, ())] for name in session_ids}
+    places = {known: [key.session_hash(*known) for key in keys] for names in names_of.values() for known in names}
+    session_places = [place for of_name in places.values() for place in of_name]
+    stored: dict[tuple[Scope, str], list[Tombstone]] = defaultdict(list)
+    for owner in {owner for owner, _ in places} if has_tombstones or has_moved else ():
+        for tombstone in _read_tombstones(transaction, scope_key(transaction, owner), ["", *session_places]):
+            stored[owner, tombstone.place].append(tombstone)
+    seen = read_seen_turns(transaction, session_places)
     forgotten: dict[str, Forgotten] = {}
     for name, names in names_of.items():
-        own_places = [key.session_hash(*known) for known in names for key in keys]
+        own_places = [place for known in names for place in places[known]]
         tombstones = [
             tombstone
-            for owner in dict.fromkeys(known_scope for known_scope, _ in names)
+            for owner in dict.fromkeys(owner for owner, _ in names)
             for place in ("", *own_places)
             if place or owner in of_whole_scope
-            for tombstone in by_place[owner, place]
-            if name or owner in (scope, *others) or tombstone.kind is TombstoneKind.SLOT
+            for tombstone in stored[owner, place]
+            if name or owner in forms or tombstone.kind is TombstoneKind.SLOT
         ]
         # A session may have a list under each of its names. Lists only grow, so the longest is the newest.
-        seen_turns = max(
-            (seen[place] for place in own_places if place in seen), key=lambda each: len(each.turns), default=None
-        )
-        forgotten[name] = Forgotten(scope, name or None, keys, tombstones, names[1:], seen_turns)
+        lists = [seen[place] for place in own_places if place in seen]
+        longest = max(lists, key=lambda each: len(each.turns), default=None)
+        forgotten[name] = Forgotten(scope, name or None, keys, tombstones, names[1:], longest)
     return forgotten
 
 
@@ -117,14 +110,16 @@ def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tomb
     return len(rows), sum(insert_missing(transaction, TombstoneRow, chunk) for chunk in chunks(rows))
 
 
-def add_imported_tombstones(transaction: Session, scope: Scope, tombstones: Sequence[Tombstone]) -> int:
-    """Store the tombstones of a file; return how many are new.
+def add_imported_tombstones(transaction: Session, tombstones: Sequence[tuple[Scope, Tombstone]]) -> int:
+    """Store the tombstones of a file, each given with its scope; return how many are new.
 
     Instants in the future are cut to now, so that nothing new is forbidden.
     """
-    instants = without_future(transaction, [tombstone.until for tombstone in tombstones])
-    dated = (replace(tombstone, until=until) for tombstone, until in zip(tombstones, instants, strict=True))
-    return add_tombstones(transaction, scope, dated)[1]
+    instants = without_future(transaction, [tombstone.until for _, tombstone in tombstones])
+    by_scope: dict[Scope, list[Tombstone]] = defaultdict(list)
+    for (scope, tombstone), until in zip(tombstones, instants, strict=True):
+        by_scope[scope].append(replace(tombstone, until=until))
+    return sum(add_tombstones(transaction, scope, of_scope)[1] for scope, of_scope in by_scope.items())
 
 
 def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
@@ -142,19 +137,16 @@ def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[
 
 
 def parse_tombstone(line: Mapping[str, Any]) -> tuple[Scope, Tombstone]:
-    """Return the scope and the tombstone of a line. Raises `FileInvalid` if the line holds none."""
-    try:
-        spans = tuple((int(first), int(last)) for first, last in line["spans"])
-        until = datetime.fromisoformat(line["until"])
-        key_id, place, mark = line["key_id"], line["place"], line["mark"]
-        times = int(line["times"])
-        if not 0 <= times < 2**31:
-            raise ValueError
-        "".join((key_id, place, mark)).encode()
-        tombstone = Tombstone(TombstoneKind(line["kind"]), key_id, place, mark, until, spans, times)
-        return Scope.parse(line["scope"]), tombstone
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise FileInvalid("a tombstone cannot be read") from None
+    """Return the scope and the tombstone of a line of a file. Raises `ValueError` and others if the line is damaged."""
+    spans = tuple((int(first), int(last)) for first, last in line["spans"])
+    until = datetime.fromisoformat(line["until"])
+    key_id, place, mark = line["key_id"], line["place"], line["mark"]
+    times = int(line["times"])
+    if until.tzinfo is None or not 0 <= times < 2**31:
+        raise ValueError
+    "".join((key_id, place, mark)).encode()
+    tombstone = Tombstone(TombstoneKind(line["kind"]), key_id, place, mark, until, spans, times)
+    return Scope.parse(line["scope"]), tombstone
 
 
 def _tombstone_of(row: TombstoneRow) -> Tombstone:
@@ -163,26 +155,18 @@ def _tombstone_of(row: TombstoneRow) -> Tombstone:
 
 
 def _columns(tombstone: Tombstone) -> dict[str, Any]:
-    return {
-        "key_id": tombstone.key_id,
-        "kind": str(tombstone.kind),
-        "place": tombstone.place,
-        "mark": tombstone.mark,
-        "spans": [list(span) for span in tombstone.spans],
-        "times": tombstone.times,
-    }
+    return {**asdict(tombstone), "kind": str(tombstone.kind)}
 
 
 def _values(scope: Scope, scope_id: int, tombstone: Tombstone) -> dict[str, Any]:
     until = tombstone.until.isoformat()
     identity = (tombstone.key_id, tombstone.kind, tombstone.place, tombstone.mark, tombstone.spans, tombstone.times)
     tombstone_id = digest(str(scope), *identity, until, length=32)
-    return {"id": tombstone_id, "scope_id": scope_id, **_columns(tombstone), "until": tombstone.until}
+    return {"id": tombstone_id, "scope_id": scope_id, **_columns(tombstone)}
 
 
 def _tombstone_line(scope: Scope, tombstone: Tombstone) -> dict[str, Any]:
-    until = tombstone.until.isoformat()
-    return {"row": "tombstone", "scope": str(scope), **_columns(tombstone), "until": until}
+    return {"row": "tombstone", "scope": str(scope), **_columns(tombstone), "until": tombstone.until.isoformat()}
 
 
 class NewTombstones:
@@ -205,20 +189,17 @@ class NewTombstones:
         """Add tombstones of the scope itself."""
         self._by_scope[self._scope] += tombstones
 
-    def add_session(self, session: SessionKeys, until: datetime) -> list[Tombstone]:
-        """Add tombstones for everything that was said in a session up to `until`; return those of the scope itself."""
-        query = select(TurnRow).where(TurnRow.session_pk == session.key)
-        query = query.where(or_(col(TurnRow.said_at).is_(None), col(TurnRow.said_at) <= until))
-        turns = [turn_of(row) for row in self._transaction.exec(query)]
+    def add_session(self, session_id: str, turns: Sequence[Turn], until: datetime) -> list[Tombstone]:
+        """Add tombstones for these turns, all that were said in a session up to `until`; return those of the scope."""
 
         def tombstones(scope: Scope, name: str) -> list[Tombstone]:
             place = self._key.session_hash(scope, name)
             texts = text_tombstones(self._key, scope, name, turns, until)
             return [self._tombstone(TombstoneKind.SESSION, until, place=place), *texts]
 
-        for scope, name in self._names_elsewhere.get(session.session_id, ()):
+        for scope, name in self._names_elsewhere.get(session_id, ()):
             self._by_scope[scope] += tombstones(scope, name)
-        own = tombstones(self._scope, session.session_id)
+        own = tombstones(self._scope, session_id)
         self.add(own)
         return own
 

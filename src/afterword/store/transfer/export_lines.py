@@ -23,7 +23,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.privacy.policy import Privacy
 from afterword.store.findings.finding_rows import FindingRow
-from afterword.store.forgetting.tombstone_replay import EXPORT, check_tombstone_line
+from afterword.store.forgetting.tombstone_replay import EXPORT, parse_forgotten_line
 from afterword.store.json_lines import Line, LineShape, parse_columns, parse_shape, read_lines
 from afterword.store.ledger import RunStatus
 from afterword.store.rows import check_state, pack_state, pack_transcript, turn_of, unpack_state, unpack_transcript
@@ -43,7 +43,7 @@ from afterword.store.tables import (
 
 FORMAT, VERSION = EXPORT
 LINES_AT_ONCE = 1_000
-LETTERS_AT_ONCE = 2_000_000
+BYTES_AT_ONCE = 2_000_000
 """After this many bytes a group of lines ends. The line of a session is long, with all turns and the saved state."""
 
 
@@ -81,13 +81,13 @@ def read_groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
     """
     for kind, sized_lines in groupby(_lines_between(path), key=lambda sized_line: str(sized_line[1]["row"])):
         group: list[Line] = []
-        letters = 0
+        group_size = 0
         for size, line in sized_lines:
             group.append(line)
-            letters += size
-            if len(group) == LINES_AT_ONCE or letters > LETTERS_AT_ONCE or kind in ("scope", "end"):
+            group_size += size
+            if len(group) == LINES_AT_ONCE or group_size > BYTES_AT_ONCE or kind in ("scope", "end"):
                 yield kind, group
-                group, letters = [], 0
+                group, group_size = [], 0
         if group:
             yield kind, group
 
@@ -178,9 +178,9 @@ _SHAPES: dict[str, type[LineShape]] = {
 def parse_line(line: Line) -> Line:
     """Return a line with its fields checked and converted, and with the columns of its table row under "columns".
 
-    Raises `FileInvalid` and `ScopeInvalid`.
+    A line about what was forgotten has what it says under "parsed". Raises `FileInvalid` and `ScopeInvalid`.
     """
-    kind, parsed = line["row"], dict(check_tombstone_line(line))
+    kind, parsed = line["row"], dict(parse_forgotten_line(line))
     if kind in _SHAPES:
         parsed |= dict(parse_shape(_SHAPES[kind], line, kind))
     if kind in _TABLES:

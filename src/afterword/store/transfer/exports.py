@@ -20,10 +20,12 @@ from afterword import telemetry
 from afterword.errors import FileInvalid, NotFound
 from afterword.facts.assertions import SpeechAct
 from afterword.facts.scopes import Scope
+from afterword.facts.validity.timeline import erased_ids
+from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.private_files import opened_private
 from afterword.store.findings.finding_rows import FindingRow
-from afterword.store.forgetting import forgotten_statements
+from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.forgetting.hash_keys import ensure_store_key
 from afterword.store.forgetting.tombstone_rows import tombstone_lines
 from afterword.store.json_lines import Line
@@ -93,11 +95,10 @@ def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> 
     if row is None:
         raise NotFound(f"nothing was ever stored for {scope}")
     requests = select(AssertionRow.id).where(AssertionRow.scope_id == row.id, AssertionRow.act == str(SpeechAct.ERASE))
-    has_asked = not even_asked and transaction.exec(requests.limit(1)).first() is not None
-    if has_asked and (
-        forgotten_statements.read_waiting_requests(transaction, scope)
-        or forgotten_statements.requested_ids(transaction, scope)
-    ):
+    if even_asked or transaction.exec(requests.limit(1)).first() is None:
+        return row
+    known = lookup.read_knowledge(transaction, scope)
+    if read_waiting_requests(transaction, scope) or erased_ids(known.assertions, known.verdicts):
         raise FileInvalid(
             f"somebody has asked for something in {scope} to be forgotten: first forget it (with `asked`) or reject "
             "the request; `afterword export --even-asked` exports it all the same"

@@ -20,7 +20,6 @@ from sqlmodel import Session, SQLModel, col, select
 from afterword.errors import FileInvalid
 from afterword.facts.assertions import Assertion, digest
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Transcript
 from afterword.privacy.blanking import FORGOTTEN, has_blanked_words
 from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, lookup, scope_rows
@@ -28,8 +27,8 @@ from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks, insert_missing, insert_numbered, insert_rows
 from afterword.store.findings.finding_rows import FindingRow, findings_source, is_finding_forgotten
-from afterword.store.forgetting.hash_keys import add_imported_key, read_hash_keys
-from afterword.store.forgetting.seen_turn_rows import parse_seen_turns, store_longer
+from afterword.store.forgetting.hash_keys import add_imported_keys, read_hash_keys
+from afterword.store.forgetting.seen_turn_rows import add_imported_seen_turns
 from afterword.store.forgetting.tombstone_replay import (
     ChangedTurns,
     changed_turns,
@@ -38,7 +37,6 @@ from afterword.store.forgetting.tombstone_replay import (
 )
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_tombstones,
-    parse_tombstone,
     read_forgotten,
     read_forgotten_by_session,
 )
@@ -147,28 +145,24 @@ class _Import:
         except (FileInvalid, StatementError, ValueError) as error:
             # Each line is valid by itself, but the lines contradict each other or what is stored.
             reason = str(error) if isinstance(error, FileInvalid) else type(error).__name__
-            raise damaged(self._path, f"the {kind} lines of {self._scope}", reason) from None
+            of_scope = f" of {self._scope}" if self._is_in_scope else ""
+            raise damaged(self._path, f"the {kind} lines{of_scope}", reason) from None
         self.result.imported.update(self._added.imported)
         self.result.forgotten.update(self._added.forgotten)
         self.result.here_already.update(self._added.here_already)
 
     def _write_keys(self, transaction: Session, lines: Sequence[Line]) -> None:
-        for line in lines:
-            add_imported_key(transaction, line)
+        add_imported_keys(transaction, [line["parsed"] for line in lines])
 
     def _write_tombstones(self, transaction: Session, lines: Sequence[Line]) -> None:
-        tombstones = [parse_tombstone(line) for line in lines]
-        for scope in {scope for scope, _ in tombstones}:
-            of_scope = [tombstone for of, tombstone in tombstones if of == scope]
-            new = add_imported_tombstones(transaction, scope, of_scope)
-            self._added.imported["tombstones"] += new
-            self._added.here_already["tombstones"] += len(of_scope) - new
+        tombstones = [line["parsed"] for line in lines]
+        new = add_imported_tombstones(transaction, tombstones)
+        self._added.imported["tombstones"] += new
+        self._added.here_already["tombstones"] += len(tombstones) - new
         self.forgetful |= {scope for scope, _ in tombstones}
 
     def _write_seen_turns(self, transaction: Session, lines: Sequence[Line]) -> None:
-        for line in lines:
-            scope, seen = parse_seen_turns(line)
-            store_longer(transaction, scope_rows.lock_scope(transaction, scope), seen)
+        add_imported_seen_turns(transaction, [line["parsed"] for line in lines])
 
     def _begin_scope(self, transaction: Session, lines: Sequence[Line]) -> None:
         (line,) = lines
@@ -222,8 +216,7 @@ class _Import:
         if is_blanked_here and before and all(turn.text == FORGOTTEN for turn in after):
             return None, None
         if state:
-            fresh, shown = Transcript(before, layout=""), Transcript(after, layout="")
-            state["content"] = pack_state(forgotten.state(unpack_state(state["content"]), fresh, shown))
+            state["content"] = pack_state(forgotten.state(unpack_state(state["content"]), before, after))
         return state, [{**turn, "text": new.text} for turn, new in zip(turns, after, strict=True)]
 
     def _write_assertions(self, transaction: Session, lines: Sequence[Line]) -> None:
