@@ -101,7 +101,7 @@ async def _forget_a_session(size: int) -> None:
     shown = forgotten.transcript(StateReading(transcript, transcript))
     others = [f"Hey {number}." for number in range(number_of_turns)]
     # Below a key of names, too, a list may hold words.
-    state = forgotten.state({"said": texts, "others": others, "name": texts[:1]}, transcript, shown)
+    state = forgotten.state({"said": texts, "others": others, "name": texts[:1]}, turns, shown.turns)
     assert state == {"said": [FORGOTTEN] * number_of_turns, "others": others, "name": [FORGOTTEN]}
 
 
