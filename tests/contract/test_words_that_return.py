@@ -204,18 +204,20 @@ async def test_the_same_word_with_other_punctuation_is_new_where_it_is_said_agai
     assert await turns(lena) == [FORGOTTEN, FORGOTTEN, FORGOTTEN, "I like tea.", "yes"]
 
 
+@pytest.mark.parametrize("said", ["I like quixtea.", "I prefer quixtea.", "I own a quixtea."])
 @pytest.mark.parametrize("is_change", [False, True])
 @pytest.mark.parametrize("words", [{"statement": "The user likes coffee."}, {"value": "coffee"}])
 async def test_an_edited_fact_keeps_no_word_of_a_forgotten_session(
-    app: Afterword, words: dict[str, str], *, is_change: bool
+    app: Afterword, words: dict[str, str], said: str, *, is_change: bool
 ) -> None:
     lena = app.user("lena")
-    await save(lena, Agent(), "I like quixtea.")
+    await save(lena, Agent(), said)
     await app.run_pending()
     (fact,) = (await lena.facts()).facts
     await lena.edit(fact.id, **words, changed=is_change)
     await lena.forget(session="chat")
-    assert [fact.statement for fact in (await lena.facts()).facts] == ["The user likes coffee."]
+    (edited,) = (await lena.facts()).facts
+    assert "coffee" in edited.statement
     assert "quixtea" not in await everything(app)
 
 
