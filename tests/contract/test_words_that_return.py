@@ -297,3 +297,25 @@ async def test_a_turn_off_the_record_hides_no_words_of_an_agent_that_begins_anew
     await save(lena, Agent(), *anew)
     await app.run_pending()
     assert [text for text in await turns(lena) if text in anew] == anew
+
+
+@pytest.mark.parametrize(
+    "request_and_end", [("Off the record: ", ""), ("Off the record from now on. ", "Back on the record. ")]
+)
+@pytest.mark.parametrize("window", range(2, 8))
+async def test_a_context_that_loses_the_request_stays_off_the_record(
+    window: int, request_and_end: tuple[str, str]
+) -> None:
+    request, end = request_and_end
+    private = [f"{request}I speak Gnarlish.", *(["I live in Gnarlsburg.", "yes"] if end else [])]
+    open_words = [f"{end}I live in Oslo.", "I like tea.", "I own a cat.", "hello", "I speak Czech."]
+    async with afterword.open("sqlite://") as app:
+        lena, agent = app.user("lena"), Agent(window=window)
+        for words in ("I play chess.", *private, *open_words):
+            answer = {"type": "AssistantMessage", "source": "bot", "content": f"Noted: {words}"}
+            await save(lena, agent, words, answer)
+            assert "Gnarl" not in await everything(app)
+        await app.run_pending()
+        stored = await turns(lena)
+        assert "Gnarl" not in await everything(app)
+        assert [text for text in stored if text in open_words] == open_words

@@ -140,10 +140,13 @@ def hidden_as_stored(
 
     A saved session that has grown is read again, and its file still has the words. A stored turn shows where secrets
     were masked. `hidden` are the indexes of the new turns that are known to be off the record. Without it, these are
-    looked for at the places where stored turns are off the record.
+    looked for at the places where stored turns are off the record. New turns that have lost the request before them are
+    off the record too.
     """
     if not hidden and not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
         return tuple(fresh)
+    lost = _lost_turns(fresh, stored)
+    fresh = hide_off_record((*lost, *fresh), markers)[len(lost) :]
     turns, secrets, new, off_record = list(fresh), set[str](), set[int](), set[int]()
     for index in hidden or ():
         if fresh[index].role is Role.HUMAN and not is_off_record(fresh[index]):
@@ -169,6 +172,13 @@ def hidden_as_stored(
     for index in new:
         turns[index] = replace(turns[index], text=pattern.sub(_mask, turns[index].text))
     return hide_off_record(turns, markers, off_record) if off_record else tuple(turns)
+
+
+def _lost_turns(fresh: Sequence[Turn], stored: Sequence[Turn]) -> Sequence[Turn]:
+    """Return the stored turns before the first new turn, as a short context loses them; all if no turn is the same."""
+    same = [bounds for is_equal, *bounds in common_turns(stored, fresh) if is_equal and bounds[0] < bounds[1]]
+    start, _, new_start, _ = same[0] if same else (len(stored), 0, 0, 0)
+    return stored[: max(start - new_start, 0)]
 
 
 def hidden_from_state(
