@@ -196,6 +196,20 @@ async def test_a_renamed_memory_knows_the_turns_of_its_sessions(app: Afterword) 
     assert await turns(app.user("lena")) == [FORGOTTEN, FORGOTTEN, "yes", "I speak Czech."]
 
 
+async def test_a_fact_of_a_session_that_was_forgotten_before_a_rename_was_undone_stays_out(app: Afterword) -> None:
+    lena, helena, agent = app.user("lena"), app.user("helena"), Agent()
+    await save(lena, agent, "I work at Gnarlix.")
+    rename = await app.rename(lena.scope, helena.scope)
+    await save(helena, agent, "Please forget that I work at Gnarlix.")
+    await app.run_pending()
+    await helena.forget(asked=True)
+    await helena.forget(session="chat")
+    await app.undo(rename.run.id)
+    await save(lena, agent, "I live in Oslo.")
+    assert "Gnarlix" not in await everything(app)
+    assert await turns(lena) == [FORGOTTEN, FORGOTTEN, "I live in Oslo."]
+
+
 async def test_the_same_word_with_other_punctuation_is_new_where_it_is_said_again(app: Afterword) -> None:
     lena, agent = app.user("lena"), Agent()
     await save(lena, agent, "Yes!", "yes", "Yes.")
