@@ -235,6 +235,23 @@ async def test_an_edited_fact_keeps_no_word_of_a_forgotten_session(
     assert "quixtea" not in await everything(app)
 
 
+@pytest.mark.parametrize("what", ["fact", "session"])
+@pytest.mark.parametrize("said", ["I hate quixtea.", "I prefer quixtea.", "I own a quixtea."])
+async def test_the_state_of_another_session_keeps_no_attribute_of_a_forgotten_fact(
+    app: Afterword, said: str, what: str
+) -> None:
+    lena, agent = app.user("lena"), Agent()
+    await lena.process(await Agent([said]).save_state(), session_id="first")
+    (fact,) = (await lena.facts()).facts
+    results = (await lena.memory().query("quixtea")).results
+    told = [result.model_dump(mode="json") for result in results]
+    await save(lena, agent, {"type": "MemoryQueryEvent", "source": "bot", "content": told}, "hello")
+    assert fact.attribute in await everything(app)
+    await (lena.forget(fact=fact.id) if what == "fact" else lena.forget(session="first"))
+    await save(lena, agent, "I live in Oslo.")
+    assert "quixtea" not in await everything(app)
+
+
 async def paused_and_kept(memory: ScopeMemory) -> Agent:
     agent = Agent()
     await save(memory, agent, "I like tea.")
