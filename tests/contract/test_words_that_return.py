@@ -334,8 +334,9 @@ async def test_a_turn_off_the_record_hides_no_words_of_an_agent_that_begins_anew
     "request_and_end", [("Off the record: ", ""), ("Off the record from now on. ", "Back on the record. ")]
 )
 @pytest.mark.parametrize("window", range(2, 8))
+@pytest.mark.parametrize("is_repeated", [True, False])
 async def test_a_context_that_loses_the_request_stays_off_the_record(
-    window: int, request_and_end: tuple[str, str]
+    window: int, request_and_end: tuple[str, str], *, is_repeated: bool
 ) -> None:
     request, end = request_and_end
     private = [f"{request}I speak Gnarlish.", *(["I live in Gnarlsburg.", "yes"] if end else [])]
@@ -343,8 +344,8 @@ async def test_a_context_that_loses_the_request_stays_off_the_record(
     async with afterword.open("sqlite://") as app:
         lena, agent = app.user("lena"), Agent(window=window)
         for words in ("I play chess.", *private, *open_words):
-            answer = {"type": "AssistantMessage", "source": "bot", "content": f"Noted: {words}"}
-            await save(lena, agent, words, answer)
+            answer = f"Noted: {words}" if is_repeated else "Noted."
+            await save(lena, agent, words, {"type": "AssistantMessage", "source": "bot", "content": answer})
             assert "Gnarl" not in await everything(app)
         await app.run_pending()
         stored = await turns(lena)

@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.transcript_assembly import common_turns
+from afterword.facts.stretches import LARGEST_COMPARED
 from afterword.facts.transcripts import Role, Turn
 from afterword.normal_form import composed
 from afterword.privacy.off_record import hide_off_record, hide_off_record_in_state, is_off_record
@@ -145,7 +146,7 @@ def hidden_as_stored(
     """
     if not hidden and not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
         return tuple(fresh)
-    lost = _lost_turns(fresh, stored)
+    lost = _lost_turns(fresh, stored) if any(map(is_off_record, stored)) else ()
     fresh = hide_off_record((*lost, *fresh), markers)[len(lost) :]
     turns, secrets, new, off_record = list(fresh), set[str](), set[int](), set[int]()
     for index in hidden or ():
@@ -175,10 +176,25 @@ def hidden_as_stored(
 
 
 def _lost_turns(fresh: Sequence[Turn], stored: Sequence[Turn]) -> Sequence[Turn]:
-    """Return the stored turns before the first new turn, as a short context loses them; all if no turn is the same."""
-    same = [bounds for is_equal, *bounds in common_turns(stored, fresh) if is_equal and bounds[0] < bounds[1]]
-    start, _, new_start, _ = same[0] if same else (len(stored), 0, 0, 0)
-    return stored[: max(start - new_start, 0)]
+    """Return the stored turns before the first new turn, as a short context loses them; all if no turn is the same.
+
+    The new turns begin with the first or the last stored ones, of which some are hidden. Turns that nobody said are
+    left out, as programs move them.
+    """
+    new, old = ([turn for turn in turns if turn.is_said] for turns in (fresh, stored))
+    if all(map(_is_same, old, new)):
+        return ()
+    first = max(0, len(old) - LARGEST_COMPARED // (len(new) + 1))
+    places = [place for place in range(first, len(old) + 1) if all(map(_may_be_same, islice(old, place, None), new))]
+    return old[: max(places, key=lambda place: (sum(map(_is_same, old[place:], new)), place))]
+
+
+def _is_same(earlier: Turn, later: Turn) -> bool:
+    return (earlier.speaker, earlier.text) == (later.speaker, later.text)
+
+
+def _may_be_same(earlier: Turn, later: Turn) -> bool:
+    return _is_same(earlier, later) or (earlier.text == HIDDEN and earlier.speaker == later.speaker)
 
 
 def hidden_from_state(
