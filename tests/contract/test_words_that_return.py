@@ -333,7 +333,7 @@ async def test_a_turn_off_the_record_hides_no_words_of_an_agent_that_begins_anew
 @pytest.mark.parametrize(
     "request_and_end", [("Off the record: ", ""), ("Off the record from now on. ", "Back on the record. ")]
 )
-@pytest.mark.parametrize("window", range(2, 8))
+@pytest.mark.parametrize("window", range(3, 8))
 @pytest.mark.parametrize("is_repeated", [True, False])
 async def test_a_context_that_loses_the_request_stays_off_the_record(
     window: int, request_and_end: tuple[str, str], *, is_repeated: bool
@@ -351,3 +351,27 @@ async def test_a_context_that_loses_the_request_stays_off_the_record(
         stored = await turns(lena)
         assert "Gnarl" not in await everything(app)
         assert [text for text in stored if text in open_words] == open_words
+
+
+async def test_a_resumed_agent_that_has_lost_a_turn_off_the_record_is_recognised(app: Afterword) -> None:
+    lena, agent = app.user("lena"), Agent()
+    await save(lena, agent, *(f"I like tea number {number}." for number in range(6)))
+    await lena.forget(session="chat")
+    await save(lena, agent, "I live in Gnarlsburg.", "hello")
+    await save(lena, agent, "I speak Gnarlish.", off_the_record=True)
+    await lena.resume(agent, session_id="chat")
+    await lena.forget(session="chat")
+    await save(lena, agent, "I live in Oslo.", "I speak Czech.")
+    assert "Gnarl" not in await everything(app)
+    assert [text for text in await turns(lena) if text != FORGOTTEN] == ["I live in Oslo.", "I speak Czech."]
+
+
+async def test_an_answer_that_was_off_the_record_as_well_moves_no_later_turn(app: Afterword) -> None:
+    lena, agent = app.user("lena"), Agent(window=3)
+    sayings = ["I like tea.", "Off the record from now on.", "I speak Gnarlish.", "Back on the record. hello"]
+    sayings += ["I live in Oslo.", "I own a cat.", "I speak Czech.", "I play chess."]
+    for words in sayings:
+        await save(lena, agent, words, {"type": "AssistantMessage", "source": "bot", "content": "Sure."})
+    await app.run_pending()
+    shown = [entry.turn.text for entry in (await lena.session("chat")).turns if entry.turn.role == "human"]
+    assert shown == [*sayings[:1], "[off the record from now on]", "[off the record]", *sayings[3:]]

@@ -194,6 +194,7 @@ async def queue_state(
     stored, by which they stay left out when the session is saved again. Raises `StateConflict` if another kind of
     component saved this session.
     """
+    from afterword.extractors.private_words import hidden_as_continued
     from afterword.extractors.transcript_assembly import (
         date_turns,
         latest_present,
@@ -218,7 +219,8 @@ async def queue_state(
         known = recognised.hidden if forgotten.has_seen_turns else None
         blanked = forgotten.state(private_state, fresh, timed)
         state, hidden = _hidden_again(blanked, timed, before, store.privacy, known)
-        recognised = recognised.with_hidden(newly_hidden(timed.turns, hidden.turns))
+        continued = hidden_as_continued(timed.turns, before, store.privacy.markers)
+        recognised = recognised.with_hidden(newly_hidden(continued, hidden.turns))
         sessions.save_state(
             transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
         )

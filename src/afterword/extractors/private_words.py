@@ -146,8 +146,7 @@ def hidden_as_stored(
     """
     if not hidden and not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
         return tuple(fresh)
-    lost = _lost_turns(fresh, stored) if any(map(is_off_record, stored)) else ()
-    fresh = hide_off_record((*lost, *fresh), markers)[len(lost) :]
+    fresh = hidden_as_continued(fresh, stored, markers)
     turns, secrets, new, off_record = list(fresh), set[str](), set[int](), set[int]()
     for index in hidden or ():
         if fresh[index].role is Role.HUMAN and not is_off_record(fresh[index]):
@@ -173,6 +172,12 @@ def hidden_as_stored(
     for index in new:
         turns[index] = replace(turns[index], text=pattern.sub(_mask, turns[index].text))
     return hide_off_record(turns, markers, off_record) if off_record else tuple(turns)
+
+
+def hidden_as_continued(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
+    """Hide new turns that are off the record because of stored turns that a short context has lost. Return them all."""
+    lost = _lost_turns(fresh, stored) if any(map(is_off_record, stored)) else ()
+    return hide_off_record((*lost, *fresh), markers)[len(lost) :] if lost else tuple(fresh)
 
 
 def _lost_turns(fresh: Sequence[Turn], stored: Sequence[Turn]) -> Sequence[Turn]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from afterword.facts.local_time import in_zone
-from afterword.facts.stretches import common_stretches
+from afterword.facts.stretches import LARGEST_COMPARED, common_stretches
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
 # The sources of times, most exact first.
@@ -152,8 +152,23 @@ def _basis(turns: Sequence[Turn], basis: TimeBasis | None, new: TimeBasis | None
 
 
 def common_turns(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
-    """Compare two readings of a session turn by turn, and return their runs as `common_stretches` does."""
-    return common_stretches([_speaker_and_text(turn) for turn in before], [_speaker_and_text(turn) for turn in after])
+    """Compare two readings of a session turn by turn, and return their runs as `common_stretches` does.
+
+    Mostly the later reading goes on from the last turns of the earlier one. That is preferred to a match of as many
+    turns elsewhere: short answers and placeholders stand at many places.
+    """
+    old, new = [_speaker_and_text(turn) for turn in before], [_speaker_and_text(turn) for turn in after]
+    stretches = common_stretches(old, new)
+    number_equal = sum(end - start for is_equal, start, end, _, _ in stretches if is_equal)
+    for number in range(min(len(old), len(new), LARGEST_COMPARED // (len(old) + 1)), max(number_equal, 1) - 1, -1):
+        start = len(old) - number
+        if old[start:] == new[:number]:
+            return [
+                (False, 0, start, 0, 0),
+                (True, start, len(old), 0, number),
+                (False, len(old), len(old), number, len(new)),
+            ]
+    return stretches
 
 
 def _speaker_and_text(turn: Turn) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from sqlmodel import Session
 from afterword import telemetry
 from afterword.errors import ScopeMoved
 from afterword.extractors.extractor import Window
-from afterword.extractors.private_words import PrivateWords, hidden_as_stored
+from afterword.extractors.private_words import PrivateWords, hidden_as_continued, hidden_as_stored
 from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.transcript_assembly import (
     MOST_AHEAD,
@@ -264,7 +264,8 @@ def _joined_transcript(
     hidden = stored.forgotten.recognised(reading).hidden if stored.forgotten.has_seen_turns else None
     timed = stored.forgotten.transcript(reading)
     unmasked, timed = timed.turns, replace(timed, turns=hidden_as_stored(timed.turns, before, privacy.markers, hidden))
-    reading = replace(reading, hidden=frozenset(newly_hidden(unmasked, timed.turns)))
+    continued = hidden_as_continued(unmasked, before, privacy.markers)
+    reading = replace(reading, hidden=frozenset(newly_hidden(continued, timed.turns)))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     # Older versions stored times in the future, too. The saved state may have better ones.
     known = without_future_times(Transcript(tuple(before), layout=""), now).turns
