@@ -93,6 +93,27 @@ async def test_moves_that_follow_each_other_and_are_undone(app: Afterword) -> No
     assert await seats(app, PAT) == set()
 
 
+@pytest.mark.parametrize("way", ["rename", "merge"])
+async def test_a_session_that_goes_on_after_a_move_is_known_whole(app: Afterword, way: str) -> None:
+    sentences = [f"My favourite {thing} is {thing} seven." for thing in ("tea", "hotel", "train", "song")]
+
+    async def goes_on(scope: str, number: int) -> None:
+        await app.scope(scope).process(said(*sentences[:number]), session_id="s1", started_at=SESSIONS[0][1])
+        facts = (await app.scope(scope).session("s1")).facts
+        assert {fact.evidence[0].quote for fact in facts} == set(sentences[:number])
+
+    if way == "merge":
+        await app.scope(PAT).remember("Pat owns a boat.")
+    for number in range(5):
+        await app.scope(PRIYA).remember(f"Priya owns {number} boats.")
+    await goes_on(PRIYA, 1)
+    run_id = await move(app, way)
+    await goes_on(PAT, 2)
+    await goes_on(PAT, 3)
+    await app.scope(PAT).undo(run_id)
+    await goes_on(PRIYA, 4)
+
+
 async def test_an_export_comes_in_again_under_the_former_name(app: Afterword, tmp_path: Path) -> None:
     await say(app, PRIYA)
     await app.export(tmp_path / "before.jsonl")

@@ -196,6 +196,20 @@ async def test_a_renamed_memory_knows_the_turns_of_its_sessions(app: Afterword) 
     assert await turns(app.user("lena")) == [FORGOTTEN, FORGOTTEN, "yes", "I speak Czech."]
 
 
+async def test_a_fact_of_a_session_that_was_forgotten_before_a_rename_was_undone_stays_out(app: Afterword) -> None:
+    lena, helena, agent = app.user("lena"), app.user("helena"), Agent()
+    await save(lena, agent, "I work at Gnarlix.")
+    rename = await app.rename(lena.scope, helena.scope)
+    await save(helena, agent, "Please forget that I work at Gnarlix.")
+    await app.run_pending()
+    await helena.forget(asked=True)
+    await helena.forget(session="chat")
+    await app.undo(rename.run.id)
+    await save(lena, agent, "I live in Oslo.")
+    assert "Gnarlix" not in await everything(app)
+    assert await turns(lena) == [FORGOTTEN, FORGOTTEN, "I live in Oslo."]
+
+
 async def test_the_same_word_with_other_punctuation_is_new_where_it_is_said_again(app: Afterword) -> None:
     lena, agent = app.user("lena"), Agent()
     await save(lena, agent, "Yes!", "yes", "Yes.")
@@ -204,18 +218,37 @@ async def test_the_same_word_with_other_punctuation_is_new_where_it_is_said_agai
     assert await turns(lena) == [FORGOTTEN, FORGOTTEN, FORGOTTEN, "I like tea.", "yes"]
 
 
+@pytest.mark.parametrize("said", ["I like quixtea.", "I prefer quixtea.", "I own a quixtea."])
 @pytest.mark.parametrize("is_change", [False, True])
 @pytest.mark.parametrize("words", [{"statement": "The user likes coffee."}, {"value": "coffee"}])
 async def test_an_edited_fact_keeps_no_word_of_a_forgotten_session(
-    app: Afterword, words: dict[str, str], *, is_change: bool
+    app: Afterword, words: dict[str, str], said: str, *, is_change: bool
 ) -> None:
     lena = app.user("lena")
-    await save(lena, Agent(), "I like quixtea.")
+    await save(lena, Agent(), said)
     await app.run_pending()
     (fact,) = (await lena.facts()).facts
     await lena.edit(fact.id, **words, changed=is_change)
     await lena.forget(session="chat")
-    assert [fact.statement for fact in (await lena.facts()).facts] == ["The user likes coffee."]
+    (edited,) = (await lena.facts()).facts
+    assert "coffee" in edited.statement
+    assert "quixtea" not in await everything(app)
+
+
+@pytest.mark.parametrize("what", ["fact", "session"])
+@pytest.mark.parametrize("said", ["I hate quixtea.", "I prefer quixtea.", "I own a quixtea."])
+async def test_the_state_of_another_session_keeps_no_attribute_of_a_forgotten_fact(
+    app: Afterword, said: str, what: str
+) -> None:
+    lena, agent = app.user("lena"), Agent()
+    await lena.process(await Agent([said]).save_state(), session_id="first")
+    (fact,) = (await lena.facts()).facts
+    results = (await lena.memory().query("quixtea")).results
+    told = [result.model_dump(mode="json") for result in results]
+    await save(lena, agent, {"type": "MemoryQueryEvent", "source": "bot", "content": told}, "hello")
+    assert fact.attribute in await everything(app)
+    await (lena.forget(fact=fact.id) if what == "fact" else lena.forget(session="first"))
+    await save(lena, agent, "I live in Oslo.")
     assert "quixtea" not in await everything(app)
 
 
@@ -295,3 +328,50 @@ async def test_a_turn_off_the_record_hides_no_words_of_an_agent_that_begins_anew
     await save(lena, Agent(), *anew)
     await app.run_pending()
     assert [text for text in await turns(lena) if text in anew] == anew
+
+
+@pytest.mark.parametrize(
+    "request_and_end", [("Off the record: ", ""), ("Off the record from now on. ", "Back on the record. ")]
+)
+@pytest.mark.parametrize("window", range(3, 8))
+@pytest.mark.parametrize("is_repeated", [True, False])
+async def test_a_context_that_loses_the_request_stays_off_the_record(
+    window: int, request_and_end: tuple[str, str], *, is_repeated: bool
+) -> None:
+    request, end = request_and_end
+    private = [f"{request}I speak Gnarlish.", *(["I live in Gnarlsburg.", "yes"] if end else [])]
+    open_words = [f"{end}I live in Oslo.", "I like tea.", "I own a cat.", "hello", "I speak Czech."]
+    async with afterword.open("sqlite://") as app:
+        lena, agent = app.user("lena"), Agent(window=window)
+        for words in ("I play chess.", *private, *open_words):
+            answer = f"Noted: {words}" if is_repeated else "Noted."
+            await save(lena, agent, words, {"type": "AssistantMessage", "source": "bot", "content": answer})
+            assert "Gnarl" not in await everything(app)
+        await app.run_pending()
+        stored = await turns(lena)
+        assert "Gnarl" not in await everything(app)
+        assert [text for text in stored if text in open_words] == open_words
+
+
+async def test_a_resumed_agent_that_has_lost_a_turn_off_the_record_is_recognised(app: Afterword) -> None:
+    lena, agent = app.user("lena"), Agent()
+    await save(lena, agent, *(f"I like tea number {number}." for number in range(6)))
+    await lena.forget(session="chat")
+    await save(lena, agent, "I live in Gnarlsburg.", "hello")
+    await save(lena, agent, "I speak Gnarlish.", off_the_record=True)
+    await lena.resume(agent, session_id="chat")
+    await lena.forget(session="chat")
+    await save(lena, agent, "I live in Oslo.", "I speak Czech.")
+    assert "Gnarl" not in await everything(app)
+    assert [text for text in await turns(lena) if text != FORGOTTEN] == ["I live in Oslo.", "I speak Czech."]
+
+
+async def test_an_answer_that_was_off_the_record_as_well_moves_no_later_turn(app: Afterword) -> None:
+    lena, agent = app.user("lena"), Agent(window=3)
+    sayings = ["I like tea.", "Off the record from now on.", "I speak Gnarlish.", "Back on the record. hello"]
+    sayings += ["I live in Oslo.", "I own a cat.", "I speak Czech.", "I play chess."]
+    for words in sayings:
+        await save(lena, agent, words, {"type": "AssistantMessage", "source": "bot", "content": "Sure."})
+    await app.run_pending()
+    shown = [entry.turn.text for entry in (await lena.session("chat")).turns if entry.turn.role == "human"]
+    assert shown == [*sayings[:1], "[off the record from now on]", "[off the record]", *sayings[3:]]

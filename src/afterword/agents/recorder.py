@@ -200,6 +200,7 @@ async def queue_state(
         merge_readings,
         without_future_times,
     )
+    from afterword.extractors.words_named_by_model import hidden_as_continued
 
     at = at or datetime.now(UTC)
     private_state, transcript = _private(raw_state, humans, scope, session_id, store.privacy)
@@ -218,7 +219,8 @@ async def queue_state(
         known = recognised.hidden if forgotten.seen.turns else None
         blanked = forgotten.state(private_state, fresh.turns, timed.turns)
         state, hidden = _hidden_again(blanked, timed, before, store.privacy, known)
-        recognised = recognised.with_hidden(newly_hidden(timed.turns, hidden.turns))
+        continued = hidden_as_continued(timed.turns, before, store.privacy.markers)
+        recognised = recognised.with_hidden(newly_hidden(continued, hidden.turns))
         sessions.save_state(
             transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
         )

@@ -6,12 +6,13 @@ manifest, then the file's time. A saved state may lack turns of an older one, so
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from afterword.facts.local_time import in_zone
-from afterword.facts.stretches import common_stretches
+from afterword.facts.stretches import LARGEST_COMPARED, common_stretches
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
 # The sources of times, most exact first.
@@ -118,21 +119,22 @@ def merge_readings(
     if not before:
         return transcript
     keeps_times = _keeps_times(basis, transcript.time_basis)
-    known_inserts = {_speaker_and_text(turn) for turn in before if not turn.is_said}
-    fresh = [turn for turn in transcript.turns if turn.is_said or _speaker_and_text(turn) not in known_inserts]
-    turns: list[Turn] = []
-    inserts: list[Turn] = []
-    for is_equal, start, end, new_start, new_end in common_turns(before, fresh):
-        if is_equal:
-            for old, new in zip(before[start:end], fresh[new_start:new_end], strict=True):
-                source = old if keeps_times and old.said_at else new
-                turns.append(replace(new, said_at=source.said_at, time_is_guess=source.time_is_guess))
-        elif any(turn.is_said for turn in fresh[new_start:new_end]):
-            turns += (*before[start:end], *inserts, *fresh[new_start:new_end])
-            inserts = []
-        else:
-            turns += before[start:end]
-            inserts += fresh[new_start:new_end]
+    said = {_speaker_and_text(turn) for turn in (*before, *transcript.turns) if turn.is_said}
+    old, new = ([turn for turn in turns if _speaker_and_text(turn) in said] for turns in (before, transcript.turns))
+    after_old = _inserts_after(before, said)
+    known_texts = said.union(map(_speaker_and_text, before))
+    inserts = deque(turn for turn in transcript.turns if _speaker_and_text(turn) not in known_texts)
+    turns = after_old[0]
+    for is_equal, start, end, new_start, new_end in common_turns(old, new):
+        for place, earlier in enumerate(old[start:end]):
+            later = new[new_start + place] if is_equal else earlier
+            source = earlier if keeps_times and earlier.said_at else later
+            turns.append(replace(later, said_at=source.said_at, time_is_guess=source.time_is_guess))
+            turns += after_old[earlier.number]
+        for later in () if is_equal else new[new_start:new_end]:
+            while inserts and inserts[0].number < later.number:
+                turns.append(inserts.popleft())
+            turns.append(later)
     numbered = tuple(replace(turn, number=number) for number, turn in enumerate((*turns, *inserts), 1))
     humans = tuple(dict.fromkeys(turn.speaker for turn in numbered if turn.role is Role.HUMAN))
     known = {turn.speaker for turn in transcript.turns if turn.role is Role.HUMAN} - set(transcript.assumed)
@@ -143,6 +145,17 @@ def merge_readings(
         time_basis=_basis(numbered, basis, transcript.time_basis),
         assumed=tuple(name for name in dict.fromkeys((*assumed, *transcript.assumed)) if name in set(humans) - known),
     )
+
+
+def _inserts_after(turns: Sequence[Turn], said: Container[tuple[str, str]]) -> defaultdict[int, list[Turn]]:
+    """Return the turns that nobody said by the number of the turn that they come after, 0 for none."""
+    inserts, last = defaultdict[int, list[Turn]](list), 0
+    for turn in turns:
+        if _speaker_and_text(turn) in said:
+            last = turn.number
+        else:
+            inserts[last].append(turn)
+    return inserts
 
 
 def _keeps_times(basis: TimeBasis | None, new: TimeBasis | None) -> bool:
@@ -160,8 +173,23 @@ def _basis(turns: Sequence[Turn], basis: TimeBasis | None, new: TimeBasis | None
 
 
 def common_turns(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
-    """Compare two readings of a session turn by turn, and return their runs as `common_stretches` does."""
-    return common_stretches([_speaker_and_text(turn) for turn in before], [_speaker_and_text(turn) for turn in after])
+    """Compare two readings of a session turn by turn, and return their runs as `common_stretches` does.
+
+    Mostly the later reading goes on from the last turns of the earlier one. That is preferred to a match of as many
+    turns elsewhere: short answers and placeholders stand at many places.
+    """
+    old, new = [_speaker_and_text(turn) for turn in before], [_speaker_and_text(turn) for turn in after]
+    stretches = common_stretches(old, new)
+    number_equal = sum(end - start for is_equal, start, end, _, _ in stretches if is_equal)
+    for number in range(min(len(old), len(new), LARGEST_COMPARED // (len(old) + 1)), max(number_equal, 1) - 1, -1):
+        start = len(old) - number
+        if old[start:] == new[:number]:
+            return [
+                (False, 0, start, 0, 0),
+                (True, start, len(old), 0, number),
+                (False, len(old), len(old), number, len(new)),
+            ]
+    return stretches
 
 
 def _speaker_and_text(turn: Turn) -> tuple[str, str]:

@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.transcript_assembly import common_turns
+from afterword.facts.stretches import LARGEST_COMPARED
 from afterword.facts.transcripts import Role, Turn
 from afterword.normal_form import composed
 from afterword.privacy.off_record import hide_off_record, hide_off_record_in_state, is_off_record
@@ -140,10 +141,12 @@ def hidden_as_stored(
 
     A saved session that has grown is read again, and its file still has the words. A stored turn shows where secrets
     were masked. `hidden` are the indexes of the new turns that are known to be off the record. Without it, these are
-    looked for at the places where stored turns are off the record.
+    looked for at the places where stored turns are off the record. New turns that have lost the request before them are
+    off the record too.
     """
     if not hidden and not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
         return tuple(fresh)
+    fresh = hidden_as_continued(fresh, stored, markers)
     turns, secrets, new, off_record = list(fresh), set[str](), set[int](), set[int]()
     for index in hidden or ():
         if fresh[index].role is Role.HUMAN and not is_off_record(fresh[index]):
@@ -169,6 +172,34 @@ def hidden_as_stored(
     for index in new:
         turns[index] = replace(turns[index], text=pattern.sub(_mask, turns[index].text))
     return hide_off_record(turns, markers, off_record) if off_record else tuple(turns)
+
+
+def hidden_as_continued(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
+    """Hide new turns that are off the record because of stored turns that a short context has lost. Return them all."""
+    lost = _lost_turns(fresh, stored) if any(map(is_off_record, stored)) else ()
+    return hide_off_record((*lost, *fresh), markers)[len(lost) :] if lost else tuple(fresh)
+
+
+def _lost_turns(fresh: Sequence[Turn], stored: Sequence[Turn]) -> Sequence[Turn]:
+    """Return the stored turns before the first new turn, as a short context loses them; all if no turn is the same.
+
+    The new turns begin with the first or the last stored ones, of which some are hidden. Turns that nobody said are
+    left out, as programs move them.
+    """
+    new, old = ([turn for turn in turns if turn.is_said] for turns in (fresh, stored))
+    if all(map(_is_same, old, new)):
+        return ()
+    first = max(0, len(old) - LARGEST_COMPARED // (len(new) + 1))
+    places = [place for place in range(first, len(old) + 1) if all(map(_may_be_same, islice(old, place, None), new))]
+    return old[: max(places, key=lambda place: (sum(map(_is_same, old[place:], new)), place))]
+
+
+def _is_same(earlier: Turn, later: Turn) -> bool:
+    return (earlier.speaker, earlier.text) == (later.speaker, later.text)
+
+
+def _may_be_same(earlier: Turn, later: Turn) -> bool:
+    return _is_same(earlier, later) or (earlier.text == HIDDEN and earlier.speaker == later.speaker)
 
 
 def hidden_from_state(

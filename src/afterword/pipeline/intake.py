@@ -25,7 +25,7 @@ from afterword.extractors.transcript_assembly import (
     without_future_times,
 )
 from afterword.extractors.windows import cut_windows, window_key
-from afterword.extractors.words_named_by_model import WordsNamedByModel, hidden_as_stored
+from afterword.extractors.words_named_by_model import WordsNamedByModel, hidden_as_continued, hidden_as_stored
 from afterword.facts.assertions import Assertion
 from afterword.facts.findings import FindingPolicy
 from afterword.facts.local_time import in_zone
@@ -267,7 +267,8 @@ def _joined_transcript(
     timed = stored.forgotten.transcript(reading, recognised)
     hidden = recognised.hidden if recognised else None
     unmasked, timed = timed.turns, replace(timed, turns=hidden_as_stored(timed.turns, before, privacy.markers, hidden))
-    reading = replace(reading, hidden=frozenset(newly_hidden(unmasked, timed.turns)))
+    continued = hidden_as_continued(unmasked, before, privacy.markers)
+    reading = replace(reading, hidden=frozenset(newly_hidden(continued, timed.turns)))
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     # Older versions stored times in the future, too. The saved state may have better ones.
     known = without_future_times(Transcript(tuple(before), layout=""), now).turns

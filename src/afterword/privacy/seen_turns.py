@@ -141,11 +141,11 @@ def _pairs_in_order(seen: Sequence[str], marks: Sequence[str]) -> list[tuple[int
     """Return the pairs of places of the same turn in both lists, in order.
 
     Mostly a state begins with the last turns that were seen, or with all of them, and goes on with new ones. That is
-    preferred to a match of the same words elsewhere.
+    preferred to a match of the same words elsewhere. Turns whose words are unknown prove no match.
     """
-    number = _number_of_last(seen, marks)
+    number, is_known = _number_of_last(seen, marks), [mark != UNKNOWN_WORDS for mark in marks]
     pairs = [(len(seen) - number + place, place) for place in range(number)]
-    if number == len(seen) or 2 * number >= len(marks):
+    if number == len(seen) or 2 * sum(is_known[:number]) >= max(1, sum(is_known)):
         return pairs
     equal = _equal_pairs(seen, marks)
     return equal if len(equal) > number else pairs

@@ -22,15 +22,18 @@ def blank_strings(
 ) -> Any:
     """Return a copy of a saved state with each of its strings blanked, except names and ids.
 
-    `blank_list` gets each list, and the same list with blanked strings, and returns what replaces it.
+    `blank_list` gets each list, and the same list with blanked strings, and returns what replaces it. What was blanked
+    loses its metadata, as these may hold a single word of it: the attribute of a fact.
     """
     if isinstance(value, str):
         return blank(value)
     if isinstance(value, Mapping):
-        return {
+        blanked = {
             name: inner if isinstance(inner, str) and name in NEVER_BLANKED else blank_strings(inner, blank, blank_list)
             for name, inner in value.items()
         }
+        is_changed = blanked.get("content") != value.get("content")
+        return {**blanked, "metadata": {}} if is_changed and isinstance(blanked.get("metadata"), dict) else blanked
     if isinstance(value, list):
         return blank_list(value, [blank_strings(inner, blank, blank_list) for inner in value])
     return value

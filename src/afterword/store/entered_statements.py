@@ -286,13 +286,19 @@ def kept_days(
 def attribute_after_edit(fact: Fact, value: str, statement: str) -> str:
     """Return the attribute of an edited fact with this value and sentence.
 
-    The attribute of a taste or a possession is often the value itself. It must not keep words that the person has
+    The attribute of a taste or a possession is often made of the value. It must not keep words that the person has
     replaced, as a forgotten session could be the only one that had them.
     """
     attribute = fact.attribute.replace("_", " ")
-    if not mentions_phrase(fact.value, attribute) or mentions_phrase(statement, attribute):
+    if not _is_made_of_value(fact) or mentions_phrase(statement, attribute):
         return fact.attribute
     return value if value != statement else "note"
+
+
+def _is_made_of_value(fact: Fact) -> bool:
+    """Return whether the attribute of a fact names its value ("preferred_tea") or a part of it ("own a cat")."""
+    attribute = fact.attribute.replace("_", " ")
+    return mentions_phrase(fact.value, attribute) or mentions_phrase(attribute, fact.value)
 
 
 def with_value(fact: Fact, value: str) -> str:
@@ -304,6 +310,8 @@ def with_value(fact: Fact, value: str) -> str:
     if fact.value[:1].isdigit() == value[:1].isdigit() and fact.value and re.search(pattern, fact.statement):
         return re.sub(pattern, lambda _: value, fact.statement)
     owner = "the user" if fact.subject == OWNER else fact.subject
+    if _is_made_of_value(fact):
+        return f"About {owner}: {value}"
     return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
 
 

@@ -22,7 +22,7 @@ from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, Tom
 from afterword.store.database.clock import without_future
 from afterword.store.database.statements import chunks, insert_missing
 from afterword.store.forgetting.hash_keys import ensure_store_key, read_hash_keys
-from afterword.store.forgetting.seen_turn_rows import note_turns, read_seen_turns, seen_lines
+from afterword.store.forgetting.seen_turn_rows import copy_seen_turns, note_turns, read_seen_turns, seen_lines
 from afterword.store.merging.moves import former_sessions, merged_scopes, names_elsewhere, was_moved
 from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
 from afterword.store.tables import TombstoneRow
@@ -199,6 +199,9 @@ class NewTombstones:
 
         for scope, name in self._names_elsewhere.get(session_id, ()):
             self._by_scope[scope] += tombstones(scope, name)
+            # An undo of the merge no longer knows the session, and its turns may have lost words that were forgotten.
+            names, owner_id = [((self._scope, session_id), (scope, name))], lock_scope(self._transaction, scope)
+            copy_seen_turns(self._transaction, names, owner_id, read_hash_keys(self._transaction))
         own = tombstones(self._scope, session_id)
         self.add(own)
         return own

@@ -249,10 +249,15 @@ def _lock(transaction: Session, scope: Scope, into: Scope) -> tuple[int, int]:
 
 
 def _derive_again(transaction: Session, origin: Scope, target: Scope) -> None:
-    """Derive the facts of both scopes again. `origin` comes first, because a fact can have a row in one scope only."""
+    """Derive the facts of both scopes again. `origin` comes first, because a fact can have a row in one scope only.
+
+    The moved runs keep the revisions of `origin` at which they were applied. So that of `target` is raised above these:
+    otherwise a later run of a moved session would count as the earlier one.
+    """
     transaction.expunge_all()  # its objects do not reflect the changed rows
-    for scope in (origin, target):
-        scope_rows.raise_revision(transaction, scope_rows.scope_key(transaction, scope))
+    ahead = scope_rows.revision_of(transaction, origin) - scope_rows.revision_of(transaction, target)
+    for scope, by in ((origin, 1), (target, max(ahead, 0) + 1)):
+        scope_rows.raise_revision(transaction, scope_rows.scope_key(transaction, scope), by=by)
         ledger.derive_facts(transaction, scope)
 
 
