@@ -109,11 +109,12 @@ def without_blocks(state: Any) -> Any:
     if isinstance(state, Mapping):
         return {name: without_blocks(value) for name, value in state.items()}
     if isinstance(state, list):
-        return [without_blocks(value) for value in state if not _is_saved_block(value)]
+        return [without_blocks(value) for value in state if not is_saved_block(value)]
     return state
 
 
-def _is_saved_block(value: Any) -> bool:
+def is_saved_block(value: Any) -> bool:
+    """Return whether a message in a saved state is a memory block."""
     ours = isinstance(value, Mapping) and (value.get("type") == "SystemMessage" or value.get("source") == SOURCE)
     return ours and str(value.get("content")).startswith(OPENING)
 

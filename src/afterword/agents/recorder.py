@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from sqlmodel import Session
 
 from afterword import telemetry
+from afterword.agents.held_messages import HeldMessages, SessionName, open_session
 from afterword.agents.live_agents import proxy_names, with_marked_examples
 from afterword.agents.memory_settings import (
     SessionProcessor,
@@ -32,6 +33,8 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting import pauses
 from afterword.store.forgetting.seen_turn_rows import note_turns
 from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.merging.moves import former_sessions, names_of_scope
+from afterword.store.scope_rows import scope_key
 
 GENERIC = ("user", "human", "user_proxy")
 """The names of speakers who count as people if the state of a session cannot be read."""
@@ -89,8 +92,9 @@ async def record_session(
     recording = _Recording(agent_or_team, owner, session_id, store, tuple(humans), processor, clock, is_kept)
     if not session_id.strip():
         raise StateConflict("the session id is empty; give each conversation an id of its own")
-    async with recording:
-        yield agent_or_team
+    with open_session(agent_or_team, (owner, session_id)):
+        async with recording:
+            yield agent_or_team
 
 
 async def resume(
@@ -129,6 +133,7 @@ async def resume(
             f"session {session_id!r} does not fit this {component} ({type(error).__name__}); "
             "build it with the same participants as when it was saved"
         ) from error
+    HeldMessages(agent_or_team, await agent_or_team.save_state()).note_loaded((owner, session_id))
     return True
 
 
@@ -165,14 +170,19 @@ class _Recording:
             raise cancellation
 
     async def _save(self) -> None:
+        name = self.scope, self.session_id
         with telemetry.stage(telemetry.Stage.RECORD, scope=self.scope, session_id=self.session_id):
             component, state = _component(self.recorded), await self.recorded.save_state()
+            held = HeldMessages(self.recorded, state)
             humans = tuple(dict.fromkeys((*self.humans, *proxy_names(self.recorded))))
             async with opened_store(self.store) as store:
                 at = self.clock() if self.clock else None
                 save = partial(queue_state, component=component, humans=humans, at=at, is_kept=self.is_kept)
-                marked = with_marked_examples(state, self.recorded, store.privacy)
-                await save(store, self.scope, self.session_id, marked)
+                state = with_marked_examples(state, self.recorded, store.privacy)
+                if held.are_of_others({name}):
+                    state = held.of_session(state, await store.read(lambda transaction: _names(transaction, *name)))
+                await save(store, self.scope, self.session_id, state)
+            held.note(name)
 
 
 async def queue_state(
@@ -273,6 +283,12 @@ def _read(
     except ReadError as error:
         _log.warning("the state of session %r is stored, but could not be read (%s)", session_id, type(error).__name__)
         return None
+
+
+def _names(transaction: Session, scope: Scope, session_id: str) -> set[SessionName]:
+    """Return the names that a session has and had: its scope may have been renamed, or another one merged into it."""
+    former = former_sessions(transaction, scope_key(transaction, scope), [session_id])
+    return {*((name, session_id) for name in names_of_scope(transaction, scope)), *former.get(session_id, ())}
 
 
 def _component(agent_or_team: Recordable) -> str:
