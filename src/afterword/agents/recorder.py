@@ -22,9 +22,10 @@ from afterword.agents.memory_settings import (
     named_scope,
     opened_store,
 )
-from afterword.errors import NotFound, StateConflict
+from afterword.errors import NotFound, StateConflict, StoreError
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import TimeBasis, Transcript, Turn
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.off_record import newly_hidden
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.privacy.seen_turns import StateReading
@@ -38,6 +39,8 @@ from afterword.store.scope_rows import scope_key
 
 GENERIC = ("user", "human", "user_proxy")
 """The names of speakers who count as people if the state of a session cannot be read."""
+
+RECORD_AGAIN = "the agent or team still holds what was said, and recording it again, in an empty block, saves it"
 
 _log = telemetry.logs(__name__)
 
@@ -148,7 +151,21 @@ class _Recording:
     clock: Callable[[], datetime] | None
     is_kept: bool
 
-    async def __aenter__(self) -> None: ...
+    async def __aenter__(self) -> None:
+        """Refuse a session that another kind of agent has saved, before anything is said in it."""
+        if not self.is_kept:
+            return
+        try:
+            async with opened_store(self.store) as store:
+                component = _component(self.recorded)
+                await store.read(
+                    lambda transaction: sessions.read_state_row(transaction, self.scope, self.session_id, component)
+                )
+        except StateConflict:
+            raise
+        except StoreError as error:
+            reason = type(error).__name__
+            _log.warning("session %r begins, but the store cannot be read now (%s)", self.session_id, reason)
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         """Save the state, even if the block has failed. A failure to save is then only logged."""
@@ -161,9 +178,12 @@ class _Recording:
             cancellation = cancelled
         failure = saving.exception()
         if failure is not None and (error or cancellation) is None:
+            if isinstance(failure, StoreError):
+                failure.args = (f"{failure}; session {self.session_id!r} was not saved: {RECORD_AGAIN}",)
             raise failure
         if failure is not None:
-            _log.error("session %r was not saved (%s)", self.session_id, type(failure).__name__)
+            reason = type(failure).__name__
+            _log.error("session %r was not saved (%s): %s", self.session_id, reason, RECORD_AGAIN)
         elif self.processor is not None and self.is_kept:
             self.processor.start(self.scope, self.session_id)
         if cancellation is not None:
@@ -181,8 +201,43 @@ class _Recording:
                 state = with_marked_examples(state, self.recorded, store.privacy)
                 if held.are_of_others({name}):
                     state = held.of_session(state, await store.read(lambda transaction: _names(transaction, *name)))
-                await save(store, self.scope, self.session_id, state)
+                queued = await save(store, self.scope, self.session_id, state)
             held.note(name)
+            if queued is not None:
+                self._warn(component, queued)
+
+    def _warn(self, component: str, queued: QueuedTurns) -> None:
+        """Log it if nothing was said in the session, or if the saved chat was replaced by another one."""
+        if all(turn.role in (Role.SYSTEM, Role.MEMORY) for turn in queued.turns):
+            _log.warning(
+                "session %r has no messages: at the end of its block the %s holds none but those of other sessions; "
+                "record each conversation before a reset, and a SocietyOfMindAgent by the team that it is a member of",
+                self.session_id,
+                component,
+            )
+        elif queued.replaces_others:
+            _log.warning(
+                "session %r was saved before with another chat, which cannot be resumed any more; "
+                "resume a session before you record it again, or use a new session id",
+                self.session_id,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTurns:
+    """The turns in the state that was stored of a session, and those that were stored of it before."""
+
+    turns: Sequence[Turn]
+    before: Sequence[Turn]
+
+    @property
+    def replaces_others(self) -> bool:
+        """Whether people have spoken before and in this state, and no words of theirs are the same."""
+        said, said_before = (
+            {turn.text for turn in turns if turn.role is Role.HUMAN and FORGOTTEN not in turn.text}
+            for turns in (self.turns, self.before)
+        )
+        return bool(said and said_before) and said.isdisjoint(said_before)
 
 
 async def queue_state(
@@ -196,13 +251,13 @@ async def queue_state(
     started_at: datetime | None = None,
     at: datetime | None = None,
     is_kept: bool = True,
-) -> None:
+) -> QueuedTurns | None:
     """Store a state without its secrets and what was said off the record, and queue its session for processing.
 
     `started_at` is when the session began. Without it, turns that have no time of their own count as said at the time
     of saving: `at`, by default the present time. Unless the state `is_kept`, only keyed hashes of its new turns are
-    stored, by which they stay left out when the session is saved again. Raises `StateConflict` if another kind of
-    component saved this session.
+    stored, by which they stay left out when the session is saved again. Returns the turns, None if they are left out.
+    Raises `StateConflict` if another kind of component saved this session.
     """
     from afterword.extractors.transcript_assembly import (
         date_turns,
@@ -216,12 +271,12 @@ async def queue_state(
     fresh = without_future_times(transcript or Transcript((), layout=""), latest_present(at))
     saved_at = at if started_at is None else None
 
-    def work(transaction: Session) -> None:
+    def work(transaction: Session) -> QueuedTurns | None:
         before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
         reading = StateReading(fresh, date_turns(fresh, saved_at=saved_at, started_at=started_at), before, at)
         if not is_kept or pauses.read_pause(transaction, scope) is not None:
             pauses.leave_out_new_turns(transaction, scope, session_id, reading)
-            return
+            return None
         forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
         recognised = forgotten.recognised(reading)
         timed = forgotten.transcript(reading, recognised)
@@ -233,14 +288,15 @@ async def queue_state(
             transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
         )
         if transcript is None:
-            return
+            return None
         note_turns(transaction, scope, session_id, forgotten, recognised)
         row = sessions.find_session(transaction, scope, session_id)
         basis = TimeBasis(row.time_basis) if row and row.time_basis else None
         joined = merge_readings(before, basis, hidden, assumed=row.assumed if row else ())
         sessions.save_transcript(transaction, scope, session_id, with_privacy_counts(joined), at, is_done=False)
+        return QueuedTurns(hidden.turns, before)
 
-    await store.write(work)
+    return await store.write(work)
 
 
 def _private(
