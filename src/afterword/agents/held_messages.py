@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from afterword.agents.live_agents import agents_in
-from afterword.agents.placement import is_saved_block
+from afterword.agents.saved_blocks import is_saved_block
 from afterword.facts.scopes import Scope
 from afterword.privacy.state_keys import EXAMPLE_MARK
 

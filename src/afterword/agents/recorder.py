@@ -22,6 +22,7 @@ from afterword.agents.memory_settings import (
     named_scope,
     opened_store,
 )
+from afterword.agents.saved_blocks import without_blocks
 from afterword.errors import NotFound, StateConflict, StoreError
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
@@ -116,8 +117,6 @@ async def resume(
     (with `missing_ok` it returns False instead), and `StateConflict` if another kind of agent or team saved it, or one
     with other participants.
     """
-    from afterword.agents.placement import without_blocks
-
     owner, component = named_scope(user, scope), _component(agent_or_team)
     async with opened_store(store) as source:
         try:
@@ -210,8 +209,8 @@ class _Recording:
         """Log it if nothing was said in the session, or if the saved chat was replaced by another one."""
         if all(turn.role in (Role.SYSTEM, Role.MEMORY) for turn in queued.turns):
             _log.warning(
-                "session %r has no messages: at the end of its block the %s holds none but those of other sessions; "
-                "record each conversation before a reset, and a SocietyOfMindAgent by the team that it is a member of",
+                "session %r has no messages: the %s holds none of it at the end of the block; "
+                "record each conversation before a reset, and a SocietyOfMindAgent by a team that it is a member of",
                 self.session_id,
                 component,
             )
