@@ -84,12 +84,18 @@ async def record_session(
 
     The state is saved even if the block fails or is cancelled. The error of the block is raised afterwards, and a
     failure to save is then only logged. A team that is still running when the block ends is saved in its present state.
+    What the same agent or team said in another session that was recorded or resumed is left out: messages that it holds
+    belong to the session in which they were first saved, or left out on purpose. This is known only in this process.
+
     A `UserProxyAgent` counts as a person. `humans` are the names of other people. The `initial_messages` of a model
     context count as nobody's words. Secrets are masked, and what was said off the record is left out. With
     `off_the_record` no words are saved, only keyed hashes of the new turns. By these they stay left out if the same
     session is recorded again. `clock` returns the time at which the new messages were said, by default the present
-    time. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given, `StateConflict` if the session id is
-    empty or another kind of agent saved this session, and `StoreError` if the state could not be stored.
+    time.
+
+    Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given. Raises `StateConflict` if the session id is
+    empty or another kind of agent saved this session: before the block, if the store can be read then. Raises
+    `StoreError` if the state could not be stored. Recording the same agent again, in an empty block, then saves it.
     """
     processor = chosen_processor(process, store)
     owner, is_kept = named_scope(user, scope), not off_the_record
@@ -112,6 +118,7 @@ async def resume(
 ) -> bool:
     """Load the saved state of a session into an agent or team of the same kind; return whether there was one.
 
+    The loaded messages belong to this session, also if the agent or team is recorded under another session id later.
     Secrets that were masked when the state was saved stay masked. Blocks of memories are not loaded: the memories that
     the agents have now write theirs. Raises `NotFound` if this scope has no such session
     (with `missing_ok` it returns False instead), and `StateConflict` if another kind of agent or team saved it, or one
