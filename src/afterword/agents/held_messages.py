@@ -27,6 +27,7 @@ SessionName = tuple[Scope, str]
 _Owners = frozenset[SessionName]
 """The sessions that a message was said in: several only if they were recorded at the same time."""
 _Path = tuple[str, ...]
+_Words = tuple[object, str]
 _Value = TypeVar("_Value")
 
 _NONE: _Owners = frozenset()
@@ -61,12 +62,12 @@ class _Notes:
 
     `of_ids` are the owners of messages that have an id. `of_lists` are those of the other messages, by the path of the
     list, each with a digest. `waiting` are the messages in the buffer of each member of a team: it gets them with its
-    next task, and then holds them in another form.
+    next task, and then holds them in another form. Of each there are the speaker and a digest of the words.
     """
 
     of_ids: Mapping[str, _Owners] = field(default_factory=dict)
     of_lists: Mapping[_Path, Sequence[tuple[str, _Owners]]] = field(default_factory=dict)
-    waiting: Mapping[_Path, Sequence[tuple[Mapping[str, Any], _Owners]]] = field(default_factory=dict)
+    waiting: Mapping[_Path, Sequence[tuple[_Words, _Owners]]] = field(default_factory=dict)
 
 
 _said_in: _ByIdentity[_Owners] = _ByIdentity()
@@ -166,13 +167,10 @@ class HeldMessages:
     def _write(self, owners: Sequence[Sequence[_Owners]]) -> None:
         of_ids: dict[str, _Owners] = {}
         of_lists: dict[_Path, list[tuple[str, _Owners]]] = {}
-        waiting: dict[_Path, list[tuple[Mapping[str, Any], _Owners]]] = {}
+        waiting: dict[_Path, list[tuple[_Words, _Owners]]] = {}
         for each, of_list in zip(self._lists, owners, strict=True):
             if each.path[-1] == _BUFFER:
-                waiting[each.path[:-1]] = [
-                    ({"source": message.get("source"), "content": message.get("content")}, owners_of_message)
-                    for message, owners_of_message in zip(each.messages, of_list, strict=True)
-                ]
+                waiting[each.path[:-1]] = list(zip(map(_words, each.messages), of_list, strict=True))
             if each.live:
                 for message, owners_of_message in zip(each.live, of_list, strict=True):
                     _said_in.set(message, owners_of_message)
@@ -218,20 +216,23 @@ def _message_list(
 def _with_waiting(each: _MessageList, owners: list[_Owners], notes: _Notes) -> list[_Owners]:
     """Return the owners of messages in a context, also of those that have waited in the buffer of the agent before."""
     waiting = [entry for path, entries in notes.waiting.items() if each.path[: len(path)] == path for entry in entries]
-    for place, message in enumerate(each.messages):
-        if waiting and not owners[place] and _is_same(message, waiting[0][0]):
-            owners[place] = waiting.pop(0)[1]
+    for place, message in enumerate(each.messages if waiting else ()):
+        source, words = _words(message)
+        fitting = (index for index, (known, _) in enumerate(waiting) if known in ((source, words), (source, "")))
+        if not owners[place] and (index := next(fitting, None)) is not None:
+            owners[place] = waiting[index][1]
+            del waiting[: index + 1]
     return owners
 
 
-def _is_same(message: Mapping[str, Any], waiting: Mapping[str, Any]) -> bool:
-    """Whether a message in a context has the words of one in a buffer. An answer in JSON is text in the context."""
-    is_object = isinstance(waiting["content"], Mapping)
-    return message.get("source") == waiting["source"] and (is_object or message.get("content") == waiting["content"])
+def _words(message: Mapping[str, Any]) -> _Words:
+    """Return the speaker of a message and a digest of its words, "" for an object: a context has it as some text."""
+    content = message.get("content")
+    return message.get("source"), "" if isinstance(content, Mapping) else _digest(content)
 
 
-def _digest(message: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(message, sort_keys=True, default=str).encode()).hexdigest()
+def _digest(value: object) -> str:
+    return sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _without(value: Any, path: _Path, places: Mapping[_Path, Collection[int]]) -> Any:
