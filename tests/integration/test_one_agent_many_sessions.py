@@ -154,6 +154,21 @@ async def test_what_was_resumed_belongs_to_its_session(app: Afterword, make: Cal
 
 
 @pytest.mark.parametrize("make", [agent_of, team_of])
+async def test_a_ticket_of_the_wrong_person_is_given_to_the_right_one_by_its_state(
+    app: Afterword, make: Callable[[ScopeMemory], Recorded]
+) -> None:
+    wrong, right = app.user("ann"), app.user("bob")
+    recorded, again = make(wrong), make(right)
+    await say(app, wrong, recorded, "ticket", "I like tea.")
+    await again.load_state(await recorded.save_state())
+    await say(app, right, again, "ticket")
+    await wrong.forget(session="ticket")
+    await say(app, right, again, "ticket", "I own a dog.")
+    assert await said(right, "ticket") == ["I like tea.", "I own a dog."]
+    assert await known(wrong) == {}
+
+
+@pytest.mark.parametrize("make", [agent_of, team_of])
 async def test_the_same_words_count_where_they_are_said_again(
     app: Afterword, make: Callable[[ScopeMemory], Recorded]
 ) -> None:
