@@ -32,8 +32,8 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.agents.memory import FactMemory
-from afterword.agents.placement import SOURCE
 from afterword.agents.recorder import record_session
+from afterword.agents.saved_blocks import SOURCE
 from afterword.extractors.testing import Reply, ScriptedEndpoint
 from afterword.store.database.engine import Store
 from injected import (

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
+from autogen_agentchat.agents import AssistantAgent, SocietyOfMindAgent, UserProxyAgent
 from autogen_agentchat.conditions import MaxMessageTermination
 from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
+from autogen_core import CancellationToken
 from autogen_core.memory import MemoryContent, MemoryMimeType
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
@@ -162,6 +163,63 @@ async def test_a_save_that_fails_is_an_error_of_its_own(tmp_path: Path) -> None:
             await agent.run(task="I moved to Graz.")
 
 
+async def test_a_conversation_may_begin_where_the_store_is_away_and_be_saved_later(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = helper()
+    with pytest.raises(StoreError, match=r"'s1' was not saved: .* recording it again, in an empty block, saves it"):
+        async with record_session(agent, user="lena", session_id="s1", store=f"sqlite:///{tmp_path}"):
+            await agent.run(task="I moved to Graz.")
+    assert "'s1' begins, but the store cannot be read now (StoreUnreachable)" in caplog.text
+    async with record_session(agent, user="lena", session_id="s1", store=store):
+        pass
+    assert await words(store) == ["I moved to Graz.", "fine"]
+
+
+async def test_a_chat_that_was_not_resumed_is_replaced_with_a_warning(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    def warnings() -> list[str]:
+        return [
+            record.message for record in caplog.records if "'s1' was saved before with another chat" in record.message
+        ]
+
+    async with record_session(helper(), user="lena", session_id="s1", store=store) as agent:
+        await agent.run(task="I moved to Graz.")
+    again = helper()
+    await resume(again, user="lena", session_id="s1", store=store)
+    async with record_session(again, user="lena", session_id="s1", store=store):
+        await again.run(task="I like tea.")
+    assert not warnings()
+    async with record_session(helper(), user="lena", session_id="s1", store=store) as fresh:
+        await fresh.run(task="I own a dog.")
+    assert len(warnings()) == 1
+    assert "resume a session before you record it again, or use a new session id" in warnings()[0]
+
+
+async def test_an_agent_that_holds_nothing_at_the_end_is_reported(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    def society() -> SocietyOfMindAgent:
+        return SocietyOfMindAgent("society", team("planner"), ReplayChatCompletionClient(["fine"]))
+
+    outer = RoundRobinGroupChat([society()], max_turns=1)
+    async with record_session(outer, user="lena", session_id="outer", store=store):
+        await outer.run(task="I moved to Graz.")
+    assert "has no messages" not in caplog.text
+    assert "I moved to Graz." in await words(store, "outer")
+    async with record_session(society(), user="lena", session_id="alone", store=store) as alone:
+        await alone.run(task="I moved to Graz.")
+    assert "session 'alone' has no messages" in caplog.text
+    async with record_session(helper(), user="lena", session_id="reset", store=store) as agent:
+        await agent.run(task="I moved to Graz.")
+        await agent.on_reset(CancellationToken())
+    assert "session 'reset' has no messages" in caplog.text
+    async with record_session(helper(), user="lena", session_id="off", store=store, off_the_record=True):
+        pass
+    assert "session 'off' has no messages" not in caplog.text
+
+
 async def test_a_save_that_fails_never_hides_the_first_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ZeroDivisionError):
         async with record_session(helper(), user="lena", session_id="s1", store=f"sqlite:///{tmp_path}"):
@@ -210,8 +268,8 @@ async def test_another_kind_of_component_is_refused(store: Store) -> None:
     with pytest.raises(StateConflict, match="AssistantAgent"):
         await resume(team(), user="lena", session_id="s1", store=store)
     with pytest.raises(StateConflict, match="AssistantAgent"):
-        async with record_session(team(), user="lena", session_id="s1", store=store) as other:
-            await other.run(task="hello")
+        async with record_session(team(), user="lena", session_id="s1", store=store):
+            pytest.fail("the conversation must not start: it could not be saved")
     assert await words(store) == ["I moved to Graz.", "fine"]
 
 

@@ -17,7 +17,7 @@ USER_PROXY = "UserProxyAgent"
 
 def proxy_names(agent_or_team: object) -> Iterator[str]:
     """Yield the names of the user proxy agents in an agent or team. People speak through these."""
-    for agent in _agents_in(agent_or_team):
+    for agent in agents_in(agent_or_team):
         if any(kind.__name__ == USER_PROXY for kind in type(agent).__mro__):
             yield str(getattr(agent, "name", ""))
 
@@ -28,7 +28,7 @@ def with_marked_examples(state: Mapping[str, Any], agent_or_team: object, privac
     The application wrote these messages, often as examples, and nobody said them. AutoGen ignores the mark. A session
     that was resumed has them with masked secrets.
     """
-    contexts = (getattr(agent, "_model_context", None) for agent in _agents_in(agent_or_team))
+    contexts = (getattr(agent, "_model_context", None) for agent in agents_in(agent_or_team))
     written = [
         message.model_dump()
         for context in contexts
@@ -42,11 +42,12 @@ def with_marked_examples(state: Mapping[str, Any], agent_or_team: object, privac
     return marked
 
 
-def _agents_in(agent_or_team: object) -> Iterator[object]:
+def agents_in(agent_or_team: object) -> Iterator[object]:
+    """Yield an agent or team, and the agents and teams inside it."""
     yield agent_or_team
     for member in (*getattr(agent_or_team, "_participants", ()), getattr(agent_or_team, "_team", None)):
         if member is not None:
-            yield from _agents_in(member)
+            yield from agents_in(member)
 
 
 def _mark(value: object, examples: list[tuple[Any, Any]]) -> None:

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
 
-from afterword.agents.placement import SOURCE
+from afterword.agents.saved_blocks import SOURCE
 from afterword.extractors.candidates import mask_candidate
 from afterword.extractors.extractor import Extractor, Window
 from afterword.extractors.grounding import ground

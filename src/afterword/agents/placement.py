@@ -16,12 +16,12 @@ import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from autogen_core.model_context import ChatCompletionContext, ChatCompletionContextState
 from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 
+from afterword.agents.saved_blocks import SOURCE
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import is_generic
 from afterword.privacy.blanking import letters_and_digits
@@ -32,8 +32,6 @@ _conversations: ContextVar[Mapping[Scope, ChatCompletionContext]] = ContextVar("
 _labels: WeakKeyDictionary[ChatCompletionContext, WeakKeyDictionary[object, Collection[str]]] = WeakKeyDictionary()
 """For each context the memories that have put blocks into it, each with the labels of its blocks."""
 
-SOURCE = "afterword_memory"
-"""The `source` of the user message that holds a block."""
 _INJECTED = re.compile(
     rf"\s*(?:{re.escape(OPENING)}\b|(?:#+ )?(?:potentially )?relevant memor(?:y|ies)\b)", re.IGNORECASE
 )
@@ -102,20 +100,6 @@ async def remove_other_blocks(context: ChatCompletionContext, memory: object, la
                 if not is_block(message, OPENING) or any(is_block(message, mark) for mark in marks)
             ]
         )
-
-
-def without_blocks(state: Any) -> Any:
-    """Return a saved state, or a value in one, without the blocks in the contexts of its agents."""
-    if isinstance(state, Mapping):
-        return {name: without_blocks(value) for name, value in state.items()}
-    if isinstance(state, list):
-        return [without_blocks(value) for value in state if not _is_saved_block(value)]
-    return state
-
-
-def _is_saved_block(value: Any) -> bool:
-    ours = isinstance(value, Mapping) and (value.get("type") == "SystemMessage" or value.get("source") == SOURCE)
-    return ours and str(value.get("content")).startswith(OPENING)
 
 
 async def current_messages(scope: Scope) -> list[LLMMessage]:

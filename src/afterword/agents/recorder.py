@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from sqlmodel import Session
 
 from afterword import telemetry
+from afterword.agents.held_messages import HeldMessages, SessionName, open_session
 from afterword.agents.live_agents import proxy_names, with_marked_examples
 from afterword.agents.memory_settings import (
     SessionProcessor,
@@ -21,9 +22,11 @@ from afterword.agents.memory_settings import (
     named_scope,
     opened_store,
 )
-from afterword.errors import NotFound, StateConflict
+from afterword.agents.saved_blocks import without_blocks
+from afterword.errors import NotFound, StateConflict, StoreError
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import TimeBasis, Transcript, Turn
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
+from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.off_record import newly_hidden
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.privacy.seen_turns import StateReading
@@ -32,9 +35,13 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting import pauses
 from afterword.store.forgetting.seen_turn_rows import note_turns
 from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.merging.moves import former_sessions, names_of_scope
+from afterword.store.scope_rows import scope_key
 
 GENERIC = ("user", "human", "user_proxy")
 """The names of speakers who count as people if the state of a session cannot be read."""
+
+RECORD_AGAIN = "the agent or team still holds what was said, and recording it again, in an empty block, saves it"
 
 _log = telemetry.logs(__name__)
 
@@ -77,20 +84,27 @@ async def record_session(
 
     The state is saved even if the block fails or is cancelled. The error of the block is raised afterwards, and a
     failure to save is then only logged. A team that is still running when the block ends is saved in its present state.
+    What the same agent or team said in another session that was recorded or resumed is left out: messages that it holds
+    belong to the session in which they were first saved, or left out on purpose. This is known only in this process.
+
     A `UserProxyAgent` counts as a person. `humans` are the names of other people. The `initial_messages` of a model
     context count as nobody's words. Secrets are masked, and what was said off the record is left out. With
     `off_the_record` no words are saved, only keyed hashes of the new turns. By these they stay left out if the same
     session is recorded again. `clock` returns the time at which the new messages were said, by default the present
-    time. Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given, `StateConflict` if the session id is
-    empty or another kind of agent saved this session, and `StoreError` if the state could not be stored.
+    time.
+
+    Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given. Raises `StateConflict` if the session id is
+    empty or another kind of agent saved this session: before the block, if the store can be read then. Raises
+    `StoreError` if the state could not be stored. Recording the same agent again, in an empty block, then saves it.
     """
     processor = chosen_processor(process, store)
     owner, is_kept = named_scope(user, scope), not off_the_record
     recording = _Recording(agent_or_team, owner, session_id, store, tuple(humans), processor, clock, is_kept)
     if not session_id.strip():
         raise StateConflict("the session id is empty; give each conversation an id of its own")
-    async with recording:
-        yield agent_or_team
+    with open_session(agent_or_team, (owner, session_id)):
+        async with recording:
+            yield agent_or_team
 
 
 async def resume(
@@ -104,13 +118,12 @@ async def resume(
 ) -> bool:
     """Load the saved state of a session into an agent or team of the same kind; return whether there was one.
 
+    The loaded messages belong to this session, also if the agent or team is recorded under another session id later.
     Secrets that were masked when the state was saved stay masked. Blocks of memories are not loaded: the memories that
     the agents have now write theirs. Raises `NotFound` if this scope has no such session
     (with `missing_ok` it returns False instead), and `StateConflict` if another kind of agent or team saved it, or one
     with other participants.
     """
-    from afterword.agents.placement import without_blocks
-
     owner, component = named_scope(user, scope), _component(agent_or_team)
     async with opened_store(store) as source:
         try:
@@ -129,6 +142,7 @@ async def resume(
             f"session {session_id!r} does not fit this {component} ({type(error).__name__}); "
             "build it with the same participants as when it was saved"
         ) from error
+    HeldMessages(agent_or_team, await agent_or_team.save_state()).note_loaded((owner, session_id))
     return True
 
 
@@ -143,7 +157,21 @@ class _Recording:
     clock: Callable[[], datetime] | None
     is_kept: bool
 
-    async def __aenter__(self) -> None: ...
+    async def __aenter__(self) -> None:
+        """Refuse a session that another kind of agent has saved, before anything is said in it."""
+        if not self.is_kept:
+            return
+        try:
+            async with opened_store(self.store) as store:
+                component = _component(self.recorded)
+                await store.read(
+                    lambda transaction: sessions.read_state_row(transaction, self.scope, self.session_id, component)
+                )
+        except StateConflict:
+            raise
+        except StoreError as error:
+            reason = type(error).__name__
+            _log.warning("session %r begins, but the store cannot be read now (%s)", self.session_id, reason)
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         """Save the state, even if the block has failed. A failure to save is then only logged."""
@@ -156,23 +184,66 @@ class _Recording:
             cancellation = cancelled
         failure = saving.exception()
         if failure is not None and (error or cancellation) is None:
+            if isinstance(failure, StoreError):
+                failure.args = (f"{failure}; session {self.session_id!r} was not saved: {RECORD_AGAIN}",)
             raise failure
         if failure is not None:
-            _log.error("session %r was not saved (%s)", self.session_id, type(failure).__name__)
+            reason = type(failure).__name__
+            _log.error("session %r was not saved (%s): %s", self.session_id, reason, RECORD_AGAIN)
         elif self.processor is not None and self.is_kept:
             self.processor.start(self.scope, self.session_id)
         if cancellation is not None:
             raise cancellation
 
     async def _save(self) -> None:
+        name = self.scope, self.session_id
         with telemetry.stage(telemetry.Stage.RECORD, scope=self.scope, session_id=self.session_id):
             component, state = _component(self.recorded), await self.recorded.save_state()
+            held = HeldMessages(self.recorded, state)
             humans = tuple(dict.fromkeys((*self.humans, *proxy_names(self.recorded))))
             async with opened_store(self.store) as store:
                 at = self.clock() if self.clock else None
                 save = partial(queue_state, component=component, humans=humans, at=at, is_kept=self.is_kept)
-                marked = with_marked_examples(state, self.recorded, store.privacy)
-                await save(store, self.scope, self.session_id, marked)
+                state = with_marked_examples(state, self.recorded, store.privacy)
+                if held.are_of_others({name}):
+                    state = held.of_session(state, await store.read(lambda transaction: _names(transaction, *name)))
+                queued = await save(store, self.scope, self.session_id, state)
+            held.note(name)
+            if queued is not None:
+                self._warn(component, queued)
+
+    def _warn(self, component: str, queued: QueuedTurns) -> None:
+        """Log it if nothing was said in the session, or if the saved chat was replaced by another one."""
+        if all(turn.role in (Role.SYSTEM, Role.MEMORY) for turn in queued.turns):
+            _log.warning(
+                "session %r has no messages: the %s holds none of it at the end of the block; "
+                "record each conversation before a reset, and a SocietyOfMindAgent by a team that it is a member of",
+                self.session_id,
+                component,
+            )
+        elif queued.replaces_others:
+            _log.warning(
+                "session %r was saved before with another chat, which cannot be resumed any more; "
+                "resume a session before you record it again, or use a new session id",
+                self.session_id,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTurns:
+    """The turns in the state that was stored of a session, and those that were stored of it before."""
+
+    turns: Sequence[Turn]
+    before: Sequence[Turn]
+
+    @property
+    def replaces_others(self) -> bool:
+        """Whether people have spoken before and in this state, and no words of theirs are the same."""
+        said, said_before = (
+            {turn.text for turn in turns if turn.role is Role.HUMAN and FORGOTTEN not in turn.text}
+            for turns in (self.turns, self.before)
+        )
+        return bool(said and said_before) and said.isdisjoint(said_before)
 
 
 async def queue_state(
@@ -186,13 +257,13 @@ async def queue_state(
     started_at: datetime | None = None,
     at: datetime | None = None,
     is_kept: bool = True,
-) -> None:
+) -> QueuedTurns | None:
     """Store a state without its secrets and what was said off the record, and queue its session for processing.
 
     `started_at` is when the session began. Without it, turns that have no time of their own count as said at the time
     of saving: `at`, by default the present time. Unless the state `is_kept`, only keyed hashes of its new turns are
-    stored, by which they stay left out when the session is saved again. Raises `StateConflict` if another kind of
-    component saved this session.
+    stored, by which they stay left out when the session is saved again. Returns the turns, None if they are left out.
+    Raises `StateConflict` if another kind of component saved this session.
     """
     from afterword.extractors.transcript_assembly import (
         date_turns,
@@ -207,12 +278,12 @@ async def queue_state(
     fresh = without_future_times(transcript or Transcript((), layout=""), latest_present(at))
     saved_at = at if started_at is None else None
 
-    def work(transaction: Session) -> None:
+    def work(transaction: Session) -> QueuedTurns | None:
         before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
         reading = StateReading(fresh, date_turns(fresh, saved_at=saved_at, started_at=started_at), before, at)
         if not is_kept or pauses.read_pause(transaction, scope) is not None:
             pauses.leave_out_new_turns(transaction, scope, session_id, reading)
-            return
+            return None
         forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
         recognised = forgotten.recognised(reading)
         timed = forgotten.transcript(reading, recognised)
@@ -225,14 +296,15 @@ async def queue_state(
             transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
         )
         if transcript is None:
-            return
+            return None
         note_turns(transaction, scope, session_id, forgotten, recognised)
         row = sessions.find_session(transaction, scope, session_id)
         basis = TimeBasis(row.time_basis) if row and row.time_basis else None
         joined = merge_readings(before, basis, hidden, assumed=row.assumed if row else ())
         sessions.save_transcript(transaction, scope, session_id, with_privacy_counts(joined), at, is_done=False)
+        return QueuedTurns(hidden.turns, before)
 
-    await store.write(work)
+    return await store.write(work)
 
 
 def _private(
@@ -275,6 +347,12 @@ def _read(
     except ReadError as error:
         _log.warning("the state of session %r is stored, but could not be read (%s)", session_id, type(error).__name__)
         return None
+
+
+def _names(transaction: Session, scope: Scope, session_id: str) -> set[SessionName]:
+    """Return the names that a session has and had: its scope may have been renamed, or another one merged into it."""
+    former = former_sessions(transaction, scope_key(transaction, scope), [session_id])
+    return {*((name, session_id) for name in names_of_scope(transaction, scope)), *former.get(session_id, ())}
 
 
 def _component(agent_or_team: Recordable) -> str:

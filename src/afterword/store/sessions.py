@@ -111,18 +111,26 @@ def save_state(
     transaction.flush()
 
 
+def read_state_row(
+    transaction: Session, scope: Scope, session_id: str, component: str | None = None
+) -> StateRow | None:
+    """Return the row of a session's state, None if none is saved. Raises `StateConflict` as `load_state` does."""
+    row = _session_row(transaction, scope, session_id)
+    stored = transaction.get(StateRow, row.id) if row else None
+    if stored is not None and component not in (None, stored.component):
+        raise StateConflict(_mismatch_message(scope, session_id, stored.component, str(component)))
+    return stored
+
+
 def load_state(transaction: Session, scope: Scope, session_id: str, component: str | None = None) -> dict[str, Any]:
     """Return the saved state of a session of this scope.
 
     Raises `NotFound` if this scope has no saved state of that id, and `StateConflict` if another kind of component
     saved it.
     """
-    row = _session_row(transaction, scope, session_id)
-    stored = transaction.get(StateRow, row.id) if row else None
+    stored = read_state_row(transaction, scope, session_id, component)
     if stored is None:
         raise NotFound(f"no saved state of session {session_id!r} in {scope}; record_session saves one")
-    if component is not None and stored.component != component:
-        raise StateConflict(_mismatch_message(scope, session_id, stored.component, component))
     return unpack_state(stored.content)
 
 

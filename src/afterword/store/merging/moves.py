@@ -65,6 +65,23 @@ def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
     return merged
 
 
+def names_of_scope(transaction: Session, scope: Scope) -> set[Scope]:
+    """Return a scope and the other names that it was given and has had, also by renames that were undone since."""
+    query = (
+        select(RunRow.scope_id, MovedSourceRow.former_scope_id)
+        .join(MovedSourceRow, col(RunRow.id) == col(MovedSourceRow.run_id))
+        .where(RunRow.purpose == RENAME)
+        .distinct()
+    )
+    names, new = set[int](), {scope_rows.scope_key(transaction, scope)}
+    while new:
+        names |= new
+        of_new = query.where(or_(col(RunRow.scope_id).in_(new), col(MovedSourceRow.former_scope_id).in_(new)))
+        new = {key for pair in transaction.exec(of_new).all() for key in pair} - names
+    rows = (transaction.get(ScopeRow, key) for key in names)
+    return {scope, *scope.other_forms, *(scope_rows.scope_of_row(row) for row in rows if row)}
+
+
 def names_elsewhere(
     transaction: Session, scope_id: int, *, given_away: Sequence[str] = ("applied", "undone")
 ) -> dict[str, list[tuple[Scope, str]]]:
