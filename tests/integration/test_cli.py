@@ -288,6 +288,7 @@ def test_a_person_adds_and_withdraws_facts_and_redoes_a_run(afterword: Commands)
     withdrawn = json.loads(afterword("withdraw", fact["id"], "--user", "mira", "--json"))
     assert json.loads(afterword("facts", "--user", "mira", "--json")) == []
     assert "withdrawn" in afterword("facts", "--user", "mira", "--all")
+    assert "was withdrawn already" in afterword("withdraw", fact["id"], "--user", "mira", expected=1)
     assert "current: The user lives in Graz." in afterword("undo", str(withdrawn["run"]))
     assert json.loads(afterword("redo", str(withdrawn["run"]), "--json"))["status"] == "applied"
     assert json.loads(afterword("facts", "--user", "mira", "--json")) == []

@@ -140,6 +140,9 @@ async def test_changes_of_facts_are_runs_with_an_actor(call: ServiceClient, two_
     for action, body in (("confirm", None), ("flag", {"flagged": True}), ("withdraw", None)):
         answer = await call("POST", f"/v1/me/facts/{fact_id}/{action}", json=body)
         assert answer.status_code == 200, answer.text
+    refused = await call("POST", f"/v1/me/facts/{oslo}/withdraw")
+    assert refused.status_code == 409
+    assert f"was replaced by {fact_id[:8]}" in refused.json()["detail"]
     runs = (await call("GET", "/v1/me/runs", params={"limit": 100})).json()["runs"]
     key_id = (await call.app.keys.list())[0].id
     assert {run["actor"] for run in runs} == {key_id}
