@@ -362,13 +362,16 @@ def test_the_schedule_says_what_failed_and_ends_with_1(
     assert line.startswith("20")
     replies[0] = Reply('{"facts": []}')
     assert "tried again now: 1 session" in afterword.within(settings, "run", "--retry")
-    printed = afterword.within(settings | {"AFTERWORD_SCHEDULE__PENDING": "0.001"}, "schedule", "--once")
+    soon = settings | {"AFTERWORD_SCHEDULE__PENDING": "0.001"}
+    record(tmp_path, "tuesday")
+    assert "done, 1 session processed" in afterword.within(soon, "schedule", "--once")
+    printed = afterword.within(soon, "schedule", "--once")
     assert "done, 0 sessions processed" in printed
 
 
-def record(folder: Path) -> None:
+def record(folder: Path, session_id: str = "monday") -> None:
     with connect(f"sqlite:///{folder}/afterword.db") as app:
-        app.user("mira").queue(state("I like tea."), session_id="monday")
+        app.user("mira").queue(state("I like tea."), session_id=session_id)
 
 
 def test_a_second_schedule_leaves_the_work_to_the_first(afterword: Commands) -> None:

@@ -428,6 +428,7 @@ async def test_problems_have_the_form_of_the_standard(call: ServiceClient) -> No
         (await call.http.get("/v1/me/facts"), 401),
         (await call.http.get("/nothing"), 404),
         (await call.http.put("/healthz"), 405),
+        (await call("DELETE", "/v1/me/facts/5ea42acc"), 405),
         (await call("GET", "/v1/me/facts", params={"limit": 0}), 422),
         (await call("GET", "/v1/me/facts", params={"status": "gone"}), 400),
     ):
@@ -435,6 +436,9 @@ async def test_problems_have_the_form_of_the_standard(call: ServiceClient) -> No
         assert answer.headers["Content-Type"] == "application/problem+json"
         assert answer.json()["status"] == status
         assert answer.headers["X-Request-ID"]
+    deleted = await call("DELETE", "/v1/me/facts/5ea42acc")
+    assert "/withdraw ends it" in deleted.json()["detail"]
+    assert deleted.headers["Allow"]
     named = await call("GET", "/healthz", headers={"X-Request-ID": "abc"})
     assert named.headers["X-Request-ID"] == "abc"
     assert isinstance(named, httpx.Response)
