@@ -433,6 +433,15 @@ async def test_a_path_a_state_or_a_recorded_session(app: Afterword, tmp_path: Pa
         await app.process()
 
 
+async def test_a_page_can_be_iterated_over_and_counted(app: Afterword, mira: ScopeMemory) -> None:
+    assert [fact.id for fact in await mira.facts()] == [fact.id for fact in (await mira.facts()).facts]
+    assert len(await mira.facts(limit=1)) == 1
+    assert [session.session_id for session in await mira.sessions()] == ["monday", "friday"]
+    assert [record.run.id for record in await mira.runs()] == [1, 2]
+    assert list(await app.scopes()) == [MIRA]
+    assert (len(await mira.findings()), len(await app.audit())) == (0, 0)
+
+
 async def test_a_list_of_messages_and_a_task_result(app: Afterword) -> None:
     mira, result = (
         app.user("mira"),
