@@ -116,6 +116,8 @@ MISTAKES = {
     "a key ends in the past": Mistake("keys create --user mira --expires 2020-01-01", "which is in the past"),
     "a time zone is unknown": Mistake("zone Europe/Wien --user mira", "Europe/Wien"),
     "a memory is merged into itself": Mistake("merge default/user/mira default/user/mira", "default/user/mira", FAILS),
+    "a memory is merged into none": Mistake("merge default/user/jonas default/user/mria",
+                                             "did you mean default/user/mira? to give default/user/jonas", FAILS),
     "a name is taken": Mistake("rename default/user/mira default/user/jonas", "default/user/jonas", FAILS),
     "a path leads nowhere": Mistake("run nowhere", "nowhere"),
     "what is handed over is to be tried first": Mistake("run --defer --dry-run", "it takes no path, and only --json"),

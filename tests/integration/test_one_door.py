@@ -588,6 +588,9 @@ async def test_scopes_are_merged_and_renamed_and_that_is_undone(app: Afterword, 
         await app.merge(MIRA, into="other/user/mira")
     with pytest.raises(NotFound):
         await app.merge("default/user/nobody", into=MIRA)
+    with pytest.raises(NotFound, match=r"user/karl; did you mean default/user/kari\? .* use `afterword rename`"):
+        await app.merge(MIRA, into="default/user/karl")
+    assert "default/user/karl" not in [str(scope) for scope in await app.scopes()]
     await kari.undo(renamed.run.id)
     assert await other.facts(status="all") == before[1]
     await kari.redo(renamed.run.id)
