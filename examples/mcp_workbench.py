@@ -20,7 +20,11 @@ from autogen_agentchat.messages import ToolCallExecutionEvent
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from autogen_ext.tools.mcp import McpWorkbench, StdioServerParams
+
+try:
+    from autogen_ext.tools.mcp import McpWorkbench, StdioServerParams
+except ImportError as error:
+    raise SystemExit(f"this example needs: pip install 'autogen-ext[mcp]' 'mcp<2' ({error})") from None
 
 INFO = ModelInfo(
     vision=False, function_calling=True, json_output=False, family=ModelFamily.UNKNOWN, structured_output=False

@@ -15,16 +15,19 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_framework import (
-    Agent,
-    BaseChatClient,
-    ChatResponse,
-    ChatResponseUpdate,
-    Content,
-    FunctionInvocationLayer,
-    Message,
-    ResponseStream,
-)
+try:
+    from agent_framework import (
+        Agent,
+        BaseChatClient,
+        ChatResponse,
+        ChatResponseUpdate,
+        Content,
+        FunctionInvocationLayer,
+        Message,
+        ResponseStream,
+    )
+except ModuleNotFoundError as error:
+    raise SystemExit(f"this example needs {error.name}: pip install 'afterword[agent-framework]'") from None
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core.models import CreateResult, LLMMessage, ModelFamily, ModelInfo
 from autogen_ext.models.replay import ReplayChatCompletionClient

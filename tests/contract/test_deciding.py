@@ -110,6 +110,8 @@ async def test_what_a_proposal_takes_away_is_compared_anew_where_the_memory_has_
     run_id = await store.write(lambda transaction: ledger.propose_run(transaction, proposal, is_held=True))
     await process(store, "d", 7, "colour: blue")
     await apply_proposal(store, run_id, judge=RulesJudge())
+    with pytest.raises(StateConflict, match="is satisfied: another run says the same"):
+        await apply_proposal(store, run_id, judge=RulesJudge())
     assert await statuses(store) == {"Graz": "superseded", "tea": "current", "Linz": "current", "blue": "current"}
 
 

@@ -31,7 +31,7 @@ from afterword.store.forgetting.erasure import ErasureWork, erase_in_scope
 from afterword.store.forgetting.retention import Retention, apply_retention
 from afterword.store.merging import moves
 from afterword.store.reading.recall import recall, search
-from afterword.store.scope_rows import Policy
+from afterword.store.scope_rows import Policy, ensure_scope
 from afterword.store.transfer import exports, imports
 from researching import LENA, NOTES, PAGE, Researching, day, everything, process
 
@@ -309,6 +309,7 @@ async def test_a_finding_that_a_person_forgot_stays_out_however_often_it_is_foun
     await imports.import_file(store, tmp_path / "before.jsonl")
     assert await findings(store) == {}
     tom = Scope.user("tom")
+    await store.write(lambda transaction: ensure_scope(transaction, tom))
     await merge_scopes(store, LENA, tom, judge=RulesJudge(), clock=lambda: day(30))
     await keep(store, "writer", scope=tom)
     saved = await save_finding(store, tom, at=day(31), **again)

@@ -22,6 +22,7 @@ from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, erase_in_scope
 from afterword.store.merging.moves import WHOLE_SCOPE
+from afterword.store.scope_rows import ensure_scope
 from afterword.store.tables import MovedSourceRow
 from deciding_words import find
 
@@ -93,6 +94,7 @@ async def test_a_merge_that_is_undone_brings_nothing_back(store: Store, merge_id
 
 
 async def test_two_merges_that_are_undone_bring_nothing_back(store: Store, merge_id: int) -> None:
+    await store.write(lambda transaction: ensure_scope(transaction, ANNA))
     second = await merge_scopes(store, LENA, ANNA, judge=RulesJudge(), clock=lambda: day(11))
     await forget_value(store, ANNA, "Gnarlsburg")
     await forget(store, ANNA, forget_session_a)

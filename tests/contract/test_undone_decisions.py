@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import afterword
+from afterword.errors import StateConflict
 from afterword.store.database.engine import Store
 
 
@@ -210,3 +211,48 @@ async def test_what_is_said_again_after_an_edit_holds_again(store: Store, change
         clock.now += timedelta(days=5)
         await hear(lena, "2026-03-04", "I live in Graz.")
         assert await homes(lena) == {"Graz": "current", "Linz": "superseded"}
+
+
+@pytest.mark.parametrize("changed", [False, True])
+async def test_a_fact_that_holds_no_more_cannot_be_withdrawn(store: Store, changed: bool) -> None:
+    async with afterword.open(store=store, clock=Clock()) as app:
+        lena = app.user("lena")
+        await hear(lena, "2026-01-05", "I live in Graz.")
+        graz = await id_of(lena, "Graz")
+        await lena.edit(graz, value="Wels", changed=changed)
+        await lena.edit(await id_of(lena, "Wels"), value="Linz", changed=changed)
+        linz = await id_of(lena, "Linz")
+        runs = (await lena.runs()).total
+        with pytest.raises(StateConflict, match=f"^the fact {graz[:8]} was replaced by {linz[:8]}; withdraw that$"):
+            await lena.withdraw(graz)
+        assert (await lena.runs()).total == runs
+        withdrawn = await lena.withdraw(linz)
+        with pytest.raises(StateConflict, match=f"^the fact {linz[:8]} was withdrawn already$"):
+            await lena.withdraw(linz)
+        with pytest.raises(StateConflict, match=f"by {linz[:8]}, which does not hold any more either"):
+            await lena.withdraw(graz)
+        await lena.undo(withdrawn.run.id)
+        await lena.withdraw(linz)
+
+
+async def test_a_fact_whose_last_day_has_passed_cannot_be_withdrawn(store: Store) -> None:
+    async with afterword.open(store=store, clock=Clock()) as app:
+        lena = app.user("lena")
+        past = await lena.remember("The user lives in Rome.", valid_from="2026-01-01", valid_to="2026-01-31")
+        with pytest.raises(StateConflict, match="ended on 2026-01-31 already"):
+            await lena.withdraw(past.facts[0].id)
+        planned = await lena.remember("The user lives in Oslo.", valid_from="2034-01-01")
+        await lena.withdraw(planned.facts[0].id)
+        assert (await homes(lena)).popitem()[1] == "retracted"
+
+
+async def test_a_fact_that_is_interrupted_can_be_withdrawn(store: Store) -> None:
+    clock = Clock()
+    async with afterword.open(store=store, clock=clock) as app:
+        lena = app.user("lena")
+        await hear(lena, "2026-02-01", "I live in Bergen.")
+        await hear(lena, "2026-02-20", "I live in Split in March.")
+        assert await homes(lena) == {"Bergen": "superseded", "Split": "current"}
+        await lena.withdraw(await id_of(lena, "Bergen"))
+        clock.now = datetime(2026, 4, 10, tzinfo=UTC)
+        assert await homes(lena) == {"Bergen": "superseded", "Split": "expired"}

@@ -265,6 +265,22 @@ def test_what_an_agent_is_told_and_what_the_store_holds_is_shown(afterword: Comm
     )
 
 
+def test_facts_are_listed_by_kind_and_status(afterword: Commands) -> None:
+    def listed(*options: str) -> list[str]:
+        return [fact["statement"] for fact in json.loads(afterword("facts", "--user", "mira", "--json", *options))]
+
+    afterword("remember", "The user likes tea.", "--user", "mira", "--kind", "preference")
+    afterword("remember", "The user lives in Graz.", "--user", "mira")
+    (graz,) = json.loads(afterword("facts", "--user", "mira", "--kind", "entity", "--json"))
+    afterword("withdraw", graz["id"], "--user", "mira")
+    assert listed("--kind", "preference") == ["The user likes tea."]
+    assert listed("--kind", "entity") == []
+    assert listed("--status", "retracted") == ["The user lives in Graz."]
+    assert len(listed("--status", "retracted", "--status", "current")) == 2
+    assert "use one of current, " in afterword("facts", "--user", "mira", "--status", "gone", expected=2)
+    assert "not both" in afterword("facts", "--user", "mira", "--status", "current", "--all", expected=2)
+
+
 def test_an_export_to_read_says_what_became_of_a_fact(afterword: Commands, tmp_path: Path) -> None:
     write_manifest(
         tmp_path / "saved",
@@ -288,6 +304,7 @@ def test_a_person_adds_and_withdraws_facts_and_redoes_a_run(afterword: Commands)
     withdrawn = json.loads(afterword("withdraw", fact["id"], "--user", "mira", "--json"))
     assert json.loads(afterword("facts", "--user", "mira", "--json")) == []
     assert "withdrawn" in afterword("facts", "--user", "mira", "--all")
+    assert "was withdrawn already" in afterword("withdraw", fact["id"], "--user", "mira", expected=1)
     assert "current: The user lives in Graz." in afterword("undo", str(withdrawn["run"]))
     assert json.loads(afterword("redo", str(withdrawn["run"]), "--json"))["status"] == "applied"
     assert json.loads(afterword("facts", "--user", "mira", "--json")) == []

@@ -1,4 +1,4 @@
-"""The examples with Agent Framework, as their users rely on them."""
+"""The examples with libraries that not everybody has, as their users rely on them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,22 @@ def test_both_frameworks_know_what_the_other_one_heard(
         "Agent Framework: From Bergen, window seat.",
         "AutoGen: From Oslo, window seat.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("example", "module", "needed"),
+    [
+        ("two_frameworks.py", "agent_framework", "pip install 'afterword[agent-framework]'"),
+        ("mcp_workbench.py", "autogen_ext.tools.mcp", "pip install 'autogen-ext[mcp]' 'mcp<2'"),
+    ],
+)
+def test_an_example_names_what_it_needs(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, example: str, module: str, needed: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(repository / "examples" / example), run_name="__main__")
+    assert needed in str(ended.value.code)
 
 
 @pytest.fixture

@@ -273,6 +273,35 @@ async def test_errors_say_what_to_do(mira: ScopeMemory) -> None:
         assert "1 to 100 characters" in await error_of(client, "recall", query="seat", tags=[""])
 
 
+WRONG_ARGUMENTS: list[tuple[str, dict[str, Any], str]] = [
+    ("get_context", {"query": "tea"}, "there is no argument 'query'; this tool takes question, budget_tokens"),
+    ("list_sessions", {"page": 2}, "there is no argument 'page'; this tool takes limit, after"),
+    ("withdraw_fact", {"fact": "1", "id": "2"}, "there is no argument 'fact' or 'id'; this tool takes fact_id"),
+    ("recall", {}, "query is missing"),
+    ("recall", {"query": 5}, "query must be a text"),
+    ("recall", {"query": "tea", "limit": "many"}, "limit must be a whole number"),
+    ("recall", {"query": "tea", "limit": 1.5}, "limit must be a whole number"),
+    ("recall", {"query": "tea", "limit": 0}, "limit must be at least 1"),
+    ("recall", {"query": "tea", "limit": 101}, "limit must be at most 100"),
+    ("recall", {"query": "tea", "kind": "hobby"}, "kind must be 'preference', 'entity' or 'decision'"),
+    ("recall", {"query": "tea", "tags": "home"}, "tags must be a list"),
+    ("recall", {"query": "tea", "tags": ["home", 5]}, "entry 2 of tags must be a text"),
+    ("recall", {"query": None, "limit": None}, "query must be a text; limit must be a whole number"),
+    ("recall", {"query": "x" * 2001}, "query must have at most 2000 characters"),
+    ("get_fact", {"fact_id": "0"}, "fact_id must have at least 6 characters"),
+    ("correct_fact", {"fact_id": "000000", "statement": "It is.", "changed": 7}, "changed must be true or false"),
+    ("remember", {"statement": "It is.", "tags": ["a"] * 21}, "tags must have at most 20 entries"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "message"), WRONG_ARGUMENTS)
+async def test_wrong_arguments_are_refused_in_plain_words(
+    mira: ScopeMemory, tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    async with client_of(server_of(mira), person=Person("accept")) as client:
+        assert await error_of(client, tool, **arguments) == f"Error executing tool {tool}: {message}"
+
+
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_read_only_client_sees_read_tools_alone(mira: ScopeMemory, mode: str) -> None:
     known, before = await ids(mira), await statements(mira)

@@ -73,6 +73,12 @@ async def test_what_is_no_fact_is_refused_with_a_reason(store: Store, content: M
     assert await texts(memory) == []
 
 
+async def test_a_text_alone_is_refused_with_what_to_give(store: Store) -> None:
+    memory: Any = FactMemory(user="lena", store=store)
+    with pytest.raises(ArgumentInvalid, match=r"content='I like tea.' is not possible; give MemoryContent\("):
+        await memory.add("I like tea.")
+
+
 @pytest.mark.parametrize("argument", ["budget_tokens", "timeout_s"])
 @pytest.mark.parametrize("value", [0, -1, "x", float("nan")])
 async def test_a_setting_that_would_tell_an_agent_nothing_is_refused(store: Store, argument: str, value: Any) -> None:

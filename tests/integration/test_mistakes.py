@@ -116,6 +116,8 @@ MISTAKES = {
     "a key ends in the past": Mistake("keys create --user mira --expires 2020-01-01", "which is in the past"),
     "a time zone is unknown": Mistake("zone Europe/Wien --user mira", "Europe/Wien"),
     "a memory is merged into itself": Mistake("merge default/user/mira default/user/mira", "default/user/mira", FAILS),
+    "a memory is merged into none": Mistake("merge default/user/jonas default/user/mria",
+                                             "did you mean default/user/mira? to give default/user/jonas", FAILS),
     "a name is taken": Mistake("rename default/user/mira default/user/jonas", "default/user/jonas", FAILS),
     "a path leads nowhere": Mistake("run nowhere", "nowhere"),
     "what is handed over is to be tried first": Mistake("run --defer --dry-run", "it takes no path, and only --json"),
@@ -362,13 +364,16 @@ def test_the_schedule_says_what_failed_and_ends_with_1(
     assert line.startswith("20")
     replies[0] = Reply('{"facts": []}')
     assert "tried again now: 1 session" in afterword.within(settings, "run", "--retry")
-    printed = afterword.within(settings | {"AFTERWORD_SCHEDULE__PENDING": "0.001"}, "schedule", "--once")
+    soon = settings | {"AFTERWORD_SCHEDULE__PENDING": "0.001"}
+    record(tmp_path, "tuesday")
+    assert "done, 1 session processed" in afterword.within(soon, "schedule", "--once")
+    printed = afterword.within(soon, "schedule", "--once")
     assert "done, 0 sessions processed" in printed
 
 
-def record(folder: Path) -> None:
+def record(folder: Path, session_id: str = "monday") -> None:
     with connect(f"sqlite:///{folder}/afterword.db") as app:
-        app.user("mira").queue(state("I like tea."), session_id="monday")
+        app.user("mira").queue(state("I like tea."), session_id=session_id)
 
 
 def test_a_second_schedule_leaves_the_work_to_the_first(afterword: Commands) -> None:

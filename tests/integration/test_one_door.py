@@ -425,12 +425,35 @@ async def test_a_path_a_state_or_a_recorded_session(app: Afterword, tmp_path: Pa
     mira = app.user("mira")
     write_state(tmp_path / "one.json", "I live in Porto.")
     assert len((await mira.process(str(tmp_path / "one.json"))).sessions) == 1
-    with pytest.raises(NotFound):
-        await mira.process("never recorded")
+    with pytest.raises(NotFound, match=r"there is no file or folder '/nowhere/x\.json'"):
+        await mira.process("/nowhere/x.json")
     with pytest.raises(ArgumentInvalid):
         await mira.process(state("I live in Porto."))
     with pytest.raises(ArgumentInvalid):
         await app.process()
+
+
+async def test_a_page_can_be_iterated_over_and_counted(app: Afterword, mira: ScopeMemory) -> None:
+    assert [fact.id for fact in await mira.facts()] == [fact.id for fact in (await mira.facts()).facts]
+    assert len(await mira.facts(limit=1)) == 1
+    assert [session.session_id for session in await mira.sessions()] == ["monday", "friday"]
+    assert [record.run.id for record in await mira.runs()] == [1, 2]
+    assert list(await app.scopes()) == [MIRA]
+    assert (len(await mira.findings()), len(await app.audit())) == (0, 0)
+
+
+async def test_a_list_of_messages_and_a_task_result(app: Afterword) -> None:
+    mira, result = (
+        app.user("mira"),
+        await AssistantAgent("assistant", ReplayChatCompletionClient(["ok"])).run(task="I prefer aisle seats."),
+    )
+    messages = [{"role": "user", "content": "I live in Porto."}, {"role": "assistant", "content": "Noted."}]
+    await mira.process(messages, session_id="monday", started_at=MONDAY)
+    await mira.process(result, session_id="friday")
+    await mira.process(result.messages, session_id="saturday")
+    assert [(fact.value, fact.support) for fact in (await mira.facts()).facts] == [("Porto", 1), ("aisle seats", 2)]
+    with pytest.raises(ArgumentInvalid, match="give the scope and the session id"):
+        await mira.process(messages)
 
 
 def test_one_door_serves_several_event_loops(tmp_path: Path) -> None:
@@ -565,6 +588,9 @@ async def test_scopes_are_merged_and_renamed_and_that_is_undone(app: Afterword, 
         await app.merge(MIRA, into="other/user/mira")
     with pytest.raises(NotFound):
         await app.merge("default/user/nobody", into=MIRA)
+    with pytest.raises(NotFound, match=r"user/karl; did you mean default/user/kari\? .* use `afterword rename`"):
+        await app.merge(MIRA, into="default/user/karl")
+    assert "default/user/karl" not in [str(scope) for scope in await app.scopes()]
     await kari.undo(renamed.run.id)
     assert await other.facts(status="all") == before[1]
     await kari.redo(renamed.run.id)

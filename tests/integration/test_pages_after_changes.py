@@ -123,6 +123,8 @@ REFUSED_FORMS = [
     ("review", {"item": "run:x", "decision": "approve"}),
     ("review", {"item": "run:{run}", "decision": "approve"}),
     ("review", {"item": "erase:{fact}", "decision": "approve"}),
+    ("facts/{former}/withdraw", {}),
+    ("facts/{gone}/withdraw", {}),
     ("policy", {"policy": "maybe"}),
     ("runs/{run}/redo", {}),
     ("runs/{run}/apply", {}),
@@ -145,7 +147,12 @@ async def test_every_reason_for_a_refusal_is_given_in_the_language_of_the_reader
     fact = await hear(visitor, "I like tea.", "2026-03-01")
     run = (await visitor.app.user("mira").runs()).runs[0].run.id
     form = (await visitor.open(f"{MIRA}/facts/{fact}")).form("/confirm")
-    values = {"fact": fact, "run": str(run), "said": (await visitor.app.user("mira").fact(fact)).statement}
+    mira = visitor.app.user("mira")
+    former, gone = [(await mira.remember(said)).facts[0].id for said in ("I own a boat.", "I own a bike.")]
+    await mira.edit(former, statement="I own a canoe.")
+    await mira.withdraw(gone)
+    said = (await mira.fact(fact)).statement
+    values = {"fact": fact, "former": former, "gone": gone, "run": str(run), "said": said}
     reasons: dict[str, list[str]] = {"en": [], "de": []}
     for language, given in reasons.items():
         visitor.http.headers["Accept-Language"] = language

@@ -140,6 +140,9 @@ async def test_changes_of_facts_are_runs_with_an_actor(call: ServiceClient, two_
     for action, body in (("confirm", None), ("flag", {"flagged": True}), ("withdraw", None)):
         answer = await call("POST", f"/v1/me/facts/{fact_id}/{action}", json=body)
         assert answer.status_code == 200, answer.text
+    refused = await call("POST", f"/v1/me/facts/{oslo}/withdraw")
+    assert refused.status_code == 409
+    assert f"was replaced by {fact_id[:8]}" in refused.json()["detail"]
     runs = (await call("GET", "/v1/me/runs", params={"limit": 100})).json()["runs"]
     key_id = (await call.app.keys.list())[0].id
     assert {run["actor"] for run in runs} == {key_id}
@@ -425,6 +428,7 @@ async def test_problems_have_the_form_of_the_standard(call: ServiceClient) -> No
         (await call.http.get("/v1/me/facts"), 401),
         (await call.http.get("/nothing"), 404),
         (await call.http.put("/healthz"), 405),
+        (await call("DELETE", "/v1/me/facts/5ea42acc"), 405),
         (await call("GET", "/v1/me/facts", params={"limit": 0}), 422),
         (await call("GET", "/v1/me/facts", params={"status": "gone"}), 400),
     ):
@@ -432,6 +436,9 @@ async def test_problems_have_the_form_of_the_standard(call: ServiceClient) -> No
         assert answer.headers["Content-Type"] == "application/problem+json"
         assert answer.json()["status"] == status
         assert answer.headers["X-Request-ID"]
+    deleted = await call("DELETE", "/v1/me/facts/5ea42acc")
+    assert "/withdraw ends it" in deleted.json()["detail"]
+    assert deleted.headers["Allow"]
     named = await call("GET", "/healthz", headers={"X-Request-ID": "abc"})
     assert named.headers["X-Request-ID"] == "abc"
     assert isinstance(named, httpx.Response)

@@ -27,7 +27,8 @@ from autogen_core.models import (
 )
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-from afterword import FactMemory, process_session, record_session, resume
+import afterword
+from afterword import FactMemory, SessionOutcome, process_session, record_session, resume
 from afterword.agents.live_agents import with_marked_examples
 from afterword.extractors.readers import read_state
 from afterword.extractors.rules import RulesExtractor
@@ -91,6 +92,27 @@ async def test_another_name_is_an_agents_for_a_single_agent_and_the_reading_says
         session = sessions.find_session(db, LENA, "s1")
     assert session is not None
     assert session.skipped == {"no human recognised": 1, "may be a person's": 1}
+
+
+async def test_a_speaker_who_may_be_a_person_is_logged_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    async with afterword.open(store=store) as app:
+        lena, agent = app.user("lena"), helper()
+        for words in ("I prefer tea.", "I live in Rome."):
+            async with lena.record(agent, session_id="s1"):
+                await agent.run(task=TextMessage(source="Kim", content=words))
+            (session,) = (await app.run_pending()).sessions
+            assert isinstance(session.result, SessionOutcome)
+            advice = session.result.advice or ""
+            assert "name the people with `humans`" in advice
+        (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        assert "session s1 of" in warning
+        assert advice in warning
+        assert "lena" not in warning
+        async with lena.record(agent, session_id="s1", humans=["Kim"]):
+            await agent.run(task=TextMessage(source="Kim", content="I own a bike."))
+        (session,) = (await app.run_pending()).sessions
+        assert isinstance(session.result, SessionOutcome)
+        assert session.result.advice is None
 
 
 async def test_an_agent_with_the_name_of_the_user_is_no_person(store: Store) -> None:

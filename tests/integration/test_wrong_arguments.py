@@ -107,6 +107,7 @@ async def test_the_error_says_what_was_given_and_what_to_give(app: Afterword) ->
         (lambda: mira.queue({}, session_id="a", humans="lena"), "humans='lena' is not possible; give Collection[str]"),
         (lambda: mira.forget(everything="no"), "everything='no' is not possible; give bool"),
         (lambda: mira.process("x", options=5), "options=5 is not possible; give ProcessingOptions | None"),
+        (lambda: mira.resume(5, session_id="a"), "agent_or_team=5 is not possible; give an agent or a team"),
         (lambda: mira.facts(status=[]), "status='' is unknown; use one of "),
         (lambda: mira.context(most_left_out=-1), "most_left_out=-1 is below 0; "),
         (lambda: mira.for_agent().findings(limit=-1), "limit=-1 is not possible; "),
@@ -117,6 +118,8 @@ async def test_the_error_says_what_was_given_and_what_to_give(app: Afterword) ->
         with pytest.raises(ArgumentInvalid) as raised:
             await called()
         assert str(raised.value).startswith(message)
+    with pytest.raises(ArgumentInvalid, match=r"agent_or_team=None .* give an agent or a team$"):
+        mira.record(None, session_id="a")
     with pytest.raises(TypeError, match="colour"):
         await mira.facts(colour="red")
 

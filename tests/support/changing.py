@@ -45,7 +45,7 @@ async def change_something(app: Afterword, chance: random.Random) -> None:
         await user.forget(fact=chance.choice(facts).id)
     elif kind == "forget session" and sessions:
         await user.forget(session=chance.choice(sessions).session_id)
-    elif kind == "merge":
+    elif kind == "merge" and runs:
         other = f"default/user/other-{chance.randrange(1000)}"
         await process(app, other, f"other-{chance.randrange(1000)}", chance)
         await app.merge(other, into=MIRA)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 
 from autogen_core.memory import MemoryContent, MemoryMimeType, MemoryQueryResult
 
+from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
@@ -212,6 +214,10 @@ def text_of_content(content: MemoryContent) -> str:
 
 def entry_of(content: MemoryContent) -> Entry:
     """Return the entry to store for `content`. Raises ValueError if it is empty, not text, or has invalid metadata."""
+    if not isinstance(content, MemoryContent):
+        raise ArgumentInvalid(
+            f"content={reprlib.repr(content)} is not possible; give MemoryContent(content=..., mime_type=...)"
+        )
     metadata: Mapping[str, Any] = content.metadata or {}
     return Entry(
         statement=text_of_content(content),

@@ -43,6 +43,9 @@ GENERIC = ("user", "human", "user_proxy")
 
 RECORD_AGAIN = "the agent or team still holds what was said, and recording it again, in an empty block, saves it"
 
+_LONGEST_CHECK_S = 0.5
+"""How long the beginning of a conversation may wait for the store, in seconds. A slow store must not hold it up."""
+
 _log = telemetry.logs(__name__)
 
 
@@ -162,14 +165,14 @@ class _Recording:
         if not self.is_kept:
             return
         try:
-            async with opened_store(self.store) as store:
+            async with asyncio.timeout(_LONGEST_CHECK_S), opened_store(self.store) as store:
                 component = _component(self.recorded)
                 await store.read(
                     lambda transaction: sessions.read_state_row(transaction, self.scope, self.session_id, component)
                 )
         except StateConflict:
             raise
-        except StoreError as error:
+        except (StoreError, TimeoutError) as error:
             reason = type(error).__name__
             _log.warning("session %r begins, but the store cannot be read now (%s)", self.session_id, reason)
 

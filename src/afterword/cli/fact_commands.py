@@ -41,6 +41,10 @@ def facts_command(
     user: User = None,
     scope: ScopeName = None,
     everything: Annotated[bool, typer.Option("--all", help="Also facts that no longer hold.")] = False,
+    status: Annotated[
+        list[str] | None, typer.Option("--status", help="Only facts with this status. May be repeated.")
+    ] = None,
+    kind: Annotated[list[str] | None, typer.Option("--kind", help="Only facts of this kind. May be repeated.")] = None,
     as_of: Annotated[
         str | None, typer.Option("--as-of", help="Show what held at this day or instant (ISO 8601; default: now).")
     ] = None,
@@ -52,9 +56,14 @@ def facts_command(
     as_json: Json = False,
 ) -> None:
     """List the facts of one memory, now or at another time."""
-    owner, status = required_scope(user, scope), "all" if everything else None
+    if everything and status:
+        raise ArgumentInvalid("--all shows facts of every status: give it or --status, not both")
+    owner, statuses = required_scope(user, scope), "all" if everything else status or None
     page = call_memory(
-        owner, lambda memory: memory.facts(status=status, as_of=as_of, known_at=known_at, tags=tags or ())
+        owner,
+        lambda memory: memory.facts(
+            status=statuses, kind=kind or None, as_of=as_of, known_at=known_at, tags=tags or ()
+        ),
     )
     if as_json:
         print_json([fact_json(fact) for fact in page.facts])

@@ -287,7 +287,7 @@ def merge_command(
     target: Annotated[str, typer.Argument(metavar="INTO", help="The memory that takes it in: tenant/kind/id.")],
     as_json: Json = False,
 ) -> None:
-    """Merge one memory into another. `afterword undo` takes it back."""
+    """Merge one memory into another that exists. `afterword undo` takes it back."""
     _print_run(call_store(lambda store: store.merge(source, into=target)), as_json=as_json)
 
 

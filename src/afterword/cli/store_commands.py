@@ -226,8 +226,15 @@ def worker_command(
 
 
 def _result_text(result: JobReport | JobResult) -> str:
-    counts = [f"{count} {name}" for name, count in result.counts.items()]
+    counts = [f"{count} {_singular(name) if count == 1 else name}" for name, count in result.counts.items()]
     return ", ".join([*counts, *(f"{count} failed: {reason}" for reason, count in result.failures.items())])
+
+
+def _singular(name: str) -> str:
+    """Return the name of a count with its noun in the singular: "session processed", "memory consolidated"."""
+    noun, blank, rest = name.partition(" ")
+    noun = f"{noun.removesuffix('ies')}y" if noun.endswith("ies") else noun.removesuffix("s")
+    return f"{noun}{blank}{rest}"
 
 
 @app.command(name="migrate")

@@ -310,7 +310,8 @@ class Afterword(StoreUpkeep):
         the same id, the name of the old scope is appended to the id of the moved session. What was forgotten in either
         scope stays forgotten. Sessions that are recorded for the old scope after the merge stay in the old scope. API
         keys that gave access to the old scope give access to `into` instead. Raises `NotFound` if nothing was ever
-        stored for `scope`, and `StateConflict` if both are the same scope or belong to different tenants.
+        stored for one of them (`rename` gives a new name), and `StateConflict` if both are the same scope or belong to
+        different tenants.
         """
         return await self._merge(scope_of(scope), scope_of(into), is_rename=False)
 
@@ -318,7 +319,8 @@ class Afterword(StoreUpkeep):
         """Rename a scope, and return the run. `scope(to).undo(run_id)` gives the old name back.
 
         The old name stays in the list of scopes, without facts. What programs still record under it is stored there.
-        Raises what `merge` raises, and `StateConflict` if something is already stored under the new name.
+        Raises `NotFound` if nothing was ever stored for `scope`, and `StateConflict` for scopes of different tenants,
+        and if something is already stored under the new name.
         """
         return await self._merge(scope_of(scope), scope_of(to), is_rename=True)
 

@@ -10,6 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import SERVED, Fact, FactFilter, Status
@@ -29,8 +31,13 @@ Instant = datetime | date | str
 A date stands for the end of that day, unless the description of the method says otherwise.
 """
 Several = Collection[str] | str
-Source = str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None
-"""What is processed: one or several paths, a saved state (a mapping, or the bytes of its JSON), or None."""
+Source = (
+    str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | BaseModel | Sequence[Mapping[str, Any] | BaseModel]
+) | None
+"""What is processed: one or several paths, a saved state (a mapping, or the bytes of its JSON), messages, or None.
+
+Messages are a list of mappings or of messages of AutoGen, or a `TaskResult`.
+"""
 
 EVERY_STATUS = "all"
 LONGEST_TAG = 100

@@ -74,4 +74,10 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _described(hint: Any) -> str:
+    if isinstance(hint, TypeVar):
+        hint = hint.__bound__
+    if getattr(hint, "_is_protocol", False):
+        # Its description begins with what fits: "An agent or a team: ...".
+        fitting = (inspect.getdoc(hint) or hint.__name__).partition(":")[0]
+        return fitting[:1].lower() + fitting[1:]
     return re.sub(r"[\w.]+\.", "", hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint))

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
 from sqlmodel import Session
 
 from afterword.client.arguments import Source
@@ -210,6 +211,7 @@ def select(
     at: datetime,
 ) -> Selection:
     """Return the sessions that the arguments of `process` select. Raises `ArgumentInvalid` and `SourceInvalid`."""
+    source = _as_state(source)
     if isinstance(source, Mapping | bytes):
         if scope is None or session_id is None:
             raise ArgumentInvalid("a state belongs to one session of one scope: give the scope and the session id")
@@ -230,6 +232,17 @@ def select(
     if scope is None or (session_id is None and not paths):
         raise ArgumentInvalid("say what to process: a path, a state, or a recorded session by scope and session id")
     return Selection([Saved(scope, str(paths[0]) if session_id is None else session_id)], are_named=True)
+
+
+def _as_state(source: Source) -> str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None:
+    """Return messages as the state that holds them, and any other source as it is."""
+    if isinstance(source, BaseModel):
+        return source.model_dump(mode="json")
+    if source is None or isinstance(source, str | Path | Mapping | bytes):
+        return source
+    messages = [each.model_dump(mode="json") if isinstance(each, BaseModel) else each for each in source]
+    paths = [each for each in messages if isinstance(each, str | Path)]
+    return {"messages": messages} if len(messages) > len(paths) else paths
 
 
 async def reprocess(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from afterword.client.paging import Page
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.dependents import Dependent
 from afterword.facts.fact import Fact
@@ -27,7 +28,7 @@ from afterword.store.sessions import SavedSession
 
 
 @dataclass(frozen=True, slots=True)
-class FactPage:
+class FactPage(Page[Fact]):
     """A page of facts, by default in the order in which they were said.
 
     `total` counts the matching facts on all pages. `other_statuses` counts the facts that match all filters but the
@@ -123,7 +124,7 @@ class SessionDetails:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionPage:
+class SessionPage(Page[SavedSession]):
     """A page of sessions, by default oldest first.
 
     `total` and `next` are like those of `FactPage`.
@@ -135,7 +136,7 @@ class SessionPage:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingPage:
+class FindingPage(Page[AgentFinding]):
     """The findings of agents, newest first, with the status that they have at the time `at`.
 
     `other_statuses` counts the findings that match all filters but the status.
@@ -271,7 +272,7 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class RunPage:
+class RunPage(Page[RunRecord]):
     """A page of runs, by default oldest first. `total` and `next` are like those of `FactPage`."""
 
     runs: tuple[RunRecord, ...]

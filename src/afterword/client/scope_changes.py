@@ -115,7 +115,8 @@ class ScopeChanges(ScopeFindings):
     async def withdraw(self, fact_id: str) -> RunEffect:
         """Withdraw a fact on behalf of a person, and return the run. The fact does not hold from now on.
 
-        Nothing is erased. Raises `NotFound`.
+        Nothing is erased. Raises `NotFound`, and `StateConflict` if the fact does not hold any more; the message then
+        names the fact that took its place.
         """
         return await self._changed(reviews.withdraw_fact, fact_id)
 

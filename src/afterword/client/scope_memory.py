@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from afterword.agents.memory import FactMemory
     from afterword.agents.tools import ToolOfAgent
 
+LONGEST_NAME = 200
+"""How much of an unknown name of a file an error shows."""
 AgentOrTeam = TypeVar("AgentOrTeam", bound=Recordable)
 
 
@@ -64,10 +66,11 @@ class ScopeMemory(ScopeChanges):
         """Extract facts from sessions, and return the result of each session.
 
         `source` is the path of a file or folder with saved states, or the id of a recorded session (any text that is
-        not the path of a file or folder). It may also be the state itself, as a mapping or as the bytes of its JSON;
-        then `session_id` is required, and `humans` (names of people) and `started_at` (when the session began) may tell
-        more about it. `manifest` is the path of a manifest file; the paths in this file are relative to its folder.
-        Unless `trust_manifest` is set, a manifest may name only sessions of this scope and files below its own folder.
+        not the path of a file or folder). It may also be the state itself, as a mapping or as the bytes of its JSON, or
+        a list of messages, or a `TaskResult`; then `session_id` is required, and `humans` (names of people) and
+        `started_at` (when the session began) may tell more about it. `manifest` is the path of a manifest file; the
+        paths in this file are relative to its folder. Unless `trust_manifest` is set, a manifest may name only sessions
+        of this scope and files below its own folder.
         Processing an unchanged session again costs nothing.
 
         A session that fails is reported as a `Failure` and does not stop the others. Raises `ArgumentInvalid`,
@@ -83,7 +86,12 @@ class ScopeMemory(ScopeChanges):
             started_at=await self._started_at(started_at),
             at=self._resources.now(),
         )
-        return await process(self._resources, selection, options)
+        try:
+            return await process(self._resources, selection, options)
+        except NotFound as error:
+            if isinstance(source, str):
+                raise NotFound(f"there is no file or folder {source[:LONGEST_NAME]!r}; {error}") from None
+            raise
 
     async def queue(
         self,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
+from afterword.client.paging import Page
 from afterword.facts.scopes import Scope
 from afterword.store.access.audit import AuditEntry
 from afterword.store.costs import Spending
@@ -54,7 +55,7 @@ class CostEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class ScopePage:
+class ScopePage(Page[Scope]):
     """A page of scopes, sorted by tenant, kind and id.
 
     `total` counts the matching scopes on all pages. `next` is the cursor of the next page, None on the last page.
@@ -159,7 +160,7 @@ class TombstoneReplay:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditPage:
+class AuditPage(Page[AuditEntry]):
     """A page of audit entries, newest first. `next` is the cursor of the next page, None on the last page."""
 
     entries: tuple[AuditEntry, ...]

@@ -100,10 +100,10 @@ def _apply_unchanged(run: runs.Run, at: datetime, transaction: Session) -> RunEf
 def _apply_in_place_of(
     run: runs.Run, fresh: Proposal, session_pk: int | None, account: Account, transaction: Session
 ) -> RunEffect:
-    """Reject a proposal, and apply the fresh one that was judged against what is known now."""
+    """Apply the fresh proposal that was judged against what is known now; the former one is satisfied by it."""
     at = fresh.started_at
     key = _save_dry_run_turns(transaction, run, at) or session_pk
-    ledger.reject_run(transaction, run.scope, run.id)
+    ledger.satisfy_run(transaction, run.scope, run.id)
     run_id, change = ledger.propose_and_apply(transaction, fresh, session_pk=key)
     account.assign_to_run(transaction, run_id)
     effect = effect_of(transaction, run_id, change, at)

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from sqlmodel import Session
 
-from afterword.errors import StateConflict
+from afterword.errors import NotFound, StateConflict
 from afterword.extractors.judge import Judge, Pair, judged_at_once, pairs_a_statement
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.fact import Fact
@@ -27,7 +27,7 @@ from afterword.store.database.engine import Store
 from afterword.store.merging import moves
 from afterword.store.proposals import Proposal, RunEffect, effect_between, read_proposal, read_verdicts
 from afterword.store.runs import MERGE, RENAME, Run
-from afterword.store.scope_rows import scope_key
+from afterword.store.scope_rows import check_known, scope_key
 
 
 async def undo_run(
@@ -133,8 +133,8 @@ async def merge_scopes(
     The statements of both are compared if the judge asks no model; otherwise the pairs are left to consolidation. What
     was forgotten in either stays forgotten, and a pause of either holds for both. A renamed scope keeps its settings.
     Undoing the run moves everything back. With `is_rename` nothing may be stored for the target scope yet. Raises
-    `NotFound` if nothing was ever stored for the scope. Raises `StateConflict` if both scopes are the same or belong to
-    different tenants, or if the target of a rename exists.
+    `NotFound` if nothing was ever stored for the scope, or for the target of a merge, unless a key opens it. Raises
+    `StateConflict` if both scopes are the same or belong to different tenants, or if the target of a rename exists.
     """
 
     def work(transaction: Session) -> RunEffect:
@@ -146,6 +146,8 @@ async def merge_scopes(
             raise StateConflict(f"{into} exists already; merge {scope} into it instead")
         if is_rename and opens_scope(transaction, into):
             raise StateConflict(f"a key opens {into} already, and would open {scope}; revoke it first")
+        if not is_rename:
+            _check_target(transaction, scope, into)
         facts_before = lookup.read_facts(transaction, into, at=at)
         moved = moves.move_everything(transaction, scope, into)
         known = lookup.read_knowledge(transaction, into)
@@ -169,6 +171,18 @@ async def merge_scopes(
         return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, into, at=at))
 
     return await store.write(work)
+
+
+def _check_target(transaction: Session, scope: Scope, into: Scope) -> None:
+    """Raise `NotFound` if a memory would be merged into a new one, whose name may be mistyped."""
+    # A scope that a key opens cannot be the target of a rename.
+    if scope.tenant != into.tenant or opens_scope(transaction, into):
+        return
+    try:
+        check_known(transaction, into)
+    except NotFound as error:
+        way = f"to give {scope} this name, use `afterword rename`"
+        raise NotFound(f"{error} {way}", nearest=error.nearest) from None
 
 
 def _missing_pairs(known: Knowledge, affected: Sequence[Assertion], judge: Judge) -> list[Pair]:

@@ -124,7 +124,7 @@ async def process_session(
                 await keep_findings(
                     store, outcome, processing.finding_policy, extractor=extractor, tracker=account.tracker, clock=clock
                 )
-        record_outcome(outcome)
+        record_outcome(outcome, is_first=processing.is_first)
         return outcome
 
 
@@ -150,7 +150,7 @@ class _Processing:
         self.turns: Sequence[Turn] = ()
         self.forgotten_size = 0
         self.finding_policy = store.privacy.findings
-        self.tries = 0
+        self.tries, self.is_first = 0, False
 
     @property
     def usage(self) -> Usage:
@@ -180,7 +180,7 @@ class _Processing:
             leave_out = partial(leave_out_new_turns, reading=reading, stay_out=stay_out)
             await self.store.write(lambda transaction: leave_out(transaction, saved.scope, saved.session_id))
             return skipped_outcome(saved.scope, saved.session_id, PAUSED)
-        self.finding_policy = prepared.stored.findings
+        self.finding_policy, self.is_first = prepared.stored.findings, prepared.stored.last_keys is None
         if self.tries == 1:
             record_queue_age(prepared.stored, self.clock())
         # Compare with the last run even if it was undone: the same windows hold nothing new.

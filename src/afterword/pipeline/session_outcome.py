@@ -15,9 +15,15 @@ from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.resolution import Changes
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store.forgetting.pauses import PAUSED
-from afterword.telemetry import Count, count, logs, note
+from afterword.telemetry import Count, count, logs, note, scope_mark
 
 _log = logs(__name__)
+NO_PERSON, MAY_BE_PERSON = "no human recognised", "may be a person's"
+"""What a reading counts as skipped if nobody was taken for a person, and for turns of an unknown speaker."""
+_NAME_PEOPLE = (
+    "no speaker was taken for a person, so nothing was learned: "
+    "name the people with `humans` in `record`, in `record_session`, in `process` or in a manifest"
+)
 _LEFT_OUT = {OFF_THE_RECORD: OFF_THE_RECORD, PAUSED: "paused"}
 """The result of a session of which nothing is stored, by the reason."""
 
@@ -44,6 +50,11 @@ class SessionOutcome:
     rejected: Mapping[str, int] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
     turns: int = 0
+
+    @property
+    def advice(self) -> str | None:
+        """What to do if nothing was learned from a speaker who may be a person, since nobody was named; else None."""
+        return _NAME_PEOPLE if {NO_PERSON, MAY_BE_PERSON} <= self.transcript.skipped.keys() else None
 
     @property
     def held_reason(self) -> str | None:
@@ -85,10 +96,15 @@ def counting_failures() -> Iterator[None]:
         raise
 
 
-def record_outcome(outcome: SessionOutcome) -> None:
-    """Count a session that was processed, and note its result on the span."""
+def record_outcome(outcome: SessionOutcome, *, is_first: bool) -> None:
+    """Count a session that was processed, and note its result on the span.
+
+    If the session `is_first` read now, log what to do if nothing was learned because nobody was taken for a person.
+    """
     name, usage = outcome.result_name, outcome.usage
     note(result=name, run_id=outcome.run_id, turns=outcome.turns, unjudged=outcome.unjudged, splits=outcome.splits)
     note(calls=usage.calls, input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens)
     count(Count.SESSIONS, result=name)
     _log.info("session %s", name)
+    if is_first and outcome.advice:
+        _log.warning("session %s of %s: %s", outcome.session_id, scope_mark(outcome.scope), outcome.advice)

@@ -28,14 +28,14 @@ class Body(BaseModel):
 class RememberBody(Body):
     """A text to remember."""
 
-    content: Text = Field(examples=["I live in Oslo."])
+    content: Text = Field(examples=["The user lives in Oslo."])
     tags: Tags = Field(default=[], examples=[["home"]])
 
 
 class FactBody(Body):
     """A sentence to remember, with what it is about."""
 
-    statement: Text = Field(examples=["I live in Oslo."])
+    statement: Text = Field(examples=["The user lives in Oslo."])
     kind: Literal["preference", "entity", "decision"] = "entity"
     subject: Name = Field(default="user", description='Whom it is about; "user" is the owner of the memory.')
     attribute: Name = "note"

@@ -41,6 +41,7 @@ from afterword.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 UNAVAILABLE = "the service cannot do this now; try again later"
+NO_DELETION = "a fact is not deleted by its address: POST .../withdraw ends it, POST .../forget erases it for good"
 RETRY_AFTER_S = "1"
 
 STATUSES: tuple[tuple[type[AfterwordError], int], ...] = (
@@ -57,6 +58,7 @@ STATUSES: tuple[tuple[type[AfterwordError], int], ...] = (
 """The HTTP status of an error by its class. Of all others, usage errors have status 400, and the rest has 503."""
 
 _log = logging.getLogger("afterword.server")
+_FACT_PATH = re.compile(r"/facts/[^/]+/?$")
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 MOST_PLACES = 3
 """How many lines of code the log names for a request that failed."""
@@ -100,8 +102,10 @@ def add_handlers(app: FastAPI) -> None:
         app.add_exception_handler(kind, _answer_error)
 
 
-async def _answer_error(_: Request, error: Exception) -> JSONResponse:
+async def _answer_error(request: Request, error: Exception) -> JSONResponse:
     match error:
+        case HTTPException(status_code=405) if request.method == "DELETE" and _FACT_PATH.search(request.url.path):
+            return problem(405, NO_DELETION, headers=error.headers)
         case HTTPException():
             return problem(error.status_code, error.detail, headers=error.headers)
         case RequestValidationError():

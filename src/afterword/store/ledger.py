@@ -54,8 +54,8 @@ _log = telemetry.logs(__name__)
 class RunStatus(StrEnum):
     """The state of a run: proposed by a dry run, held for a person's approval, or decided.
 
-    A satisfied run is no longer needed: a session says what an agent requested, or a newer held run has read the same
-    session. It is never applied.
+    A satisfied run is no longer needed: a session says what an agent requested, a newer held run has read the same
+    session, or it was approved and judged again, as another run. It is never applied itself.
     """
 
     PROPOSED = "proposed"
@@ -286,8 +286,8 @@ def reject_run(transaction: Session, scope: Scope, run_id: int) -> None:
 
 
 def satisfy_run(transaction: Session, scope: Scope, run_id: int) -> None:
-    """Mark a held run as no longer needed. Raises `NotFound` or `StateConflict` if there is no such held run."""
-    _require_run(transaction, scope, run_id, RunStatus.HELD)
+    """Mark a proposal as no longer needed. Raises `NotFound` if there is no such run, `StateConflict` if it is none."""
+    _require_run(transaction, scope, run_id, *UNDECIDED)
     _change_run(transaction, run_id, status=RunStatus.SATISFIED)
 
 
@@ -301,7 +301,9 @@ def _require_run(transaction: Session, scope: Scope, run_id: int, *statuses: str
         raise NotFound(f"no run {run_id} in {scope}; see `afterword runs`")
     (run,) = rows
     if run.status not in statuses:
-        raise StateConflict(f"run {run_id} of {scope} is {run.status}, not {' or '.join(statuses)}")
+        is_needless = run.status == RunStatus.SATISFIED
+        cause = ": another run says the same" if is_needless else f", not {' or '.join(statuses)}"
+        raise StateConflict(f"run {run_id} of {scope} is {run.status}{cause}")
     return run
 
 
@@ -369,9 +371,7 @@ def _replace_facts(
 ) -> set[str]:
     """Store the facts of `histories`, and remove those of `stored_ids` that are not among them.
 
-    Facts that stay the same are not written.
-
-    Returns the ids of the facts that were written or removed.
+    Facts that stay the same are not written. Returns the ids of the facts that were written or removed.
     """
     # The search terms are computed from the other columns, so they need no comparison.
     rows = {

@@ -28,6 +28,7 @@ from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_where_in
+from afterword.store.ended_facts import check_may_end
 from afterword.store.entered_statements import (
     Wording,
     attribute_after_edit,
@@ -256,7 +257,7 @@ async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: boo
 async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:
     """Withdraw a fact for a person, so that it no longer holds from `at` on; return the run and what it changed.
 
-    Nothing is erased. Raises `NotFound`.
+    Nothing is erased. Raises `NotFound`, and `StateConflict` if the fact does not hold any more, nor again later.
     """
 
     def withdrawn(fact: Fact, members: Sequence[Assertion]) -> Assertion:
@@ -322,6 +323,8 @@ async def _decide_on_fact(
         slot = (fact.subject, fact.attribute)
         members = [known.by_id[member_id] for member_id in fact.assertion_ids]
         (history,) = known.histories(fact.assertion_ids)
+        if relation is Relation.RETRACTS:
+            check_may_end(transaction, fact, history, at=now)
         if rewording := history.rewording_at(now):
             # A person decides on the sentence that is shown now, not on a part of the sentence that has ended.
             words = rewording.statement

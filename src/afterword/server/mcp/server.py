@@ -18,10 +18,12 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
 from mcp_types import Tool as ListedTool
+from pydantic import ValidationError
 
 from afterword import __version__
 from afterword.client.agent_access import AgentAccess
 from afterword.errors import AfterwordError, NotFound
+from afterword.server.mcp.arguments import invalid_arguments, unknown_arguments
 
 INSTRUCTIONS = """\
 Long-term memory about one person or project, from earlier conversations. Call `get_context` or `recall` before you \
@@ -73,8 +75,12 @@ class MemoryServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: CallerContext | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool. Raises `ToolError` for a tool that the caller may not call."""
-        caller = self.caller()
-        if name in {tool.name for tool in await super().list_tools() if _is_read_only(tool)}:
+        caller, tools = self.caller(), {tool.name: tool for tool in await super().list_tools()}
+        if name in tools and (caller.may_write or _is_read_only(tools[name])):
+            fault = unknown_arguments(arguments, tools[name].input_schema.get("properties", ()))
+            if fault is not None:
+                raise ToolError(f"Error executing tool {name}: {fault}")
+        if name in tools and _is_read_only(tools[name]):
             return await self._call(name, arguments, context)
         if not caller.may_write:
             raise ToolError(f"There is no tool {name} here: this access is read-only.")
@@ -97,9 +103,11 @@ class MemoryServer(MCPServer[Any]):
         """Call a tool, and turn the errors of the memory into errors that the agent reads."""
         try:
             return await super().call_tool(name, arguments, context)
-        except UnexpectedToolError as error:
+        except ToolError as error:
             cause = error.__cause__
-            if not isinstance(cause, AfterwordError):
+            if isinstance(cause, ValidationError):
+                raise ToolError(f"Error executing tool {name}: {invalid_arguments(cause)}") from None
+            if not isinstance(error, UnexpectedToolError) or not isinstance(cause, AfterwordError):
                 raise
             hint = ". Look the id up with recall, list_facts or list_sessions." if isinstance(cause, NotFound) else ""
             raise ToolError(f"Error executing tool {name}: {cause}{hint}") from cause
