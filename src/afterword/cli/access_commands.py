@@ -25,7 +25,7 @@ from afterword.cli.app import (
     required_scope,
     table,
 )
-from afterword.client.json_forms import iso_instant
+from afterword.client.forms.memory_forms import iso_instant
 from afterword.errors import ArgumentInvalid
 
 keys_app: typer.Typer = typer.Typer(

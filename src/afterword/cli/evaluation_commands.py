@@ -25,7 +25,7 @@ from afterword.cli.app import (
     print_lines,
     print_result,
 )
-from afterword.client.json_forms import fact_json, outcome_json
+from afterword.client.forms.memory_forms import fact_json, outcome_json
 
 if TYPE_CHECKING:
     from afterword import SessionOutcome

@@ -27,8 +27,8 @@ from afterword.cli.app import (
     status_text,
     table,
 )
-from afterword.client.findings.finding_forms import finding_json, finding_origin_json, findings_json
-from afterword.client.json_forms import context_json, fact_json, iso_instant, origin_json, search_json
+from afterword.client.forms.finding_forms import finding_json, finding_origin_json, findings_json
+from afterword.client.forms.memory_forms import context_json, fact_json, iso_instant, origin_json, search_json
 from afterword.errors import ArgumentInvalid
 
 Tags = Annotated[

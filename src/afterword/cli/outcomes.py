@@ -45,8 +45,8 @@ from afterword.cli.app import (
     table,
 )
 from afterword.cli.terminal import ResponsiveTable, terminal_line
-from afterword.client.json_forms import changes_json, processed_json, spending_json
-from afterword.client.store_forms import SESSION_STATES
+from afterword.client.forms.memory_forms import changes_json, processed_json, spending_json
+from afterword.client.forms.store_forms import SESSION_STATES
 from afterword.client.values import Changes, Halt, TimeBasis
 
 LINES = 10

@@ -31,7 +31,7 @@ from afterword.cli.app import (
     status_text,
     table,
 )
-from afterword.client.json_forms import iso_instant, review_json, run_json, run_record_json
+from afterword.client.forms.memory_forms import iso_instant, review_json, run_json, run_record_json
 from afterword.errors import ArgumentInvalid, NotFound, StoreMissing
 
 if TYPE_CHECKING:

@@ -29,13 +29,13 @@ from afterword.cli.app import (
     skipped_text,
     table,
 )
-from afterword.client.json_forms import (
+from afterword.client.forms.memory_forms import (
     iso_instant,
     pasted_stretches,
     saved_session_json,
     session_details_json,
 )
-from afterword.client.store_forms import estimate_json
+from afterword.client.forms.store_forms import estimate_json
 from afterword.errors import ArgumentInvalid
 
 STANDARD_INPUT = Path("-")

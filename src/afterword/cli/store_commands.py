@@ -28,8 +28,8 @@ from afterword.cli.app import (
     spending_text,
     table,
 )
-from afterword.client.json_forms import fact_json, iso_instant
-from afterword.client.store_forms import status_json
+from afterword.client.forms.memory_forms import fact_json, iso_instant
+from afterword.client.forms.store_forms import status_json
 
 if TYPE_CHECKING:
     from afterword import Afterword, FactChange, Scope, StoreCosts, StoreStatus

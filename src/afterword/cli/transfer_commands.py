@@ -30,7 +30,7 @@ from afterword.cli.app import (
     print_result,
     required_scope,
 )
-from afterword.client.json_forms import receipt_json
+from afterword.client.forms.memory_forms import receipt_json
 from afterword.errors import ArgumentInvalid
 
 STANDARD_OUTPUT = Path("-")

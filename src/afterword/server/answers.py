@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from afterword import Scope
 from afterword.client.access.keys import audit_entry_json
 from afterword.client.access.webhooks import webhook_post_json, webhook_status_json
-from afterword.client.findings.finding_forms import dated_finding_json
-from afterword.client.json_forms import (
+from afterword.client.forms.finding_forms import dated_finding_json
+from afterword.client.forms.memory_forms import (
     JsonForm,
     Maybe,
     fact_json,

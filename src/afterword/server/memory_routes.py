@@ -12,8 +12,8 @@ from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import JSONResponse, Response
 
 from afterword import Layer, Scope
-from afterword.client.findings.finding_forms import finding_origin_json, findings_json
-from afterword.client.json_forms import context_json, origin_json, search_json
+from afterword.client.forms.finding_forms import finding_origin_json, findings_json
+from afterword.client.forms.memory_forms import context_json, origin_json, search_json
 from afterword.server import answers
 from afterword.server.access import Answer, AnyCaller, Changing, Memory, decode_path_part, own_memory
 from afterword.server.contents import (

@@ -18,7 +18,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from afterword import ProcessingReport, SessionOutcome
-from afterword.client.json_forms import saved_session_json
+from afterword.client.forms.memory_forms import saved_session_json
 from afterword.client.values import check_depth, read_state
 from afterword.errors import NotFound
 from afterword.server import answers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from afterword.client.json_forms import job_outcome_json, saved_session_json, spending_json
+from afterword.client.forms.memory_forms import job_outcome_json, saved_session_json, spending_json
 from afterword.facts.scopes import Scope
 from afterword.json_form import JsonForm, Maybe
 

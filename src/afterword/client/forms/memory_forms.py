@@ -6,7 +6,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from afterword.client.findings.finding_forms import finding_json
+from afterword.client.forms.finding_forms import finding_json
 from afterword.facts.scopes import Scope
 from afterword.json_form import JsonForm, Maybe, iso_instant, itself
 from afterword.store.transfer.fact_formats import fact_json
