@@ -31,7 +31,7 @@ from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting import forgotten_statements
 from afterword.store.forgetting.erasure import Erasure, ErasureWork, Receipt
-from afterword.store.tables import TombstoneRow
+from afterword.store.forgetting.tables import TombstoneRow
 from deciding_words import find
 from kept import run, stated
 

@@ -18,8 +18,8 @@ from afterword.errors import ArgumentInvalid
 from afterword.setting_sections import EmbeddingOptions
 from afterword.settings import Settings
 from afterword.store.database.engine import Store
+from afterword.store.forgetting.tables import TombstoneRow
 from afterword.store.migrations import VERSION_TABLE
-from afterword.store.tables import TombstoneRow
 from service import said
 
 SETTINGS = Settings(embedding=EmbeddingOptions(kind="none"))

@@ -28,7 +28,6 @@ from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_where_in
-from afterword.store.ended_facts import check_may_end
 from afterword.store.entered_statements import (
     Wording,
     attribute_after_edit,
@@ -47,6 +46,7 @@ from afterword.store.entered_statements import (
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
 from afterword.store.ledger import RunStatus, propose_with_effect, propose_words
 from afterword.store.proposals import Proposal, RunEffect
+from afterword.store.reading.ended_facts import check_may_end
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import FactAssertionRow, RunRow, RunVerdictRow, VerdictRow
 

@@ -30,6 +30,7 @@ from afterword.store.findings.finding_rows import ERASED, FINDING, FindingRow, r
 from afterword.store.forgetting import forgotten_statements, hash_keys, tombstone_rows
 from afterword.store.forgetting.row_blanking import ForgottenWords, RowBlanking
 from afterword.store.forgetting.served_copies import ErasedWords, block_finder, repeats_words, sessions_with_blocks
+from afterword.store.forgetting.tables import TombstoneRow
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, SessionKeys
 from afterword.store.sessions import turns_of
 from afterword.store.tables import (
@@ -40,7 +41,6 @@ from afterword.store.tables import (
     RunWindowRow,
     SessionRow,
     SpendingRow,
-    TombstoneRow,
     TurnRow,
     WindowAssertionRow,
     WindowRow,

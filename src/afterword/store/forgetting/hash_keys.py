@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 
 from afterword.privacy.tombstones import TombstoneKey
 from afterword.store.database.statements import fetch_rows, insert_missing, select_columns
-from afterword.store.tables import TombstoneKeyRow
+from afterword.store.forgetting.tables import TombstoneKeyRow
 
 _KEY_BYTES = 32
 _KEYS = select_columns(TombstoneKeyRow)

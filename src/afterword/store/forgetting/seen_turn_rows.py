@@ -15,8 +15,8 @@ from afterword.facts.scopes import Scope
 from afterword.privacy.seen_turns import RecognisedTurns, SeenTurn, SeenTurns
 from afterword.privacy.tombstones import MARK_DIGITS, Forgotten, TombstoneKey
 from afterword.store.database.statements import fetch_where_in, insert_missing
+from afterword.store.forgetting.tables import SeenSessionRow
 from afterword.store.scope_rows import lock_scope
-from afterword.store.tables import SeenSessionRow
 
 Stretches = list[dict[str, Any]]
 

@@ -23,6 +23,7 @@ from afterword.store.access.tables import (
 )
 from afterword.store.access.webhooks import session_key_prefix
 from afterword.store.findings.finding_rows import FindingRow, findings_source
+from afterword.store.forgetting.tables import SeenSessionRow, TombstoneKeyRow, TombstoneRow
 from afterword.store.jobs import JobRow
 from afterword.store.ledger import RunStatus, session_source
 from afterword.store.merging.moves import WHOLE_SCOPE
@@ -39,12 +40,9 @@ from afterword.store.tables import (
     RunWindowRow,
     ScopeChangeRow,
     ScopeRow,
-    SeenSessionRow,
     SessionRow,
     SpendingRow,
     StateRow,
-    TombstoneKeyRow,
-    TombstoneRow,
     TurnRow,
     VectorRow,
     VerdictRow,

@@ -23,9 +23,9 @@ from afterword.store.database.clock import without_future
 from afterword.store.database.statements import chunks, insert_missing
 from afterword.store.forgetting.hash_keys import ensure_store_key, read_hash_keys
 from afterword.store.forgetting.seen_turn_rows import copy_seen_turns, note_turns, read_seen_turns, seen_lines
+from afterword.store.forgetting.tables import TombstoneRow
 from afterword.store.merging.moves import former_sessions, merged_scopes, names_elsewhere, was_moved
 from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
-from afterword.store.tables import TombstoneRow
 
 
 def read_forgotten(
