@@ -44,8 +44,11 @@ class JsonForm(Generic[T]):
     """
 
     def __init__(self, name: str, meaning: str, /, **parts: Any) -> None:
-        self.name, self.meaning = name, meaning
-        self.parts = {key: part if isinstance(part, tuple) else (part, key) for key, part in parts.items()}
+        self.name: str = name
+        self.meaning: str = meaning
+        self.parts: dict[str, tuple[Any, Any]] = {
+            key: part if isinstance(part, tuple) else (part, key) for key, part in parts.items()
+        }
 
     def __call__(self, result: T) -> dict[str, Any]:
         """Return a result as a JSON object."""
