@@ -182,7 +182,7 @@ def _check_target(transaction: Session, scope: Scope, into: Scope) -> None:
         check_known(transaction, into)
     except NotFound as error:
         way = f"to give {scope} this name, use `afterword rename`"
-        raise NotFound(f"{error} {way}", nearest=error.nearest) from None
+        raise NotFound(f"{error}{' ' if error.nearest else '; '}{way}", nearest=error.nearest) from None
 
 
 def _missing_pairs(known: Knowledge, affected: Sequence[Assertion], judge: Judge) -> list[Pair]:
