@@ -57,6 +57,30 @@ async def test_a_cancelled_transaction_is_rolled_back_and_says_so(store: Store) 
     assert await store.read(scope_rows.read_scopes) == [BO]
 
 
+async def test_nobody_gets_the_connection_of_a_cancelled_transaction(postgres_store_url: str) -> None:
+    """The request to cancel may reach the server only when the next transaction uses the connection."""
+    reached, free = threading.Event(), threading.Event()
+    used: list[int] = []
+
+    def work(transaction: Session) -> None:
+        used.append(transaction.connection().exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+        reached.set()
+        free.wait(WAIT_S)
+
+    async with await open_store(postgres_store_url) as store:
+        asking = asyncio.create_task(store.write(work))
+        await asyncio.to_thread(reached.wait, WAIT_S)
+        asking.cancel()
+        await asyncio.sleep(0.01)
+        free.set()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await store.write(work)
+        await store.write(work)
+    assert used[0] != used[1]
+    assert used[1] == used[2], "a connection is used again otherwise"
+
+
 async def test_a_timeout_around_a_transaction_is_a_timeout(store: Store) -> None:
     free = threading.Event()
 

@@ -48,9 +48,14 @@ class Ticket:
             if self._interrupt is not None:
                 self._interrupt()
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the caller was cancelled."""
+        return self._cancelled.is_set()
+
     def check(self) -> None:
         """Raise `TicketCancelled` if the caller was cancelled."""
-        if self._cancelled.is_set():
+        if self.is_cancelled:
             raise TicketCancelled
 
     def wait(self, pause_s: float) -> None:
@@ -77,6 +82,18 @@ _current: contextvars.ContextVar[Ticket | None] = contextvars.ContextVar("ticket
 def current_ticket() -> Ticket:
     """Return the ticket of the transaction in this thread; without a transaction, a ticket that nobody cancels."""
     return _current.get() or Ticket()
+
+
+@contextmanager
+def interruptible(connection: Connection, ticket: Ticket) -> Iterator[None]:
+    """Let the ticket interrupt the running statement of a connection, as long as the context is open."""
+    try:
+        with ticket.interruptible_by(interrupter(connection)):
+            yield
+    finally:
+        if ticket.is_cancelled and connection.dialect.name == "postgresql":
+            # The request may reach the server later. Then it would interrupt the next user of the connection.
+            connection.invalidate()
 
 
 def interrupter(connection: Connection) -> Callable[[], object]:

@@ -30,7 +30,7 @@ from afterword.privacy.policy import Privacy
 from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
 from afterword.store.database.cache import Cache, TransactionCache
-from afterword.store.database.cancellation import current_ticket, interrupter, run_in_thread
+from afterword.store.database.cancellation import current_ticket, interruptible, run_in_thread
 from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
 from afterword.store.database.overtaking import ALONE, until_first
 from afterword.store.database.statements import share_statements
@@ -204,7 +204,7 @@ class Store:
         try:
             with self._turn if self.in_memory else nullcontext(), self._engine().connect() as plain:
                 connection = plain.execution_options(**options)
-                with ticket.interruptible_by(interrupter(connection)), connection.begin():
+                with interruptible(connection, ticket), connection.begin():
                     if not lasting and self.dialect == "postgresql":
                         connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
                     yield connection
