@@ -103,7 +103,10 @@ def _converter(kind: Any) -> Callable[[Any], Any]:
 
 
 def _type_of(kind: Any) -> Any:
-    """Return the type of values of this kind, for pydantic."""
+    """Return the type of values of this kind, for pydantic.
+
+    mypy knows no types that are made while the program runs.
+    """
     if isinstance(kind, Maybe):
         return _type_of(kind.kind) | None
     if isinstance(kind, list):

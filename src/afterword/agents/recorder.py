@@ -216,7 +216,7 @@ class _Recording:
                 self._warn(component, queued)
 
     def _warn(self, component: str, queued: QueuedTurns) -> None:
-        """Log it if nothing was said in the session, or if the saved chat was replaced by another one."""
+        """Warn in the log if nothing was said in the session, or if another chat has replaced the saved one."""
         if all(turn.role in (Role.SYSTEM, Role.MEMORY) for turn in queued.turns):
             _log.warning(
                 "session %r has no messages: the %s holds none of it at the end of the block; "

@@ -1,1 +1,1 @@
-"""Findings of agents in the Python interface: the methods of a scope, and the JSON form."""
+"""Findings of agents in the Python interface: the methods of a scope."""

@@ -1,4 +1,4 @@
-"""The JSON forms of the results of `Afterword`, for `--json` of the command line and for the HTTP service."""
+"""The JSON forms of what belongs to one memory: facts, searches, sessions, runs and reviews."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _cron_trigger(text: str) -> BaseTrigger:
     if day == "*":
         return by_weekday
     by_day = CronTrigger(**times, day=day)
-    # As in cron, either is enough if both are given.
+    # As in cron: if a day of the month and a weekday are both given, either is enough.
     return by_day if weekday == "*" else OrTrigger([by_day, by_weekday])
 
 
