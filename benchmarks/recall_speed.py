@@ -174,7 +174,7 @@ def fact_rows(scope: int, number: int, text: str) -> dict[Any, dict[str, Any]]:
 
 async def _fill_vectors(store: Store) -> None:
     view = await ViewCache().view(store, Scope.user("user-0"), NOW)
-    texts = [unit.text for unit in view.served_units()]
+    texts = [unit.text_to_embed for unit in view.served_units()]
     made = await Given().embed(texts)
     kept = {"scope_id": 1, "model": Given.model, "dimension": DIMENSION}
     rows = [

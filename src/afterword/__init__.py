@@ -249,7 +249,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'afterword' has no attribute {name!r}")
     public_object = getattr(import_module(home), name)
     if name == "FactMemory":
-        import_module("afterword.live_settings").provide()
+        import_module("afterword.live_settings").register_setting_sources()
     globals()[name] = public_object
     return public_object
 

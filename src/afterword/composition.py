@@ -71,7 +71,7 @@ def model_client(options: ModelOptions) -> ModelClient:
             max_retries=options.max_retries,
             mode=options.mode,
             max_completion_tokens=options.max_completion_tokens,
-            modes_file=settings.modes_path(),
+            modes_file=settings.endpoint_modes_path(),
         )
     )
 
@@ -111,7 +111,7 @@ async def open_embedder(options: EmbeddingOptions) -> AsyncIterator[LocalEmbedde
             await configured_embedder.close()
 
 
-def configured_tracker(configured: settings.Settings, kind: str) -> CostTracker:
+def configured_cost_tracker(configured: settings.Settings, extractor_kind: str) -> CostTracker:
     """Return a cost tracker for one command, with the configured budget, the shipped prices and those of the profile.
 
     Raises `PriceUnknown` if a budget in dollars is set and the price of the model is not known.
@@ -120,6 +120,6 @@ def configured_tracker(configured: settings.Settings, kind: str) -> CostTracker:
 
     prices = {**shipped_prices(), **configured.prices}
     tracker = CostTracker(Budget(**configured.budget.model_dump(), prices=prices))
-    if kind == "model":
+    if extractor_kind == "model":
         tracker.check(configured.model.name)
     return tracker

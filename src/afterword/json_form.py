@@ -56,9 +56,12 @@ class JsonForm(Generic[T]):
             key: get(result) if convert is itself else convert(get(result)) for key, get, convert in self._converters
         }
 
-    def below(self, place: str | Callable[[Any], T]) -> dict[str, Any]:
-        """Return the parts of this form, for a form of what has such a result at `place`, a path or a function."""
-        return {key: (kind, _below(place, source)) for key, (kind, source) in self.parts.items()}
+    def parts_at(self, place: str | Callable[[Any], T]) -> dict[str, Any]:
+        """Return the parts of this form for the form of a larger result, which has the result of this form at `place`.
+
+        The place is the path of an attribute, or a function of the larger result.
+        """
+        return {key: (kind, _source_at(place, source)) for key, (kind, source) in self.parts.items()}
 
     @cached_property
     def model(self) -> Any:
@@ -73,7 +76,7 @@ class JsonForm(Generic[T]):
         return [(key, _getter(source), _converter(kind)) for key, (kind, source) in self.parts.items()]
 
 
-def _below(place: Any, source: Any) -> Any:
+def _source_at(place: Any, source: Any) -> Any:
     if isinstance(place, str) and isinstance(source, str):
         return f"{place}.{source}"
     outer, inner = _getter(place), _getter(source)

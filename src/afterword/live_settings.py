@@ -6,18 +6,18 @@ from afterword.agents.memory_settings import MemorySettings, SessionProcessor, S
 from afterword.recall.vectors import Embedder, LocalEmbedder
 
 
-def provide() -> None:
+def register_setting_sources() -> None:
     """Register how memories read their settings, and how recorded sessions are processed with these settings."""
-    register_sources(_read, _processor)
+    register_sources(_read_memory_settings, _processor_of)
 
 
-def _processor(store: StoreReference | None) -> SessionProcessor:
+def _processor_of(store: StoreReference | None) -> SessionProcessor:
     from afterword.client.session_processing.background_processor import processor_of_store
 
     return processor_of_store(store)
 
 
-def _read() -> MemorySettings:
+def _read_memory_settings() -> MemorySettings:
     from afterword import settings
 
     configured = settings.load()

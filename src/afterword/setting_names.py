@@ -42,7 +42,9 @@ def variable_of(name: str) -> str:
     return f"{PREFIX}{name.upper().replace('.', DELIMITER)}"
 
 
-def unknown_name(settings: type[BaseModel], environment: Mapping[str, str], profile: Mapping[str, Any]) -> str | None:
+def unknown_name_message(
+    settings: type[BaseModel], environment: Mapping[str, str], profile: Mapping[str, Any]
+) -> str | None:
     """Return a message about the first variable or key of the profile that is no setting, None if all are settings."""
     fields = dict(setting_fields(settings))
     tables = tuple(name for name, field in fields.items() if is_table(field))
@@ -53,10 +55,10 @@ def unknown_name(settings: type[BaseModel], environment: Mapping[str, str], prof
         upper = variable.upper()
         is_ours = upper.startswith(PREFIX) and not upper.startswith(allowed)
         if is_ours and upper not in variables and upper != PROFILE_VARIABLE:
-            return f"the variable {variable} is no setting{_nearest(upper, variables)}"
+            return f"the variable {variable} is no setting{_suggestion(upper, variables)}"
     for key in profile_keys(profile):
         if key not in names and key not in settings.model_fields and key.partition(".")[0] not in tables:
-            return f"{key} in the profile is no setting{_nearest(key, names)}"
+            return f"{key} in the profile is no setting{_suggestion(key, names)}"
     return None
 
 
@@ -69,6 +71,6 @@ def profile_keys(profile: Mapping[str, Any]) -> Iterator[str]:
             yield key
 
 
-def _nearest(name: str, names: Iterable[str]) -> str:
+def _suggestion(name: str, names: Iterable[str]) -> str:
     nearest = get_close_matches(name, sorted(names), 1)
     return f"; did you mean {nearest[0]}?" if nearest else "; `afterword config` lists the settings"

@@ -19,7 +19,7 @@ from afterword.privacy.secret_kinds import Secret
 from afterword.store.database.urls import DEFAULT_URL
 from afterword.store.forgetting.forgotten_statements import WAIT
 from afterword.store.forgetting.retention import Retention
-from afterword.store.limits import Retries, StoreLimits
+from afterword.store.limits import RetryPolicy, StoreLimits
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -59,9 +59,9 @@ class RetryOptions(Options):
     first_pause_s: float = Field(default=60.0, ge=0, description="the pause before the second try")
     longest_pause_s: float = Field(default=6 * 3600.0, ge=0, description="the longest pause between two tries")
 
-    def policy(self) -> Retries:
+    def policy(self) -> RetryPolicy:
         """Return the retry policy that the store takes."""
-        return Retries(self.tries, self.first_pause_s, self.longest_pause_s)
+        return RetryPolicy(self.tries, self.first_pause_s, self.longest_pause_s)
 
 
 def _checked_zone(name: str) -> str:
@@ -259,7 +259,7 @@ class PrivacyOptions(Options):
     )
 
     @property
-    def erases(self) -> bool:
+    def erases_without_approval(self) -> bool:
         """Whether what people asked to forget is erased without approval by an operator."""
         return self.erase == "auto"
 
@@ -268,9 +268,9 @@ class PrivacyOptions(Options):
         """How long a fact that somebody asked to forget is hidden before it is erased without approval."""
         return timedelta(hours=self.erase_wait_h)
 
-    def due_at(self, hidden_since: datetime) -> datetime | None:
+    def erase_due_at(self, hidden_since: datetime) -> datetime | None:
         """Return when a fact that has been hidden since a time is erased without approval; None if never."""
-        return hidden_since + self.erase_wait if self.erases else None
+        return hidden_since + self.erase_wait if self.erases_without_approval else None
 
     def policy(self) -> Privacy:
         """Return the privacy policy that the store takes."""

@@ -36,7 +36,7 @@ from afterword.setting_names import (
     profile_keys,
     section_options,
     setting_fields,
-    unknown_name,
+    unknown_name_message,
     variable_of,
 )
 from afterword.setting_sections import (
@@ -132,7 +132,7 @@ def profile_path() -> Path | None:
     return PROFILE if PROFILE.is_file() else None
 
 
-def modes_path() -> Path:
+def endpoint_modes_path() -> Path:
     """Return the path of the file that remembers which mode each endpoint supports. It may be deleted at any time."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path("~/.cache").expanduser()) / "afterword" / "modes.json"
@@ -164,7 +164,7 @@ def load() -> Settings:
     Raises `SettingsInvalid`. Its message names the setting and never its value.
     """
     profile = read_profile()
-    fault = unknown_name(Settings, os.environ, profile)
+    fault = unknown_name_message(Settings, os.environ, profile)
     if fault:
         raise SettingsInvalid(fault)
     try:
@@ -205,7 +205,7 @@ def settings_with_sources() -> list[Setting]:
         Setting(
             name,
             _as_text(attrgetter(name)(loaded)),
-            _variable(name, variables) or (str(path) if name in in_profile else "default"),
+            _variable_that_sets(name, variables) or (str(path) if name in in_profile else "default"),
             variable_of(name),
         )
         for name, _ in setting_fields(Settings)
@@ -218,7 +218,7 @@ def commented_profile() -> str:
     for name, field in setting_fields(Settings):
         head, _, key = name.rpartition(".")
         if head != section:
-            lines += ["", *_about(head), f"[{head}]"]
+            lines += ["", *_section_comment(head), f"[{head}]"]
         section = head
         if is_table(field):
             lines += ["", f"# {name}: {field.description}"]
@@ -230,7 +230,7 @@ def commented_profile() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _variable(name: str, variables: Mapping[str, str]) -> str | None:
+def _variable_that_sets(name: str, variables: Mapping[str, str]) -> str | None:
     """Return the environment variable that sets a setting: its own, that of its section, or one of a table's key."""
     own, (section, _, key) = variable_of(name), name.partition(".")
     if key and own not in variables:
@@ -261,7 +261,7 @@ def _without_password(address: str) -> str:
         return f"{scheme}://{place.partition('?')[0].rpartition('@')[2]}"
 
 
-def _about(section: str) -> list[str]:
+def _section_comment(section: str) -> list[str]:
     """Return the description of a section, as comment lines."""
     options = section_options(Settings.model_fields[section])
     described = inspect.cleandoc((options and options.__doc__) or "").replace("`", "")

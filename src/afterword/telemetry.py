@@ -127,14 +127,14 @@ _NAMES = {"model": "gen_ai.request.model", "token_type": "gen_ai.token.type"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Current:
+class _CurrentStage:
     """The current stage of the running task: its span, and the fields of its log records."""
 
     span: Span
     fields: Mapping[str, AttributeValue]
 
 
-_current: ContextVar[_Current] = ContextVar("current", default=_Current(trace.INVALID_SPAN, {}))  # noqa: B039 - frozen
+_current: ContextVar[_CurrentStage] = ContextVar("current", default=_CurrentStage(trace.INVALID_SPAN, {}))  # noqa: B039 - frozen
 
 
 @lru_cache(maxsize=1000)
@@ -156,9 +156,9 @@ def stage(name: Stage, **attributes: Attribute) -> Iterator[None]:
     """
     began, labels = perf_counter(), {"afterword.stage": name.value}
     try:
-        with _opened(name, _named(attributes), labels) as span:
-            fields = {**_current.get().fields, "stage": name.value, **_logged(attributes)}
-            token = _current.set(_Current(span, fields))
+        with _open_span(name, _span_attributes(attributes), labels) as span:
+            fields = {**_current.get().fields, "stage": name.value, **_log_fields(attributes)}
+            token = _current.set(_CurrentStage(span, fields))
             try:
                 yield
             finally:
@@ -171,17 +171,17 @@ def note(**attributes: Attribute) -> None:
     """Add attributes to the current stage of the running task."""
     current = _current.get()
     if current.span.is_recording():
-        current.span.set_attributes(_named(attributes))
-    if logged := _logged(attributes):
+        current.span.set_attributes(_span_attributes(attributes))
+    if logged := _log_fields(attributes):
         _current.set(replace(current, fields={**current.fields, **logged}))
 
 
-def staged(name: Stage, *recorded: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that runs a function, plain or async, as a stage. `recorded` names parameters to record."""
+def staged(name: Stage, *parameters: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator that runs a function, plain or async, as a stage that records these parameters."""
 
     def decorator(work: Callable[P, T]) -> Callable[P, T]:
         places = {
-            parameter: place for place, parameter in enumerate(signature(work).parameters) if parameter in recorded
+            parameter: place for place, parameter in enumerate(signature(work).parameters) if parameter in parameters
         }
 
         def opened(*args: P.args, **kwargs: P.kwargs) -> AbstractContextManager[None]:
@@ -208,7 +208,7 @@ def staged(name: Stage, *recorded: str) -> Callable[[Callable[P, T]], Callable[P
 
 def client_span(name: str, attributes: Mapping[str, AttributeValue]) -> AbstractContextManager[Span]:
     """Open the span of a request to a service, with the name and attributes of OpenTelemetry's conventions."""
-    return _opened(name, attributes, {}, kind=SpanKind.CLIENT)
+    return _open_span(name, attributes, {}, kind=SpanKind.CLIENT)
 
 
 def mark_span_failed(span: Span, kind: str) -> None:
@@ -220,7 +220,7 @@ def mark_span_failed(span: Span, kind: str) -> None:
 def count(counter: Count, amount: float = 1, **attributes: Attribute) -> None:
     """Add to a counter, unless the amount is 0."""
     if amount:
-        _COUNTERS[counter].add(amount, _named(attributes))
+        _COUNTERS[counter].add(amount, _span_attributes(attributes))
 
 
 def measure(histogram: Measure, amount: float, attributes: Mapping[str, AttributeValue] | None = None) -> None:
@@ -242,7 +242,7 @@ def logs(name: str) -> Logs:
 
 
 @contextmanager
-def _opened(
+def _open_span(
     name: str, attributes: Mapping[str, AttributeValue], labels: dict[str, str], *, kind: SpanKind = SpanKind.INTERNAL
 ) -> Iterator[Span]:
     """Open a span. If the block raises an error, its type is recorded in the span and in `labels`."""
@@ -260,15 +260,15 @@ def _opened(
         yield span
 
 
-def _named(attributes: Mapping[str, Attribute]) -> dict[str, AttributeValue]:
-    return {_NAMES.get(key) or f"afterword.{key}": value for key, value in _recorded(attributes)}
+def _span_attributes(attributes: Mapping[str, Attribute]) -> dict[str, AttributeValue]:
+    return {_NAMES.get(key) or f"afterword.{key}": value for key, value in _recorded_attributes(attributes)}
 
 
-def _logged(attributes: Mapping[str, Attribute]) -> dict[str, AttributeValue]:
-    return {key: value for key, value in _recorded(attributes) if key in _LOGGED}
+def _log_fields(attributes: Mapping[str, Attribute]) -> dict[str, AttributeValue]:
+    return {key: value for key, value in _recorded_attributes(attributes) if key in _LOGGED}
 
 
-def _recorded(attributes: Mapping[str, Attribute]) -> Iterator[tuple[str, AttributeValue]]:
+def _recorded_attributes(attributes: Mapping[str, Attribute]) -> Iterator[tuple[str, AttributeValue]]:
     """Yield the attributes that are not None, a scope as its hash."""
     for key, value in attributes.items():
         if isinstance(value, Scope):

@@ -12,7 +12,7 @@ from autogen_core.models import AssistantMessage, UserMessage
 from afterword.agents import person_words
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.policy import Privacy
-from afterword.store import requests
+from afterword.store import agent_requests
 from afterword.store.database.engine import Store
 from hashes import without_hashes
 from tool_talks import known_note, talks
@@ -237,13 +237,15 @@ async def test_a_note_is_withdrawn_only_if_the_person_takes_it_back() -> None:
 
 
 def believes_the_agent(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(requests.Claim, "in_assertion", classmethod(lambda cls, said: requests.Claim("x", "y", "z")))
-    patch.setattr(requests.Claim, "of", classmethod(lambda cls, *_, **__: requests.Claim("x", "y", "z")))
+    patch.setattr(
+        agent_requests.Claim, "in_assertion", classmethod(lambda cls, said: agent_requests.Claim("x", "y", "z"))
+    )
+    patch.setattr(agent_requests.Claim, "of", classmethod(lambda cls, *_, **__: agent_requests.Claim("x", "y", "z")))
 
 
 def keeps_what_agents_say_of_secrets(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(person_words.LiveConversation, "objection", lambda *_: None)
-    patch.setattr(requests, "masked_entry", lambda entry, _: entry)
+    patch.setattr(agent_requests, "masked_entry", lambda entry, _: entry)
 
 
 def takes_agents_for_people(patch: pytest.MonkeyPatch) -> None:
@@ -256,12 +258,12 @@ def takes_agents_for_people(patch: pytest.MonkeyPatch) -> None:
 
 
 def lets_commands_pass(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(requests, "is_instruction", lambda *_: False)
+    patch.setattr(agent_requests, "is_instruction", lambda *_: False)
 
 
 def compares_no_act(patch: pytest.MonkeyPatch) -> None:
-    claim_of = requests.Claim.of
-    patch.setattr(requests.Claim, "of", staticmethod(lambda *words, is_withdrawal=False: claim_of(*words)))
+    claim_of = agent_requests.Claim.of
+    patch.setattr(agent_requests.Claim, "of", staticmethod(lambda *words, is_withdrawal=False: claim_of(*words)))
 
 
 def keeps_what_is_off_the_record(patch: pytest.MonkeyPatch) -> None:

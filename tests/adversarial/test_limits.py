@@ -120,7 +120,7 @@ async def test_candidates_beyond_the_bound_of_a_session_are_counted_but_not_exam
         await store.migrate()
         saved = Saved(MIRA, "monday", state=state(" ".join(map(SENTENCES["likes"], range(40)))), started_at=AT)
         outcome = await process_session(store, saved, extractor=RulesExtractor())
-        refused = await store.read(lambda transaction: lookup.rejections(transaction, MIRA, "monday"))
+        refused = await store.read(lambda transaction: lookup.read_rejected_candidates(transaction, MIRA, "monday"))
     assert outcome.rejected == {"too_many": 35}
     assert [statement for _, statement, _ in refused] == [
         *(f"The user likes thing{number}." for number in range(5, 10)),

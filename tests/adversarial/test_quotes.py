@@ -288,7 +288,7 @@ async def test_a_session_keeps_a_bounded_number_of_facts_and_shows_the_others() 
         saved = Saved(MIRA, "monday", state=state, started_at=NOON)
         outcome = await process_session(store, saved, extractor=OracleExtractor({"I like": proposed}))
         facts = await store.read(lambda db: lookup.read_facts(db, MIRA, at=NOON))
-        shown = await store.read(lambda db: lookup.rejections(db, MIRA, "monday"))
+        shown = await store.read(lambda db: lookup.read_rejected_candidates(db, MIRA, "monday"))
     assert (len(facts), outcome.rejected) == (25, {"too_many": 15})
     assert [statement for _, statement, _ in shown] == [f"The user likes {city}." for city in cities[25:]]
 

@@ -192,7 +192,7 @@ async def test_a_state_that_grows_without_limit_is_refused(store: Store, tmp_pat
 
 def test_a_state_of_words_that_ascii_spells_longer_is_read() -> None:
     state = {"x": "\u00f6" * (LARGEST_STATE_BYTES // 4)}
-    rows.check_state(rows.pack_state(state))
+    rows.check_packed_state(rows.pack_state(state))
 
 
 @pytest.mark.parametrize("namespace", [7, "a", ["a", 7], None, {"a": "b"}])

@@ -26,11 +26,11 @@ from afterword.pipeline.session import process_session
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import entries, ledger, lookup, reviews, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.entered_statements import Entry, Wording
+from afterword.store.entered_statements import Entry, FactEdit
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reviews import Decision
-from afterword.store.scope_rows import Policy
+from afterword.store.scope_rows import ApprovalPolicy
 
 LENA = Scope.user("lena")
 Canonical = Callable[[Store, Scope], Awaitable[list[tuple[object, ...]]]]
@@ -80,12 +80,12 @@ async def statuses(store: Store) -> dict[str, str]:
     return {value: str(fact.status) for value, fact in (await held(store)).items()}
 
 
-async def set_policy(store: Store, policy: Policy) -> None:
-    await store.write(lambda transaction: scope_rows.set_policy(transaction, LENA, policy))
+async def set_policy(store: Store, policy: ApprovalPolicy) -> None:
+    await store.write(lambda transaction: scope_rows.set_approval_policy(transaction, LENA, policy))
 
 
 async def test_a_policy_holds_retirements_for_a_person_and_lets_the_rest_through(store: Store) -> None:
-    await set_policy(store, Policy.HOLD_RETIREMENTS)
+    await set_policy(store, ApprovalPolicy.HOLD_RETIREMENTS)
     assert (await process(store, "a", 1, "home: Graz")).applied
     outcome = await process(store, "b", 5, "home: Linz")
     assert (outcome.applied, outcome.held) == (False, True)
@@ -116,7 +116,7 @@ async def test_what_a_proposal_takes_away_is_compared_anew_where_the_memory_has_
 
 
 async def test_a_rejected_proposal_never_counts(store: Store) -> None:
-    await set_policy(store, Policy.HOLD_ALL)
+    await set_policy(store, ApprovalPolicy.HOLD_ALL)
     outcome = await process(store, "a", 1, "home: Graz")
     assert outcome.run_id is not None
     run_id = outcome.run_id
@@ -129,7 +129,7 @@ async def test_a_rejected_proposal_never_counts(store: Store) -> None:
 
 async def test_a_proposal_is_judged_again_where_the_memory_has_moved_on(store: Store) -> None:
     """Two held sessions: approving the first must not lose the second."""
-    await set_policy(store, Policy.HOLD_ALL)
+    await set_policy(store, ApprovalPolicy.HOLD_ALL)
     first = await process(store, "a", 1, "home: Graz")
     second = await process(store, "b", 5, "home: Linz")
     assert first.run_id is not None
@@ -251,7 +251,7 @@ async def test_an_edit_outranks_extraction(store: Store, is_change: bool, valid_
     await process(store, "a", 1, "home: Graz")
     fact = (await held(store))["Graz"]
     await reviews.edit_fact(
-        store, LENA, fact.id, Wording("Lena lives in Wels.", "Wels", "user"), is_change=is_change, at=day(20)
+        store, LENA, fact.id, FactEdit("Lena lives in Wels.", "Wels", "user"), is_change=is_change, at=day(20)
     )
     facts = await held(store)
     assert {value: one.status for value, one in facts.items()} == {"Graz": Status.SUPERSEDED, "Wels": Status.CURRENT}
@@ -272,7 +272,7 @@ async def test_an_edit_outranks_extraction(store: Store, is_change: bool, valid_
 async def test_an_edited_value_leaves_a_whole_sentence(store: Store, said: str, old: str, told: str) -> None:
     await entries.add_entry(store, LENA, Entry(said, attribute="flight", value=old), at=day(1))
     await reviews.edit_fact(
-        store, LENA, (await held(store))[old].id, Wording(value="14 March"), is_change=False, at=day(2)
+        store, LENA, (await held(store))[old].id, FactEdit(value="14 March"), is_change=False, at=day(2)
     )
     assert await current_statements(store) == [told]
 
@@ -281,7 +281,7 @@ async def test_a_correction_of_what_was_replaced_stays_in_the_past(store: Store)
     await process(store, "a", 1, "home: Graz")
     await process(store, "b", 5, "home: Oslo")
     graz = (await held(store))["Graz"]
-    await reviews.edit_fact(store, LENA, graz.id, Wording("Lena lives in Wels.", "Wels"), is_change=False, at=day(20))
+    await reviews.edit_fact(store, LENA, graz.id, FactEdit("Lena lives in Wels.", "Wels"), is_change=False, at=day(20))
     facts = await held(store)
     assert await current_statements(store) == [facts["Oslo"].statement]
     assert (facts["Wels"].valid_from, facts["Wels"].valid_to) == (graz.valid_from, graz.valid_to)
@@ -427,7 +427,7 @@ async def test_an_edit_that_is_repeated_makes_no_second_fact(store: Store, is_ch
     await process(store, "a", 1, "home: Graz")
     graz = (await held(store))["Graz"].id
     for on in (5, 6):
-        wording = Wording("The user lives in Linz.")
+        wording = FactEdit("The user lives in Linz.")
         repeated = await reviews.edit_fact(store, LENA, graz, wording, is_change=is_change, at=day(on))
     assert await current_statements(store) == ["The user lives in Linz."]
     await undo_run(store, repeated.run.id, judge=RulesJudge())
@@ -442,7 +442,7 @@ async def test_an_edit_can_be_edited_back(store: Store, is_change: bool) -> None
             facts = lookup.read_facts(transaction, LENA, at=day(on))
         (fact,) = (fact for fact in facts if fact.status is Status.CURRENT)
         assert old in fact.statement
-        wording = Wording(f"The user's home is {new}.", new)
+        wording = FactEdit(f"The user's home is {new}.", new)
         await reviews.edit_fact(store, LENA, fact.id, wording, is_change=is_change, at=day(on))
         assert await current_statements(store) == [f"The user's home is {new}."]
 
@@ -452,7 +452,7 @@ async def test_an_edit_can_be_edited_back(store: Store, is_change: bool) -> None
 async def test_an_edit_of_one_side_of_a_contest_settles_it(store: Store, side: str, is_change: bool) -> None:
     one = await contest(store)
     edited_id = (one.earlier if side == "Graz" else one.later).id
-    wording = Wording("The user lives in Wels.", "Wels")
+    wording = FactEdit("The user lives in Wels.", "Wels")
     edited = await reviews.edit_fact(store, LENA, edited_id, wording, is_change=is_change, at=day(20))
     assert await statuses(store) == {"Graz": "superseded", "Linz": "superseded", "Wels": "current"}
     await undo_run(store, edited.run.id, judge=RulesJudge())
@@ -461,7 +461,7 @@ async def test_an_edit_of_one_side_of_a_contest_settles_it(store: Store, side: s
 
 async def test_an_edit_that_says_whom_it_is_about_leaves_the_other_side_alone(store: Store) -> None:
     one = await contest(store)
-    await reviews.edit_fact(store, LENA, one.later.id, Wording(subject="Tom"), is_change=False, at=day(20))
+    await reviews.edit_fact(store, LENA, one.later.id, FactEdit(subject="Tom"), is_change=False, at=day(20))
     assert (await statuses(store))["Graz"] == "current"
 
 
@@ -483,7 +483,7 @@ async def test_a_fact_that_is_about_another_names_this_other(
     store: Store, subject: str, statement: str, about: str, told: str
 ) -> None:
     entered = await entries.add_entry(store, LENA, Entry(statement, subject=subject), at=day(1))
-    wording = Wording(subject=about)
+    wording = FactEdit(subject=about)
     await reviews.edit_fact(store, LENA, entered.facts[0].id, wording, is_change=False, at=day(2))
     with store.reading() as transaction:
         (fact,) = (fact for fact in lookup.read_facts(transaction, LENA, at=day(3)) if fact.status is Status.CURRENT)

@@ -31,7 +31,7 @@ from afterword.store.forgetting.erasure import ErasureWork, erase_in_scope
 from afterword.store.forgetting.retention import Retention, apply_retention
 from afterword.store.merging import moves
 from afterword.store.reading.recall import recall, search
-from afterword.store.scope_rows import Policy, ensure_scope
+from afterword.store.scope_rows import ApprovalPolicy, ensure_scope
 from afterword.store.transfer import exports, imports
 from researching import LENA, NOTES, PAGE, Researching, day, everything, process
 
@@ -91,7 +91,7 @@ async def test_a_finding_has_the_agents_words_and_a_run_of_its_own(store: Store)
     assert [(cited.turn, cited.quote) for cited in finding.evidence] == [(2, STRINGS)]
     listed = await store.read(lambda transaction: runs.read_runs(transaction, LENA))
     assert [(run.purpose, run.source) for run in listed] == [("session", "session:a"), ("findings", "findings:a")]
-    assert await store.read(lambda transaction: costs.spending_by_source(transaction, LENA)) == {}
+    assert await store.read(lambda transaction: costs.spending_by_run_source(transaction, LENA)) == {}
 
 
 async def test_an_unchanged_session_asks_nobody_and_a_grown_one_replaces_its_findings(store: Store) -> None:
@@ -176,7 +176,7 @@ async def test_after_tool_output_a_finding_waits_unless_the_scope_keeps_it(store
 
 async def test_a_scope_that_holds_all_holds_findings_too(store: Store) -> None:
     await keep(store)
-    await store.write(lambda transaction: scope_rows.set_policy(transaction, LENA, Policy.HOLD_ALL))
+    await store.write(lambda transaction: scope_rows.set_approval_policy(transaction, LENA, ApprovalPolicy.HOLD_ALL))
     await process(store, "a", 1, FOUND)
     assert await findings(store) == {}
     await apply_proposal(store, await finding_run(store), judge=RulesJudge())
@@ -198,7 +198,7 @@ async def test_nothing_is_held_twice(store: Store) -> None:
     assert await waiting() == [saved[0].run_id]
     await store.write(lambda transaction: ledger.reject_run(transaction, LENA, saved[0].run_id or 0))
 
-    await store.write(lambda transaction: scope_rows.set_policy(transaction, LENA, Policy.HOLD_ALL))
+    await store.write(lambda transaction: scope_rows.set_approval_policy(transaction, LENA, ApprovalPolicy.HOLD_ALL))
     said = [("user", "home: Graz"), FOUND, ("user", "seat: aisle"), ("researcher", "Found out (bows): Bows bend.")]
     outcomes = [await process(store, "a", 1, *said[:length]) for length in (2, 3, 4, 4)]
     assert await waiting() == [outcomes[2].run_id, await finding_run(store)]

@@ -29,7 +29,7 @@ from afterword.store.forgetting import erasure
 from afterword.store.forgetting.erasure import Erasure
 from afterword.store.forgetting.retention import Retention, apply_retention
 from afterword.store.forgetting.tombstone_replay import replay_tombstones, write_tombstones
-from afterword.store.scope_rows import Policy, scope_key
+from afterword.store.scope_rows import ApprovalPolicy, scope_key
 from afterword.store.tables import RejectionRow, SessionRow, VectorRow, WindowRow
 from afterword.store.transfer.exports import export_scopes
 from afterword.store.transfer.imports import import_file
@@ -98,7 +98,7 @@ async def fill(store: Store) -> None:
     await save(store, LENA, "not read yet", 7, state)
     await save(store, LENA, "tried", 8, state)
     await processed(store, LENA, "tried", 8, apply=False)
-    await store.write(lambda transaction: scope_rows.set_policy(transaction, LENA, Policy.HOLD_ALL))
+    await store.write(lambda transaction: scope_rows.set_approval_policy(transaction, LENA, ApprovalPolicy.HOLD_ALL))
     await save(store, LENA, "held", 9, messages(("UserMessage", "shell: zsh"), ("AssistantMessage", reminder)))
     await processed(store, LENA, "held", 9)
 
@@ -142,7 +142,7 @@ async def forget_the_fact(store: Store, _: Path) -> None:
 
 
 async def forget_what_was_asked(store: Store, _: Path) -> None:
-    await store.write(lambda transaction: scope_rows.set_policy(transaction, LENA, Policy.AUTO))
+    await store.write(lambda transaction: scope_rows.set_approval_policy(transaction, LENA, ApprovalPolicy.AUTO))
     await save(store, LENA, "asked", 10, messages(("UserMessage", f"forget home: {VALUE}")))
     await processed(store, LENA, "asked", 10)
     assert await erasure.forget_requested_statements(store, LENA, at=NOW) is not None
@@ -244,7 +244,7 @@ async def test_a_conversation_that_goes_on_does_not_bring_the_copies_back(store:
 
 async def test_what_another_conversation_says_too_stays_there(store: Store) -> None:
     await fill(store)
-    await store.write(lambda transaction: scope_rows.set_policy(transaction, LENA, Policy.AUTO))
+    await store.write(lambda transaction: scope_rows.set_approval_policy(transaction, LENA, ApprovalPolicy.AUTO))
     said = (("UserMessage", f"home: {VALUE}"), ("AssistantMessage", f"So {VALUE}."))
     await save(store, LENA, "said again", 12, messages(*said))
     await processed(store, LENA, "said again", 12)

@@ -46,10 +46,10 @@ def shown(view: View) -> dict[str, Any]:
     }
     parts = {query: view.index.parts(query, units) for query in QUERIES}
     kinds = [view.served_places({kind}).size for kind in Kind]
-    former = [view.former(fact) for fact in served]
+    former = [view.replaced_value(fact) for fact in served]
     return {
         **{"units": units, "past": past, "served": served, "ranked": ranked, "parts": parts, "kinds": kinds},
-        **{"former": former, "until": view.until, "unlinked": view.snapshot.unlinked},
+        **{"former": former, "until": view.until, "unlinked": view.snapshot.unlinked_turns},
     }
 
 

@@ -87,7 +87,7 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
             lookup.read_histories(transaction, scope),
             lookup.assertions_by_id(transaction, scope, ids),
             lookup.verdicts_on(transaction, scope, ids),
-            lookup.rejections(transaction, scope, SESSION),
+            lookup.read_rejected_candidates(transaction, scope, SESSION),
             scope_rows.revision_of(transaction, scope),
             ledger.last_window_keys(transaction, scope, ledger.session_source(SESSION)),
             reviews.read_contests(transaction, scope, at=AT),

@@ -23,7 +23,7 @@ from afterword.pipeline.budget import Budget, CostTracker
 from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import forgotten_statements
-from afterword.store.limits import Retries
+from afterword.store.limits import RetryPolicy
 
 MIRA, JON = Scope.user("mira"), Scope.user("jon")
 DUE = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -229,7 +229,7 @@ async def test_a_session_that_fails_is_queued_again_with_growing_pauses_and_then
     with store.writing() as transaction:
         sessions.save_state(transaction, MIRA, "bad", component="x", state={"nothing": 1}, at=clock.at)
     await record(store, MIRA, "good", "I live in Graz.", clock.at)
-    work = chores(store, clock, retries=Retries(3, 60.0, 3600.0))
+    work = chores(store, clock, retries=RetryPolicy(3, 60.0, 3600.0))
     waits = []
     for _ in range(3):
         await work.pending()
@@ -256,7 +256,7 @@ async def test_a_session_that_is_saved_again_starts_anew(store: Store) -> None:
     clock = Still()
     with store.writing() as transaction:
         sessions.save_state(transaction, MIRA, "one", component="x", state={"nothing": 1}, at=clock.at)
-    await chores(store, clock, retries=Retries(1)).pending()
+    await chores(store, clock, retries=RetryPolicy(1)).pending()
     assert await queued_sessions(store) == []
     await record(store, MIRA, "one", "I live in Graz.", clock.at + MINUTE)
     assert [one.session_id for one in await queued_sessions(store, at=clock.at)] == ["one"]

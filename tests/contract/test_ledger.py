@@ -85,7 +85,7 @@ async def test_what_a_run_changed_does_not_name_a_fact_that_had_ended_before(sto
         revision = scope_rows.revision_of(transaction, LENA)
         reading = WindowReading("k7", 1, 3, (middle,))
         proposal = Proposal(LENA, "entry:1", "remember", "none", "rules-1", day(20), revision, (reading,), (judged,))
-        effect = ledger.propose_with_effect(transaction, proposal)
+        effect = ledger.propose_and_apply_with_effect(transaction, proposal)
     assert [(changed.before, changed.after and changed.after.id) for changed in effect.changes] == [(None, "middle")]
 
 

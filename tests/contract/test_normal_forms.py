@@ -25,7 +25,7 @@ from afterword.store.forgetting.erasure import Erasure
 from afterword.store.forgetting.hash_keys import ensure_store_key
 from afterword.store.forgetting.tombstone_rows import add_tombstones
 from afterword.store.merging.text_forms import compose_stored_texts
-from afterword.store.scope_rows import Policy
+from afterword.store.scope_rows import ApprovalPolicy
 from afterword.store.tables import AssertionRow, EvidenceRow, ScopeRow, TurnRow
 from afterword.store.transfer import exports, imports
 from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
@@ -143,7 +143,9 @@ async def as_older_version_stored(store: Store, scope: Scope, name: str) -> None
 @pytest.mark.parametrize("has_twin", [True, False])
 async def test_scopes_that_differ_by_form_alone_become_one(store: Store, has_twin: bool) -> None:
     await process(store, "a", 1, HOME, scope=JOSE)
-    await store.write(lambda transaction: scope_rows.set_policy(transaction, JOSE, Policy.HOLD_RETIREMENTS))
+    await store.write(
+        lambda transaction: scope_rows.set_approval_policy(transaction, JOSE, ApprovalPolicy.HOLD_RETIREMENTS)
+    )
     await as_older_version_stored(store, JOSE, JOSE_NFD.id)
     if has_twin:
         await process(store, "b", 2, "I am allergic to nuts.", scope=JOSE)
@@ -152,8 +154,8 @@ async def test_scopes_that_differ_by_form_alone_become_one(store: Store, has_twi
     assert "Malmö" in await values(store, JOSE)
     assert len(await values(store, JOSE)) == 1 + has_twin
     assert await store.read(scope_rows.read_scopes) == [JOSE]
-    policy = await store.read(lambda transaction: scope_rows.policy_of(transaction, JOSE))
-    assert policy is (Policy.AUTO if has_twin else Policy.HOLD_RETIREMENTS)
+    policy = await store.read(lambda transaction: scope_rows.approval_policy_of(transaction, JOSE))
+    assert policy is (ApprovalPolicy.AUTO if has_twin else ApprovalPolicy.HOLD_RETIREMENTS)
     assert await merge_scope_forms(store) == ()
     assert (await process(store, "a", 1, HOME, scope=JOSE)).run_id is None
 

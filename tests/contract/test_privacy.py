@@ -30,7 +30,7 @@ from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED, Privacy
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE
 from afterword.store import lookup, reviews, sessions
 from afterword.store.database.engine import Store
-from afterword.store.entered_statements import Entry, Wording
+from afterword.store.entered_statements import Entry, FactEdit
 from afterword.store.entries import add_entry
 from hashes import without_hashes
 
@@ -134,7 +134,7 @@ async def test_entries_and_edits_are_masked(store: Store) -> None:
     with store.reading() as transaction:
         (wifi,) = [fact for fact in lookup.read_facts(transaction, LENA, at=AT) if fact.attribute == "wifi"]
     words = f"We stay in room 5, and the password is {KEY}."
-    meant = Wording(words, f"room 5, {KEY}", wifi.subject)
+    meant = FactEdit(words, f"room 5, {KEY}", wifi.subject)
     await reviews.edit_fact(store, LENA, wifi.id, meant, is_change=False, at=AT)
     await assert_clean(store)
     with store.reading() as transaction:

@@ -198,7 +198,7 @@ async def test_a_dropped_view_takes_no_memory_until_a_garbage_collection(store: 
         for scope in (LENA, Scope.user("bo")) * 10:
             view = await tight.view(store, scope, LATER)
             assert view.lists.counts.by_status
-            assert view.lists.waiting.pending == ()
+            assert view.lists.facts_to_check.pending == ()
             views.append(weakref.ref(view))
             del view
             await search(store, scope, "tea", at=LATER, turns=True, explain=True, views=tight)

@@ -152,7 +152,7 @@ async def same_as_anew(store: Store) -> None:
     assert carried.snapshot.version == anew.snapshot.version
     assert list(carried.facts_at(carried.served_places())) == list(anew.facts_at(anew.served_places()))
     assert {unit.id for unit in carried.served_units()} == {unit.id for unit in anew.served_units()}
-    assert carried.snapshot.unlinked == anew.snapshot.unlinked
+    assert carried.snapshot.unlinked_turns == anew.snapshot.unlinked_turns
     for query in ("where in Graz or Linz", "tandem bicycle", "Mara in Lyon", "diet"):
         assert ranked_ids(carried, query) == ranked_ids(anew, query)
 

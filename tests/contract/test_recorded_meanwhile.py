@@ -337,7 +337,7 @@ async def test_a_chat_whose_stored_turns_an_older_version_has_lost_is_read_when_
         first = sessions.read_turns(transaction, LENA, "chat")[:1]
         row = sessions.find_session(transaction, LENA, "chat")
         assert row is not None
-        old: Transcript = sessions.stored_transcript(first, row)
+        old: Transcript = sessions.transcript_of_session(first, row)
         sessions.save_transcript(transaction, LENA, "chat", old, minute(2), is_done=False)
         sessions.mark_failed(transaction, LENA, "chat", "SourceInvalid: it has no times", minute(2))
         sessions.retry_session(transaction, LENA, "chat")

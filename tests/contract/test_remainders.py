@@ -14,7 +14,7 @@ from afterword.facts.assertions import Relation, Verdict
 from afterword.facts.validity.timeline import fact_histories
 from afterword.store import ledger, lookup, reviews
 from afterword.store.database.engine import Store
-from afterword.store.entered_statements import Wording
+from afterword.store.entered_statements import FactEdit
 from afterword.store.forgetting import erasure
 from afterword.store.reading.recall import recall
 from afterword.store.tables import FactRow, VerdictRow
@@ -72,7 +72,7 @@ async def test_an_edited_rule_keeps_its_exceptions_and_an_edited_exception_its_r
         (LATE.statement, longer, seven, longer),
     ):
         (old_id,) = [fact.id for fact in await facts_of(store) if fact.statement == old]
-        meant = Wording(statement=new)
+        meant = FactEdit(statement=new)
         edited = await reviews.edit_fact(store, LENA, old_id, meant, is_change=is_change, at=datetime.now(UTC))
         assert await rules(store) == {rule: [exception], exception: []}
         with store.reading() as transaction:
@@ -104,7 +104,7 @@ async def test_an_edited_exception_keeps_its_days_unless_the_words_name_others(
         valid_to=datetime(2098, 5, 10, 23, 59, 59, tzinfo=UTC),
     )
     run(store, "session:a", (HOURS, fair), (Verdict(HOURS.id, fair.id, Relation.EXCEPTS, "a week", "test"),))
-    meant = Wording(statement=words)
+    meant = FactEdit(statement=words)
     await reviews.edit_fact(store, LENA, fair.id, meant, is_change=is_change, at=SAID_AT + timedelta(days=1))
     assert await rules(store) == {HOURS.statement: [words], words: []}
     (edited,) = [fact for fact in await facts_of(store) if fact.statement == words]

@@ -18,11 +18,11 @@ from afterword.facts.subjects import told_under_current_names
 from afterword.facts.validity.timeline import fact_histories, facts_at
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.store import ledger, lookup
+from afterword.store.agent_requests import PersonQuote, RequestStatus, request_withdrawal
 from afterword.store.database.engine import Store
 from afterword.store.entries import withdraw_everything
 from afterword.store.reading.recall import recall, search
 from afterword.store.reading.view_cache import view_cache_of
-from afterword.store.requests import PersonQuote, RequestStatus, request_withdrawal
 from kept import LENA, SAID_AT, facts_of, run, stated
 
 OFFICE = stated(
@@ -255,7 +255,7 @@ async def test_a_withdrawal_stays_in_force_where_the_renaming_before_it_is_undon
     renaming = run(store, "session:b", (RENAMED,))
     (office,) = [fact for fact in await facts_of(store) if OFFICE.id in fact.assertion_ids]
     word = PersonQuote("They have no office any more.", "user")
-    outcome = await request_withdrawal(store, LENA, office, word=word, at=SAID_AT + timedelta(days=1))
+    outcome = await request_withdrawal(store, LENA, office, quote=word, at=SAID_AT + timedelta(days=1))
     assert outcome.answer is RequestStatus.DONE
     with store.writing() as transaction:
         ledger.revert_run(transaction, LENA, renaming, SAID_AT)
@@ -281,7 +281,7 @@ async def test_what_was_withdrawn_stays_so_where_a_comparison_is_undone(store: S
     if is_cleared:
         await withdraw_everything(store, LENA, at=at)
     else:
-        await request_withdrawal(store, LENA, fact, word=PersonQuote("They have no office any more.", "user"), at=at)
+        await request_withdrawal(store, LENA, fact, quote=PersonQuote("They have no office any more.", "user"), at=at)
     with store.writing() as transaction:
         ledger.revert_run(transaction, LENA, compared, SAID_AT)
     assert await told(store) == []
@@ -292,7 +292,7 @@ async def test_what_is_limited_to_a_renamed_project_can_be_withdrawn(store: Stor
     run(store, "session:a", (tea, RENAMED))
     (fact,) = [fact for fact in await facts_of(store) if tea.id in fact.assertion_ids]
     word = PersonQuote("I drink no tea any more.", "user")
-    await request_withdrawal(store, LENA, fact, word=word, at=SAID_AT + timedelta(days=1))
+    await request_withdrawal(store, LENA, fact, quote=word, at=SAID_AT + timedelta(days=1))
     assert tea.statement not in await told(store)
 
 
@@ -303,7 +303,7 @@ async def test_a_fact_that_may_be_about_several_people_is_reviewed_under_the_nam
     married = stated("Max Weber is called Max Keller now.", 13, subject="Max Keller", former_name="Max Weber")
     run(store, "session:a", (*people, unclear, RENAMED, married))
     view = await view_cache_of(store).view(store, LENA, datetime.now(UTC))
-    [pending] = view.lists.waiting.pending
+    [pending] = view.lists.facts_to_check.pending
     assert pending.statement == "Max works for Larkfield."
     assert "Max Weber" not in pending.may_be
     assert [pending] == [fact for fact in await facts_of(store) if fact.status is Status.PENDING]

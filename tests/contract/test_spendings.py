@@ -55,7 +55,7 @@ async def test_what_was_asked_is_summed_by_day_scope_source_and_run(store: Store
     await ask(Account(tomorrow, store, JON, "session:b"))
     with store.reading() as transaction:
         days, scopes = costs.spending_by_day(transaction), costs.spending_by_scope(transaction)
-        sources, runs = costs.spending_by_source(transaction, LENA), costs.spending_by_run(transaction, LENA)
+        sources, runs = costs.spending_by_run_source(transaction, LENA), costs.spending_by_run(transaction, LENA)
     one = costs.Spending(1, 500, 0, 50, 1_000)
     assert days == {NOON.date(): one + one, date(2026, 5, 2): one}
     assert scopes == {LENA: one + one, JON: one}

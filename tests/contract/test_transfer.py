@@ -31,7 +31,7 @@ from afterword.store.entered_statements import Entry
 from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting.erasure import Erasure
 from afterword.store.forgetting.tombstone_replay import replay_tombstones
-from afterword.store.scope_rows import Policy
+from afterword.store.scope_rows import ApprovalPolicy
 from afterword.store.transfer import exports, imports
 from deciding_words import find
 from nursery import Child
@@ -66,7 +66,7 @@ async def fill(store: Store) -> None:
     await store.write(lambda transaction: ledger.revert_run(transaction, LENA, undone, day(4)))
     await entries.add_entry(store, LENA, Entry("Allergic to quandongs."), at=day(5))
     await process(store, "a", 1, "tea: none", scope=TOM)
-    await store.write(lambda transaction: scope_rows.set_policy(transaction, TOM, Policy.HOLD_ALL))
+    await store.write(lambda transaction: scope_rows.set_approval_policy(transaction, TOM, ApprovalPolicy.HOLD_ALL))
     await process(store, "held", 6, "home: Graz", scope=TOM)
     state = {"type": "AssistantAgentState", "llm_context": {"messages": []}}
     await store.write(
@@ -103,7 +103,7 @@ async def test_an_import_elsewhere_is_equal(
         for name in ("a", "b", "live"):
             assert sessions.read_turns(here, LENA, name) == sessions.read_turns(there, LENA, name)
         assert sessions.load_state(there, LENA, "live") == sessions.load_state(here, LENA, "live")
-        assert scope_rows.policy_of(there, TOM) is Policy.HOLD_ALL
+        assert scope_rows.approval_policy_of(there, TOM) is ApprovalPolicy.HOLD_ALL
     await process(elsewhere, "d", 8, "home: Lisbon")
     assert str((await held(elsewhere))["Linz"].status) == "superseded"
 

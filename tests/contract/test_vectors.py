@@ -23,7 +23,7 @@ from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
-from afterword.store.limits import Retries
+from afterword.store.limits import RetryPolicy
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.reading import scope_vectors
 from afterword.store.reading.recall import recall, search
@@ -391,7 +391,7 @@ async def test_a_worker_makes_vectors_beside_its_sessions_and_never_at_their_cos
     embedder.fails_after = 0 if is_down else 100
     made = refresher(store, embedder)
     rules = {"extractor": RulesExtractor(), "judge": RulesJudge()}
-    await fleet.Worker(store, **rules, new_tracker=CostTracker, retries=Retries(), refresher=made).process(key)
+    await fleet.Worker(store, **rules, new_tracker=CostTracker, retries=RetryPolicy(), refresher=made).process(key)
     with store.reading() as transaction:
         kept_session = sessions.find_session(transaction, LENA, "one")
     assert kept_session is not None

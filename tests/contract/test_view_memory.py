@@ -28,9 +28,9 @@ async def fill(store: Store, *scopes: Scope) -> None:
 
 def list_everything(view: View) -> None:
     for order in FactOrder:
-        assert view.lists.chosen(EVERYTHING, order)[0]
+        assert view.lists.select_places(EVERYTHING, order)[0]
     assert view.lists.counts.by_status
-    assert view.lists.waiting.pending == ()
+    assert view.lists.facts_to_check.pending == ()
 
 
 async def view_of_facts(store: Store, views: ViewCache, scope: Scope) -> View:
@@ -46,7 +46,7 @@ async def test_a_view_takes_about_the_memory_that_it_says_with_all_that_is_made_
         view = await ViewCache().view(store, LENA, LATER)
         list_everything(view)
         for unit in view.served_units():
-            assert not isinstance(unit, StoredFact) or (unit.value_words and view.shown(unit))
+            assert not isinstance(unit, StoredFact) or (unit.value_words and view.fact_with_replaced_value(unit))
         assert view.index.ranked("village")
         taken, _ = tracemalloc.get_traced_memory()
     finally:

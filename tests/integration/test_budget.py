@@ -201,7 +201,7 @@ async def test_what_is_extracted_is_kept_where_nothing_is_left_to_judge_it(store
     assert (full.judged, full.unjudged) == (1, 0)
     with store.reading() as db:
         held = lookup.read_facts(db, LENA, at=datetime(2026, 2, 1, tzinfo=UTC))
-        by_source = costs.spending_by_source(db, LENA)
+        by_source = costs.spending_by_run_source(db, LENA)
     assert {fact.value: str(fact.status) for fact in held} == {"Graz": "superseded", "Linz": "current"}
     assert by_source["consolidation"].calls == 1
 

@@ -108,7 +108,7 @@ async def test_what_vectors_cost_is_entered_as_that_of_embedding(
         with account.open(), suppress(EmbeddingUnavailable):
             await embedder.embed(["tea", "jam"])
         with store.reading() as db:
-            assert costs.spending_by_source(db, LENA) == {"embedding": Spending(**expected)}
+            assert costs.spending_by_run_source(db, LENA) == {"embedding": Spending(**expected)}
             assert db.exec(select(SpendingRow.purpose, SpendingRow.model)).all() == [("embedding", "lengths")]
 
 

@@ -44,7 +44,7 @@ async def test_a_model_is_asked_with_a_prompt_of_its_own_and_its_cost_is_booked_
     assert len(endpoint.requests) == 2
     (finding,) = await store.read(lambda transaction: stored_findings.read_findings(transaction, LENA))
     assert finding.statement == STRINGS
-    spent = await store.read(lambda transaction: costs.spending_by_source(transaction, LENA))
+    spent = await store.read(lambda transaction: costs.spending_by_run_source(transaction, LENA))
     assert {source: each.calls for source, each in spent.items()} == {"session:a": 1, "findings:a": 1}
 
 

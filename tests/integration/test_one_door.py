@@ -34,7 +34,7 @@ from afterword.pipeline.batch import Failure, NotDue
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.setting_sections import RetentionOptions
 from afterword.settings import Settings
-from afterword.store.scope_rows import Policy
+from afterword.store.scope_rows import ApprovalPolicy
 from batches import state
 from saved import write_manifest, write_state
 
@@ -159,7 +159,7 @@ async def test_a_read_makes_no_scope_and_no_file(app: Afterword, tmp_path: Path)
     assert (await noor.search("anything")).stored == 0
     assert (await noor.context()).text == ""
     assert not (await noor.review()).contests
-    assert await noor.policy() is Policy.AUTO
+    assert await noor.policy() is ApprovalPolicy.AUTO
     assert not (await noor.costs()).by_run
     assert (await app.scopes()).total == 0
     missing = tmp_path / "missing.db"
@@ -238,7 +238,7 @@ async def test_runs_are_proposed_held_and_applied(app: Afterword, mira: ScopeMem
     assert (await app.redo(outcome.run_id)).facts == applied.facts
     with pytest.raises(NotFound):
         await app.undo(10_000)
-    assert await mira.set_policy("hold-all") is await mira.policy() is Policy.HOLD_ALL
+    assert await mira.set_policy("hold-all") is await mira.policy() is ApprovalPolicy.HOLD_ALL
     await mira.process(state("I am vegetarian."), session_id="held", started_at=FRIDAY)
     (held,) = (await mira.review()).held
     assert held.statements

@@ -21,7 +21,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 import afterword
 from afterword.demo.story import CAPABILITIES
 from afterword.extractors.testing import ScriptedEndpoint, facts_reply
-from afterword.setting_names import unknown_name
+from afterword.setting_names import unknown_name_message
 from afterword.settings import Settings
 from commands import Commands
 from framework_agents import ScriptedClient
@@ -185,7 +185,7 @@ def test_every_block_has_a_language_that_is_checked() -> None:
                     configparser.ConfigParser().read_string(block.text, where)
                 case "toml":
                     profile = tomllib.loads(block.text)
-                    assert unknown_name(Settings, {}, profile) is None, where
+                    assert unknown_name_message(Settings, {}, profile) is None, where
                     Settings.model_validate(profile)
                 case language:
                     assert language in ("text", *RUNNABLE), where

@@ -465,7 +465,7 @@ def test_what_the_memory_says_itself_is_said_in_the_language_of_the_reader() -> 
     """Reasons of code, and what the pages refuse; the reasons of a model are its own words."""
     german, pages = Reader("de", "UTC", has_shortcuts=True), ("visit", "memory_pages")
     shown = sentences_of(
-        *("extractors/slot_relation.py", "store/reviews.py", "store/requests.py", "store/entries.py"),
+        *("extractors/slot_relation.py", "store/reviews.py", "store/agent_requests.py", "store/entries.py"),
         *(f"server/pages/{name}.py" for name in pages),
     )
     shown |= {reason for counts in HELD if (reason := held_reason(counts))}

@@ -92,7 +92,7 @@ async def test_what_a_person_pasted_is_listed_with_its_reason_and_never_served(
         outcome = await process_session(store, saved, extractor=oracle)
         with store.reading() as db:
             held = lookup.read_facts(db, MIRA, at=STARTED)
-            dropped = lookup.rejections(db, MIRA, "monday")
+            dropped = lookup.read_rejected_candidates(db, MIRA, "monday")
     assert held == []
     assert [(reason, statement) for reason, statement, _ in dropped] == [
         ("quarantined", "The user wants Acme hotels."),

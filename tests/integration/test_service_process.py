@@ -296,7 +296,7 @@ async def test_memory_is_flat_over_dropped_views(tmp_path: Path) -> None:
             for _ in range(5):
                 for scope in scopes:
                     view = await tight.view(store, scope, AT + timedelta(days=1))
-                    assert len(view.lists.chosen(ALL, FactOrder.SUBJECT)[0]) == 10
+                    assert len(view.lists.select_places(ALL, FactOrder.SUBJECT)[0]) == 10
                     tracked.add(view)
                     del view
                     await asyncio.sleep(0.001)

@@ -26,9 +26,9 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.reversible_runs import undo_run
 from afterword.store import ledger, runs, scope_rows
+from afterword.store.agent_requests import MAX_HELD_REQUESTS
 from afterword.store.database.engine import Store
-from afterword.store.requests import MAX_HELD_REQUESTS
-from afterword.store.scope_rows import Policy
+from afterword.store.scope_rows import ApprovalPolicy
 from conversing import LENA, call, facts, held, know, replying, results, served, told
 from kept import run, stated
 
@@ -223,7 +223,7 @@ async def test_a_flood_of_requests_does_not_bury_the_reviewer(lena: FactMemory, 
 
 
 async def test_a_policy_that_holds_everything_holds_what_a_person_says_too(lena: FactMemory, store: Store) -> None:
-    await store.write(lambda db: scope_rows.set_policy(db, LENA, Policy.HOLD_ALL))
+    await store.write(lambda db: scope_rows.set_approval_policy(db, LENA, ApprovalPolicy.HOLD_ALL))
     (answer,) = await told(lena, "I live in Linz.", LIVES_IN_LINZ, extractor=RULES)
     assert answer.startswith("Noted for this conversation")
     assert (await served(store), len(await held(store))) == ([], 1)

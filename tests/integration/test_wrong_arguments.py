@@ -20,7 +20,7 @@ from afterword.client.agent_access import AgentAccess
 from afterword.errors import AfterwordError, ArgumentInvalid
 from afterword.pipeline.background.halt import Halt
 from afterword.settings import Settings
-from afterword.store.requests import RequestOutcome, RequestStatus
+from afterword.store.agent_requests import RequestOutcome, RequestStatus
 from batches import state
 
 DOORS: dict[type, Callable[[Afterword], Any]] = {

@@ -40,7 +40,7 @@ from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure as forgetting
-from afterword.store.limits import Retries
+from afterword.store.limits import RetryPolicy
 from afterword.store.reading.recall import search
 from afterword.store.reading.scope_vectors import refresh_vectors
 from afterword.store.transfer import exports, imports
@@ -121,7 +121,7 @@ async def _process(store: Store, chores: PeriodicJobs) -> None:
     found += [saved(3, f"This breaks {MARKER}."), replace(saved(4, MARKER), off_the_record=True), found[0]]
     extractor, judge, tracker = chores.extractor, chores.judge, chores.new_tracker()
     ended = await run_batch(
-        store, found, extractor=extractor, judge=judge, budget=tracker, retries=Retries(tries=1), clock=now
+        store, found, extractor=extractor, judge=judge, budget=tracker, retries=RetryPolicy(tries=1), clock=now
     )
     last = ended[2]
     assert isinstance(last, SessionOutcome)

@@ -35,7 +35,7 @@ from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import sessions
 from afterword.store.database.engine import Store, open_store
 from afterword.store.database.private_files import opened_private
-from afterword.store.limits import Retries
+from afterword.store.limits import RetryPolicy
 from afterword.store.transfer import export_lines, imports
 
 Arguments = Sequence[str]
@@ -199,7 +199,7 @@ def work(arguments: Arguments) -> None:
         extractor = SlowExtractor(Notes(log), float(pause_s))
         async with await open_store(url) as store, workers.open_queue(store) as app:
             worker = workers.Worker(
-                store, extractor=extractor, judge=RulesJudge(), new_tracker=_new_tracker, retries=Retries()
+                store, extractor=extractor, judge=RulesJudge(), new_tracker=_new_tracker, retries=RetryPolicy()
             )
             await worker.run(app, concurrency=2, once=once == "once")
 

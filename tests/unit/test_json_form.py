@@ -88,9 +88,9 @@ def test_an_instant_keeps_its_offset() -> None:
 
 
 def test_a_form_takes_the_parts_of_another() -> None:
-    by_path: JsonForm[Tree] = JsonForm("First", "The first leaf.", names=[str], **leaf_json.below("first"))
+    by_path: JsonForm[Tree] = JsonForm("First", "The first leaf.", names=[str], **leaf_json.parts_at("first"))
     assert by_path(Tree(MIRA, first=Leaf())) == {"names": ["oak"], **RED}
-    by_place: JsonForm[tuple[int, Tree]] = JsonForm("Pair", "A tree.", **by_path.below(itemgetter(1)))
+    by_place: JsonForm[tuple[int, Tree]] = JsonForm("Pair", "A tree.", **by_path.parts_at(itemgetter(1)))
     assert by_place((0, Tree(MIRA, first=Leaf()))) == {"names": ["oak"], **RED}
     whole: JsonForm[list[Leaf]] = JsonForm("Leaves", "All leaves.", leaves=([leaf_json], itself))
     assert whole([Leaf()]) == {"leaves": [RED]}

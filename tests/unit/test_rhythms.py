@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterword.pipeline.background.due_times import MISFIRE_GRACE_S, Clock, Rhythm
-from afterword.store.limits import GROWTH, Retries
+from afterword.store.limits import GROWTH, RetryPolicy
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 INSTANTS = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))
@@ -146,7 +146,7 @@ def test_a_clock_that_runs_ahead_can_be_turned_back(speed: float, at: datetime) 
 
 @given(st.integers(1, 40), st.floats(1, 1000), st.floats(1, 100_000))
 def test_pauses_grow_up_to_the_longest_and_end(tries: int, first_s: float, longest_s: float) -> None:
-    retries = Retries(tries, first_s, longest_s)
+    retries = RetryPolicy(tries, first_s, longest_s)
     dates = [retries.next_try_at(attempt, NOON) for attempt in range(1, tries)]
     pauses = [(at - NOON).total_seconds() for at in dates if at is not None]
     assert len(pauses) == tries - 1
@@ -156,5 +156,5 @@ def test_pauses_grow_up_to_the_longest_and_end(tries: int, first_s: float, longe
 
 
 def test_each_pause_is_four_times_the_last() -> None:
-    pauses = [Retries().next_try_at(attempt, NOON) for attempt in (1, 2, 3)]
+    pauses = [RetryPolicy().next_try_at(attempt, NOON) for attempt in (1, 2, 3)]
     assert pauses == [NOON + timedelta(seconds=60.0 * GROWTH**power) for power in range(3)]

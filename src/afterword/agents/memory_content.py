@@ -86,7 +86,7 @@ UNAVAILABLE = RecallResult(RecallOutcome.UNAVAILABLE)
 
 def search_result(query: str, ranked: Recall) -> RecallResult:
     """Return the result of a search in one scope as a `RecallResult`, with the matched words of each fact."""
-    scored = zip(ranked.facts, ranked.scores, ranked.parts or [None] * len(ranked.facts), strict=True)
+    scored = zip(ranked.facts, ranked.scores, ranked.score_components or [None] * len(ranked.facts), strict=True)
     matches = [FactMatch(fact, score, matched_words(query, fact), parts) for fact, score, parts in scored]
     turns = list(zip(ranked.turns, ranked.turn_scores, strict=True))
     return recall_result(matches, ranked.stored, [each.fact for each in ranked.former], turns, ranked.findings)

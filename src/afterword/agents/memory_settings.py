@@ -197,5 +197,5 @@ def chosen_processor(process: bool | SessionProcessor, store: StoreReference | N
         return None
     if not _processor_sources:
         # `import afterword` loads no settings, so that it is fast. They are loaded when they are first needed.
-        import_module("afterword.live_settings").provide()
+        import_module("afterword.live_settings").register_setting_sources()
     return _processor_sources[0](store)

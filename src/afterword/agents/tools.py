@@ -32,10 +32,10 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import HUMAN_NAMES, Turn, find_owners, is_generic
 from afterword.facts.words import folded, snake_case
 from afterword.recall.block import FINDINGS_HEADING, entry_line, safe_line, with_exceptions
-from afterword.store import requests, sessions
+from afterword.store import agent_requests, sessions
+from afterword.store.agent_requests import Claim, PersonQuote, RequestOutcome, RequestStatus
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
-from afterword.store.requests import Claim, PersonQuote, RequestOutcome, RequestStatus
 
 NO_ANSWER = "The memory does not answer now; nothing was changed."
 LONGEST_TURN = 300
@@ -190,8 +190,10 @@ class RememberTool(MemoryTool[RememberArguments]):
             # Store the statement that the extractor found in the person's words, not that of the agent.
             texts_of_person = said.statement, said.kind, said.subject, said.attribute, said.value
             entry = Entry(*texts_of_person, said.valid_from, said.valid_to)
-        word = _person_quote(said) if said else None
-        outcome = await requests.request_statement(store, self._memory.scope, entry, word=word, relate=relation, at=at)
+        quote = _person_quote(said) if said else None
+        outcome = await agent_requests.request_statement(
+            store, self._memory.scope, entry, quote=quote, relate=relation, at=at
+        )
         return _answer_text(outcome, f"Remembered: {safe_line(said.statement) if said else ''}", _noted(args.statement))
 
 
@@ -275,8 +277,8 @@ class WithdrawTool(MemoryTool[WithdrawArguments]):
         own_words = await conversation.assertions_found_by(self._extractor, self._memory.scope)
         own = (said for said in own_words if Claim.in_assertion(said) == claim)
         said = next((said for said in own if folded(said.limited_to or "") == folded(fact.limited_to or "")), None)
-        outcome = await requests.request_withdrawal(
-            store, self._memory.scope, fact, word=_person_quote(said) if said else None, at=self._memory.now()
+        outcome = await agent_requests.request_withdrawal(
+            store, self._memory.scope, fact, quote=_person_quote(said) if said else None, at=self._memory.now()
         )
         return _answer_text(outcome, f"Taken back: {safe_line(fact.statement)}", _noted(f"no longer: {fact.statement}"))
 

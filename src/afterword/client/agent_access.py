@@ -23,13 +23,13 @@ from afterword.facts.transcripts import SourceTurn, is_generic
 from afterword.facts.words import folded, snake_case
 from afterword.privacy.prompt_injection import commands_assistant
 from afterword.recall.block import safe_line
-from afterword.store import requests
+from afterword.store import agent_requests
+from afterword.store.agent_requests import RequestOutcome
 from afterword.store.entered_statements import Entry
 from afterword.store.findings.stored_findings import SavedFinding
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.proposals import RunEffect
 from afterword.store.reading.recall import read_told_facts, read_told_findings, read_told_turns
-from afterword.store.requests import RequestOutcome
 from afterword.store.reviews import Decision
 from afterword.store.sessions import SavedSession
 
@@ -248,7 +248,7 @@ class AgentAccess(Checked):
         statement = checked_text("statement", statement)
         (known_kind,) = choices(Kind, kind, "kind")
         if any(fact.is_served and folded(fact.statement) == folded(statement) for fact in await self._agent_facts()):
-            return RequestOutcome(requests.RequestStatus.DONE)
+            return RequestOutcome(agent_requests.RequestStatus.DONE)
         name = checked_text("about", about, may_be_empty=True)
         is_own_name = self.scope.kind is ScopeKind.USER and folded(name) == folded(self.scope.id)
         entry = Entry(
@@ -259,7 +259,7 @@ class AgentAccess(Checked):
             checked_text("value", value, may_be_empty=True) or None,
             tags=new_tag_names(tags),
         )
-        return await self._call(requests.request_statement, entry, word=None, relate=relation)
+        return await self._call(agent_requests.request_statement, entry, quote=None, relate=relation)
 
     async def correct(self, fact_id: str, statement: str, *, value: str = "", changed: bool = False) -> RequestOutcome:
         """Request that another sentence replaces a fact, and return the status of the request.
@@ -276,11 +276,11 @@ class AgentAccess(Checked):
             checked_text("value", value, may_be_empty=True) or None,
             tags=fact.tags,
         )
-        return await self._call(requests.request_correction, fact, entry, is_change=changed)
+        return await self._call(agent_requests.request_correction, fact, entry, is_change=changed)
 
     async def withdraw(self, fact_id: str) -> RequestOutcome:
         """Request that a fact is withdrawn, and return the status of the request. Raises `NotFound`."""
-        return await self._call(requests.request_withdrawal, await self._agent_fact(fact_id), word=None)
+        return await self._call(agent_requests.request_withdrawal, await self._agent_fact(fact_id), quote=None)
 
     async def decide(self, outcome: RequestOutcome, *, approved: bool) -> RunEffect:
         """Carry out a person's answer to a request. Raises `StateConflict` if the request no longer waits."""

@@ -59,7 +59,7 @@ async def open_schedule(
             stop=halt,
             defer=defer,
             refresher=await resources.refresher(stop=halt),
-            erases=settings.privacy.erases,
+            erases=settings.privacy.erases_without_approval,
             erase_wait=settings.privacy.erase_wait,
             concurrency=settings.concurrency,
             retention=settings.retention.policy(),
@@ -93,7 +93,7 @@ async def run_worker(
             new_tracker=resources.tracker,
             retries=settings.retry.policy(),
             refresher=await resources.refresher(),
-            erases=settings.privacy.erases,
+            erases=settings.privacy.erases_without_approval,
             erase_wait=settings.privacy.erase_wait,
         )
         async with workers.open_queue(store) as app:

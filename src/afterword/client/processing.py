@@ -192,7 +192,7 @@ async def _erase_and_make_vectors(
     judge: Any,
 ) -> None:
     """Erase what people have asked to be forgotten, if the settings say so, and make missing vectors."""
-    if resources.settings.privacy.erases:
+    if resources.settings.privacy.erases_without_approval:
         scopes, wait = [result.scope for result in results], resources.settings.privacy.erase_wait
         await erase_and_compare(store, scopes, judge=judge, at=resources.now(), wait=wait)
     stored = [result.scope for result in results if isinstance(result, SessionOutcome)]

@@ -120,9 +120,9 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
         for number in numbers:
             cited[number].append(fact)
     source = ledger.session_source(session_id)
-    spent = costs.spending_by_source(transaction, scope, source=source).get(source, costs.Spending())
+    spent = costs.spending_by_run_source(transaction, scope, run_source=source).get(source, costs.Spending())
     held = [waiting for waiting in held_runs(transaction, scope) if waiting.run.source == source]
-    rejected = lookup.rejections(transaction, scope, session_id)
+    rejected = lookup.read_rejected_candidates(transaction, scope, session_id)
     turns = sessions.read_turns(transaction, scope, session_id)
     return SessionDetails(
         saved,
@@ -173,24 +173,26 @@ def fact_page_of_view(
 ) -> FactPage:
     """Return the same page as `fact_page`, from a cached view. Only the `Fact` objects of the page are built."""
     lists = view.lists
-    places, others = lists.chosen(wanted, order)
-    shown, cursor = page(places[offset:], lambda place: fact_cursor(lists.stored(place)), limit=limit, after=after)
-    facts = tuple(map(view.fact, map(lists.stored, shown)))
-    return FactPage(facts, len(places), others, cursor if order is FactOrder.SAID else None)
+    places, other_status_count = lists.select_places(wanted, order)
+    shown, cursor = page(places[offset:], lambda place: fact_cursor(lists.stored_fact(place)), limit=limit, after=after)
+    facts = tuple(map(view.fact, map(lists.stored_fact, shown)))
+    return FactPage(facts, len(places), other_status_count, cursor if order is FactOrder.SAID else None)
 
 
 def omissions(
     views: Sequence[View], chosen_ids: Collection[str], most: int | None
 ) -> tuple[tuple[OmittedFact, ...], int]:
     """Return the facts that an agent is not told, at most `most` of them, and how many there are in total."""
-    places = [(view, place, Omission.NO_ROOM) for view in views for place in view.lists.served_but(chosen_ids)]
+    places = [
+        (view, place, Omission.NO_ROOM) for view in views for place in view.lists.served_places_except(chosen_ids)
+    ]
     for view in views:
-        for place in view.lists.pending():
-            stored = view.lists.stored(place)
+        for place in view.lists.pending_places():
+            stored = view.lists.stored_fact(place)
             if stored.id not in chosen_ids:
                 places.append((view, place, Omission.NO_ROOM if stored.is_flagged else Omission.UNCLEAR_SUBJECT))
     shown = places if most is None else places[:most]
-    left_out = (OmittedFact(view.fact(view.lists.stored(place)), reason) for view, place, reason in shown)
+    left_out = (OmittedFact(view.fact(view.lists.stored_fact(place)), reason) for view, place, reason in shown)
     return tuple(left_out), len(places)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlmodel import Session
 
 from afterword.agents.memory_settings import PresentTime, SharedStore, utc_now
-from afterword.composition import ExtractorAndJudge, configured_tracker, embedder, open_extractor_and_judge
+from afterword.composition import ExtractorAndJudge, configured_cost_tracker, embedder, open_extractor_and_judge
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
 from afterword.extractors.model.embeddings import EndpointEmbedder
@@ -140,7 +140,7 @@ class Resources:
 
         Raises `PriceUnknown` if there is a budget in dollars and the price of the model is not known.
         """
-        return configured_tracker(self.settings, kind or self.settings.extractor)
+        return configured_cost_tracker(self.settings, kind or self.settings.extractor)
 
     def embedder(self) -> LocalEmbedder | EndpointEmbedder | None:
         """Return the configured embedder, None if there is none. Each call returns the same object."""

@@ -16,12 +16,12 @@ from afterword.facts.transcripts import refers_to_person
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.store import entries, ledger, reviews, runs, scope_rows
-from afterword.store.entered_statements import Entry, Wording
+from afterword.store.entered_statements import Entry, FactEdit
 from afterword.store.forgetting.pauses import Pause, end_pause, pause_scope
 from afterword.store.proposals import RunEffect
 from afterword.store.reviews import Decision
 from afterword.store.runs import Run
-from afterword.store.scope_rows import Policy
+from afterword.store.scope_rows import ApprovalPolicy
 
 NOTE = "note"
 """The subject of texts that are not about a person."""
@@ -95,7 +95,7 @@ class ScopeChanges(ScopeFindings):
         instruction to an assistant wait in `review`. Raises `NotFound` and `ArgumentInvalid`, also if the fact says the
         same already.
         """
-        return await self._changed(reviews.edit_fact, fact_id, Wording(statement, value, about), is_change=changed)
+        return await self._changed(reviews.edit_fact, fact_id, FactEdit(statement, value, about), is_change=changed)
 
     async def confirm(self, fact_id: str) -> RunEffect:
         """Mark a fact as confirmed by a person, and return the run. Raises `NotFound`.
@@ -149,13 +149,13 @@ class ScopeChanges(ScopeFindings):
             raise NotFound(f"no item {item_id!r} in the review of {self.scope}; see `afterword review`")
         return await self._changed(reviews.decide_contest, contest.earlier.id, contest.later.id, chosen)
 
-    async def set_policy(self, policy: Policy | str) -> Policy:
+    async def set_policy(self, policy: ApprovalPolicy | str) -> ApprovalPolicy:
         """Set which runs wait for a person's approval from now on, and return the new policy.
 
         `policy` is "auto" (no run waits), "hold-retirements" (runs that end facts wait) or "hold-all".
         """
-        (chosen,) = choices(Policy, policy, "policy")
-        await self._resources.write(lambda transaction: scope_rows.set_policy(transaction, self.scope, chosen))
+        (chosen,) = choices(ApprovalPolicy, policy, "policy")
+        await self._resources.write(lambda transaction: scope_rows.set_approval_policy(transaction, self.scope, chosen))
         return chosen
 
     async def set_zone(self, zone: str | None) -> str:

@@ -67,7 +67,7 @@ from afterword.store.reading import recall
 from afterword.store.reading.fact_lists import FactCounts
 from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.reading.views import View
-from afterword.store.scope_rows import Policy
+from afterword.store.scope_rows import ApprovalPolicy
 
 T = TypeVar("T")
 
@@ -147,7 +147,7 @@ class ScopeReading(Checked):
 
     async def erasures(self) -> tuple[WaitingErasure, ...]:
         """Return the requests to forget that wait, including those that match no fact."""
-        due_at = self._resources.settings.privacy.due_at
+        erase_due_at = self._resources.settings.privacy.erase_due_at
 
         def work(transaction: Session) -> tuple[WaitingErasure, ...]:
             return tuple(
@@ -155,7 +155,7 @@ class ScopeReading(Checked):
                     asked.id,
                     asked.request.statement,
                     asked.hidden_since,
-                    due_at(asked.hidden_since) if asked.finds_facts else None,
+                    erase_due_at(asked.hidden_since) if asked.finds_facts else None,
                     asked.finds_facts,
                     asked.is_everything,
                 )
@@ -228,7 +228,7 @@ class ScopeReading(Checked):
         at, wanted = self._resources.now() if as_of is None else await self._instant(as_of), tag_names(tags)
         asked = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=explain)
         results = await self._recalled(partial(asked, query=query), self.scope)
-        parts = results.parts or tuple({} for _ in results.facts)
+        parts = results.score_components or tuple({} for _ in results.facts)
         hits = [
             SearchHit(
                 Layer.NOW if fact.is_served else Layer.BEFORE,
@@ -327,7 +327,7 @@ class ScopeReading(Checked):
         """Return what waits for a person's decision. Pass the decision to `decide`."""
         at = self._resources.now()
         view = await self._view(at)
-        waiting = await asyncio.to_thread(lambda: view.lists.waiting)
+        waiting = await asyncio.to_thread(lambda: view.lists.facts_to_check)
         erasures = await self.erasures()
 
         def work(transaction: Session) -> Review:
@@ -346,9 +346,9 @@ class ScopeReading(Checked):
 
         return await self._resources.read(work)
 
-    async def policy(self) -> Policy:
+    async def policy(self) -> ApprovalPolicy:
         """Return which runs wait for a person's approval before they take effect. The default is `auto`: none."""
-        return await self._resources.read(lambda transaction: scope_rows.policy_of(transaction, self.scope))
+        return await self._resources.read(lambda transaction: scope_rows.approval_policy_of(transaction, self.scope))
 
     async def zone(self) -> str:
         """Return the time zone (IANA name) for saved times without an offset: that of the profile if none was set."""
@@ -377,7 +377,7 @@ class ScopeReading(Checked):
         """Return what requests to models have cost in this scope, by source and by run."""
 
         def work(transaction: Session) -> ScopeCosts:
-            by_source = costs.spending_by_source(transaction, self.scope)
+            by_source = costs.spending_by_run_source(transaction, self.scope)
             by_run = costs.spending_by_run(transaction, self.scope)
             total = sum(by_source.values(), start=Spending())
             of_runs = {run_id: spent for run_id, spent in by_run.items() if run_id is not None}

@@ -77,7 +77,7 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
                 judged_pairs=0,
                 spent=total.by_scope.get(scope, costs.Spending()),
                 pause=read_pause(transaction, scope),
-                erase_due_at=privacy.due_at(hiding[0].hidden_since) if hiding else None,
+                erase_due_at=privacy.erase_due_at(hiding[0].hidden_since) if hiding else None,
             )
         )
     queued = sessions.waiting_sessions(transaction)

@@ -19,8 +19,8 @@ from afterword.pipeline.resolution import Changes
 from afterword.pipeline.vector_refresh import RefreshResult
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE
 from afterword.privacy.redaction import MASK as SECRET_MASK
+from afterword.store.agent_requests import RequestOutcome, RequestStatus
 from afterword.store.findings.stored_findings import SavingOutcome
-from afterword.store.requests import RequestOutcome, RequestStatus
 
 HIDDEN_TURNS = (HIDDEN, HIDDEN_FROM_HERE)
 """The texts that replace a turn that was said off the record. `SECRET_MASK` matches the text that replaces a secret."""

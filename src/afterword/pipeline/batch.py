@@ -28,7 +28,7 @@ from afterword.pipeline.sources.databases import is_database
 from afterword.pipeline.sources.folders import MANIFEST, find_sessions
 from afterword.store import sessions
 from afterword.store.database.engine import Store
-from afterword.store.limits import Retries
+from afterword.store.limits import RetryPolicy
 from afterword.store.sessions import Progress
 from afterword.telemetry import Count, Stage, count
 
@@ -36,7 +36,7 @@ _log = telemetry.logs(__name__)
 
 AHEAD = 4
 """How many sessions of one scope are extracted at once. Each is judged and stored after the session before it."""
-_RETRIES = Retries()
+_RETRIES = RetryPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ async def run_batch(
     budget: Budget | CostTracker | None = None,
     stop: Callable[[], str | None] = lambda: None,
     on_done: Callable[[SessionOutcome | Failure], None] = lambda _: None,
-    retries: Retries = _RETRIES,
+    retries: RetryPolicy = _RETRIES,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     concurrency: int = AT_ONCE,
     sessions_at_once: int | None = None,
@@ -137,7 +137,7 @@ class _Batch:
     apply: bool
     tracker: CostTracker
     stop: Callable[[], str | None]
-    retries: Retries
+    retries: RetryPolicy
     clock: Callable[[], datetime]
     is_brief: bool
 

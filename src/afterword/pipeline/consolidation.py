@@ -95,11 +95,11 @@ async def consolidate_scope(
     account = Account(as_cost_tracker(budget), store, scope, CONSOLIDATION, purpose=CONSOLIDATION)
     judging = PairJudging(store, scope, judge)
 
-    def read(transaction: Session) -> tuple[Knowledge, scope_rows.Policy, PairsToJudge]:
+    def read(transaction: Session) -> tuple[Knowledge, scope_rows.ApprovalPolicy, PairsToJudge]:
         known = lookup.read_knowledge(transaction, scope)
         in_force = {verdict.pair for verdict in known.verdicts if verdict.judge == judge.version}
         pairs = [pair for pair in _all_pairs(known, judge) if pair_ids(pair) not in in_force]
-        return known, scope_rows.policy_of(transaction, scope), judging.prepare(transaction, known, pairs)
+        return known, scope_rows.approval_policy_of(transaction, scope), judging.prepare(transaction, known, pairs)
 
     async def consolidate() -> ConsolidationResult:
         known, policy, to_judge = await store.read(read)

@@ -182,11 +182,11 @@ def with_later_turns(
     turns that were read, because quotes name turns by their numbers.
     """
     row = sessions.find_session(transaction, saved.scope, saved.session_id)
-    turns = sessions.turns_of(transaction, row.key) if row else []
+    turns = sessions.turns_by_session_pk(transaction, row.key) if row else []
     if row is None or turns == prepared.stored.turns:
         return prepared
     read, unmasked = prepared.transcript, privacy.mask_turns(turns)
-    later = sessions.stored_transcript(hidden_as_stored(unmasked, read.turns, privacy.markers), row)
+    later = sessions.transcript_of_session(hidden_as_stored(unmasked, read.turns, privacy.markers), row)
     joined = merge_readings(read.turns, read.time_basis, later, assumed=read.assumed)
     are_last = begins_with(turns, prepared.stored.turns) and begins_with(joined.turns, read.turns)
     if prepared.stored.row is None or not are_last:
@@ -249,7 +249,7 @@ def _joined_transcript(
     privacy, row, zone = store.privacy, stored.row, stored.zone
     before = list(privacy.mask_turns(stored.turns))  # an older version may have stored them unmasked
     if saved.reread and row is not None:
-        again = with_privacy_counts(localise_turns(sessions.stored_transcript(before, row), zone))
+        again = with_privacy_counts(localise_turns(sessions.transcript_of_session(before, row), zone))
         return again, {}, StateReading(again, again, before)
     humans = (*saved.humans, *(row.humans if row else ()))
     user = saved.scope.user_id

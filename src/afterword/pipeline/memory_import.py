@@ -41,7 +41,7 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.statement_ids import replacement_ids, with_ids
+from afterword.store.statement_ids import replacement_ids, with_new_ids
 from afterword.telemetry import Stage, staged
 
 
@@ -134,14 +134,14 @@ def _plan(
     safe = [assertion for assertion in assertions if not is_instruction(assertion.statement)]
     forgotten = read_forgotten(transaction, scope)
     unforgotten = [assertion for assertion in safe if not forgotten.covers(assertion)]
-    new = with_ids(unforgotten, replacement_ids(transaction, scope, [assertion.id for assertion in unforgotten]))
+    new = with_new_ids(unforgotten, replacement_ids(transaction, scope, [assertion.id for assertion in unforgotten]))
     result = MemoryImportResult(
         None,
         len(new),
         guessed=sum(assertion.time_is_guess for assertion in new),
         quarantined=len(assertions) - len(safe),
         forgotten=len(safe) - len(new),
-        held=bool(new) and scope_rows.policy_of(transaction, scope) is not scope_rows.Policy.AUTO,
+        held=bool(new) and scope_rows.approval_policy_of(transaction, scope) is not scope_rows.ApprovalPolicy.AUTO,
     )
     pairs = required_pairs(new, known.revised(known.revision, added=new), pairs_a_statement=judging.pairs_a_statement)
     return _Plan(result, known, new, judging.prepare(transaction, known, pairs))

@@ -16,7 +16,7 @@ from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
 from afterword.pipeline.resolution import replaced_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
-from afterword.store import ledger, lookup, requests, runs, sessions
+from afterword.store import agent_requests, ledger, lookup, runs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, RunEffect, dry_run_transcript, effect_of, read_proposal
 
@@ -114,7 +114,7 @@ def _apply_in_place_of(
 def _close_requests(transaction: Session, run: runs.Run, proposal: Proposal) -> None:
     """Close the waiting requests of agents to remember something that the session says as well."""
     if run.purpose == "session":
-        requests.close_requests(transaction, run.scope, proposal.assertions)
+        agent_requests.close_requests(transaction, run.scope, proposal.assertions)
 
 
 def _save_dry_run_turns(transaction: Session, run: runs.Run, at: datetime) -> int | None:

@@ -42,12 +42,12 @@ from afterword.pipeline.session_findings import keep_findings
 from afterword.pipeline.session_outcome import SessionOutcome, counting_failures, record_outcome, skipped_outcome
 from afterword.pipeline.window_reader import WindowReader, ground_window, limited_reading, refusals, window_reading
 from afterword.privacy.policy import OFF_THE_RECORD
-from afterword.store import ledger, lookup, requests, scope_rows, sessions
+from afterword.store import agent_requests, ledger, lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import PAUSED, leave_out_new_turns, read_pause
 from afterword.store.forgetting.tombstone_rows import note_state
 from afterword.store.proposals import KnowledgeChange, Proposal, WindowReading
-from afterword.store.statement_ids import replacement_ids, with_ids
+from afterword.store.statement_ids import replacement_ids, with_new_ids
 from afterword.telemetry import Count, Stage, count
 
 PATIENT_TRIES = 6
@@ -62,7 +62,7 @@ class _Comparison:
     `combined` the `new` statements have taken the place of the old ones.
     """
 
-    policy: scope_rows.Policy
+    policy: scope_rows.ApprovalPolicy
     before: Knowledge
     combined: Knowledge
     old: Sequence[Assertion]
@@ -271,7 +271,7 @@ class _Processing:
         """Return the readings. Statements whose ids a rename or a merge has given to another scope get other ids."""
         ids = [said.id for reading in readings for said in reading.assertions]
         other = replacement_ids(transaction, self.saved.scope, ids, session_id=self.saved.session_id)
-        return [replace(reading, assertions=with_ids(reading.assertions, other)) for reading in readings]
+        return [replace(reading, assertions=with_new_ids(reading.assertions, other)) for reading in readings]
 
     def _compare(self, transaction: Session, readings: Sequence[WindowReading]) -> _Comparison:
         """Read what the session's statements must be compared with."""
@@ -281,7 +281,7 @@ class _Processing:
         replaced = replaced_statements(before, old, new, self.judging.pairs_a_statement)
         to_judge = self.judging.prepare(transaction, replaced.others, replaced.pairs)
         return _Comparison(
-            scope_rows.policy_of(transaction, self.saved.scope), before, replaced.combined, old, new, to_judge
+            scope_rows.approval_policy_of(transaction, self.saved.scope), before, replaced.combined, old, new, to_judge
         )
 
     def _decide(
@@ -350,7 +350,7 @@ class _Processing:
                 run_id, _ = ledger.propose_and_apply(
                     transaction, proposal, at=self.clock(), session_pk=key, expected=decision.known
                 )
-                requests.close_requests(transaction, scope, proposal.assertions)
+                agent_requests.close_requests(transaction, scope, proposal.assertions)
         self.account.assign_to_run(transaction, run_id)
         return run_id
 

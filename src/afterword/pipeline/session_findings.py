@@ -184,5 +184,5 @@ class _FindingsReading:
             completion_tokens=self.usage.completion_tokens,
             counts={"windows": len(readings), "findings": MOST_PER_SESSION - most, **counts},
         )
-        is_held = scope_rows.policy_of(transaction, self.scope) is scope_rows.Policy.HOLD_ALL
+        is_held = scope_rows.approval_policy_of(transaction, self.scope) is scope_rows.ApprovalPolicy.HOLD_ALL
         return add_run(transaction, proposal, self.account, is_held=is_held)

@@ -83,14 +83,14 @@ def reserve_spending(
 ) -> int:
     """Record a request before it is sent, with its highest possible cost (`bound`); return the id of the record."""
     values = {"source": source, "purpose": purpose, "model": model, "day": day_of(at), "asked_at": at}
-    values |= {"scope_id": ensure_scope(transaction, scope), "status": str(CallStatus.OPEN), **_values(bound)}
+    values |= {"scope_id": ensure_scope(transaction, scope), "status": str(CallStatus.OPEN), **_spending_columns(bound)}
     ((entry,),) = fetch_rows(transaction, _RESERVED, values)
     return int(entry)
 
 
 def settle_spending(transaction: Session, entry: int, spending: Spending, status: CallStatus) -> None:
     """Replace the highest possible cost in the record of a request by the actual cost, and store how it ended."""
-    values = {"entry": entry, "status": str(status), **_values(spending)}
+    values = {"entry": entry, "status": str(status), **_spending_columns(spending)}
     transaction.connection().execute(_SETTLED, values)
 
 
@@ -125,13 +125,13 @@ def spending_of_scope(transaction: Session, scope: Scope) -> Spending:
     return _sums(transaction, [SpendingRow.scope_id], col(SpendingRow.scope_id) == key).get((key,), Spending())
 
 
-def spending_by_source(transaction: Session, scope: Scope, *, source: str | None = None) -> dict[str, Spending]:
-    """Return what was spent on each source of a scope, for example `session:ID`, failed attempts included.
+def spending_by_run_source(transaction: Session, scope: Scope, *, run_source: str | None = None) -> dict[str, Spending]:
+    """Return what was spent on the runs over each source of a scope, failed attempts included.
 
-    With `source`, only what was spent on that one.
+    A source is, for example, `session:ID`. With `run_source`, only the spending on this source is returned.
     """
     conditions = [col(SpendingRow.scope_id) == scope_key(transaction, scope)]
-    conditions += [] if source is None else [col(SpendingRow.source) == source]
+    conditions += [] if run_source is None else [col(SpendingRow.source) == run_source]
     sums = _sums(transaction, [SpendingRow.source], *conditions)
     return {of_source: spending for (of_source,), spending in sums.items()}
 
@@ -171,7 +171,7 @@ def _sums(
     return {tuple(row[: len(keys)]): Spending(*map(int, row[len(keys) :])) for row in rows}
 
 
-def _values(spending: Spending) -> dict[str, Any]:
+def _spending_columns(spending: Spending) -> dict[str, Any]:
     return {
         "calls": spending.calls,
         "prompt_tokens": spending.prompt_tokens,

@@ -71,8 +71,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
-    """A person's own words for a fact: the sentence, the value alone, and the subject. What is None is not changed.
+class FactEdit:
+    """How a person edits a fact: the new sentence, value and subject. What is None does not change.
 
     Raises `ArgumentInvalid` if one of them is empty, or all of them are None.
     """
@@ -105,12 +105,12 @@ def check_may_be_kept(statement: str, value: str | None, privacy: Privacy) -> No
         raise ArgumentInvalid(f"the statement was not stored: {objection}, and such words are never kept")
 
 
-def check_differs(fact: Fact, meant: Wording) -> None:
-    """Raise `ArgumentInvalid` if a correction says only what the fact says already.
+def check_differs_from_fact(fact: Fact, edit: FactEdit) -> None:
+    """Raise `ArgumentInvalid` if an edit says only what the fact says already.
 
-    It would end the fact, and put the same words without a quote in its place.
+    Such an edit would end the fact, and put the same words without a quote in its place.
     """
-    words = ((meant.statement, fact.statement), (meant.value, fact.value), (meant.subject, fact.subject))
+    words = ((edit.statement, fact.statement), (edit.value, fact.value), (edit.subject, fact.subject))
     if all(new is None or composed(new) == " ".join(old.split()) for new, old in words):
         raise ArgumentInvalid("the fact says this already; change the statement, the value, or whom it is about")
 
@@ -170,16 +170,19 @@ def entered_statement(
     )
 
 
-def restated_by_person(like: Assertion, before: Sequence[Assertion], at: datetime) -> Assertion:
-    """Return a new assertion with the content of `like`, entered by a person after all of the assertions `before`."""
-    evidence = (Evidence(EvidenceKind.PERSON, like.statement),)
-    content = (like.act, like.kind, like.subject, like.attribute, like.value, like.statement, uuid4().hex)
+def restated_by_person(original: Assertion, earlier: Sequence[Assertion], at: datetime) -> Assertion:
+    """Return a new assertion with the content of `original`, entered by a person after all of the `earlier` ones."""
+    evidence = (Evidence(EvidenceKind.PERSON, original.statement),)
+    content = (
+        *(original.act, original.kind, original.subject, original.attribute, original.value, original.statement),
+        uuid4().hex,
+    )
     return replace(
-        like,
-        id=assertion_id(like.scope, None, content, evidence),
+        original,
+        id=assertion_id(original.scope, None, content, evidence),
         session_id=None,
         speaker=None,
-        said_at=moment_after(at, before),
+        said_at=moment_after(at, earlier),
         evidence=evidence,
         time_is_guess=False,
     )
@@ -206,7 +209,7 @@ def is_same_statement(earlier: Assertion, later: Assertion) -> bool:
     return is_comparable and folded(earlier.statement) == folded(later.statement)
 
 
-def rival_statements(known: Knowledge, fact: Fact, *, is_now: bool, has_same_slot: bool) -> dict[str, str]:
+def judge_by_rival_id(known: Knowledge, fact: Fact, *, is_now: bool, has_same_slot: bool) -> dict[str, str]:
     """Return the ids of the statements that a person's new words about a fact contradict, each with the judge to name.
 
     These are the person's earlier corrections of the fact. If the person says what holds now (`is_now`), these are also
@@ -263,7 +266,7 @@ def with_end_of_correction(known: Knowledge, fact: Fact, at: datetime) -> Fact:
     return replace(fact, valid_to=standing.valid_to if is_former else None)
 
 
-def kept_days(
+def days_after_edit(
     fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
 ) -> tuple[datetime | None, datetime | None]:
     """Return when an edited fact begins and ends: as its statements say it, None if they do not say it.
@@ -301,7 +304,7 @@ def _is_made_of_value(fact: Fact) -> bool:
     return mentions_phrase(fact.value, attribute) or mentions_phrase(attribute, fact.value)
 
 
-def with_value(fact: Fact, value: str) -> str:
+def sentence_with_value(fact: Fact, value: str) -> str:
     """Return a fact's sentence with another value, or a new plain sentence if the value does not fit into the old one.
 
     A value that begins with a number does not fit in the place of one that begins with a word ("to Oslo on 12 March").
@@ -315,17 +318,17 @@ def with_value(fact: Fact, value: str) -> str:
     return f"The {fact.attribute.replace('_', ' ')} of {owner} is {value}."
 
 
-def sentence_about(fact: Fact, statement: str, name: str) -> str:
+def sentence_with_subject(fact: Fact, statement: str, subject: str) -> str:
     """Return a fact's sentence with another subject. Its name precedes a sentence that does not name the old one."""
-    old, new = (["the user"] if each == OWNER else [each.replace("_", " ")] for each in (fact.subject, name))
+    old, new = (["the user"] if each == OWNER else [each.replace("_", " ")] for each in (fact.subject, subject))
     if fact.subject == OWNER and fact.scope.kind is ScopeKind.USER:
         old.append(fact.scope.id)
     is_named = mentions_phrase(statement, new[0]) and not mentions_phrase(old[0], new[0])
-    if folded(name) == folded(fact.subject) or is_named:
+    if folded(subject) == folded(fact.subject) or is_named:
         return statement
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, old))})(?!\w)", re.IGNORECASE)
     first = pattern.search(statement)
     if first is None:
         return f"About {new[0]}: {statement}"
     renamed = pattern.sub(lambda _: new[0], statement, count=0 if fact.subject == OWNER else 1)
-    return renamed[0].upper() + renamed[1:] if first.start() == 0 and name == OWNER else renamed
+    return renamed[0].upper() + renamed[1:] if first.start() == 0 and subject == OWNER else renamed

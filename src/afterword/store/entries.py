@@ -52,7 +52,7 @@ async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -
         said_at = next_unused_moment(at, known.assertions)
         said = entered_statement(scope, entry, evidence, authority=Authority.APPLICATION, said_at=said_at)
         equal = [earlier for earlier in known.assertions if is_same_statement(earlier, said)]
-        verdicts = [_same_words(max(equal, key=lambda earlier: earlier.order), said)] if equal else []
+        verdicts = [_same_words_verdict(max(equal, key=lambda earlier: earlier.order), said)] if equal else []
         proposal = Proposal.of_entries(
             scope,
             "application",
@@ -63,7 +63,7 @@ async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -
             at=at,
             revision=known.revision,
         )
-        return ledger.propose_words(transaction, proposal)
+        return ledger.apply_or_hold_words(transaction, proposal)
 
     return await store.write(work)
 
@@ -103,7 +103,7 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
             at=at,
             revision=known.revision,
         )
-        return ledger.propose_with_effect(transaction, proposal)
+        return ledger.propose_and_apply_with_effect(transaction, proposal)
 
     return await store.write(work)
 
@@ -126,6 +126,6 @@ def _withdrawal(scope: Scope, known: Assertion, at: datetime, said_at: datetime)
     )
 
 
-def _same_words(first: Assertion, second: Assertion) -> Verdict:
+def _same_words_verdict(first: Assertion, second: Assertion) -> Verdict:
     earlier, later = sorted((first, second), key=lambda said: said.order)
     return Verdict(earlier.id, later.id, Relation.SAME, "the same words", JUDGE)

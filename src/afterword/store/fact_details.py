@@ -16,7 +16,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.validity.periods import ValidityPeriod
 from afterword.facts.validity.timeline import FactHistory
 from afterword.store.database.statements import moment
-from afterword.store.rows import rewordings_of, stored_items, tags_of
+from afterword.store.rows import parse_json_list, rewordings_of, tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
 
 DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
@@ -41,15 +41,15 @@ Details = Sequence[Any]
 """The id of an assertion, three columns that lists need too, and the columns of `DETAILS`, of one piece of evidence."""
 
 
-def is_single(details: Sequence[Details]) -> bool:
+def stands_alone(details: Sequence[Details]) -> bool:
     """Return whether one assertion alone says the fact of these rows, and no other fact bears on it."""
     row = details[0]
     has_others = not row[CONTESTED_BY] == row[EXCEPTIONS] == row[REWORDINGS] == "[]"
     return not has_others and row[FORMER_NAME] is None and all(other[ID] == row[ID] for other in details[1:])
 
 
-def build_single_fact(details: Sequence[Details], period: ValidityPeriod, scope: Scope, *, is_flagged: bool) -> Fact:
-    """Return the fact of rows that are `is_single`, at an instant of its only period."""
+def build_lone_fact(details: Sequence[Details], period: ValidityPeriod, scope: Scope, *, is_flagged: bool) -> Fact:
+    """Return the fact of rows for which `stands_alone` is true, at an instant of its only period."""
     row = details[0]
     said_at = at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S])
     has_own_end = period.end is not None and period.by is None
@@ -94,10 +94,10 @@ def build_history(
         spans=periods,
         undone_as=Status(first[UNDONE_AS]),
         undone_by=first[UNDONE_BY],
-        contested_by=stored_items(first[CONTESTED_BY]),
+        contested_by=parse_json_list(first[CONTESTED_BY]),
         may_be=may_be,
-        exceptions=stored_items(first[EXCEPTIONS]),
-        rewordings=rewordings_of(stored_items(first[REWORDINGS])),
+        exceptions=parse_json_list(first[EXCEPTIONS]),
+        rewordings=rewordings_of(parse_json_list(first[REWORDINGS])),
         recorded_at=min([moment(row[RECORDED_AT]) for row in details]),
     )
 

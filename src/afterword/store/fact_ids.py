@@ -29,25 +29,26 @@ def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime)
     """
     if not fact_id:
         raise NotFound(f"no fact {fact_id!r} in {scope}: see `afterword facts --all`")
-    facts = lookup.read_facts_by_id(transaction, scope, _facts_named(transaction, scope, fact_id), at=at)
+    facts = lookup.read_facts_by_id(transaction, scope, _fact_ids_by_assertion_id(transaction, scope, fact_id), at=at)
     # Some databases ignore blanks and signs when they compare texts, so the range may hold ids without the prefix.
     matching = [fact for fact in facts if any(name.startswith(fact_id) for name in fact.assertion_ids)]
     if not matching:
-        former = former_assertion(transaction, scope, fact_id)
-        matching = facts_continuing(transaction, scope, former, at=at) if former else []
+        former = _find_assertion(transaction, scope, fact_id)
+        matching = _facts_saying_the_same(transaction, scope, former, at=at) if former else []
     if len(matching) != 1:
         hint = shared_prefix_hint([fact.id for fact in matching]) if matching else "see `afterword facts --all`"
         raise NotFound(f"no {'single ' if matching else ''}fact {fact_id!r} in {scope}: {hint}")
     return matching[0]
 
 
-def _facts_named(transaction: Session, scope: Scope, id_or_prefix: str) -> list[str]:
+def _fact_ids_by_assertion_id(transaction: Session, scope: Scope, id_or_prefix: str) -> list[str]:
     """Return the ids of the facts that have an assertion whose id is or begins with this one."""
     query = (
         select(FactAssertionRow.fact_id)
         .join(FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id))
         .where(
-            lookup.is_of_scope(scope_key(transaction, scope)), _has_prefix(FactAssertionRow.assertion_id, id_or_prefix)
+            lookup.is_fact_of_scope(scope_key(transaction, scope)),
+            _has_prefix(FactAssertionRow.assertion_id, id_or_prefix),
         )
     )
     return list(transaction.exec(query.distinct()))
@@ -67,8 +68,8 @@ def shared_prefix_hint(ids: Sequence[str]) -> str:
     return f"{len(ids)} ids begin with it ({shown}{more}); give more of the id"
 
 
-def former_assertion(transaction: Session, scope: Scope, id_or_prefix: str) -> Assertion | None:
-    """Return the only stored assertion of a scope whose id is or begins with this one, live or not; otherwise None."""
+def _find_assertion(transaction: Session, scope: Scope, id_or_prefix: str) -> Assertion | None:
+    """Return the assertion of a scope, live or not, whose id is or begins with this one; None unless there is one."""
     has_prefix = col(AssertionRow.id).startswith(id_or_prefix, autoescape=True)
     query = select(AssertionRow.id).where(AssertionRow.scope_id == scope_key(transaction, scope), has_prefix)
     ids = list(transaction.exec(query.limit(2))) if id_or_prefix else []
@@ -82,7 +83,7 @@ def scopes_with_statement(transaction: Session, statement_id: str) -> list[Scope
     return [scope_of_row(row) for row in transaction.exec(query)]
 
 
-def facts_continuing(transaction: Session, scope: Scope, former: Assertion, *, at: datetime) -> list[Fact]:
+def _facts_saying_the_same(transaction: Session, scope: Scope, former: Assertion, *, at: datetime) -> list[Fact]:
     """Return a list with the live fact that says the same as an assertion that is no longer live, or an empty list.
 
     The fact is looked for among the assertions of the same session, as it was read last, then among those that were
@@ -92,7 +93,7 @@ def facts_continuing(transaction: Session, scope: Scope, former: Assertion, *, a
     fact_by_member = {id_: fact for fact in facts for id_ in fact.assertion_ids}
     read_again = [said for said in known if said.session_id and said.session_id == former.session_id]
     # An assertion of a later reading says the same if two of the three criteria are met.
-    compared = [(_matches(former, said), said) for said in read_again if said.act is former.act]
+    compared = [(_matching_criteria(former, said), said) for said in read_again if said.act is former.act]
     compared.sort(key=lambda pair: pair[0], reverse=True)
     ids = [said.id for matches, said in compared if sum(matches) > 1]
     judged_same = select(VerdictRow.earlier_id, VerdictRow.later_id).where(
@@ -105,25 +106,25 @@ def facts_continuing(transaction: Session, scope: Scope, former: Assertion, *, a
     return [fact_by_member[id_] for id_ in ids if id_ in fact_by_member][:1]
 
 
-def _matches(former: Assertion, other: Assertion) -> tuple[bool, bool, bool]:
+def _matching_criteria(former: Assertion, other: Assertion) -> tuple[bool, bool, bool]:
     """Return three criteria: whether two assertions have matching values, the same slot, and overlapping quotes."""
-    is_same_value = folded(former.value) == folded(other.value) or share_value(former.value, other.value)
+    is_same_value = folded(former.value) == folded(other.value) or is_value_within_other(former.value, other.value)
     rests_on_same_words = any(
         mine.turn is not None
         and (mine.session_id, mine.turn) == (theirs.session_id, theirs.turn)
-        and overlap(mine, theirs)
+        and have_overlapping_quotes(mine, theirs)
         for mine in former.evidence
         for theirs in other.evidence
     )
     return is_same_value, former.slot == other.slot, rests_on_same_words
 
 
-def share_value(first: str, second: str) -> bool:
+def is_value_within_other(first: str, second: str) -> bool:
     """Return whether one of two values contains the other as a phrase."""
     return bool(first) and bool(second) and (mentions_phrase(first, second) or mentions_phrase(second, first))
 
 
-def overlap(first: Evidence | EvidenceRow, second: Evidence | EvidenceRow) -> bool:
+def have_overlapping_quotes(first: Evidence | EvidenceRow, second: Evidence | EvidenceRow) -> bool:
     """Return whether two quotes of one turn have some words in common."""
     first_start, second_start = first.start or 0, second.start or 0
     return first_start < second_start + len(second.quote) and second_start < first_start + len(first.quote)

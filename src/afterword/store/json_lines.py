@@ -45,25 +45,25 @@ def read_lines(path: Path, parse: Callable[[Line], Line]) -> Iterator[tuple[int,
     try:
         with path.open("rb") as file:
             for number, content in enumerate(file, 1):
-                yield number, len(content), _parsed(path, number, content, parse)
+                yield number, len(content), _parsed_line(path, number, content, parse)
     except OSError as error:
         raise FileInvalid(f"{path} cannot be read ({error.strerror}); check the path and its permissions") from None
 
 
-def _parsed(path: Path, number: int, content: bytes, parse: Callable[[Line], Line]) -> Line:
+def _parsed_line(path: Path, number: int, content: bytes, parse: Callable[[Line], Line]) -> Line:
     try:
         line = json.loads(content.decode())
     except (ValueError, RecursionError):
         line = None
     if not isinstance(line, dict) or not isinstance(line.get("row"), str):
-        raise damaged(path, f"line {number}", "it is no JSON object of an export")
+        raise damaged_file_error(path, f"line {number}", "it is no JSON object of an export")
     try:
         return parse(line)
     except (FileInvalid, ScopeInvalid) as error:
-        raise damaged(path, f"line {number}", str(error)) from None
+        raise damaged_file_error(path, f"line {number}", str(error)) from None
 
 
-def damaged(path: Path, where: str, reason: str) -> FileInvalid:
+def damaged_file_error(path: Path, where: str, reason: str) -> FileInvalid:
     """Return the error that says where a file is damaged, and why it cannot be read."""
     hint = "the file is damaged, or a newer afterword wrote it: upgrade afterword, or export the file again"
     return FileInvalid(f"{path} {where} cannot be read ({reason}); {hint}")
@@ -75,7 +75,7 @@ def parse_columns(table: type[SQLModel], line: object) -> Line:
     Foreign keys may be missing, since they follow from the position of the line in its file, and so may ids that the
     database assigns.
     """
-    shape, defaults = _columns(table)
+    shape, defaults = _line_shape_and_defaults(table)
     values = parse_shape(shape, line, str(table.__tablename__))
     return {**defaults, **{name: getattr(values, name) for name in values.model_fields_set}}
 
@@ -100,13 +100,13 @@ class LineShape(BaseModel):
 
 
 @cache
-def _columns(table: type[SQLModel]) -> tuple[type[LineShape], Mapping[str, None]]:
+def _line_shape_and_defaults(table: type[SQLModel]) -> tuple[type[LineShape], Mapping[str, None]]:
     """Return the shape of a table's lines, and the default (None) of each column that may be null."""
     hints = get_type_hints(table)
     columns = SQLModel.metadata.tables[str(table.__tablename__)].columns
     fields: dict[str, Any] = {}
     for column in columns:
-        hint = _hint(hints[column.name], _ENUMS.get(f"{table.__tablename__}.{column.name}"))
+        hint = _type_in_json(hints[column.name], _ENUMS.get(f"{table.__tablename__}.{column.name}"))
         if column.name == "utc_offset_s":
             hint = Annotated[int, Field(ge=-LARGEST_OFFSET_S, le=LARGEST_OFFSET_S)]
         may_be_missing = column.nullable or column.foreign_keys or column.default is not None or column.name == "id"
@@ -115,19 +115,19 @@ def _columns(table: type[SQLModel]) -> tuple[type[LineShape], Mapping[str, None]
     return shape, {column.name: None for column in columns if column.nullable}
 
 
-def _hint(hint: Any, values: type[Enum] | None) -> Any:
+def _type_in_json(hint: Any, values: type[Enum] | None) -> Any:
     """Return the type that a column's value must have in JSON; `values` are the only ones allowed, unless None."""
     name = str(hint)
     if values is not None:
         return Literal[tuple(member.value for member in values)]
     if "datetime" in name:
-        return Annotated[AwareDatetime, _read_by(datetime.fromisoformat)]
+        return Annotated[AwareDatetime, _text_parser(datetime.fromisoformat)]
     if "bytes" in name:
-        return Annotated[bytes, _read_by(partial(b64decode, validate=True))]
+        return Annotated[bytes, _text_parser(partial(b64decode, validate=True))]
     if "int" in name and "list" not in name and "dict" not in name:
         return Annotated[int, Field(ge=-(2**63), lt=2**63)]
     return hint
 
 
-def _read_by(parse: Callable[[str], object]) -> BeforeValidator:
+def _text_parser(parse: Callable[[str], object]) -> BeforeValidator:
     return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)

@@ -41,9 +41,9 @@ from afterword.store.scope_rows import (
     lock_scope,
     raise_revision,
     record_changed_facts,
+    revision_and_stamp_of,
     revision_of,
     scope_key,
-    version_of,
 )
 from afterword.store.tables import FactAssertionRow, FactRow, RunRow, RunWindowRow, WindowAssertionRow, WindowRow
 from afterword.telemetry import Stage, stage, staged
@@ -180,7 +180,9 @@ def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> 
     run = _require_run(transaction, scope, run_id, *UNDECIDED)
     before, revision = _begin_change(transaction, scope, run.counts.get("revision"))
     _change_run(transaction, run_id, status=RunStatus.APPLIED, applied_at=at, applied_revision=revision)
-    return _change_knowledge(transaction, scope, run.source, before, _last_applied(transaction, scope, run.source))
+    return _change_knowledge(
+        transaction, scope, run.source, before, _last_applied_run_ids(transaction, scope, run.source)
+    )
 
 
 def propose_and_apply(
@@ -204,7 +206,7 @@ def propose_and_apply(
     applied = {"status": RunStatus.APPLIED, "applied_at": at or proposal.started_at, "applied_revision": revision}
     run_id, is_new = _store_run(transaction, proposal, session_pk=session_pk, caused_by=caused_by, **applied)
     with stage(Stage.APPLY, scope=scope, run_id=run_id):
-        run_ids = _last_applied(transaction, scope, proposal.source)
+        run_ids = _last_applied_run_ids(transaction, scope, proposal.source)
         if expected is None or expected.before is not before or not is_new or run_ids != [run_id]:
             return run_id, _change_knowledge(transaction, scope, proposal.source, before, run_ids)
         cache_knowledge(transaction, scope, expected.after)
@@ -223,7 +225,7 @@ def _begin_change(transaction: Session, scope: Scope, judged_at: int | None) -> 
     return before, raise_revision(transaction, scope_key(transaction, scope))
 
 
-def propose_with_effect(
+def propose_and_apply_with_effect(
     transaction: Session, proposal: Proposal, concerns: Callable[[Fact], bool] = lambda _: False
 ) -> RunEffect:
     """Store a proposal and apply it at once; return its run and the facts that changed or that `concerns` selects."""
@@ -233,17 +235,16 @@ def propose_with_effect(
     return effect_of(transaction, run_id, change, at, concerns)
 
 
-def propose_words(
+def apply_or_hold_words(
     transaction: Session, proposal: Proposal, concerns: Callable[[Fact], bool] = lambda _: False
 ) -> RunEffect:
-    """Do as `propose_with_effect` with new words of an application or a person.
+    """Store and apply a proposal with new words of an application or a person; hold it if it reads like an instruction.
 
-    If they read like an instruction to an assistant, the run is held for a review. What is held already is not held
-    twice: then that run is returned.
+    A held run waits for a review. If an equal run is held already, that run is returned.
     """
     said = proposal.assertions
     if not any(is_instruction(each.subject, each.attribute, each.value, each.statement) for each in said):
-        return propose_with_effect(transaction, proposal, concerns)
+        return propose_and_apply_with_effect(transaction, proposal, concerns)
     for run in read_runs(transaction, proposal.scope, statuses=[RunStatus.HELD]):
         if proposal.is_same_as(transaction, run):
             return RunEffect(run)
@@ -260,7 +261,7 @@ def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) ->
     Raises `NotFound` if there is no such run, and `StateConflict` if it is not applied.
     """
     run = _require_run(transaction, scope, run_id, RunStatus.APPLIED)
-    last_applied = _last_applied(transaction, scope, run.source)
+    last_applied = _last_applied_run_ids(transaction, scope, run.source)
     before, _ = _begin_change(transaction, scope, None)
     _change_run(transaction, run_id, status=RunStatus.UNDONE, undone_at=at, redone_at=None)
     return _change_knowledge(transaction, scope, run.source, before, last_applied)
@@ -276,7 +277,9 @@ def reinstate_run(transaction: Session, scope: Scope, run_id: int, at: datetime)
     run = _require_run(transaction, scope, run_id, RunStatus.UNDONE)
     before, _ = _begin_change(transaction, scope, None)
     _change_run(transaction, run_id, status=RunStatus.APPLIED, redone_at=at)
-    return _change_knowledge(transaction, scope, run.source, before, _last_applied(transaction, scope, run.source))
+    return _change_knowledge(
+        transaction, scope, run.source, before, _last_applied_run_ids(transaction, scope, run.source)
+    )
 
 
 def reject_run(transaction: Session, scope: Scope, run_id: int) -> None:
@@ -312,7 +315,7 @@ def _change_run(transaction: Session, run_id: int, **values: Any) -> None:
     expire_loaded(transaction, RunRow, run_id)
 
 
-def _last_applied(transaction: Session, scope: Scope, source: str) -> list[int]:
+def _last_applied_run_ids(transaction: Session, scope: Scope, source: str) -> list[int]:
     """Return the last two applied runs of a source: the live one, and the one that becomes live if that is undone."""
     values = {"scope_id": scope_key(transaction, scope), "source": source}
     return [row.id for row in fetch_rows(transaction, _LAST_APPLIED, values)]
@@ -348,7 +351,7 @@ def _update_facts(transaction: Session, scope: Scope, source: str, change: Knowl
     record_changed_facts(
         transaction,
         scope_id,
-        version_of(transaction, scope),
+        revision_and_stamp_of(transaction, scope),
         source=source,
         fact_ids=changed_ids,
         is_unlinked=is_unlinked,

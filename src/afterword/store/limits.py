@@ -24,7 +24,7 @@ class StoreLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Retries:
+class RetryPolicy:
     """How many times a session is processed until it succeeds (at most `tries`), and the pauses between two tries."""
 
     tries: int = 6

@@ -23,7 +23,7 @@ from afterword.store.database.statements import CompiledQuery, fetch_rows, fetch
 from afterword.store.reading.fact_rows import read_stored_facts
 from afterword.store.reading.knowledge_rows import knowledge_of, select_assertions, select_verdicts
 from afterword.store.rows import assertion_of, verdict_of
-from afterword.store.scope_rows import scope_key, scope_row, version_of
+from afterword.store.scope_rows import revision_and_stamp_of, scope_key, scope_row
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -104,7 +104,7 @@ def knowledge_after_runs(
     after = before.revised(
         revision,
         removed=[before.by_id[row.id] for row in assertion_rows if not row.is_live and row.id in before.by_id],
-        added=_with_stored_evidence(transaction, new_rows, scope),
+        added=_assertions_of_rows(transaction, new_rows, scope),
         removed_verdicts=[verdict_of(row) for row in verdict_rows if not row.is_live],
         added_verdicts=[verdict_of(row) for row in verdict_rows if row.is_live],
     )
@@ -115,7 +115,7 @@ def knowledge_after_runs(
 
 def cache_knowledge(transaction: Session, scope: Scope, known: Knowledge) -> None:
     """Cache what is known of a scope, under the present revision of the scope."""
-    _transaction_cache(transaction).keep(scope, version_of(transaction, scope), known)
+    _transaction_cache(transaction).keep(scope, revision_and_stamp_of(transaction, scope), known)
 
 
 @cache
@@ -195,7 +195,7 @@ def assertions_by_id(transaction: Session, scope: Scope, ids: Sequence[str]) -> 
     rows = fetch_where_in(transaction, AssertionRow, "id", ids)
     scope_id = scope_key(transaction, scope) if rows else 0
     own = [row for row in rows if row.scope_id == scope_id]
-    return {said.id: said for said in _with_stored_evidence(transaction, own, scope)}
+    return {said.id: said for said in _assertions_of_rows(transaction, own, scope)}
 
 
 def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: datetime | None = None) -> list[Fact]:
@@ -215,7 +215,7 @@ def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: da
 def read_histories(transaction: Session, scope: Scope, ids: Sequence[str] | None = None) -> list[FactHistory]:
     """Return the histories of the facts of a scope (of all, or of those with these ids), in the order of saying."""
     stored = read_stored_facts(transaction.connection(), scope_key(transaction, scope), ids)
-    histories = [fact.built_history(scope) for fact in stored]
+    histories = [fact.history_without_caching(scope) for fact in stored]
     return sorted(histories, key=lambda history: history.members[0].order)
 
 
@@ -243,7 +243,7 @@ def read_facts_by_id(transaction: Session, scope: Scope, fact_ids: Iterable[str]
     return [fact for fact in told_under_current_names(facts_at(in_order, at), at) if fact.id in wanted]
 
 
-def is_of_scope(scope_id: int) -> ColumnElement[bool]:
+def is_fact_of_scope(scope_id: int) -> ColumnElement[bool]:
     """Return the condition that a fact belongs to a scope, for queries that name ids or a session.
 
     The `+ 0` keeps the database from using an index of the scope, by which it would read all facts of the scope.
@@ -257,7 +257,7 @@ def fact_ids_of_session(transaction: Session, scope: Scope, session_id: str) -> 
         select(FactAssertionRow.fact_id)
         .join(FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id))
         .join(EvidenceRow, col(EvidenceRow.assertion_id) == col(FactAssertionRow.assertion_id))
-        .where(is_of_scope(scope_key(transaction, scope)), EvidenceRow.session_id == session_id)
+        .where(is_fact_of_scope(scope_key(transaction, scope)), EvidenceRow.session_id == session_id)
     )
     return list(transaction.exec(query.distinct()))
 
@@ -275,7 +275,7 @@ def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[
     return sorted(verdicts.values(), key=lambda entry: entry[1])
 
 
-def rejections(transaction: Session, scope: Scope, session_id: str) -> list[tuple[str, str, str]]:
+def read_rejected_candidates(transaction: Session, scope: Scope, session_id: str) -> list[tuple[str, str, str]]:
     """Return the candidates that grounding refused in the live run of a session, as (reason, statement, detail)."""
     runs = live_runs(scope_key(transaction, scope), source=f"session:{session_id}")
     query = select(RejectionRow).where(col(RejectionRow.window_id).in_(_windows_of(runs)))
@@ -283,7 +283,7 @@ def rejections(transaction: Session, scope: Scope, session_id: str) -> list[tupl
     return [(row.reason, row.statement, row.detail) for row in rows]
 
 
-def _with_stored_evidence(transaction: Session, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:
+def _assertions_of_rows(transaction: Session, rows: Sequence[AssertionRow], scope: Scope) -> list[Assertion]:
     evidence = _stored_evidence(transaction, rows)
     return [assertion_of(row, evidence[row.id], scope) for row in rows]
 

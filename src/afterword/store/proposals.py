@@ -287,7 +287,9 @@ def effect_of(
     concerns: Callable[[Fact], bool] = lambda _: False,
 ) -> RunEffect:
     """Return a run with the facts that it changed or for which `concerns` is true, with their status at `at`."""
-    before, after = (_facts(transaction, known, change.affected_ids, at) for known in (change.before, change.after))
+    before, after = (
+        _facts_of_assertions(transaction, known, change.affected_ids, at) for known in (change.before, change.after)
+    )
     return effect_between(transaction, run_id, before, after, concerns)
 
 
@@ -317,16 +319,20 @@ def past_changes(transaction: Session, run: Run, hidden_ids: Collection[str]) ->
         for known in (read_knowledge(transaction, run.scope, at) for at in (run.applied_at - _MOMENT, run.applied_at))
     )
     ids = after.affected_ids(before, assertion_ids_of_source(transaction, run.scope, run.source))
-    return fact_changes(*(_told_facts(transaction, known, ids, run.applied_at) for known in (before, after)))
+    return fact_changes(
+        *(_facts_under_current_names(transaction, known, ids, run.applied_at) for known in (before, after))
+    )
 
 
-def _told_facts(transaction: Session, known: Knowledge, ids: Collection[str], at: datetime) -> list[Fact]:
+def _facts_under_current_names(
+    transaction: Session, known: Knowledge, ids: Collection[str], at: datetime
+) -> list[Fact]:
     """Return the facts of these statements. Each has the name that its subject had at `at`."""
     names = current_names(facts_at(known.histories(known.renaming_ids), at), at)
-    return list(map(names.told, _facts(transaction, known, ids, at)))
+    return list(map(names.told, _facts_of_assertions(transaction, known, ids, at)))
 
 
-def _facts(transaction: Session, known: Knowledge, ids: Collection[str], at: datetime) -> list[Fact]:
+def _facts_of_assertions(transaction: Session, known: Knowledge, ids: Collection[str], at: datetime) -> list[Fact]:
     recorded_at = {row.id: row.recorded_at for row in fetch_where_in(transaction, AssertionRow, "id", ids)}
     histories = [
         replace(history, recorded_at=min(recorded_at[member.id] for member in history.members))

@@ -29,24 +29,24 @@ from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.entered_statements import (
-    Wording,
+    FactEdit,
     attribute_after_edit,
-    check_differs,
+    check_differs_from_fact,
     check_may_be_kept,
     corrected_statements,
+    days_after_edit,
     is_same_statement,
-    kept_days,
+    judge_by_rival_id,
     next_unused_moment,
     restated_by_person,
-    rival_statements,
-    sentence_about,
+    sentence_with_subject,
+    sentence_with_value,
     with_end_of_correction,
-    with_value,
 )
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
-from afterword.store.ledger import RunStatus, propose_with_effect, propose_words
+from afterword.store.ledger import RunStatus, apply_or_hold_words, propose_and_apply_with_effect
 from afterword.store.proposals import Proposal, RunEffect
-from afterword.store.reading.ended_facts import check_may_end
+from afterword.store.reading.withdrawal_check import check_may_be_withdrawn
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import FactAssertionRow, RunRow, RunVerdictRow, VerdictRow
 
@@ -91,10 +91,12 @@ def read_contests(transaction: Session, scope: Scope, *, at: datetime) -> list[C
     if not judged_ids:
         return []
     contests = _contests_between(lookup.read_knowledge(transaction, scope), judged_ids)
-    return _undecided(transaction, scope, contests, at=at)
+    return _undecided_contests(transaction, scope, contests, at=at)
 
 
-def _undecided(transaction: Session, scope: Scope, contests: Sequence[Contest], *, at: datetime) -> list[Contest]:
+def _undecided_contests(
+    transaction: Session, scope: Scope, contests: Sequence[Contest], *, at: datetime
+) -> list[Contest]:
     """Return the contests whose two facts both still hold."""
     if not contests:
         return []
@@ -118,12 +120,14 @@ async def decide_contest(
 
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
-        waiting = _undecided(transaction, scope, _contests_between(known, pair), at=at)
+        waiting = _undecided_contests(transaction, scope, _contests_between(known, pair), at=at)
         contests = {(contest.earlier.id, contest.later.id): contest for contest in waiting}
         if pair not in contests:
             raise NotFound(f"{earlier_id} and {later_id} are not contested in {scope}; see `afterword review`")
-        proposal = _proposal(scope, known, _decision_content(contests[pair], decision, at), at)
-        return propose_with_effect(transaction, proposal, lambda fact: not set(pair).isdisjoint(fact.assertion_ids))
+        proposal = _proposal(scope, known, _assertions_and_verdicts_of(contests[pair], decision, at), at)
+        return propose_and_apply_with_effect(
+            transaction, proposal, lambda fact: not set(pair).isdisjoint(fact.assertion_ids)
+        )
 
     return await store.write(work)
 
@@ -150,7 +154,9 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
         proposal = _proposal(scope, known, ([], verdicts), at)
         if not verdicts:
             proposal = replace(proposal, source=f"{DISMISSED}{request_id}", purpose=DISMISS)
-        return propose_with_effect(transaction, proposal, lambda fact: not chosen.ids.isdisjoint(fact.assertion_ids))
+        return propose_and_apply_with_effect(
+            transaction, proposal, lambda fact: not chosen.ids.isdisjoint(fact.assertion_ids)
+        )
 
     return await store.write(work)
 
@@ -185,28 +191,28 @@ def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdi
 
 
 async def edit_fact(
-    store: Store, scope: Scope, fact_id: str, meant: Wording, *, is_change: bool, at: datetime
+    store: Store, scope: Scope, fact_id: str, edit: FactEdit, *, is_change: bool, at: datetime
 ) -> RunEffect:
-    """Replace a fact by a person's own words (`meant`); return the run and what it changed.
+    """Replace a fact by a person's own words (`edit`); return the run and what it changed.
 
     With `is_change` the fact held until now, otherwise it was wrong from the start. The days on which the fact begins
     and ends stay as they were said, unless the new words name other days. Secrets in the words are masked. Words
     that read like an instruction to an assistant count only after a person has approved the run in a review. Raises
     `NotFound`, and `ArgumentInvalid` if the words say what the fact says, ask to be off the record, or are a secret.
     """
-    check_may_be_kept(meant.statement or "", meant.value, store.privacy)
+    check_may_be_kept(edit.statement or "", edit.value, store.privacy)
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
     def edited(fact: Fact, members: Sequence[Assertion]) -> Assertion:
-        check_differs(fact, meant)
-        value = meant.value if meant.value is not None else meant.statement or fact.value
-        statement = meant.statement or (fact.statement if meant.value is None else with_value(fact, value))
-        if meant.subject is not None and meant.statement is None:
-            restated = sentence_about(fact, statement, meant.subject)
+        check_differs_from_fact(fact, edit)
+        value = edit.value if edit.value is not None else edit.statement or fact.value
+        statement = edit.statement or (fact.statement if edit.value is None else sentence_with_value(fact, value))
+        if edit.subject is not None and edit.statement is None:
+            restated = sentence_with_subject(fact, statement, edit.subject)
             value, statement = restated if value == statement else value, restated
-        texts = map(composed, (value, statement, meant.subject or fact.subject))
+        texts = map(composed, (value, statement, edit.subject or fact.subject))
         value, statement, subject = store.privacy.mask_fields(fact.attribute, *texts)
-        valid_from, valid_to = kept_days(fact, f"{statement} {value}", members, at if is_change else None)
+        valid_from, valid_to = days_after_edit(fact, f"{statement} {value}", members, at if is_change else None)
         return replace(
             members[0],
             statement=statement,
@@ -218,7 +224,7 @@ async def edit_fact(
             valid_to=valid_to,
             cue=None,
             is_flagged=fact.is_flagged or None,
-            former_name=members[0].former_name if meant.subject is None else None,
+            former_name=members[0].former_name if edit.subject is None else None,
             authority=Authority.STATED,
         )
 
@@ -285,7 +291,7 @@ def _contests_between(known: Knowledge, ids: Iterable[str]) -> list[Contest]:
     ]
 
 
-def _decision_content(contest: Contest, decision: Decision, at: datetime) -> _AssertionsAndVerdicts:
+def _assertions_and_verdicts_of(contest: Contest, decision: Decision, at: datetime) -> _AssertionsAndVerdicts:
     earlier, later = contest.earlier.id, contest.later.id
     if decision is Decision.APPROVE:
         return [], [Verdict(earlier, later, contest.relation, "approved by a person", PERSON)]
@@ -324,7 +330,7 @@ async def _decide_on_fact(
         members = [known.by_id[member_id] for member_id in fact.assertion_ids]
         (history,) = known.histories(fact.assertion_ids)
         if relation is Relation.RETRACTS:
-            check_may_end(transaction, fact, history, at=now)
+            check_may_be_withdrawn(transaction, fact, history, at=now)
         if rewording := history.rewording_at(now):
             # A person decides on the sentence that is shown now, not on a part of the sentence that has ended.
             words = rewording.statement
@@ -338,14 +344,14 @@ async def _decide_on_fact(
             relation is Relation.CHANGES or (is_edit and not is_over) or (relation is Relation.SAME and not is_flag)
         )
         has_same_slot = meant.slot == members[0].slot
-        rivals = rival_statements(known, fact, is_now=is_now, has_same_slot=has_same_slot) if is_edit or is_now else {}
+        rivals = judge_by_rival_id(known, fact, is_now=is_now, has_same_slot=has_same_slot) if is_edit or is_now else {}
         if relation is Relation.CORRECTS:
             rivals |= dict.fromkeys(corrected_statements(known, fact), PERSON)
         # A flag says nothing new, so it stands directly after the last statement of the fact, before what ended it.
         said_at = members[-1].said_at if is_flag else now
         said = restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], said_at)
         verdicts = _person_verdicts(known, said, members, rivals, relation, reason)
-        return (propose_words if is_edit else propose_with_effect)(
+        return (apply_or_hold_words if is_edit else propose_and_apply_with_effect)(
             transaction,
             _proposal(scope, known, ([said], verdicts), at),
             lambda other: (other.subject, other.attribute) == slot,

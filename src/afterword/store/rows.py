@@ -202,8 +202,8 @@ def member_values(history: FactHistory) -> list[Values]:
 _JSON = json.JSONDecoder()
 
 
-def stored_items(text: str) -> tuple[Any, ...]:
-    """Return the items of a stored list."""
+def parse_json_list(text: str) -> tuple[Any, ...]:
+    """Return the items of a stored JSON list."""
     # A recall calls this several times for each fact, and `json.loads` would also look for blanks around the list.
     return tuple(_JSON.raw_decode(text)[0]) if text != "[]" else ()
 
@@ -270,7 +270,7 @@ def unpack_state(content: bytes) -> dict[str, Any]:
     return state
 
 
-def check_state(content: bytes) -> None:
+def check_packed_state(content: bytes) -> None:
     """Raise `FileInvalid` if a packed state is damaged, or larger than the states that are read."""
     state = unpack_state(content)
     if len(content) * _MOST_PACKED > LARGEST_STATE_BYTES:
@@ -317,7 +317,7 @@ def plain_column(table: type[SQLModel], name: str) -> Any:
     return cast(column, String) if isinstance(column.type, JSON) else type_coerce(column, NullType())
 
 
-def stored_terms(table: type[SQLModel]) -> Any:
+def search_terms_column(table: type[SQLModel]) -> Any:
     """Return the stored search words without the version of the tokenizer, null if another version made them."""
     words, length = plain_column(table, "search_terms"), len(TOKENIZER)
     return case((func.substr(words, 1, length) == TOKENIZER, func.substr(words, length + 1)))

@@ -40,7 +40,7 @@ CHANGES_KEPT = 200
 """For how many revisions of a scope the changed facts are recorded. An older cache reads the whole scope again."""
 
 
-class Policy(StrEnum):
+class ApprovalPolicy(StrEnum):
     """Which runs wait for a person's approval before they count."""
 
     AUTO = "auto"
@@ -49,7 +49,7 @@ class Policy(StrEnum):
 
     def holds(self, *, retires: bool) -> bool:
         """Return whether a run waits for approval; `retires` says whether it retires any fact."""
-        return self is Policy.HOLD_ALL or (self is Policy.HOLD_RETIREMENTS and retires)
+        return self is ApprovalPolicy.HOLD_ALL or (self is ApprovalPolicy.HOLD_RETIREMENTS and retires)
 
 
 def scope_row(transaction: Session, scope: Scope) -> Any:
@@ -57,18 +57,18 @@ def scope_row(transaction: Session, scope: Scope) -> Any:
     names = scope.tenant, str(scope.kind), scope.id
     if transaction.info.get(names) is None:
         for row in fetch_rows(transaction, _SCOPE, dict(zip(("tenant", "kind", "name"), names, strict=True))):
-            _keep_row(transaction, row)
+            _cache_row(transaction, row)
     return transaction.info.get(names)
 
 
-def _keep_row(transaction: Session, row: Any) -> None:
+def _cache_row(transaction: Session, row: Any) -> None:
     transaction.info[row.tenant, row.kind, row.name] = row
 
 
 def change_scope(transaction: Session, scope_id: int, **values: Any) -> None:
     """Set these columns of the row of a scope."""
     (row,) = fetch_rows(transaction, _CHANGED, {"scope_key": scope_id, **values})
-    _keep_row(transaction, row)
+    _cache_row(transaction, row)
 
 
 def scope_key(transaction: Session, scope: Scope) -> int:
@@ -79,10 +79,10 @@ def scope_key(transaction: Session, scope: Scope) -> int:
 
 def revision_of(transaction: Session, scope: Scope) -> int:
     """Return a number that grows whenever the knowledge about the scope changes; 0 for an unknown scope."""
-    return version_of(transaction, scope)[0]
+    return revision_and_stamp_of(transaction, scope)[0]
 
 
-def version_of(transaction: Session, scope: Scope) -> tuple[int, str]:
+def revision_and_stamp_of(transaction: Session, scope: Scope) -> tuple[int, str]:
     """Return the revision of a scope and its stamp, which differs from the stamp of that revision in a copied store."""
     row = scope_row(transaction, scope)
     return (row.revision, row.stamp) if row else (0, "")
@@ -92,7 +92,7 @@ def read_scopes(transaction: Session) -> list[Scope]:
     """Return every scope whose name is in Unicode NFC. For operators, never for an agent."""
     rows = fetch_rows(transaction, _SCOPES.order_by(col(ScopeRow.tenant), col(ScopeRow.kind), col(ScopeRow.name)))
     for row in rows:
-        _keep_row(transaction, row)
+        _cache_row(transaction, row)
     return [scope for scope in map(scope_of_row, rows) if scope == scope.normal]
 
 
@@ -148,14 +148,14 @@ def lock_scope(transaction: Session, scope: Scope) -> int:
     """
     scope_id = ensure_scope(transaction, scope)
     # On SQLite every transaction that writes holds the lock of the file.
-    if scope_id not in _locked(transaction) and transaction.connection().dialect.name != "sqlite":
+    if scope_id not in _locked_scope_keys(transaction) and transaction.connection().dialect.name != "sqlite":
         raise_revision(transaction, scope_id, by=0)
     return scope_id
 
 
-def _locked(transaction: Session) -> set[int]:
+def _locked_scope_keys(transaction: Session) -> set[int]:
     """Return the keys of the scopes whose rows the transaction has written, and so has locked until it ends."""
-    keys: set[int] = transaction.info.setdefault(_locked, set())
+    keys: set[int] = transaction.info.setdefault(_locked_scope_keys, set())
     return keys
 
 
@@ -165,15 +165,15 @@ def raise_revision(transaction: Session, scope_id: int, *, by: int = 1) -> int:
     # A stamp distinguishes this state from one with the same revision in a copy of the store.
     stamped = (_NEW_STAMP, {**values, "new_stamp": secrets.token_hex(8)}) if by else (_RAISED_REVISION, values)
     (row,) = fetch_rows(transaction, *stamped)
-    _keep_row(transaction, row)
-    _locked(transaction).add(scope_id)
+    _cache_row(transaction, row)
+    _locked_scope_keys(transaction).add(scope_id)
     return int(row.revision)
 
 
-def policy_of(transaction: Session, scope: Scope) -> Policy:
-    """Return the policy of a scope; the default is `auto`."""
+def approval_policy_of(transaction: Session, scope: Scope) -> ApprovalPolicy:
+    """Return the approval policy of a scope; the default is `auto`."""
     row = scope_row(transaction, scope)
-    return Policy(row.policy) if row else Policy.AUTO
+    return ApprovalPolicy(row.policy) if row else ApprovalPolicy.AUTO
 
 
 def zone_of(transaction: Session, scope: Scope, default: tzinfo) -> tzinfo:
@@ -187,8 +187,8 @@ def set_zone(transaction: Session, scope: Scope, zone: str | None) -> None:
     change_scope(transaction, ensure_scope(transaction, scope), zone=zone)
 
 
-def set_policy(transaction: Session, scope: Scope, policy: Policy) -> None:
-    """Set the policy of a scope for its future runs."""
+def set_approval_policy(transaction: Session, scope: Scope, policy: ApprovalPolicy) -> None:
+    """Set the approval policy of a scope for its future runs."""
     change_scope(transaction, ensure_scope(transaction, scope), policy=str(policy))
 
 

@@ -29,13 +29,13 @@ from afterword.store.database.statements import (
     insert_rows,
     select_columns,
 )
-from afterword.store.limits import Retries
+from afterword.store.limits import RetryPolicy
 from afterword.store.rows import pack_state, turn_of, turn_values, unpack_state
 from afterword.store.scope_rows import lock_scope, scope_key, scope_of_row
 from afterword.store.tables import ScopeRow, SessionRow, StateRow, TurnRow
 from afterword.telemetry import Count, Stage, count, note, staged
 
-_RETRIES = Retries()
+_RETRIES = RetryPolicy()
 
 
 class Progress(StrEnum):
@@ -237,17 +237,17 @@ def _saved_sessions(transaction: Session, query: Any) -> list[SavedSession]:
 def read_turns(transaction: Session, scope: Scope, session_id: str) -> list[Turn]:
     """Return the turns of a session as they were last read; none if it was never read."""
     row = _session_row(transaction, scope, session_id)
-    return turns_of(transaction, row.id) if row else []
+    return turns_by_session_pk(transaction, row.id) if row else []
 
 
-def turns_of(transaction: Session, session_pk: int | None) -> list[Turn]:
+def turns_by_session_pk(transaction: Session, session_pk: int | None) -> list[Turn]:
     """Return the turns of the session with this key as they were last read."""
     rows = fetch_where_in(transaction, TurnRow, "session_pk", [session_pk])
     return [turn_of(row) for row in sorted(rows, key=lambda row: row.number)]
 
 
-def stored_transcript(turns: Sequence[Turn], saved: SavedSession) -> Transcript:
-    """Return the transcript of a stored session with these turns."""
+def transcript_of_session(turns: Sequence[Turn], saved: SavedSession) -> Transcript:
+    """Return the transcript of a stored session (`saved`) that consists of these turns."""
     return Transcript(
         turns=tuple(turns),
         layout=saved.layout or "",
@@ -279,7 +279,7 @@ def save_transcript(
     if is_done:
         values |= {"progress": Progress.DONE, "failure": None, "attempts": 0, "next_try_at": None}
     # Two times with different offsets may be equal, so the offsets are compared as well.
-    before = turns_of(transaction, row.id) if row else []
+    before = turns_by_session_pk(transaction, row.id) if row else []
     stored = {turn.number: (turn, offset_seconds(turn.said_at)) for turn in before}
     key = _store_session(transaction, scope_id, session_id, row, values)
     changed = [turn for turn in transcript.turns if stored.get(turn.number) != (turn, offset_seconds(turn.said_at))]
@@ -298,7 +298,7 @@ def mark_failed(
     reason: str,
     at: datetime,
     *,
-    retries: Retries = _RETRIES,
+    retries: RetryPolicy = _RETRIES,
     begun_at: datetime | None = None,
 ) -> Progress:
     """Store why a session could not be processed and when it is tried again; return its progress.

@@ -49,6 +49,6 @@ def replacement_ids(
     return new_ids
 
 
-def with_ids(assertions: Iterable[Assertion], new_ids: Mapping[str, str]) -> tuple[Assertion, ...]:
+def with_new_ids(assertions: Iterable[Assertion], new_ids: Mapping[str, str]) -> tuple[Assertion, ...]:
     """Return the assertions; each whose id is a key of `new_ids` gets the new id."""
     return tuple(replace(said, id=new_ids.get(said.id, said.id)) for said in assertions)

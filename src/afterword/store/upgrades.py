@@ -26,9 +26,9 @@ from afterword.store.scope_rows import (
     lock_scope,
     raise_revision,
     record_changed_facts,
+    revision_and_stamp_of,
     scope_of_row,
     scope_row,
-    version_of,
 )
 from afterword.store.tables import ScopeRow
 
@@ -57,7 +57,7 @@ async def derive_outdated_scopes(store: Store) -> Mapping[Scope, tuple[FactChang
         change_scope(transaction, scope_id, derivation=DERIVATION)
         if fact_ids:
             raise_revision(transaction, scope_id)
-            version = version_of(transaction, scope)
+            version = revision_and_stamp_of(transaction, scope)
             record_changed_facts(transaction, scope_id, version, source=SOURCE, fact_ids=fact_ids, is_unlinked=False)
         return fact_changes(before, lookup.read_facts(transaction, scope, at=at))
 

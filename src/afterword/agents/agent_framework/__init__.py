@@ -14,4 +14,4 @@ __all__ = ["FactMemoryProvider"]
 
 # Packages below the settings must not import them. Loading the module by its name registers the settings, as the name
 # `afterword.FactMemory` does.
-import_module("afterword.live_settings").provide()
+import_module("afterword.live_settings").register_setting_sources()

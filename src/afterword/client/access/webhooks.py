@@ -32,7 +32,7 @@ from afterword.setting_sections import WebhookOptions
 from afterword.store.access import keys, webhooks
 from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost, announce_failed_sessions
 from afterword.store.database.engine import Store
-from afterword.store.limits import Retries
+from afterword.store.limits import RetryPolicy
 
 MOST_POSTS = 100
 """How many posts of a webhook are listed at most."""
@@ -71,13 +71,13 @@ webhook_json: JsonForm[Webhook] = JsonForm(
 webhook_status_json: JsonForm[WebhookStatus] = JsonForm(
     "WebhookStatus",
     "A webhook, and how many of its posts are waiting, sent and set aside.",
-    **webhook_json.below("webhook"),
+    **webhook_json.parts_at("webhook"),
     posts={str: int},
 )
 new_webhook_json: JsonForm[NewWebhook] = JsonForm(
     "NewWebhook",
     "A new webhook. `secret` signs its posts, and is shown once.",
-    **webhook_json.below("webhook"),
+    **webhook_json.parts_at("webhook"),
     secret=str,
 )
 webhook_post_json: JsonForm[WebhookPost] = JsonForm(
@@ -98,7 +98,7 @@ def sender_of(
     store: Store, options: WebhookOptions, now: Callable[[], datetime], stop: Callable[[], str | None] = lambda: None
 ) -> WebhookSender:
     """Return an object that sends waiting posts, as the settings describe."""
-    retries = Retries(options.tries, options.first_pause_s, options.longest_pause_s)
+    retries = RetryPolicy(options.tries, options.first_pause_s, options.longest_pause_s)
     return WebhookSender(store, SendingRules(_address_rules(options), options.timeout_s, retries), now, stop)
 
 

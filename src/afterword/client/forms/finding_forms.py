@@ -44,14 +44,14 @@ finding_json: JsonForm[AgentFinding] = JsonForm(
 dated_finding_json: JsonForm[tuple[AgentFinding, FindingStatus]] = JsonForm(
     "DatedFinding",
     "A statement that an agent made, and its status at a time.",
-    **_statement.below(itemgetter(0)),
+    **_statement.parts_at(itemgetter(0)),
     status=(str, itemgetter(1)),
-    **_saying.below(itemgetter(0)),
+    **_saying.parts_at(itemgetter(0)),
 )
 _repeated_json: JsonForm[tuple[AgentFinding, tuple[int, ...]]] = JsonForm(
     "FindingSaying",
     "A time that an agent stated a finding, and the runs that recorded it.",
-    **finding_json.below(itemgetter(0)),
+    **finding_json.parts_at(itemgetter(0)),
     runs=([int], itemgetter(1)),
 )
 findings_json: JsonForm[FindingPage] = JsonForm(

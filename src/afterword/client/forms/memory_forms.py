@@ -74,14 +74,14 @@ run_json: JsonForm[Run] = JsonForm(
 run_record_json: JsonForm[RunRecord] = JsonForm(
     "RunRecord",
     "A run, its cost, and the id of the API key that requested it.",
-    **run_json.below("run"),
+    **run_json.parts_at("run"),
     spent=spending_json,
     actor=Maybe(str),
 )
 held_json: JsonForm[HeldRun] = JsonForm(
     "HeldRun",
     "A run that waits for a person's approval, its statements, and the check that holds it.",
-    **run_json.below("run"),
+    **run_json.parts_at("run"),
     says=([str], "statements"),
     held_because=(Maybe(str), "reason"),
 )
@@ -119,7 +119,7 @@ origin_json: JsonForm[FactOrigin] = JsonForm(
 _scored_fact_json: JsonForm[SearchHit] = JsonForm(
     "ScoredFact",
     "A fact that matches, with its score and the summands of the score.",
-    **fact_json.below("fact"),
+    **fact_json.parts_at("fact"),
     score=float,
     parts={str: float},
 )
@@ -314,7 +314,7 @@ outcome_json: JsonForm[SessionOutcome] = JsonForm(
     owner=([str], "owners"),
     skipped=({str: int}, "transcript.skipped"),
     refused=({str: int}, "rejected"),
-    **changes_json.below("changes"),
+    **changes_json.parts_at("changes"),
     unjudged=int,
     splits=int,
     calls=(int, "usage.calls"),

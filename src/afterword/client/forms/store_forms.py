@@ -38,7 +38,7 @@ estimate_json: JsonForm[CostEstimate] = JsonForm(
     "What processing would cost, in total and by scope.",
     extractor=str,
     model=Maybe(str),
-    **_range_json.below("total"),
+    **_range_json.parts_at("total"),
     scopes=({str: _range_json}, "by_scope"),
 )
 _scope_json: JsonForm[ScopeStatus] = JsonForm(

@@ -27,7 +27,7 @@ from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.forgotten_statements import WAIT, scopes_with_requests
 from afterword.store.forgetting.retention import Retention
-from afterword.store.limits import Retries
+from afterword.store.limits import RetryPolicy
 from afterword.store.scope_rows import read_scopes
 
 _log = telemetry.logs(__name__)
@@ -63,7 +63,7 @@ class PeriodicJobs:
     extractor: Extractor
     judge: Judge
     new_tracker: Callable[[], CostTracker]
-    retries: Retries = field(default_factory=Retries)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
     rule: ConsolidationRule = field(default_factory=ConsolidationRule)
     clock: Clock = field(default_factory=Clock)
     stop: Callable[[], str | None] = lambda: None

@@ -37,8 +37,8 @@ from afterword.store.database.engine import Store
 from afterword.store.findings.stored_findings import read_findings
 from afterword.store.forgetting.forgotten_statements import read_waiting_requests
 from afterword.store.ledger import RunStatus
-from afterword.store.limits import Retries
-from afterword.store.reading.fact_lists import WaitingFacts
+from afterword.store.limits import RetryPolicy
+from afterword.store.reading.fact_lists import FactsToCheck
 from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import RunRow, ScopeRow
@@ -170,7 +170,7 @@ class SendingRules:
 
     addresses: AddressRules = field(default_factory=AddressRules)
     timeout_s: float = 10.0
-    retries: Retries = field(default_factory=lambda: Retries(tries=8))
+    retries: RetryPolicy = field(default_factory=lambda: RetryPolicy(tries=8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ async def announce_waiting_reviews(store: Store, at: datetime) -> None:
         return
     for scope in scopes:
         view = await view_cache_of(store).view(store, scope, at)
-        facts = await asyncio.to_thread(getattr, view.lists, "waiting")
+        facts = await asyncio.to_thread(getattr, view.lists, "facts_to_check")
         waiting = await store.read(partial(_waiting_ids, scope=scope, facts=facts, at=at))
         if any(waiting.values()):
             await store.write(partial(_announce, scope=scope, waiting=waiting, at=at))
@@ -316,7 +316,7 @@ def _changed_scopes(transaction: Session) -> tuple[int | None, list[Scope]]:
     return last, [scope_of_row(row) for row in rows if row.tenant in tenants]
 
 
-def _waiting_ids(transaction: Session, scope: Scope, facts: WaitingFacts, at: datetime) -> dict[str, list[str]]:
+def _waiting_ids(transaction: Session, scope: Scope, facts: FactsToCheck, at: datetime) -> dict[str, list[str]]:
     """Return the ids of the items of a scope that wait for a person's decision, by kind."""
     findings = read_findings(transaction, scope)
     return {

@@ -37,7 +37,7 @@ from afterword.store import sessions
 from afterword.store.access.webhooks import announce_failed_sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.forgotten_statements import WAIT
-from afterword.store.limits import Retries
+from afterword.store.limits import RetryPolicy
 from afterword.store.migrations import ADVISORY_LOCK
 
 _log = telemetry.logs(__name__)
@@ -138,7 +138,7 @@ class Worker:
     extractor: Extractor
     judge: Judge
     new_tracker: Callable[[], CostTracker]
-    retries: Retries
+    retries: RetryPolicy
     refresher: VectorRefresher | None = None
     erases: bool = False
     erase_wait: timedelta = WAIT

@@ -72,7 +72,7 @@ def note_change(transaction: Session, scope: Scope) -> None:
     """Raise the revision of a scope, so that caches notice a change that concerns no fact."""
     scope_id = scope_rows.scope_key(transaction, scope)
     scope_rows.raise_revision(transaction, scope_id)
-    version = scope_rows.version_of(transaction, scope)
+    version = scope_rows.revision_and_stamp_of(transaction, scope)
     scope_rows.record_changed_facts(transaction, scope_id, version, source="findings", fact_ids=(), is_unlinked=False)
 
 
@@ -218,7 +218,7 @@ def _store_finding(transaction: Session, finding: AgentFinding, at: datetime) ->
     reading = WindowReading(source, None, None, (), findings=(finding,))
     counts = {"findings": 1, **({"quarantined": 1} if is_quarantined else {})}
     proposal = Proposal(scope, source, SAVED, "tool", "none", at, revision, (reading,), counts=counts)
-    is_held = is_quarantined or scope_rows.policy_of(transaction, scope) is scope_rows.Policy.HOLD_ALL
+    is_held = is_quarantined or scope_rows.approval_policy_of(transaction, scope) is scope_rows.ApprovalPolicy.HOLD_ALL
     if is_held:
         run_id = ledger.propose_run(transaction, proposal, is_held=True)
         if is_quarantined:

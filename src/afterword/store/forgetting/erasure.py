@@ -32,7 +32,7 @@ from afterword.store.forgetting.row_blanking import ForgottenWords, RowBlanking
 from afterword.store.forgetting.served_copies import ErasedWords, block_finder, repeats_words, sessions_with_blocks
 from afterword.store.forgetting.tables import TombstoneRow
 from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, SessionKeys
-from afterword.store.sessions import turns_of
+from afterword.store.sessions import turns_by_session_pk
 from afterword.store.tables import (
     AssertionRow,
     ImportedRunRow,
@@ -192,7 +192,7 @@ class Erasure:
                 tombstones = self.tombstones.add_session(session.session_id, said_before, until)
                 self._erased_words.add_turns(said_before)
                 forgotten = Forgotten(self.scope, session.session_id, [self._key], tombstones)
-                turns = turns_of(self.transaction, session.key)
+                turns = turns_by_session_pk(self.transaction, session.key)
                 self.blanking(session).blank_turns(forgotten, turns, forgotten.turns(turns))
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
         self.erase_statements(list(self.transaction.exec(said)))
@@ -202,7 +202,7 @@ class Erasure:
 
     def _said(self, session: SessionKeys, until: datetime) -> list[Turn]:
         """Return the turns of a session that were said up to an instant, and those without a time."""
-        turns = turns_of(self.transaction, session.key)
+        turns = turns_by_session_pk(self.transaction, session.key)
         return [turn for turn in turns if turn.said_at is None or turn.said_at <= until]
 
     def erase_derived(self) -> None:

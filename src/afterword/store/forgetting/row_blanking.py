@@ -34,7 +34,7 @@ from afterword.store.rows import (
     unpack_state,
     unpack_transcript,
 )
-from afterword.store.sessions import turns_of
+from afterword.store.sessions import turns_by_session_pk
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -158,7 +158,9 @@ class RowBlanking:
 
     def blank_copies(self, find_spans: FindSpans) -> None:
         """Blank the spans that `find_spans` finds in all rows of the session, except in what people said in it."""
-        by_people = [turn.text for turn in turns_of(self._transaction, self._session.key) if turn.role is Role.HUMAN]
+        by_people = [
+            turn.text for turn in turns_by_session_pk(self._transaction, self._session.key) if turn.role is Role.HUMAN
+        ]
         said_by_people = "\n".join(map(letters_and_digits, by_people))
 
         def spans_of_copies(text: str) -> Sequence[Span]:

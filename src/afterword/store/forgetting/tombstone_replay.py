@@ -32,9 +32,9 @@ from afterword.store.forgetting.tombstone_rows import (
     read_forgotten,
     tombstone_lines,
 )
-from afterword.store.json_lines import Line, damaged, read_lines
+from afterword.store.json_lines import Line, damaged_file_error, read_lines
 from afterword.store.scope_rows import read_scopes
-from afterword.store.sessions import turns_of
+from afterword.store.sessions import turns_by_session_pk
 from afterword.store.tables import AssertionRow
 
 FORMAT, VERSION = "afterword tombstones", 1
@@ -87,7 +87,7 @@ async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> tuple[
     try:
         await store.write(store_lines)
     except StatementError as error:
-        raise damaged(path, "tombstones", type(error).__name__) from None
+        raise damaged_file_error(path, "tombstones", type(error).__name__) from None
     erased = Counter[str]()
     for scope in dict.fromkeys(scope for scope, _ in parsed["tombstone"]):
         erased.update((await erase_in_scope(store, scope, erase_by_tombstones, at=at)).erased)
@@ -139,7 +139,7 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
     forgotten = read_forgotten(erasure.transaction, erasure.scope, session.session_id)
     if not forgotten.touches_session:
         return {}
-    before = turns_of(erasure.transaction, session.key)
+    before = turns_by_session_pk(erasure.transaction, session.key)
     after = forgotten.turns(before)
     if forgotten.forgets_whole and before and all(turn.text == FORGOTTEN for turn in after):
         erasure.erase_session(session, forgotten.until)

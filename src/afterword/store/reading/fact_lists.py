@@ -30,7 +30,7 @@ UNKNOWN = len(STATUSES)
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingFacts:
+class FactsToCheck:
     """Facts that a person should check: their subject is unclear, or a change of another fact may outdate them."""
 
     pending: tuple[Fact, ...]
@@ -45,7 +45,7 @@ class FactCounts:
     by_subject: Mapping[str, int]
 
 
-class MadeOnce(Generic[T]):
+class ComputedOnce(Generic[T]):
     """Turns a method into a value that is computed when it is first read, and then kept.
 
     `functools.cached_property` does the same, but up to Python 3.11 all objects of a class share its lock, so that one
@@ -70,47 +70,49 @@ class FactLists:
         # The view holds these lists. A strong reference back would keep both until the garbage collector runs.
         self._view: View = proxy(view)
 
-    def chosen(self, fact_filter: FactFilter, order: FactOrder) -> tuple[list[int], int]:
-        """Return the positions of the facts that a filter selects, sorted by `order`.
+    def select_places(self, fact_filter: FactFilter, order: FactOrder) -> tuple[list[int], int]:
+        """Return the positions of the facts that a filter selects, and how many others only their status excludes.
 
-        The number counts the facts that only their status excludes.
+        The positions are sorted by `order`.
         """
-        is_fitting = self._is_fitting(fact_filter)
+        are_matching = self._are_matching(fact_filter)
         has_status = numpy.zeros(UNKNOWN + 1, dtype=bool)
         has_status[:UNKNOWN] = [fact_filter.statuses is None or status in fact_filter.statuses for status in STATUSES]
-        is_chosen = is_fitting & has_status[self._statuses]
-        in_order = self._in_order(order)
-        places: list[int] = in_order[is_chosen[in_order]].tolist()
-        return places, int(is_fitting.sum()) - len(places)
+        are_selected = are_matching & has_status[self._statuses]
+        in_order = self._places_in_order(order)
+        places: list[int] = in_order[are_selected[in_order]].tolist()
+        return places, int(are_matching.sum()) - len(places)
 
     def all_facts(self) -> list[Fact]:
         """Return all facts that are known at the instant of the view, in the order of saying. They are not cached."""
-        return self._built(self._by_saying)
+        return self._build_facts(self._places_by_saying)
 
-    @MadeOnce
-    def waiting(self) -> WaitingFacts:
+    @ComputedOnce
+    def facts_to_check(self) -> FactsToCheck:
         """The facts that a person should check."""
-        return WaitingFacts(tuple(self._built(self.pending())), tuple(dependents(self._related_to_changes())))
+        return FactsToCheck(
+            tuple(self._build_facts(self.pending_places())), tuple(dependents(self._facts_related_to_changes()))
+        )
 
-    @MadeOnce
+    @ComputedOnce
     def counts(self) -> FactCounts:
         """The number of facts by status, and the number of facts that hold by subject."""
-        numbers = numpy.bincount(self._statuses[self._by_saying], minlength=UNKNOWN + 1).tolist()
-        subjects = Counter(self._subject(self.stored(place)) for place in self._with_status(SERVED))
+        numbers = numpy.bincount(self._statuses[self._places_by_saying], minlength=UNKNOWN + 1).tolist()
+        subjects = Counter(self._subject(self.stored_fact(place)) for place in self._places_with_status(SERVED))
         return FactCounts(dict(zip(STATUSES, numbers, strict=False)), dict(subjects.most_common()))
 
-    def served_but(self, fact_ids: Collection[str]) -> list[int]:
+    def served_places_except(self, fact_ids: Collection[str]) -> list[int]:
         """Return the positions of the facts that hold, except those with `fact_ids`, in the order of saying."""
-        return [place for place in self._with_status(SERVED) if self.stored(place).id not in fact_ids]
+        return [place for place in self._places_with_status(SERVED) if self.stored_fact(place).id not in fact_ids]
 
-    def pending(self) -> list[int]:
+    def pending_places(self) -> list[int]:
         """Return the positions of the facts whose subject is unclear, in the order of saying."""
-        return self._with_status({Status.PENDING})
+        return self._places_with_status({Status.PENDING})
 
-    def _with_status(self, statuses: Collection[Status]) -> list[int]:
-        return self.chosen(FactFilter(frozenset(statuses), None, None, frozenset()), FactOrder.SAID)[0]
+    def _places_with_status(self, statuses: Collection[Status]) -> list[int]:
+        return self.select_places(FactFilter(frozenset(statuses), None, None, frozenset()), FactOrder.SAID)[0]
 
-    def _related_to_changes(self) -> list[Fact]:
+    def _facts_related_to_changes(self) -> list[Fact]:
         """Return the facts that `dependents` must look at, in the order of saying.
 
         These are the superseded facts, the facts that replaced them, and the facts that may depend on a superseded one.
@@ -119,81 +121,84 @@ class FactLists:
         table = self._view.snapshot.table
         if self._view.has_renamings:
             return self.all_facts()  # the index holds the former names, the texts of the facts the present ones
-        superseded = self._with_status({Status.SUPERSEDED})
-        ended = [fact for fact in self._built(superseded) if fact.valid_to is not None]
+        superseded = self._places_with_status({Status.SUPERSEDED})
+        ended = [fact for fact in self._build_facts(superseded) if fact.valid_to is not None]
         groups, replaced_by = changed_groups(ended), {fact.retired_by for fact in ended}
         is_related = numpy.zeros(self._view.size, dtype=bool)
         is_related[superseded] = True
         for stem in naming_stems(ended):
             is_related[table.counts(stem)[0]] = True
-        for place in self._by_saying.tolist():
-            stored = self.stored(place)
+        for place in self._places_by_saying.tolist():
+            stored = self.stored_fact(place)
             if not is_related[place]:
                 is_replacing = not replaced_by.isdisjoint(stored.assertion_ids)
                 depends = groups and self._view.is_served[place] and not groups.isdisjoint(stored.attribute_groups)
                 is_related[place] = is_replacing or depends or stored.has_rewordings
-        return self._built(self._by_saying[is_related[self._by_saying]].tolist())
+        return self._build_facts(self._places_by_saying[is_related[self._places_by_saying]].tolist())
 
-    def _built(self, places: Sequence[int] | Array) -> list[Fact]:
+    def _build_facts(self, places: Sequence[int] | Array) -> list[Fact]:
         """Return the facts at these positions that are known, in the order of saying. They are not cached."""
-        is_wanted = numpy.isin(self._by_saying, places) & (self._statuses[self._by_saying] != UNKNOWN)
-        return [self._view.built_fact(self.stored(place)) for place in self._by_saying[is_wanted].tolist()]
+        is_wanted = numpy.isin(self._places_by_saying, places) & (self._statuses[self._places_by_saying] != UNKNOWN)
+        return [
+            self._view.fact_without_caching(self.stored_fact(place))
+            for place in self._places_by_saying[is_wanted].tolist()
+        ]
 
-    def stored(self, place: int) -> StoredFact:
+    def stored_fact(self, place: int) -> StoredFact:
         """Return the stored form of the fact at a position."""
         stored: StoredFact = self._view.snapshot.table.unit(place)
         return stored
 
-    def _is_fitting(self, fact_filter: FactFilter) -> Array:
+    def _are_matching(self, fact_filter: FactFilter) -> Array:
         """Return an array that marks the known facts with the kind, the subject and the tags of the filter."""
-        is_fitting: Array = (self._statuses != UNKNOWN) & self._view.are_facts(fact_filter.kinds)
+        are_matching: Array = (self._statuses != UNKNOWN) & self._view.are_facts(fact_filter.kinds)
         if fact_filter.about is None and not fact_filter.tags:
-            return is_fitting
+            return are_matching
         scope, pending = self._view.snapshot.scope, STATUSES.index(Status.PENDING)
-        for place in is_fitting.nonzero()[0].tolist():
-            stored = self.stored(place)
+        for place in are_matching.nonzero()[0].tolist():
+            stored = self.stored_fact(place)
             may_be = map(self._view.names.subject, stored.may_be if self._statuses[place] == pending else ())
-            is_fitting[place] = fact_filter.tags <= stored.tags and fact_filter.is_about(
+            are_matching[place] = fact_filter.tags <= stored.tags and fact_filter.is_about(
                 scope, self._subject(stored), may_be
             )
-        return is_fitting
+        return are_matching
 
-    def _in_order(self, order: FactOrder) -> Array:
+    def _places_in_order(self, order: FactOrder) -> Array:
         if order is FactOrder.SUBJECT:
-            return self._by_subject
-        return self._by_learning if order is FactOrder.LEARNED else self._by_saying
+            return self._places_by_subject
+        return self._places_by_learning if order is FactOrder.LEARNED else self._places_by_saying
 
-    @MadeOnce
-    def _by_saying(self) -> Array:
+    @ComputedOnce
+    def _places_by_saying(self) -> Array:
         by_order = self._view.snapshot.table.by_order
         places: Array = by_order[self._view.are_facts()[by_order]]
         return places
 
-    @MadeOnce
-    def _by_subject(self) -> Array:
+    @ComputedOnce
+    def _places_by_subject(self) -> Array:
         def key(place: int) -> tuple[object, ...]:
-            stored = self.stored(place)
+            stored = self.stored_fact(place)
             return *subject_key(stored.kind, self._subject(stored), stored.said_at), stored.id
 
-        return self._sorted(key)
+        return self._sorted_places(key)
 
-    @MadeOnce
-    def _by_learning(self) -> Array:
+    @ComputedOnce
+    def _places_by_learning(self) -> Array:
         def key(place: int) -> tuple[object, ...]:
-            stored = self.stored(place)
+            stored = self.stored_fact(place)
             return learned_key(stored.learned_at, stored.said_at, stored.id)
 
-        return self._sorted(key)
+        return self._sorted_places(key)
 
-    def _sorted(self, key: Callable[[int], tuple[object, ...]]) -> Array:
-        return numpy.array(sorted(self._by_saying.tolist(), key=key), dtype=numpy.int32)
+    def _sorted_places(self, key: Callable[[int], tuple[object, ...]]) -> Array:
+        return numpy.array(sorted(self._places_by_saying.tolist(), key=key), dtype=numpy.int32)
 
-    @MadeOnce
+    @ComputedOnce
     def _statuses(self) -> Array:
         """The status of the fact at each position, as an index into `STATUSES`."""
         statuses = numpy.full(self._view.size, UNKNOWN, dtype=numpy.int8)
-        for place in self._by_saying.tolist():
-            status = self._status(self.stored(place))
+        for place in self._places_by_saying.tolist():
+            status = self._status(self.stored_fact(place))
             if status is not None:
                 statuses[place] = STATUSES.index(status)
         return statuses

@@ -43,10 +43,10 @@ from afterword.store.fact_details import (
     VALUE,
     Details,
     build_history,
-    build_single_fact,
-    is_single,
+    build_lone_fact,
+    stands_alone,
 )
-from afterword.store.rows import period_of, plain_column, rewordings_of, stored_items, stored_terms, tags_of
+from afterword.store.rows import parse_json_list, period_of, plain_column, rewordings_of, search_terms_column, tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow
 
 # The columns of a row. A fact has one row for each piece of evidence of each of its assertions. The first five columns
@@ -90,14 +90,14 @@ class StoredFact:
         self._groups: tuple[int, ...] | None = None
 
     @property
-    def _lead(self) -> Plain:
+    def _lead_row(self) -> Plain:
         rows = self._rows
         return rows[0] if len(rows) == 1 else next(row for row in rows if row[_IS_LEAD])
 
     @property
-    def kind_index_and_length(self) -> tuple[int, int]:
+    def kind_index_and_statement_length(self) -> tuple[int, int]:
         """The index of its kind in `KINDS`, and the number of characters in its statement."""
-        return self._lead[_KIND : _LENGTH + 1]
+        return self._lead_row[_KIND : _LENGTH + 1]
 
     @property
     def memory_bytes(self) -> int:
@@ -107,7 +107,7 @@ class StoredFact:
     @property
     def periods(self) -> tuple[ValidityPeriod, ...]:
         """The periods in which it holds."""
-        return tuple([period_of(span) for span in stored_items(self._rows[0][_SPANS])])
+        return tuple([period_of(span) for span in parse_json_list(self._rows[0][_SPANS])])
 
     @property
     def sources(self) -> tuple[TurnPlace, ...]:
@@ -136,7 +136,7 @@ class StoredFact:
     def is_flagged(self) -> bool:
         """Whether it is one of the facts that an agent must never miss, for example an allergy."""
         if self._is_flagged is None:
-            flags = [(row[ITEM_KIND] == EvidenceKind.PERSON, _flag(row)) for row in self._details()]
+            flags = [(row[ITEM_KIND] == EvidenceKind.PERSON, _is_flagged_in_row(row)) for row in self._details()]
             self._is_flagged = is_flagged(flags)
         return self._is_flagged
 
@@ -157,18 +157,18 @@ class StoredFact:
     @property
     def kind(self) -> Kind:
         """Its kind: preference, entity or decision."""
-        return KINDS[self.kind_index_and_length[0]]
+        return KINDS[self.kind_index_and_statement_length[0]]
 
     @property
     def value(self) -> str:
         """The value of its leading assertion."""
-        return str(self._read(self._lead)[VALUE])
+        return str(self._details_of_row(self._lead_row)[VALUE])
 
     @property
     def attribute_groups(self) -> tuple[int, ...]:
         """The numbers of the attribute groups on which it depends. They are cached, since finding them takes time."""
         if self._groups is None:
-            wording = DependenceWording(self.kind, self._read(self._lead)[ATTRIBUTE], self.statement)
+            wording = DependenceWording(self.kind, self._details_of_row(self._lead_row)[ATTRIBUTE], self.statement)
             self._groups = tuple(number for number, _ in groups_of(wording))
         return self._groups
 
@@ -180,12 +180,12 @@ class StoredFact:
     @property
     def statement(self) -> str:
         """The statement of its leading assertion."""
-        return str(self._read(self._lead)[STATEMENT])
+        return str(self._details_of_row(self._lead_row)[STATEMENT])
 
     @property
     def subject(self) -> str:
         """The subject of its leading assertion."""
-        return self._lead[_SUBJECT] or OWNER
+        return self._lead_row[_SUBJECT] or OWNER
 
     @property
     def learned_at(self) -> datetime:
@@ -205,17 +205,17 @@ class StoredFact:
     @property
     def may_be(self) -> tuple[str, ...]:
         """The names of the people whom an unclear subject may mean; none if the subject is clear."""
-        return stored_items(self._rows[0][_MAY_BE] or "[]")
+        return parse_json_list(self._rows[0][_MAY_BE] or "[]")
 
     def status_at(self, at: datetime) -> Status | None:
         """Return its status at an instant, ignoring facts that contradict it; None if it was first said later."""
-        if self._plainly_holds(at):
+        if self._certainly_holds_at(at):
             return Status.CURRENT
-        undone_as = Status(self._read(self._rows[0])[UNDONE_AS])
+        undone_as = Status(self._details_of_row(self._rows[0])[UNDONE_AS])
         _, status = deciding_span(self.periods, self.said_at, undone_as, at)
         return Status.PENDING if status is Status.CURRENT and self.may_be else status
 
-    def _plainly_holds(self, at: datetime) -> bool:
+    def _certainly_holds_at(self, at: datetime) -> bool:
         """Return whether it was said before the day of an instant, and holds since before that day without an end.
 
         It compares texts only, which is fast and answers True for most facts.
@@ -232,12 +232,12 @@ class StoredFact:
         )
 
     def _details(self) -> list[Details]:
-        return list(map(self._read, self._rows))
+        return list(map(self._details_of_row, self._rows))
 
-    def _read(self, row: Plain) -> Details:
+    def _details_of_row(self, row: Plain) -> Details:
         """Return the values of a row, numbered as in `store.fact_details`."""
         known = (row[_SAID] or self.id, row[_SUBJECT] or OWNER, row[_RECORDED_AT], row[_CONTESTED_BY] or "[]")
-        return [*known, *stored_items(row[_DETAILS])]
+        return [*known, *parse_json_list(row[_DETAILS])]
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -252,52 +252,52 @@ class StoredFact:
     def terms(self) -> str:
         """The words by which a search finds it. Those of its subject come first, and a tab ends them."""
         stored: str | None = self._rows[0][_TERMS]
-        return fact_terms(*self._texts()) if stored is None else stored
+        return fact_terms(*self._indexed_texts()) if stored is None else stored
 
     @property
-    def text(self) -> str:
+    def text_to_embed(self) -> str:
         """The text from which its vector is computed."""
-        return fact_text(*self._texts())
+        return fact_text(*self._indexed_texts())
 
-    def _texts(self) -> tuple[datetime, str, str, str, str]:
-        lead_row, first_row = self._lead, self._rows[0]
-        lead = self._read(lead_row)
-        first = lead if lead_row is first_row else self._read(first_row)
+    def _indexed_texts(self) -> tuple[datetime, str, str, str, str]:
+        lead_row, first_row = self._lead_row, self._rows[0]
+        lead = self._details_of_row(lead_row)
+        first = lead if lead_row is first_row else self._details_of_row(first_row)
         said_at = at_offset(moment(first_row[_SAID_AT]), first[UTC_OFFSET_S])
         return said_at, lead[SUBJECT], lead[STATEMENT], lead[ATTRIBUTE], lead[VALUE]
 
     @property
     def is_renaming(self) -> bool:
         """Whether it states a former name of its subject."""
-        return bool(self._lead[_IS_RENAMING])
+        return bool(self._lead_row[_IS_RENAMING])
 
     @property
     def has_rewordings(self) -> bool:
         """Whether its statement changes at some time because a part of it ended."""
-        return _REWORDED in self._rows[0][_DETAILS] and str(self._read(self._rows[0])[REWORDINGS]) != "[]"
+        return _REWORDED in self._rows[0][_DETAILS] and str(self._details_of_row(self._rows[0])[REWORDINGS]) != "[]"
 
-    def state_at(self, at: datetime) -> tuple[bool, bool, datetime | None]:
+    def served_past_and_next_change(self, at: datetime) -> tuple[bool, bool, datetime | None]:
         """Return whether it may be served at an instant, whether it held before but not then, and when it next changes.
 
         The next change is the first instant, not before `at`, at which the fact is first said or one of its periods
         begins or ends. It is None if nothing changes any more.
         """
         first = self._rows[0]
-        if _REWORDED not in first[_DETAILS] and self._plainly_holds(at):
+        if _REWORDED not in first[_DETAILS] and self._certainly_holds_at(at):
             return True, False, None
         # A flagged fact is served even if its subject is unclear.
         said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None or self.is_flagged
         periods = self.periods
         moments = [said_at, *(then for period in periods for then in (period.start, period.end) if then)]
         if self.has_rewordings:
-            rewordings = rewordings_of(stored_items(self._read(first)[REWORDINGS]))
+            rewordings = rewordings_of(parse_json_list(self._details_of_row(first)[REWORDINGS]))
             moments += [then for each in rewordings for then in (each.start, each.end) if then]
         _, status = deciding_span(periods, said_at, Status.SUPERSEDED, at)
         is_served = is_clear and status is Status.CURRENT
         is_past = is_clear and not is_served and said_at <= at and any(period.start <= at for period in periods)
         return is_served, is_past, min((then for then in moments if then >= at), default=None)
 
-    def single_fact(self, scope: Scope, at: datetime) -> Fact | None:
+    def lone_fact(self, scope: Scope, at: datetime) -> Fact | None:
         """Return the fact at an instant if one assertion says it, for one period that holds; else None.
 
         Most facts are such. `facts_at` returns the same of its history, which takes twice the time.
@@ -305,19 +305,21 @@ class StoredFact:
         periods, details = self.periods, self._details()
         if len(periods) != 1 or not periods[0].holds_at(at) or self._rows[0][_MAY_BE] is not None:
             return None
-        return build_single_fact(details, periods[0], scope, is_flagged=self.is_flagged) if is_single(details) else None
+        return (
+            build_lone_fact(details, periods[0], scope, is_flagged=self.is_flagged) if stands_alone(details) else None
+        )
 
     def history(self, scope: Scope) -> FactHistory:
         """Return the fact over all time, and cache it."""
         if self._history is None:
-            self._history = self.built_history(scope)
+            self._history = self.history_without_caching(scope)
         return self._history
 
-    def built_history(self, scope: Scope) -> FactHistory:
+    def history_without_caching(self, scope: Scope) -> FactHistory:
         """Return the fact over all time, from the cache if it is there. It is not cached."""
         if self._history is not None:
             return self._history
-        lead_id = self._lead[_SAID] or self.id
+        lead_id = self._lead_row[_SAID] or self.id
         return build_history(self._details(), lead_id, self.periods, self.may_be, scope)
 
 
@@ -326,7 +328,7 @@ def _utc_date(at: datetime) -> str:
     return at.astimezone(UTC).date().isoformat()
 
 
-def _flag(row: Details) -> bool:
+def _is_flagged_in_row(row: Details) -> bool:
     if row[IS_FLAGGED] is not None:
         return bool(row[IS_FLAGGED])
     return must_never_be_missed(Kind(row[KIND]), row[STATEMENT], row[ATTRIBUTE], row[VALUE])
@@ -350,7 +352,7 @@ def stored_facts(rows: Sequence[Plain]) -> list[StoredFact]:
     return list(map(StoredFact, by_fact.values()))
 
 
-def _facts() -> Select[Any]:
+def _select_facts() -> Select[Any]:
     session_id = func.coalesce(plain_column(AssertionRow, "session_id"), "")
     kind = case(*((col(AssertionRow.kind) == str(kind), number) for number, kind in enumerate(KINDS)))
     # The order is that of the column numbers above and in `store.fact_details`. To save memory, a column is null
@@ -362,7 +364,7 @@ def _facts() -> Select[Any]:
         func.nullif(col(AssertionRow.id), col(FactRow.id)),
         *(case((col(AssertionRow.id) == col(FactRow.lead_id), 1), else_=0), kind),
         *(func.length(col(AssertionRow.statement)), plain_column(FactRow, "spans")),
-        *(func.nullif(plain_column(FactRow, "may_be"), "[]"), stored_terms(FactRow)),
+        *(func.nullif(plain_column(FactRow, "may_be"), "[]"), search_terms_column(FactRow)),
         *(func.nullif(col(EvidenceRow.session_id), session_id), col(EvidenceRow.turn)),
         case((col(AssertionRow.former_name).is_not(None), 1)),
         func.nullif(plain_column(AssertionRow, "subject"), OWNER),
@@ -378,8 +380,8 @@ def _facts() -> Select[Any]:
     )
 
 
-FACT_ROWS = CompiledQuery(_facts().where(col(FactRow.scope_id) == bindparam("scope")))
+FACT_ROWS = CompiledQuery(_select_facts().where(col(FactRow.scope_id) == bindparam("scope")))
 # The sum keeps SQLite from using the index on the scope, which would scan all facts of the scope.
 _SOME_FACTS = CompiledQuery(
-    _facts().where(has_listed_name(col(FactRow.id)), col(FactRow.scope_id) + 0 == bindparam("scope"))
+    _select_facts().where(has_listed_name(col(FactRow.id)), col(FactRow.scope_id) + 0 == bindparam("scope"))
 )

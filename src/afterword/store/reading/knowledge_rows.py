@@ -59,7 +59,7 @@ _VERDICT = "earlier_id later_id relation reason judge joins_subjects parts_subje
 _EARLIER, _LATER, _RELATION, _REASON, _JUDGE, _JOINS, _PARTS, _EXTENT, _REMAINDER = range(len(_VERDICT))
 
 
-class _Statements:
+class _StatementRows:
     """The rows of the live assertions of a scope."""
 
     def __init__(self, rows: Iterable[Plain], scope: Scope) -> None:
@@ -69,12 +69,12 @@ class _Statements:
             if self.first.setdefault(row[_ID], row) is not row:
                 self._further[row[_ID]].append(row)
         self.assertions: LazyMap[str, Assertion] = LazyMap(self.first, lambda id_: _assertion(self._rows(id_), scope))
-        self.ids_by_subject: PersistentMap[str, Sequence[str]] = self.grouped(_SUBJECT_KEY)
+        self.ids_by_subject: PersistentMap[str, Sequence[str]] = self.ids_by_column(_SUBJECT_KEY)
 
     def _rows(self, id_: str) -> list[Plain]:
         return [self.first[id_], *self._further.get(id_, ())]
 
-    def grouped(self, column: int) -> PersistentMap[str, Sequence[str]]:
+    def ids_by_column(self, column: int) -> PersistentMap[str, Sequence[str]]:
         """Return the ids of the assertions by their value of a column."""
         return group_ids((row[column], id_) for id_, row in self.first.items() if row[column] is not None)
 
@@ -127,7 +127,7 @@ def select_verdicts(keys: Select[Any]) -> Any:
 
 def knowledge_of(revision: int, assertions: Iterable[Plain], verdicts: Sequence[Plain], scope: Scope) -> Knowledge:
     """Return the knowledge of a scope at a revision, made of the rows of its assertions and verdicts."""
-    statements = _Statements(assertions, scope)
+    statements = _StatementRows(assertions, scope)
     judged: dict[str, list[Plain]] = defaultdict(list)
     for row in verdicts:
         judged[row[_EARLIER]].append(row)
@@ -137,7 +137,7 @@ def knowledge_of(revision: int, assertions: Iterable[Plain], verdicts: Sequence[
         assertions=statements.assertions,
         verdicts=LazyMap(judged, lambda id_: tuple(map(_verdict, judged[id_]))),
         ids_by_subject=statements.ids_by_subject,
-        ids_by_session=statements.grouped(_SESSION),
+        ids_by_session=statements.ids_by_column(_SESSION),
         all_spellings=statements.spellings(),
         replaced_ids={row[_EARLIER] for row in verdicts if row[_RELATION] == Relation.CHANGES}
         & statements.first.keys(),

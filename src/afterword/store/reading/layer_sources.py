@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from weakref import WeakKeyDictionary
@@ -14,17 +14,14 @@ from sqlalchemy import Connection, bindparam, or_, select
 from sqlmodel import Session, col
 
 from afterword.facts.assertions import Cue, Relation, SpeechAct
-from afterword.facts.fact import ENDED_STATUSES, Fact, Status
+from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding, FindingStatus
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import SourceTurn, TurnPlace
-from afterword.facts.validity.timeline import FactHistory
-from afterword.facts.validity.wording import Rewording, reworded_value
 from afterword.facts.words import terms
 from afterword.privacy.policy import Privacy
 from afterword.recall.block import FormerFact
 from afterword.recall.bm25 import Array
-from afterword.recall.named_values import NamedValues, Words
+from afterword.recall.named_values import Words
 from afterword.recall.questions import question_terms
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.said_index import SaidIndex
@@ -33,8 +30,9 @@ from afterword.store.database.engine import Store
 from afterword.store.database.statements import CompiledQuery
 from afterword.store.findings.stored_findings import finding_policy_of, read_findings, tells_other_people
 from afterword.store.forgetting.forgotten_statements import dismissed_requests
+from afterword.store.reading.ended_facts import EndedFacts, HiddenTurns
 from afterword.store.reading.fact_rows import StoredFact
-from afterword.store.reading.snapshots import IS_UNLINKED, Version, known_changes, version
+from afterword.store.reading.snapshots import IS_UNLINKED, Version, changes_between, version
 from afterword.store.reading.spoken_turns import SpokenTurns, read_spoken_turns
 from afterword.store.reading.views import View
 from afterword.store.rows import plain_columns
@@ -42,34 +40,8 @@ from afterword.store.tables import AssertionRow, VerdictRow
 
 MOST_TURNS = 300_000
 """How many turns of all scopes together are cached at most."""
-_REPLACED_OR_ENDED = (Status.SUPERSEDED, Status.RETRACTED)
 MOST_FINDINGS = 300
 """How many findings of one scope are searched at most; these are the newest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hidden:
-    """The turns that agents are not told: turns cited by an ended fact, and turns that name the value of one.
-
-    A turn that is only `superseded` is told for a question about the past. A turn that is `gone` is never told.
-    """
-
-    gone: NamedValues
-    superseded: NamedValues
-    gone_places: frozenset[TurnPlace] = frozenset()
-    superseded_places: frozenset[TurnPlace] = frozenset()
-
-    def covers(self, turn: SourceTurn, words: frozenset[str], *, is_about_the_past: bool) -> bool:
-        """Return whether a turn with these words is hidden."""
-        if turn.place in self.gone_places or self.names(words, is_about_the_past=is_about_the_past):
-            return True
-        return not is_about_the_past and turn.place in self.superseded_places
-
-    def names(self, words: frozenset[str], *, is_about_the_past: bool) -> bool:
-        """Return whether these words name a hidden value."""
-        if self.gone.are_named_in(words):
-            return True
-        return not is_about_the_past and self.superseded.are_named_in(words)
 
 
 @dataclass(frozen=True)
@@ -93,34 +65,35 @@ class ServedFacts:
 class LayerSource:
     """What the layers of recall choose from at an instant.
 
-    `former` holds the facts that held before, the newest first, and `former_index` searches them. `former_parts` holds
-    facts of which a part has ended, with their former sentences, the newest first. `said` holds the turns that can be
-    searched, and `hidden` tells which of them agents must not see. `served` holds the facts that hold. `findings` holds
-    the findings of agents, the newest first, each with the words by which a query finds it; some may have expired.
+    `former` holds the facts that held before, the newest first, and `former_index` searches them. `former_sentences`
+    holds facts of which a part has ended, with their former sentences, the newest first. `said` holds the turns that
+    can be searched, and `hidden` tells which of them agents must not see. `served` holds the facts that hold.
+    `findings` holds the findings of agents, the newest first, each with the words by which a query finds it; some may
+    have expired.
     """
 
     former: tuple[FormerFact, ...]
     said: SaidIndex
-    hidden: Hidden
+    hidden: HiddenTurns
     served: ServedFacts
     former_by_id: Mapping[str, FormerFact]
     former_index: SearchIndex
     findings: tuple[tuple[AgentFinding, Words], ...] = ()
-    former_parts: tuple[FormerFact, ...] = ()
+    former_sentences: tuple[FormerFact, ...] = ()
 
     @cached_property
-    def told_as_former(self) -> tuple[FormerFact, ...]:
+    def facts_told_as_former(self) -> tuple[FormerFact, ...]:
         """The facts that held before, and those with a former sentence because a part ended, the newest first."""
-        entries = (*self.former, *self.former_parts)
-        return tuple(sorted(entries, key=lambda entry: entry.order, reverse=True)) if self.former_parts else entries
+        entries = (*self.former, *self.former_sentences)
+        return tuple(sorted(entries, key=lambda entry: entry.order, reverse=True)) if self.former_sentences else entries
 
-    def parts_for(self, query: str) -> list[FormerFact]:
+    def former_sentences_for(self, query: str) -> list[FormerFact]:
         """Return the facts with a former sentence that shares words with a query."""
-        wanted = question_terms(query) if self.former_parts else frozenset[str]()
-        return [entry for entry in self.former_parts if not wanted.isdisjoint(_words(entry.fact))]
+        wanted = question_terms(query) if self.former_sentences else frozenset[str]()
+        return [entry for entry in self.former_sentences if not wanted.isdisjoint(_words(entry.fact))]
 
     @cached_property
-    def flagged(self) -> tuple[StoredFact, ...]:
+    def flagged_facts(self) -> tuple[StoredFact, ...]:
         """The facts that hold and that an agent must never miss. Finding them reads every fact that holds."""
         return tuple(stored for stored in self.served.facts if stored.is_flagged)
 
@@ -136,7 +109,7 @@ class LayerSource:
             for finding, words in self.findings
             if finding.status_at(at) is FindingStatus.CURRENT
             and finding.said_at <= at
-            and not self.hidden.names(words, is_about_the_past=is_about_the_past)
+            and not self.hidden.is_value_named_in(words, is_about_the_past=is_about_the_past)
         ]
         return sorted(scored, key=lambda each: -each[1])
 
@@ -157,6 +130,11 @@ class _LayerInputs:
     corrected: frozenset[str]
     findings: tuple[tuple[AgentFinding, Words], ...] = ()
     dismissed: frozenset[str] = frozenset()
+
+    @property
+    def withdrawn_words(self) -> Iterator[Words]:
+        """The words of withdrawals, and of requests to forget that no person has dismissed."""
+        return (words for name, words in self.unlinked.items() if name not in self.dismissed)
 
     @property
     def size(self) -> int:
@@ -186,16 +164,16 @@ async def layer_source(store: Store, view: View) -> LayerSource:
         known = cache.inputs.get(snapshot.scope)
         if known is not None and known.turns.version == snapshot.version:
             # The view is of another instant but of the same state, so the store need not be read.
-            source = _source(view, known)
+            source = _build_source(view, known)
         else:
-            read = view.readers["layers"] = partial(_read_source, cache, store.privacy)
+            read = view.readers["layers"] = partial(_read_and_cache_source, cache, store.privacy)
             source = await store.read(partial(read, view))
         cache.sources[view] = source
     return source
 
 
-def _read_source(cache: _SourceCache, privacy: Privacy, view: View, transaction: Session) -> LayerSource:
-    source = cache.sources[view] = _source(view, _read_inputs(transaction, view, cache, privacy))
+def _read_and_cache_source(cache: _SourceCache, privacy: Privacy, view: View, transaction: Session) -> LayerSource:
+    source = cache.sources[view] = _build_source(view, _read_inputs(transaction, view, cache, privacy))
     return source
 
 
@@ -205,21 +183,21 @@ def _read_inputs(transaction: Session, view: View, cache: _SourceCache, privacy:
     now, known = version(connection, scope), cache.inputs.get(scope)
     if known is not None and known.turns.version == now:
         return known
-    with_others = tells_other_people(transaction, scope, privacy)
+    includes_other_people = tells_other_people(transaction, scope, privacy)
     before = known.turns if known is not None else None
-    changes = known_changes(connection, now, before.version) if before is not None else None
-    turns = read_spoken_turns(connection, scope, now, before, changes, with_others=with_others)
+    changes = changes_between(connection, now, before.version) if before is not None else None
+    turns = read_spoken_turns(connection, scope, now, before, changes, includes_other_people=includes_other_people)
     if known is not None and changes is not None and not any(change.is_unlinked for change in changes):
         unlinked, ends = known.unlinked, known.ends
     else:
-        unlinked, ends = _read_unlinked(connection, now)
+        unlinked, ends = _read_unlinked_words(connection, now)
     corrected = _CORRECTED.ask(connection, scope=now.key, corrects=str(Relation.CORRECTS))
     inputs = cache.inputs[scope] = _LayerInputs(
         turns,
         unlinked,
         ends,
         frozenset(name for (name,) in corrected),
-        _indexed_findings(transaction, scope, privacy),
+        _read_findings_with_words(transaction, scope, privacy),
         frozenset(dismissed_requests(transaction, now.key or 0, unlinked)),
     )
     cache.inputs.move_to_end(scope)
@@ -228,7 +206,7 @@ def _read_inputs(transaction: Session, view: View, cache: _SourceCache, privacy:
     return inputs
 
 
-def _read_unlinked(connection: Connection, now: Version) -> tuple[Mapping[str, Words], Mapping[str, Words]]:
+def _read_unlinked_words(connection: Connection, now: Version) -> tuple[Mapping[str, Words], Mapping[str, Words]]:
     """Return the words of the withdrawals and requests that belong to no fact, and those of statements that end a fact.
 
     Both are given by the ids of the statements.
@@ -243,7 +221,9 @@ def _read_unlinked(connection: Connection, now: Version) -> tuple[Mapping[str, W
     return words, ends
 
 
-def _indexed_findings(transaction: Session, scope: Scope, privacy: Privacy) -> tuple[tuple[AgentFinding, Words], ...]:
+def _read_findings_with_words(
+    transaction: Session, scope: Scope, privacy: Privacy
+) -> tuple[tuple[AgentFinding, Words], ...]:
     """Return the newest findings that the scope keeps, each with the words by which a query finds it."""
     policy = finding_policy_of(transaction, scope, privacy)
     if not policy.is_on:
@@ -256,94 +236,24 @@ def _indexed_findings(transaction: Session, scope: Scope, privacy: Privacy) -> t
     )
 
 
-class _Ended:
-    """The facts that held before, and the values and turns that are hidden because their facts have ended."""
-
-    def __init__(self, view: View, inputs: _LayerInputs) -> None:
-        self._view, self._corrected, self._ends = view, inputs.corrected, inputs.ends
-        self.gone_values = {words for name, words in inputs.unlinked.items() if name not in inputs.dismissed}
-        self.superseded_values = set(inputs.ends.values())
-        self.gone_places, self.superseded_places = set(view.snapshot.unlinked), set[TurnPlace]()
-        self.former: list[Fact] = []
-        self.parts: list[Fact] = []
-
-    def add(self, stored: StoredFact) -> None:
-        """Add a fact that has ended."""
-        history = stored.history(self._view.snapshot.scope)
-        is_plan = _is_replaced_plan(history, self._corrected)
-        is_gone = not is_plan and _is_gone(history, self._ends)
-        (self.gone_places if is_gone else self.superseded_places).update(stored.sources)
-        if is_gone and not history.may_be:
-            self.gone_values.add(stored.value_words)
-        if is_gone or history.members[0].said_at > self._view.since:
-            return
-        fact = self._view.fact(stored)
-        if fact.status in _REPLACED_OR_ENDED:
-            self.superseded_values.add(stored.value_words)
-        is_held = fact.status in ENDED_STATUSES and (fact.valid_from is not None or is_plan)
-        if is_held and not stored.is_instruction:
-            self.former.append(fact)
-            self.add_parts(stored)
-
-    def add_parts(self, stored: StoredFact) -> None:
-        """Add the former sentence of a fact of which a part has ended."""
-        history = stored.history(self._view.snapshot.scope)
-        rewording = history.rewording_at(self._view.since)
-        if rewording is None:
-            return
-        said, left = frozenset(terms(history.lead.statement)), frozenset(terms(rewording.statement))
-        was_never_so = all(rewording.start <= span.start for span in history.spans)
-        (self.gone_places if was_never_so else self.superseded_places).update(stored.sources)
-        (self.gone_values if was_never_so else self.superseded_values).add(said - left)
-        if rewording.ended_by and not was_never_so and not stored.is_instruction:
-            self.parts.append(self._former_part(stored, history, rewording))
-
-    def _former_part(self, stored: StoredFact, history: FactHistory, rewording: Rewording) -> Fact:
-        """Return a fact with the sentence that it had until a part of it ended."""
-        fact = self._view.fact(stored)
-        began = max(span.start for span in history.spans if span.start < rewording.start)
-        words = history.lead.statement
-        for each in history.rewordings:
-            if each.end is not None and began < each.end <= rewording.start:
-                is_next = each.end == rewording.start
-                began, words = (each.start, each.statement) if is_next else (each.end, words)
-        part = replace(
-            fact,
-            value=reworded_value(history.lead.value, words),
-            statement=words,
-            status=Status.SUPERSEDED,
-            valid_from=began,
-            valid_to=rewording.start,
-            retired_by=rewording.ended_by,
-            exceptions=(),
-        )
-        return self._view.names.told(part) if self._view.has_renamings else part
-
-
-def _source(view: View, inputs: _LayerInputs) -> LayerSource:
-    table, ended = view.snapshot.table, _Ended(view, inputs)
+def _build_source(view: View, inputs: _LayerInputs) -> LayerSource:
+    table = view.snapshot.table
+    ended = EndedFacts(view, withdrawn=inputs.withdrawn_words, ends=inputs.ends, corrected=inputs.corrected)
     served = ServedFacts(table, view.is_served & view.are_facts())
-    places = (table.is_alive & ~view.is_served).nonzero()[0]
-    for stored in map(view.unit, places[table.rank[places].argsort()].tolist()):
-        if isinstance(stored, StoredFact):
-            ended.add(stored)
-    for stored in view.reworded_facts():
-        ended.add_parts(stored)
-    has_hidden_values = ended.gone_values or ended.superseded_values
-    held = {stored.value_words for stored in served.facts} if has_hidden_values else frozenset[Words]()
-    gone, superseded = NamedValues(ended.gone_values, held), NamedValues(ended.superseded_values, held)
-    entries, parts = (
-        _with_successors(view, [fact for fact in facts if not gone.are_named_in(_words(fact))], served)
-        for facts in (ended.former, ended.parts)
+    hidden = ended.hidden_turns(lambda: served.facts)
+    names_hidden_value = hidden.never_told_values.are_named_in
+    entries, former_sentences = (
+        _with_successors(view, [fact for fact in facts if not names_hidden_value(_words(fact))], served)
+        for facts in (ended.former, ended.former_sentences)
     )
     is_former = numpy.zeros(table.size, dtype=bool)
     is_former[[place for entry in entries if (place := table.place(entry.fact.id)) is not None]] = True
     return LayerSource(
         former=entries,
         said=inputs.turns.index,
-        hidden=Hidden(gone, superseded, frozenset(ended.gone_places), frozenset(ended.superseded_places)),
+        hidden=hidden,
         served=served,
-        former_parts=parts,
+        former_sentences=former_sentences,
         former_by_id={entry.fact.id: entry for entry in entries},
         former_index=SearchIndex(table, is_former),
         findings=inputs.findings,
@@ -352,22 +262,6 @@ def _source(view: View, inputs: _LayerInputs) -> LayerSource:
 
 def _words(fact: Fact) -> Words:
     return frozenset(terms(f"{fact.statement} {fact.value}"))
-
-
-def _is_replaced_plan(history: FactHistory, corrected: frozenset[str]) -> bool:
-    """Return whether a fact was announced for later and replaced before it began, unless it was corrected as wrong."""
-    lead = history.lead
-    was_announced = lead.valid_from is not None and lead.valid_from > lead.said_at
-    was_replaced = not history.spans and history.undone_by is not None and history.undone_as is Status.SUPERSEDED
-    is_wrong = any(member.id in corrected for member in history.members)
-    return was_announced and was_replaced and not is_wrong and not history.may_be
-
-
-def _is_gone(history: FactHistory, ends: Container[str]) -> bool:
-    """Return whether a fact was withdrawn, was wrong from the start (also in part), or has an unclear subject."""
-    withdrawals = (span.by for span in history.spans if span.ending is Status.RETRACTED and span.by is not None)
-    was_withdrawn = any(name not in ends for name in withdrawals)
-    return bool(history.may_be) or not history.spans or history.undone_by is not None or was_withdrawn
 
 
 def _with_successors(view: View, former: Sequence[Fact], served: ServedFacts) -> tuple[FormerFact, ...]:

@@ -48,8 +48,8 @@ class Recall:
     `whole` is true if no fact was left out. `stored` is the number of facts that could have been chosen. If it is 0,
     nothing is known. If it is above 0 and `facts` is empty, nothing known is relevant. `turns` are the chosen turns,
     best first, with their scores in `turn_scores`. `without_vector` counts the facts and turns that cannot be found by
-    meaning because they lack a vector. The status of a fact says whether it still holds. `parts` holds the components
-    of the score of each fact, if they were requested. `former` are the chosen facts that held before. `layers` is
+    meaning because they lack a vector. The status of a fact says whether it still holds. `score_components` holds those
+    of each fact, if they were requested. `former` are the chosen facts that held before. `layers` is
     everything that an agent is told, None for a search. `findings` are the findings of a search with their scores.
     """
 
@@ -60,7 +60,7 @@ class Recall:
     turns: tuple[SourceTurn, ...] = ()
     turn_scores: tuple[float, ...] = ()
     without_vector: int = 0
-    parts: tuple[Mapping[str, float], ...] = ()
+    score_components: tuple[Mapping[str, float], ...] = ()
     former: tuple[FormerFact, ...] = ()
     findings: tuple[tuple[AgentFinding, float], ...] = ()
     layers: Layers | None = None
@@ -74,7 +74,7 @@ async def recall(
     *,
     at: datetime,
     budget_tokens: int,
-    also: str = "",
+    second_query: str = "",
     heard: Collection[str] = (),
     kinds: Collection[Kind] | None = None,
     views: ViewCache | None = None,
@@ -85,36 +85,36 @@ async def recall(
 
     If all facts that hold fit the budget, all are chosen, then former facts and turns. Otherwise the flagged facts come
     first, then the facts, former facts and turns that match the query. The facts that were said last fill the rest.
-    What matches `also`, for example an agent's words since the query, is chosen in turn with what matches the query.
-    Turns that have one of the texts `heard`, which the agent sees already, are left out.
+    What matches `second_query`, for example an agent's words since the query, is chosen in turn with what matches the
+    query. Turns that have one of the texts `heard`, which the agent sees already, are left out.
     `kinds` restricts the result to facts of these kinds that hold. `views` is the cache of views, by default the one of
     the store. If loading takes longer than `patience_s`, the view that was loaded last is used. With an `embedder`,
     facts are also found by meaning, as far as there are vectors. Raises TypeError if `scope` is no `Scope`, and
     `StoreError` if the store does not answer.
     """
-    view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
+    view = await _view_of_scope(store, scope, at, views or view_cache_of(store), patience_s)
     served = view.served_places(kinds)
     label = scope_label(scope)
     source = await layer_source(store, view)
     turn_count = source.said.count if kinds is None else 0
     whole = _all_if_they_fit(view, served, label, room_for_facts(budget_tokens, has_turns=turn_count > 0))
     is_past = is_about_the_past(query)
-    queries = [view.names.with_other_names(text) for text in dict.fromkeys((query, also)) if text.strip()]
+    queries = [view.names.with_other_names(text) for text in dict.fromkeys((query, second_query)) if text.strip()]
     units: Units = []
     lacking = 0
     flagged: list[Fact] = []
     if whole is None:
-        flagged = _flagged(view, source, kinds)
+        flagged = _flagged_facts(view, source, kinds)
         ranked = []
         for text in queries:
             near, lacking = await nearness_to_query(store, view, text, embedder)
             ranked.append(view.index.ranked(text, meaning=near, most=MOST_RANKED, among=view.are_facts(kinds)))
-        units = list(_in_turn(ranked))
+        units = list(_interleave(ranked))
     sources = LayerSources(
         all_facts=whole,
         flagged=flagged,
-        ranked=[view.shown(unit) for unit, _ in units if isinstance(unit, StoredFact)],
-        latest=map(view.shown, map(view.snapshot.table.unit, served[::-1])),
+        ranked=[view.fact_with_replaced_value(unit) for unit, _ in units if isinstance(unit, StoredFact)],
+        latest=map(view.fact_with_replaced_value, map(view.snapshot.table.unit, served[::-1])),
         turn_count=turn_count,
         fact_count=len(served),
         is_about_the_past=is_past,
@@ -124,8 +124,8 @@ async def recall(
         sources = replace(sources, said=unheard(sources.said, heard))
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
     fields: dict[str, Any] = {"former": tuple(layers.former), "layers": layers}
-    scores = _scores(layers.facts, units)
-    return _recall(layers.facts, scores, layers.said, stored=len(served), lacking=lacking, **fields)
+    scores = _scores_by_id(layers.facts, units)
+    return _build_recall(layers.facts, scores, layers.said, stored=len(served), lacking=lacking, **fields)
 
 
 def _with_other_layers(
@@ -133,26 +133,26 @@ def _with_other_layers(
 ) -> LayerSources:
     """Return the sources with the former facts, turns and findings that match the queries."""
     is_past, words = sources.is_about_the_past, "\n".join(queries)
-    matching = _in_turn([_former_ranked(source, query, most=MOST_RANKED) for query in queries])
+    matching = _interleave([_rank_former_facts(source, query, most=MOST_RANKED) for query in queries])
     return replace(
         sources,
-        former=source.told_as_former,
-        former_ranked=[*matching, *source.parts_for(words)],
-        said=_said(source, queries, at, is_about_the_past=is_past, embedder=embedder),
+        former=source.facts_told_as_former,
+        former_ranked=[*matching, *source.former_sentences_for(words)],
+        said=_matching_turns(source, queries, at, is_about_the_past=is_past, embedder=embedder),
         findings=[finding for finding, _ in source.findings_for(words, at=at, is_about_the_past=is_past)],
     )
 
 
-def _flagged(view: View, source: LayerSource, kinds: Collection[Kind] | None) -> list[Fact]:
+def _flagged_facts(view: View, source: LayerSource, kinds: Collection[Kind] | None) -> list[Fact]:
     """Return the flagged facts, the newest first.
 
     Surely flagged facts come before all others, so that an allergy finds room even if a model flags every fact.
     """
-    newest = [fact for fact in reversed(source.flagged) if kinds is None or fact.kind in kinds]
-    return sorted(map(view.shown, newest), key=lambda fact: not _is_surely_flagged(fact))
+    newest = [fact for fact in reversed(source.flagged_facts) if kinds is None or fact.kind in kinds]
+    return sorted(map(view.fact_with_replaced_value, newest), key=lambda fact: not _is_surely_flagged(fact))
 
 
-def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
+def _rank_former_facts(source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
     """Return the former facts that match the query, best first, at most `most`."""
     if not source.former or not query.strip():
         return []
@@ -160,19 +160,19 @@ def _former_ranked(source: LayerSource, query: str, *, most: int | None = None) 
     return [source.former_by_id[unit.id] for unit, _ in ranked]
 
 
-def _said(
+def _matching_turns(
     source: LayerSource, queries: Sequence[str], at: datetime, *, is_about_the_past: bool, embedder: Embedder | None
 ) -> Iterator[SaidTurn]:
     """Yield the turns that match the queries, best first."""
-    hidden = partial(source.hidden.covers, is_about_the_past=is_about_the_past)
+    hidden = partial(source.hidden.includes, is_about_the_past=is_about_the_past)
     matching = [
         source.said.matching_turns(query, at=at, is_hidden=hidden, related=related_words(query, embedder))
         for query in queries
     ]
-    return _in_turn(matching)
+    return _interleave(matching)
 
 
-def _in_turn(rankings: Iterable[Iterable[Ranked]]) -> Iterator[Ranked]:
+def _interleave(rankings: Iterable[Iterable[Ranked]]) -> Iterator[Ranked]:
     """Yield the first of each ranking, then the second of each, and so on."""
     return (each for places in zip_longest(*rankings) for each in places if each is not None)
 
@@ -197,51 +197,51 @@ async def search(
 
     Matching facts that held before are in `former`. If the query asks about the past, they are among the facts instead.
     `tags` restricts the result to facts that have all of these tags. `limit` is the largest number of facts and turns
-    together. With `explain`, the result's `parts` hold the components of each score. An empty query returns all facts
+    together. With `explain`, the result has the `score_components`. An empty query returns all facts
     in the order of a block. Raises TypeError if `scope` is no `Scope`, and `StoreError` if the store does not answer.
     """
-    view = await _view(store, scope, at, views or view_cache_of(store), patience_s)
-    asked = _AskedFor(kinds, frozenset(tags))
+    view = await _view_of_scope(store, scope, at, views or view_cache_of(store), patience_s)
+    asked = _SearchFilter(kinds, frozenset(tags))
     if not query.strip():
         served = asked.served_places(view)
-        return _recall(in_block_order(view.facts_at(served))[:limit], {}, stored=len(served))
-    stored = view.served_count if asked.is_everything else len(asked.served_places(view))
+        return _build_recall(in_block_order(view.facts_at(served))[:limit], {}, stored=len(served))
+    stored = view.served_count if asked.allows_everything else len(asked.served_places(view))
     query = view.names.with_other_names(query)
     near, lacking = await nearness_to_query(store, view, query, embedder)
     source, past = await layer_source(store, view), is_about_the_past(query)
-    has_facts_alone = asked.is_everything and not view.snapshot.table.has_turns
+    has_facts_alone = asked.allows_everything and not view.snapshot.table.has_turns
     units = view.index.ranked(query, meaning=near, most=limit if has_facts_alone else None)
-    former = [each for each in _former_ranked(source, query) if asked.includes(each.fact)]
+    former = [each for each in _rank_former_facts(source, query) if asked.includes(each.fact)]
     if past:
         former_ids = {each.fact.id for each in former}
         ended = [(unit, score) for unit, score in source.former_index.ranked(query) if unit.id in former_ids]
         units = sorted([*units, *ended], key=lambda scored: -scored[1])
     said: Iterator[SaidTurn] = iter(())
-    if turns and asked.is_everything:
-        said = islice(_said(source, [query], at, is_about_the_past=past, embedder=embedder), limit)
+    if turns and asked.allows_everything:
+        said = islice(_matching_turns(source, [query], at, is_about_the_past=past, embedder=embedder), limit)
     ranked = source.findings_for(query, at=at, is_about_the_past=past)
     matching = asked.facts_of(view, units)
-    scores = _scores(matching, units)
-    facts, best_turns = _best(matching, list(said), scores, limit)
-    return _recall(
+    scores = _scores_by_id(matching, units)
+    facts, best_turns = _best_facts_and_turns(matching, list(said), scores, limit)
+    return _build_recall(
         *(facts, scores, best_turns),
         stored=stored,
         lacking=lacking,
         former=() if past else tuple(former[:limit]),
-        findings=tuple(pair for pair in ranked if pair[1] > 0)[:limit] if asked.is_everything else (),
-        parts=_parts(view, source, query, facts, past=past, meaning=near) if explain else (),
+        findings=tuple(pair for pair in ranked if pair[1] > 0)[:limit] if asked.allows_everything else (),
+        score_components=_score_components(view, source, query, facts, past=past, meaning=near) if explain else (),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _AskedFor:
+class _SearchFilter:
     """The filter of a search: facts of these kinds (None: of all kinds) that have all of these tags."""
 
     kinds: Collection[Kind] | None
     tags: frozenset[str]
 
     @property
-    def is_everything(self) -> bool:
+    def allows_everything(self) -> bool:
         return self.kinds is None and not self.tags
 
     def includes(self, fact: Fact) -> bool:
@@ -261,7 +261,7 @@ class _AskedFor:
         return [fact for fact in map(view.fact, of_kinds) if self.includes(fact)]
 
 
-def _best(
+def _best_facts_and_turns(
     facts: Sequence[Fact], said: Sequence[SaidTurn], scores: Mapping[Hashable, float], limit: int | None
 ) -> tuple[list[Fact], list[SaidTurn]]:
     """Return the facts and the turns with the highest scores, best first, at most `limit` of both together."""
@@ -271,7 +271,7 @@ def _best(
     return [each for each in best if isinstance(each, Fact)], [each for each in best if isinstance(each, SaidTurn)]
 
 
-def _parts(
+def _score_components(
     view: View, source: LayerSource, query: str, facts: Sequence[Fact], *, past: bool, meaning: Nearness | None
 ) -> tuple[Mapping[str, float], ...]:
     """Return the components of the score of each fact."""
@@ -280,7 +280,7 @@ def _parts(
     return tuple(parts[name] for name in names)
 
 
-async def _view(store: Store, scope: Scope, at: datetime, views: ViewCache, patience_s: float | None) -> View:
+async def _view_of_scope(store: Store, scope: Scope, at: datetime, views: ViewCache, patience_s: float | None) -> View:
     if not isinstance(scope, Scope):
         raise TypeError(f"whose facts? give a Scope, for example Scope.user('lena'), not {type(scope).__name__}")
     return await views.view(store, scope, at, patience_s=patience_s)
@@ -290,11 +290,11 @@ def _all_if_they_fit(view: View, served: Array, label: str, budget_tokens: int) 
     """Return all of these served facts, None if they do not fit the budget together."""
     if len(served) > budget_tokens or view.count_characters(served) > MOST_LETTERS_PER_TOKEN * budget_tokens:
         return None
-    facts = [view.shown(view.snapshot.table.unit(place)) for place in served]
+    facts = [view.fact_with_replaced_value(view.snapshot.table.unit(place)) for place in served]
     return facts if fit_whole(facts, label=label, budget_tokens=budget_tokens, lines=view.lines) else None
 
 
-def _recall(
+def _build_recall(
     facts: Sequence[Fact],
     scores: Mapping[Hashable, float],
     said: Sequence[SaidTurn] = (),
@@ -319,7 +319,7 @@ def _recall(
     )
 
 
-def _scores(facts: Iterable[Fact], units: Units) -> dict[Hashable, float]:
+def _scores_by_id(facts: Iterable[Fact], units: Units) -> dict[Hashable, float]:
     """Return the scores of these facts by their ids."""
     fact_ids = {fact.id for fact in facts}
     return {unit.id: score for unit, score in units if unit.id in fact_ids}
@@ -335,14 +335,16 @@ async def read_told_facts(store: Store, scope: Scope, *, at: datetime) -> tuple[
     """Return the facts that agents are told: those that hold, in the order of saying, then those that held before."""
     view = await view_cache_of(store).view(store, scope, at)
     source = await layer_source(store, view)
-    holding = [view.shown(view.snapshot.table.unit(place)) for place in view.served_places().tolist()]
+    holding = [
+        view.fact_with_replaced_value(view.snapshot.table.unit(place)) for place in view.served_places().tolist()
+    ]
     return (*holding, *(former.fact for former in source.former))
 
 
 async def read_facts_with_ended_parts(store: Store, scope: Scope, *, at: datetime) -> tuple[Fact, ...]:
     """Return the facts of which a part has ended, with their former sentences."""
-    source = await layer_source(store, await _view(store, scope, at, view_cache_of(store), None))
-    return tuple(part.fact for part in source.former_parts)
+    source = await layer_source(store, await _view_of_scope(store, scope, at, view_cache_of(store), None))
+    return tuple(part.fact for part in source.former_sentences)
 
 
 async def read_told_findings(store: Store, scope: Scope, *, at: datetime) -> tuple[AgentFinding, ...]:
@@ -356,5 +358,5 @@ async def read_told_turns(store: Store, scope: Scope, session_id: str, *, at: da
     """Return the turns of a session in order, as far as an agent may be shown them."""
     view = await view_cache_of(store).view(store, scope, at)
     source = await layer_source(store, view)
-    hidden = partial(source.hidden.covers, is_about_the_past=False)
+    hidden = partial(source.hidden.includes, is_about_the_past=False)
     return tuple(source.said.shown_turns(session_id, at=at, is_hidden=hidden))

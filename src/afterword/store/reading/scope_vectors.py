@@ -64,9 +64,11 @@ async def store_vectors(store: Store, texts: ServedTexts, embedder: Embedder, ve
     """Store these vectors and return True. If the scope has changed since `texts` was read, only return False."""
 
     def work(transaction: Session) -> bool:
-        key = _lock_unchanged(transaction, texts)
+        key = _lock_if_unchanged(transaction, texts)
         if key is not None:
-            insert_missing(transaction, VectorRow, [_row(key, embedder, name, vectors[name]) for name in vectors])
+            insert_missing(
+                transaction, VectorRow, [_vector_row(key, embedder, name, vectors[name]) for name in vectors]
+            )
         return key is not None
 
     return await store.write(work)
@@ -80,7 +82,7 @@ async def delete_stale_vectors(store: Store, texts: ServedTexts, embedder: Embed
     """
 
     def work(transaction: Session) -> bool:
-        key = _lock_unchanged(transaction, texts)
+        key = _lock_if_unchanged(transaction, texts)
         if key is None:
             return False
         of_scope = col(VectorRow.scope_id) == key
@@ -94,7 +96,7 @@ async def delete_stale_vectors(store: Store, texts: ServedTexts, embedder: Embed
             transaction.exec(delete(VectorRow).where(of_scope, other))
             until = texts.until.isoformat() if texts.until else None
             noted = json.dumps({"revision": texts.revision, "until": until}).encode()
-            insert_missing(transaction, VectorRow, [_row(key, embedder, COMPLETE, noted)])
+            insert_missing(transaction, VectorRow, [_vector_row(key, embedder, COMPLETE, noted)])
         return True
 
     return await store.write(work)
@@ -114,25 +116,26 @@ def scopes_lacking_vectors(transaction: Session, embedder: Embedder, at: datetim
     return [
         Scope.parse(f"{row.tenant}/{row.kind}/{row.name}")
         for row in rows
-        if row.content is None or not _is_complete(row.content, row.revision, at)
+        if row.content is None or not _notes_all_vectors(row.content, row.revision, at)
     ]
 
 
-def _lock_unchanged(transaction: Session, texts: ServedTexts) -> int | None:
+def _lock_if_unchanged(transaction: Session, texts: ServedTexts) -> int | None:
     """Lock the scope against other writers and return its key, None if it has changed since `texts` was read."""
     scope_rows.lock_scope(transaction, texts.scope)
     row = scope_rows.scope_row(transaction, texts.scope)
     return row.id if row is not None and row.revision == texts.revision else None
 
 
-def _is_complete(content: bytes, revision: int, at: datetime) -> bool:
-    noted = json.loads(content)
+def _notes_all_vectors(note: bytes, revision: int, at: datetime) -> bool:
+    """Return whether a note of the key `COMPLETE` says that a scope has all vectors at this revision and instant."""
+    noted = json.loads(note)
     return bool(noted["revision"] == revision) and (
         noted["until"] is None or at < datetime.fromisoformat(noted["until"])
     )
 
 
-def _row(key: int, embedder: Embedder, name: str, content: bytes) -> dict[str, object]:
+def _vector_row(key: int, embedder: Embedder, name: str, content: bytes) -> dict[str, object]:
     return {
         "scope_id": key,
         "model": embedder.model,
@@ -162,7 +165,7 @@ async def nearness_to_query(
     if embedder is None:
         return None, 0
     try:
-        known = await _vectors(store, view, embedder)
+        known = await _loaded_vectors(store, view, (embedder.model, embedder.dimension))
     except EmbeddingUnavailable as error:
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
@@ -210,7 +213,7 @@ async def refresh_vectors(
     made, spare, model = 0, dict[str, bytes](), (embedder.model, embedder.dimension)
     for _ in range(ROUNDS):
         view = await view_cache_of(store).view(store, scope, at)
-        texts = {vector_key(text): text for unit in view.served_units() for text in [unit.text]}
+        texts = {vector_key(text): text for unit in view.served_units() for text in [unit.text_to_embed]}
         version = view.snapshot.version
         if version.key is None:
             return made
@@ -248,36 +251,35 @@ async def refresh_vectors(
     return made
 
 
-async def _vectors(store: Store, view: View, embedder: Embedder) -> Vectors:
+async def _loaded_vectors(store: Store, view: View, model: VectorModel) -> Vectors:
     """Return the vectors of the served facts and turns of a view, from the view or from the store."""
-    name = embedder.model, embedder.dimension
-    known = view.vectors.get(name)
+    known = view.vectors.get(model)
     is_stale = known is not None and bool(known.missing) and monotonic() - known.read_at_s > READ_AGAIN_S
     if known is not None and known.is_wanted is view.is_served and not is_stale:
         return known
-    read = view.readers[name] = partial(_read_vectors, name)
+    read = view.readers[model] = partial(_read_vectors, model)
     return await store.read(partial(read, view))
 
 
-def _read_vectors(name: VectorModel, view: View, transaction: Session) -> Vectors:
+def _read_vectors(model: VectorModel, view: View, transaction: Session) -> Vectors:
     """Return the vectors of the served facts and turns of a view, and cache them in the view.
 
     Only the vectors that the view does not have yet are read.
     """
-    known = view.vectors.get(name) or Vectors(name[1])
-    keys = {place: vector_key(view.unit(place).text) for place in known.lacks(view.is_served)}
+    known = view.vectors.get(model) or Vectors(model[1])
+    keys = {place: vector_key(view.unit(place).text_to_embed) for place in known.lacks(view.is_served)}
     wanted = list(keys.values()) if len(keys) <= CHUNK else None
-    contents = _stored_vectors(view.snapshot.version.key, name, wanted, transaction) if keys else {}
+    contents = _stored_vectors(view.snapshot.version.key, model, wanted, transaction) if keys else {}
     made = {place: contents[key] for place, key in keys.items() if key in contents}
-    vectors = view.vectors[name] = known.revised(view.is_served, made)
+    vectors = view.vectors[model] = known.revised(view.is_served, made)
     return vectors
 
 
 def _stored_vectors(
-    scope_key: int | None, name: VectorModel, keys: Sequence[str] | None, transaction: Session
+    scope_key: int | None, model: VectorModel, keys: Sequence[str] | None, transaction: Session
 ) -> dict[str, bytes]:
     """Return the stored vectors of a scope with these keys (None: all of them), by key."""
-    connection, values = transaction.connection(), {"scope": scope_key, "model": name[0], "dimension": name[1]}
+    connection, values = transaction.connection(), {"scope": scope_key, "model": model[0], "dimension": model[1]}
     some = (
         VECTOR_ROWS.ask(connection, **values) if keys is None else _SOME_VECTORS.ask_listed(connection, keys, **values)
     )
@@ -327,5 +329,5 @@ async def vector_coverage(
     if not keys:
         return VectorCoverage(0, {})
     view = await view_cache_of(store).view(store, scope, at)
-    texts = {vector_key(unit.text) for unit in view.served_units()}
+    texts = {vector_key(unit.text_to_embed) for unit in view.served_units()}
     return VectorCoverage(len(texts), {name: len(stored_keys & texts) for name, stored_keys in keys.items()})

@@ -23,7 +23,7 @@ from afterword.store.ledger import session_source
 from afterword.store.lookup import live_assertion_ids
 from afterword.store.reading.fact_rows import read_stored_facts
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
-from afterword.store.rows import plain_columns, stored_terms
+from afterword.store.rows import plain_columns, search_terms_column
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -61,14 +61,14 @@ class Version:
 class Snapshot:
     """Everything that can be recalled of a scope in one state: a table of its facts and of the turns that they cite.
 
-    `unlinked` holds the turns that are cited by live statements which belong to no fact: withdrawals and requests to
+    `unlinked_turns` holds the turns that live statements cite which belong to no fact: withdrawals and requests to
     forget.
     """
 
     scope: Scope
     version: Version = Version()
     table: UnitTable = field(default_factory=UnitTable)
-    unlinked: frozenset[TurnPlace] = frozenset()
+    unlinked_turns: frozenset[TurnPlace] = frozenset()
 
 
 def version(connection: Connection, scope: Scope) -> Version:
@@ -87,16 +87,16 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
         return Snapshot(scope)
     if before is not None and now == before.version:
         return before
-    changes = _changes_since(connection, now, before) if before is not None else None
+    changes = _few_changes_since(connection, now, before) if before is not None else None
     if before is None or changes is None:
         facts = read_stored_facts(connection, now.key)
         turns = map(StoredTurn, TURN_ROWS.ask(connection, scope=now.key, role=str(Role.HUMAN)))
         table = UnitTable().revised((), [*facts, *turns])
-        return Snapshot(scope, now, table, _positions_without_links(connection, now.key))
-    unlinked = before.unlinked
+        return Snapshot(scope, now, table, _read_unlinked_turns(connection, now.key))
+    unlinked = before.unlinked_turns
     if any(change.is_unlinked for change in changes):
-        unlinked = _positions_without_links(connection, now.key)
-    table = _changed_table(connection, now.key, before.table, changes)
+        unlinked = _read_unlinked_turns(connection, now.key)
+    table = _updated_table(connection, now.key, before.table, changes)
     return Snapshot(scope, now, table, unlinked)
 
 
@@ -106,19 +106,19 @@ def read_fact_snapshot(connection: Connection, scope: Scope, now: Version) -> Sn
     return Snapshot(scope, now, UnitTable().revised((), facts, is_searched=False))
 
 
-def session_ids(changes: Iterable[ScopeChangeRow]) -> set[str]:
+def session_ids_of_changes(changes: Iterable[ScopeChangeRow]) -> set[str]:
     """Return the ids of the sessions whose runs made these changes."""
     return {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
 
 
-def _changes_since(connection: Connection, now: Version, before: Snapshot) -> Sequence[ScopeChangeRow] | None:
+def _few_changes_since(connection: Connection, now: Version, before: Snapshot) -> Sequence[ScopeChangeRow] | None:
     """Return the changes since `before`, None if they are not all known or if there are too many."""
-    changes = known_changes(connection, now, before.version)
+    changes = changes_between(connection, now, before.version)
     changed = sum(len(change.fact_ids) for change in changes or ())
     return changes if changed <= max(MOST_CHANGED * len(before.table.by_order), FEW_CHANGED) else None
 
 
-def known_changes(connection: Connection, now: Version, before: Version) -> Sequence[ScopeChangeRow] | None:
+def changes_between(connection: Connection, now: Version, before: Version) -> Sequence[ScopeChangeRow] | None:
     """Return the changes of a scope between two states.
 
     None if not all of them are stored, or if `before` was never a state of this scope.
@@ -130,7 +130,7 @@ def known_changes(connection: Connection, now: Version, before: Version) -> Sequ
     return changes[1:] if is_known else None
 
 
-def _changed_table(connection: Connection, key: int, before: UnitTable, changes: Sequence[ScopeChangeRow]) -> UnitTable:
+def _updated_table(connection: Connection, key: int, before: UnitTable, changes: Sequence[ScopeChangeRow]) -> UnitTable:
     """Return the table of a scope after these changes. Only the changed facts and sessions are read."""
     changed = list(dict.fromkeys(fact_id for change in changes for fact_id in change.fact_ids))
     facts = read_stored_facts(connection, key, changed)
@@ -140,7 +140,7 @@ def _changed_table(connection: Connection, key: int, before: UnitTable, changes:
     def is_cited(turn_id: TurnPlace) -> bool:
         return turn_id in cited or any(place not in gone for place in before.supported_by(turn_id))
 
-    sessions = session_ids(changes)
+    sessions = session_ids_of_changes(changes)
     sessions |= {turn_id[0] for turn_id in cited if before.place(turn_id) is None}
     rows = _SESSION_TURNS.ask_listed(connection, sorted(sessions), scope=key, role=str(Role.HUMAN))
     turns = {turn.id: turn for turn in map(StoredTurn, rows) if is_cited(turn.id)}
@@ -157,11 +157,11 @@ def _changed_table(connection: Connection, key: int, before: UnitTable, changes:
     return before.revised(gone, [*facts, *turns.values()])
 
 
-def _positions_without_links(connection: Connection, key: int) -> frozenset[TurnPlace]:
+def _read_unlinked_turns(connection: Connection, key: int) -> frozenset[TurnPlace]:
     return frozenset(map(tuple, _UNLINKED.ask(connection, scope=key)))
 
 
-def _cited_turns() -> Select[Any]:
+def _select_cited_turns() -> Select[Any]:
     """Select the turns of people that facts cite. The query starts at the evidence, which has far fewer rows."""
     cited = (
         select(col(EvidenceRow.session_id), col(EvidenceRow.turn))
@@ -172,7 +172,7 @@ def _cited_turns() -> Select[Any]:
         .cte("cited")
     )
     return (
-        select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"))
+        select(*plain_columns(TURN_COLUMNS), search_terms_column(TurnRow).label("terms"))
         .join_from(cited, SessionRow, col(SessionRow.session_id) == cited.c.session_id)
         .join(TurnRow, (col(TurnRow.session_pk) == col(SessionRow.id)) & (col(TurnRow.number) == cited.c.turn))
         .where(col(SessionRow.scope_id) == bindparam("scope"), col(TurnRow.role) == bindparam("role"))
@@ -196,9 +196,9 @@ _CHANGES = (
     .where(col(ScopeChangeRow.scope_id) == bindparam("scope"), col(ScopeChangeRow.revision) >= bindparam("since"))
     .order_by(col(ScopeChangeRow.revision))
 )
-TURN_ROWS = CompiledQuery(_cited_turns())
+TURN_ROWS = CompiledQuery(_select_cited_turns())
 _SESSION_TURNS = CompiledQuery(
-    select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"))
+    select(*plain_columns(TURN_COLUMNS), search_terms_column(TurnRow).label("terms"))
     .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
     .where(
         col(SessionRow.scope_id) == bindparam("scope"),

@@ -15,9 +15,9 @@ from afterword.facts.transcripts import Role, SourceTurn, find_owners
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
 from afterword.store.database.statements import CompiledQuery, Plain, has_listed_name
-from afterword.store.reading.snapshots import Version, session_ids
-from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, said_at_of
-from afterword.store.rows import plain_columns, stored_terms
+from afterword.store.reading.snapshots import Version, session_ids_of_changes
+from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, local_said_at
+from afterword.store.rows import plain_columns, search_terms_column
 from afterword.store.tables import RunRow, ScopeChangeRow, SessionRow, TurnRow
 from afterword.text_caches import text_cache
 
@@ -26,14 +26,14 @@ from afterword.text_caches import text_cache
 class SpokenTurns:
     """The spoken turns of a scope in one state, with a search index.
 
-    `marks` holds columns of each session that differ whenever the session has changed. `with_others` says whether turns
-    of people who are not the owner are included.
+    `marks` holds columns of each session that differ whenever the session has changed. `includes_other_people` says
+    whether turns of people who are not the owner are included.
     """
 
     version: Version
     index: SaidIndex
     marks: Mapping[str, Plain]
-    with_others: bool = False
+    includes_other_people: bool = False
 
 
 def read_spoken_turns(
@@ -43,32 +43,34 @@ def read_spoken_turns(
     before: SpokenTurns | None = None,
     changes: Sequence[ScopeChangeRow] | None = None,
     *,
-    with_others: bool = False,
+    includes_other_people: bool = False,
 ) -> SpokenTurns:
     """Return the spoken turns of a scope in the state `now`.
 
     `before` holds the turns of an earlier state, and `changes` what has changed since. With both, only the sessions
-    that changed are read. `with_others` also includes the turns of people who do not own the scope.
+    that changed are read. `includes_other_people` also includes the turns of people who do not own the scope.
     """
     marks = {mark[1]: mark for mark in _SESSIONS.ask(connection, scope=now.key)}
-    if before is None or changes is None or before.with_others != with_others:
+    if before is None or changes is None or before.includes_other_people != includes_other_people:
         before, changed = SpokenTurns(now, SaidIndex(UnitTable(), {}), {}), set(marks)
     else:
-        changed = session_ids(changes)
+        changed = session_ids_of_changes(changes)
     changed |= {name for name in before.marks.keys() | marks.keys() if before.marks.get(name) != marks.get(name)}
     roles = {"human": str(Role.HUMAN), "agent": str(Role.AGENT)}
     rows = _TURNS.ask_listed(connection, sorted(changed & marks.keys()), scope=now.key, **roles)
     gone = [place for name in changed for place in before.index.table.turns_of(name)]
-    turns, earlier = _spoken(sorted(rows, key=itemgetter(0, 4)), scope, with_others=with_others)
+    turns, earlier = _turns_with_predecessors(
+        sorted(rows, key=itemgetter(0, 4)), scope, includes_other_people=includes_other_people
+    )
     if not gone and not turns and before.marks:
-        return SpokenTurns(now, before.index, marks, with_others)
+        return SpokenTurns(now, before.index, marks, includes_other_people)
     unchanged = {name: turn for name, turn in before.index.before.items() if name not in changed}
     index = SaidIndex(before.index.table.revised(gone, turns), unchanged | earlier)
-    return SpokenTurns(now, index, marks, with_others)
+    return SpokenTurns(now, index, marks, includes_other_people)
 
 
-def _spoken(
-    rows: Iterable[Plain], scope: Scope, *, with_others: bool
+def _turns_with_predecessors(
+    rows: Iterable[Plain], scope: Scope, *, includes_other_people: bool
 ) -> tuple[list[StoredTurn], dict[str, dict[int, SourceTurn]]]:
     """Return the turns of the owner (or of all people), and the preceding turn of each, by session and number.
 
@@ -80,13 +82,13 @@ def _spoken(
     for row in rows:
         key, session_id, humans, assumed, number, speaker, *_, role = row
         is_of_person = role == Role.HUMAN
-        if is_of_person and not (with_others or speaker in _owners(humans, assumed, scope)):
+        if is_of_person and not (includes_other_people or speaker in _owner_names(humans, assumed, scope)):
             former = None
             continue
         if is_of_person:
             turns.append(StoredTurn(row[:-1]))
         if is_of_person and former is not None and (former[0], former[4]) == (key, number - 1):
-            said_at = said_at_of(former[6], former[7])
+            said_at = local_said_at(former[6], former[7])
             turn = SourceTurn(former[1], former[4], former[5], said_at, former[8], shown=former[9])
             before.setdefault(session_id, {})[number] = turn
         former = row
@@ -94,7 +96,7 @@ def _spoken(
 
 
 @text_cache(10_000)
-def _owners(humans: str, assumed: str, scope: Scope) -> frozenset[str]:
+def _owner_names(humans: str, assumed: str, scope: Scope) -> frozenset[str]:
     """Return the names of the owner of the scope among the people of a session.
 
     Nobody owns the scope of a team or a project. There the only person of a session counts as the owner.
@@ -119,7 +121,7 @@ _SESSIONS = CompiledQuery(
     )
 )
 _TURNS = CompiledQuery(
-    select(*plain_columns(TURN_COLUMNS), stored_terms(TurnRow).label("terms"), col(TurnRow.role).label("role"))
+    select(*plain_columns(TURN_COLUMNS), search_terms_column(TurnRow).label("terms"), col(TurnRow.role).label("role"))
     .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
     .where(
         col(SessionRow.scope_id) == bindparam("scope"),

@@ -37,7 +37,7 @@ class StoredTurn:
         key, session_id, humans, assumed, number, speaker, said_at, offset_s, text, shown, terms = row
         in_company = _count_people(humans, assumed) > 1
         self.turn: SourceTurn = SourceTurn(
-            session_id, number, speaker, said_at_of(said_at, offset_s), text, in_company, shown
+            session_id, number, speaker, local_said_at(said_at, offset_s), text, in_company, shown
         )
         self.id: tuple[str, int] = self.turn.place
         self.order: tuple[int, tuple[Any, Any]] = 0, (key, number)
@@ -67,12 +67,12 @@ class StoredTurn:
         return self.turn.in_company and "?" in self.turn.text
 
     @property
-    def text(self) -> str:
+    def text_to_embed(self) -> str:
         """The text from which its vector is computed."""
         return turn_text(self.turn.said_at, self.turn.speaker if self.turn.in_company else "", self.turn.text)
 
 
-def said_at_of(said_at: Any, utc_offset_s: int | None) -> datetime | None:
+def local_said_at(said_at: Any, utc_offset_s: int | None) -> datetime | None:
     """Return when a turn was said, from the two columns of its row that store the time."""
     return None if said_at is None else at_offset(moment(said_at), utc_offset_s)
 

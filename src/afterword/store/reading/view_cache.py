@@ -55,20 +55,20 @@ class ViewCache:
         If loading takes longer than `patience_s`, the view that was loaded last is returned, if there is one. The
         loading continues and serves the next caller.
         """
-        unchanged = self._unchanged(scope, at)
+        unchanged = self._unchanged_view(scope, at)
         if unchanged is not None:
             return unchanged
-        loading = asyncio.ensure_future(self._present(store, scope, at))
-        loading.add_done_callback(_retrieve)
+        loading = asyncio.ensure_future(self._load_present_view(store, scope, at))
+        loading.add_done_callback(_retrieve_error)
         if patience_s is not None and scope in self._views:
             await asyncio.wait([loading], timeout=patience_s)
             stale = self._views.get(scope)
             if not loading.done() and stale is not None:
                 count(Count.CACHE, cache="view", hit=True)
-                return self._at(stale, at)
-        return self._at(await asyncio.shield(loading), at)
+                return self._view_at(stale, at)
+        return self._view_at(await asyncio.shield(loading), at)
 
-    def _unchanged(self, scope: Scope, at: datetime) -> View | None:
+    def _unchanged_view(self, scope: Scope, at: datetime) -> View | None:
         """Return the cached view if the database file is unchanged, else None. No statement is run."""
         view = self._views.get(scope)
         if view is None or not view.unasked_left or not view.is_valid_at(at):
@@ -82,7 +82,7 @@ class ViewCache:
         count(Count.CACHE, cache="view", hit=True)
         return view
 
-    def _at(self, view: View, at: datetime) -> View:
+    def _view_at(self, view: View, at: datetime) -> View:
         """Return a view for another instant. The last such view is cached, since a list is read page by page."""
         if view.is_valid_at(at):
             return view
@@ -110,7 +110,7 @@ class ViewCache:
             self._drop_views(least=0)
         return view
 
-    async def _present(self, store: Store, scope: Scope, at: datetime) -> View:
+    async def _load_present_view(self, store: Store, scope: Scope, at: datetime) -> View:
         running, times_closed = self._loads.get(scope), self._times_closed
         if running is not None:
             # That load may have begun before the caller's last write, so it is not used.
@@ -120,7 +120,7 @@ class ViewCache:
             if self._times_closed != times_closed:
                 # A load would open the store again, mostly for a caller that no longer waits.
                 raise StoreUnreachable(f"the store was closed while {scope} was read; open it again")
-        return await in_loop(self._begin(store, scope, at))
+        return await in_loop(self._begin_load(store, scope, at))
 
     def revision_of(self, scope: Scope) -> int | None:
         """Return the revision of the cached view of a scope, None if none is cached."""
@@ -143,22 +143,22 @@ class ViewCache:
             self._past_view = self._view_of_facts = None
             self._bytes.clear()
 
-    def _begin(self, store: Store, scope: Scope, at: datetime) -> Future[View]:
+    def _begin_load(self, store: Store, scope: Scope, at: datetime) -> Future[View]:
         """Return the running load of a scope, or start one."""
         with self._lock:
             load = self._loads.get(scope)
             if load is None:
-                load = self._loads[scope] = store.begin_reading(partial(self._load, store, scope, at))
-        # This must be outside of the lock: if the load has already ended, `_end` is called at once.
-        load.add_done_callback(partial(self._end, scope))
+                load = self._loads[scope] = store.begin_reading(partial(self._load_view, store, scope, at))
+        # This must be outside of the lock: if the load has already ended, `_end_load` is called at once.
+        load.add_done_callback(partial(self._end_load, scope))
         return load
 
-    def _end(self, scope: Scope, load: Future[View]) -> None:
+    def _end_load(self, scope: Scope, load: Future[View]) -> None:
         with self._lock:
             if self._loads.get(scope) is load:
                 del self._loads[scope]
 
-    def _load(self, store: Store, scope: Scope, at: datetime) -> View:
+    def _load_view(self, store: Store, scope: Scope, at: datetime) -> View:
         before = self._views.get(scope)
         self._drop_view_of_facts(scope)
         with store.reading() as transaction:
@@ -175,10 +175,10 @@ class ViewCache:
             # The mark is set at the second reading, since many scopes are read only once.
             view.mark = settled_mark(store, lambda connection: snapshots.version(connection, scope) == snapshot.version)
             view.unasked_left = MOST_UNASKED
-        self._keep(scope, view)
+        self._cache_view(scope, view)
         return view
 
-    def _keep(self, scope: Scope, view: View) -> None:
+    def _cache_view(self, scope: Scope, view: View) -> None:
         with self._lock:
             self._views[scope] = view
             if self._past_view is not None and self._past_view.snapshot is not view.snapshot:
@@ -214,7 +214,7 @@ def usable_memory_bytes() -> int:
     return machine
 
 
-def _retrieve(loading: asyncio.Task[View]) -> None:
+def _retrieve_error(loading: asyncio.Task[View]) -> None:
     # asyncio would report the error as never retrieved if the caller did not wait for the load.
     if not loading.cancelled():
         loading.exception()

@@ -90,13 +90,13 @@ class View:
 
     def _mark_served_and_past(self, units: Iterable[tuple[int, StoredFact | StoredTurn]], before: View | None) -> None:
         """Determine whether these facts are served or past, and whether the turns that they cite are served."""
-        table, unlinked = self.snapshot.table, self.snapshot.unlinked
+        table, unlinked = self.snapshot.table, self.snapshot.unlinked_turns
         at, turns, has_turns = self.since, set[TurnPlace](), table.has_turns
         for place, unit in units:
             if isinstance(unit, StoredTurn):
                 turns.add(unit.id)
                 continue
-            is_served, is_past, next_change = unit.state_at(at)
+            is_served, is_past, next_change = unit.served_past_and_next_change(at)
             if has_turns:
                 turns.update(unit.sources)
             self.is_served[place], self.is_past[place] = is_served, is_past
@@ -104,21 +104,21 @@ class View:
                 self._renaming.add(place)
             if unit.has_rewordings:
                 self._reworded.add(place)
-            self._kinds[place], self._lengths[place] = unit.kind_index_and_length
+            self._kinds[place], self._lengths[place] = unit.kind_index_and_statement_length
             self._next_changes.pop(place, None)
             if next_change is not None:
                 self._next_changes[place] = next_change
         if before is not None:
             former = before.snapshot
-            turns |= former.unlinked ^ unlinked
+            turns |= former.unlinked_turns ^ unlinked
             for place in (former.table.is_alive & ~table.is_alive[: former.table.size]).nonzero()[0].tolist():
                 turns.update(unit.sources if isinstance(unit := before.unit(place), StoredFact) else ())
         if has_turns:
-            self._classify_turns(turns)
+            self._mark_served_turns(turns)
 
-    def _classify_turns(self, turn_ids: Iterable[TurnPlace]) -> None:
+    def _mark_served_turns(self, turn_ids: Iterable[TurnPlace]) -> None:
         """Mark the turns whose facts are all served."""
-        table, unlinked = self.snapshot.table, self.snapshot.unlinked
+        table, unlinked = self.snapshot.table, self.snapshot.unlinked_turns
         for turn_id in turn_ids:
             turn_place = table.place(turn_id)
             if turn_place is not None:
@@ -192,22 +192,22 @@ class View:
         table = self.snapshot.table
         return int(table.rank[table.place(fact.id)])
 
-    def shown(self, stored: StoredFact) -> Fact:
+    def fact_with_replaced_value(self, stored: StoredFact) -> Fact:
         """Return a fact with the value that it replaced, if any. Its line then also says since when it holds."""
         shown = self._shown.get(stored.id)
         if shown is None:
             fact = self.fact(stored)
-            value = self.former(fact)
+            value = self.replaced_value(fact)
             shown = self._shown[stored.id] = replace(fact, former=value) if value else fact
         return shown
 
-    def former(self, fact: Fact) -> str | None:
+    def replaced_value(self, fact: Fact) -> str | None:
         """Return the value that a fact replaced, None if there is none or agents may not be told it."""
         table = self.snapshot.table
         places = [place for name in fact.assertion_ids for place in table.superseded_by(name) if self.is_past[place]]
-        return former_value(fact, filter(None, map(self._once_held, map(table.unit, places))))
+        return former_value(fact, filter(None, map(self._fact_unless_wrong, map(table.unit, places))))
 
-    def _once_held(self, stored: StoredFact) -> Fact | None:
+    def _fact_unless_wrong(self, stored: StoredFact) -> Fact | None:
         # A fact was wrong if one of the people who said it was corrected, even if the others were not.
         return None if stored.history(self.snapshot.scope).undone_by else self.fact(stored)
 
@@ -227,24 +227,26 @@ class View:
         """Return a stored fact as it is at the instant of the view."""
         fact = self._facts.get(stored.id)
         if fact is None:
-            fact = self._facts[stored.id] = self.built_fact(stored)
+            fact = self._facts[stored.id] = self.fact_without_caching(stored)
         return fact
 
-    def built_fact(self, stored: StoredFact) -> Fact:
+    def fact_without_caching(self, stored: StoredFact) -> Fact:
         """Return a stored fact as it is at the instant of the view, without caching it. The fact must be known then."""
-        fact = stored.single_fact(self.snapshot.scope, self.since) or self._fact_of_history(stored)
+        fact = stored.lone_fact(self.snapshot.scope, self.since) or self._fact_of_history(stored)
         return self.names.told(fact) if self._renaming else fact
 
     def _fact_of_history(self, stored: StoredFact) -> Fact:
-        history = stored.built_history(self.snapshot.scope)
-        exceptions = self._built_histories(history.exceptions)
-        rivals = self._built_histories([id_ for each in (history, *exceptions) for id_ in each.contested_by])
+        history = stored.history_without_caching(self.snapshot.scope)
+        exceptions = self._histories_without_caching(history.exceptions)
+        rivals = self._histories_without_caching([id_ for each in (history, *exceptions) for id_ in each.contested_by])
         facts = facts_at([history, *exceptions, *rivals], self.since)
         return next(fact for fact in facts if fact.id == stored.id)
 
-    def _built_histories(self, ids: Iterable[str]) -> list[FactHistory]:
+    def _histories_without_caching(self, ids: Iterable[str]) -> list[FactHistory]:
         table, scope = self.snapshot.table, self.snapshot.scope
-        return [table.unit(place).built_history(scope) for place in map(table.place, ids) if place is not None]
+        return [
+            table.unit(place).history_without_caching(scope) for place in map(table.place, ids) if place is not None
+        ]
 
     @cached_property
     def names(self) -> CurrentNames:

@@ -26,8 +26,15 @@ from afterword.store.findings.finding_rows import FindingRow
 from afterword.store.forgetting.tombstone_replay import EXPORT, parse_forgotten_line
 from afterword.store.json_lines import Line, LineShape, parse_columns, parse_shape, read_lines
 from afterword.store.ledger import RunStatus
-from afterword.store.rows import check_state, pack_state, pack_transcript, turn_of, unpack_state, unpack_transcript
-from afterword.store.scope_rows import Policy
+from afterword.store.rows import (
+    check_packed_state,
+    pack_state,
+    pack_transcript,
+    turn_of,
+    unpack_state,
+    unpack_transcript,
+)
+from afterword.store.scope_rows import ApprovalPolicy
 from afterword.store.sessions import Progress
 from afterword.store.tables import (
     AssertionRow,
@@ -126,13 +133,13 @@ def _finding_policy(stored: Line) -> Line:
 
 def _state_columns(stored: Line) -> Line:
     columns = parse_columns(StateRow, stored)
-    check_state(columns["content"])
+    check_packed_state(columns["content"])
     return columns
 
 
 class _ScopeShape(LineShape):
     scope: Annotated[str, AfterValidator(_scope_name)]
-    policy: Policy = _VALUE
+    policy: ApprovalPolicy = _VALUE
     zone: Annotated[str, AfterValidator(_zone_name)] | None = None
     findings: Annotated[Line, AfterValidator(_finding_policy)] | None = None
     other_people: bool | None = None

@@ -40,7 +40,7 @@ from afterword.store.forgetting.tombstone_rows import (
     read_forgotten,
     read_forgotten_by_session,
 )
-from afterword.store.json_lines import Line, damaged
+from afterword.store.json_lines import Line, damaged_file_error
 from afterword.store.merging.text_forms import compose_stored_texts
 from afterword.store.rows import assertion_of, derived_turn_values, pack_state, turn_of, unpack_state, verdict_key
 from afterword.store.statement_ids import replacement_ids
@@ -134,7 +134,7 @@ class _Import:
         if kind not in works:
             raise FileInvalid(f"the export holds a line of an unknown kind ({kind}); upgrade afterword")
         if not self._is_in_scope and kind not in ("key", "tombstone", "seen", "scope"):
-            raise damaged(self._path, f"line of kind {kind}", "it stands before the line of its scope")
+            raise damaged_file_error(self._path, f"line of kind {kind}", "it stands before the line of its scope")
 
         def work(transaction: Session) -> None:
             self._added = ImportResult()  # the transaction may be repeated, and only its last attempt counts
@@ -146,7 +146,7 @@ class _Import:
             # Each line is valid by itself, but the lines contradict each other or what is stored.
             reason = str(error) if isinstance(error, FileInvalid) else type(error).__name__
             of_scope = f" of {self._scope}" if self._is_in_scope else ""
-            raise damaged(self._path, f"the {kind} lines{of_scope}", reason) from None
+            raise damaged_file_error(self._path, f"the {kind} lines{of_scope}", reason) from None
         self.result.imported.update(self._added.imported)
         self.result.forgotten.update(self._added.forgotten)
         self.result.here_already.update(self._added.here_already)

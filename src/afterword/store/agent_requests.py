@@ -40,8 +40,8 @@ from afterword.store.database.engine import Store
 from afterword.store.entered_statements import (
     JUDGE,
     Entry,
-    Wording,
-    check_differs,
+    FactEdit,
+    check_differs_from_fact,
     entered_statement,
     is_same_statement,
     masked_entry,
@@ -50,7 +50,7 @@ from afterword.store.entered_statements import (
 )
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.proposals import Proposal, WindowReading, read_proposal
-from afterword.store.scope_rows import policy_of
+from afterword.store.scope_rows import approval_policy_of
 
 REMEMBER, CORRECT, WITHDRAW = "remember", "correct", "withdraw"
 AGENT = "agent"
@@ -125,9 +125,9 @@ class RequestOutcome:
 
 
 async def request_statement(
-    store: Store, scope: Scope, entry: Entry, *, word: PersonQuote | None, relate: Relate, at: datetime
+    store: Store, scope: Scope, entry: Entry, *, quote: PersonQuote | None, relate: Relate, at: datetime
 ) -> RequestOutcome:
-    """Store a statement that a person's own words support (`word`); hold it for review if there are no such words.
+    """Store a statement that a person's own words support (`quote`); hold it for review if there are no such words.
 
     With a person's words it has the authority of that person, and replaces earlier statements as `relate` says. A held
     statement does not count before a person approves its run. The policy of the scope may hold statements with a
@@ -140,19 +140,19 @@ async def request_statement(
     """
 
     def propose(transaction: Session, known: Knowledge, reasons: Mapping[str, int]) -> RequestOutcome:
-        own_word = None if reasons else word
+        own_quote = None if reasons else quote
         said = entered_statement(
             scope,
             entry,
-            _evidence(entry.statement, own_word),
-            authority=Authority.STATED if own_word else Authority.CONFIRMED,
+            _evidence(entry.statement, own_quote),
+            authority=Authority.STATED if own_quote else Authority.CONFIRMED,
             said_at=next_unused_moment(at, known.assertions),
         )
         verdicts = _verdicts(known, said, relate)
         key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
-        return _propose(transaction, known, said, verdicts, REMEMBER, key, own_word, at, reasons=reasons)
+        return _propose(transaction, known, said, verdicts, REMEMBER, key, own_quote, at, reasons=reasons)
 
-    return await _request_to_keep(store, scope, entry, propose)
+    return await _propose_unless_refused(store, scope, entry, propose)
 
 
 async def request_correction(
@@ -164,7 +164,7 @@ async def request_correction(
     forgotten meanwhile, and `ArgumentInvalid` if the entry says what the fact says. Other errors, and the statuses, are
     those of `request_statement`.
     """
-    check_differs(fact, Wording(entry.statement, entry.value))
+    check_differs_from_fact(fact, FactEdit(entry.statement, entry.value))
     relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
     def propose(transaction: Session, known: Knowledge, reasons: Mapping[str, int]) -> RequestOutcome:
@@ -183,19 +183,19 @@ async def request_correction(
         key = digest(CORRECT, fact.id, relation, entry.statement, entry.value)
         return _propose(transaction, known, said, verdicts, CORRECT, key, None, at, reasons=reasons)
 
-    return await _request_to_keep(store, scope, entry, propose)
+    return await _propose_unless_refused(store, scope, entry, propose)
 
 
 async def request_withdrawal(
-    store: Store, scope: Scope, fact: Fact, *, word: PersonQuote | None, at: datetime
+    store: Store, scope: Scope, fact: Fact, *, quote: PersonQuote | None, at: datetime
 ) -> RequestOutcome:
-    """Withdraw a fact as a person's own words ask (`word`); hold the withdrawal for review if there are no such words.
+    """Withdraw a fact as a person's own words ask (`quote`); hold the withdrawal for review if there are no such words.
 
     Nothing is erased. The withdrawal of a fact about health or safety is held too, unless the person's words say that
     it is over. Raises `NotFound` if the fact was forgotten meanwhile, and other errors like `request_statement`.
     """
-    unnamed = unnamed_withdrawal(fact, word.quote) if word else UnnamedRemovals()
-    word = None if unnamed.must_wait else word
+    unnamed = unnamed_withdrawal(fact, quote.quote) if quote else UnnamedRemovals()
+    quote = None if unnamed.must_wait else quote
 
     def work(transaction: Session) -> RequestOutcome:
         known = lookup.read_knowledge(transaction, scope)
@@ -206,23 +206,23 @@ async def request_withdrawal(
             scope,
             # The fact may have a later name of its subject. If that renaming is undone, the withdrawal must still hold.
             Entry(statement, fact.kind, first.subject, fact.attribute, fact.value, valid_from=at),
-            _evidence(statement, word),
-            authority=Authority.STATED if word else Authority.CONFIRMED,
+            _evidence(statement, quote),
+            authority=Authority.STATED if quote else Authority.CONFIRMED,
             said_at=moment_after(at, members),
             act=SpeechAct.RETRACT,
             limited_to=first.limited_to,
         )
-        reason = "withdrawn on the person's word" if word else "withdrawn, approved by a person"
-        judge = JUDGE if word else PERSON
+        reason = "withdrawn on the person's word" if quote else "withdrawn, approved by a person"
+        judge = JUDGE if quote else PERSON
         # Each statement has a verdict of its own, so that none comes back if the comparison of two is undone.
         verdicts = [Verdict(member.id, said.id, Relation.RETRACTS, reason, judge) for member in members]
         key = digest(WITHDRAW, fact.id)
-        return _propose(transaction, known, said, verdicts, WITHDRAW, key, word, at, reasons=unnamed.counts())
+        return _propose(transaction, known, said, verdicts, WITHDRAW, key, quote, at, reasons=unnamed.counts())
 
     return await store.write(work)
 
 
-async def _request_to_keep(
+async def _propose_unless_refused(
     store: Store,
     scope: Scope,
     entry: Entry,
@@ -261,7 +261,7 @@ def _propose(
     verdicts: Sequence[Verdict],
     purpose: str,
     key: str,
-    word: PersonQuote | None,
+    quote: PersonQuote | None,
     at: datetime,
     *,
     reasons: Mapping[str, int],
@@ -269,8 +269,8 @@ def _propose(
     """Propose the run of a request, and apply it unless it must be held."""
     scope = said.scope
     # Equal held requests share one source, so that only one of them is held.
-    source = f"{AGENT}:{uuid4().hex}" if word else f"{AGENT}:{key}"
-    if word is None and (outcome := _earlier_outcome(transaction, scope, source)):
+    source = f"{AGENT}:{uuid4().hex}" if quote else f"{AGENT}:{key}"
+    if quote is None and (outcome := _earlier_outcome(transaction, scope, source)):
         return outcome
     proposal = Proposal(
         scope=scope,
@@ -280,12 +280,12 @@ def _propose(
         judge=JUDGE,
         started_at=at,
         revision=known.revision,
-        readings=(WindowReading(source if word else f"{source}:{uuid4().hex}", None, None, (said,)),),
+        readings=(WindowReading(source if quote else f"{source}:{uuid4().hex}", None, None, (said,)),),
         verdicts=tuple(verdicts),
         counts=reasons,
     )
     retires = any(verdict.relation in RETIRING for verdict in verdicts)
-    if word is None or policy_of(transaction, scope).holds(retires=retires):
+    if quote is None or approval_policy_of(transaction, scope).holds(retires=retires):
         return RequestOutcome(RequestStatus.HELD, ledger.propose_run(transaction, proposal, is_held=True))
     return RequestOutcome(RequestStatus.DONE, ledger.propose_and_apply(transaction, proposal)[0])
 
@@ -336,8 +336,8 @@ def _verdicts(known: Knowledge, said: Assertion, relate: Relate) -> list[Verdict
     return [Verdict(earlier_id, said.id, *relation, JUDGE) for earlier_id, relation in relations.items() if relation]
 
 
-def _evidence(statement: str, word: PersonQuote | None) -> Evidence:
+def _evidence(statement: str, quote: PersonQuote | None) -> Evidence:
     # Without a person's own words, the statement itself is what a person approves, so it is the evidence.
-    if word is None:
+    if quote is None:
         return Evidence(EvidenceKind.PERSON, statement)
-    return Evidence(EvidenceKind.PERSON, word.quote, speaker=word.speaker)
+    return Evidence(EvidenceKind.PERSON, quote.quote, speaker=quote.speaker)
