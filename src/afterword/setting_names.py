@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -49,17 +49,21 @@ def unknown_name_message(
     fields = dict(setting_fields(settings))
     tables = tuple(name for name, field in fields.items() if is_table(field))
     names = [name for name in fields if name not in tables]
-    variables = {variable_of(name) for name in (*names, *settings.model_fields)}
-    allowed = (*_DEVELOPERS_PREFIXES, *(f"{variable_of(name)}{DELIMITER}" for name in tables))
+    known_variables = {variable_of(name) for name in (*names, *settings.model_fields)}
+    ignored = (*_DEVELOPERS_PREFIXES, *(f"{variable_of(name)}{DELIMITER}" for name in tables))
     for variable in sorted(environment):
-        upper = variable.upper()
-        is_ours = upper.startswith(PREFIX) and not upper.startswith(allowed)
-        if is_ours and upper not in variables and upper != PROFILE_VARIABLE:
-            return f"the variable {variable} is no setting{_suggestion(upper, variables)}"
+        if _is_unknown_variable(variable.upper(), known_variables, ignored):
+            return f"the variable {variable} is no setting{_suggestion(variable.upper(), known_variables)}"
     for key in profile_keys(profile):
         if key not in names and key not in settings.model_fields and key.partition(".")[0] not in tables:
             return f"{key} in the profile is no setting{_suggestion(key, names)}"
     return None
+
+
+def _is_unknown_variable(upper: str, known_variables: Collection[str], ignored: tuple[str, ...]) -> bool:
+    """Return whether a variable (in capitals) has our prefix, but is no setting and has no prefix that is `ignored`."""
+    is_ours = upper.startswith(PREFIX) and not upper.startswith(ignored)
+    return is_ours and upper not in known_variables and upper != PROFILE_VARIABLE
 
 
 def profile_keys(profile: Mapping[str, Any]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -184,26 +184,26 @@ def staged(name: Stage, *parameters: str) -> Callable[[Callable[P, T]], Callable
             parameter: place for place, parameter in enumerate(signature(work).parameters) if parameter in parameters
         }
 
-        def opened(*args: P.args, **kwargs: P.kwargs) -> AbstractContextManager[None]:
-            attributes: dict[str, Any] = {
-                parameter: args[place] if place < len(args) else kwargs.get(parameter)
-                for parameter, place in places.items()
-            }
-            return stage(name, **attributes)
-
         @wraps(work)
         def run_as_stage(*args: P.args, **kwargs: P.kwargs) -> T:
-            with opened(*args, **kwargs):
+            with stage(name, **_arguments(places, args, kwargs)):
                 return work(*args, **kwargs)
 
         @wraps(work)
         async def run_as_stage_async(*args: P.args, **kwargs: P.kwargs) -> Any:
-            with opened(*args, **kwargs):
+            with stage(name, **_arguments(places, args, kwargs)):
                 return await cast(Awaitable[Any], work(*args, **kwargs))
 
         return cast(Callable[P, T], run_as_stage_async) if iscoroutinefunction(work) else run_as_stage
 
     return decorator
+
+
+def _arguments(places: Mapping[str, int], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call for the parameters at these places, None for those that were not passed."""
+    return {
+        parameter: args[place] if place < len(args) else kwargs.get(parameter) for parameter, place in places.items()
+    }
 
 
 def client_span(name: str, attributes: Mapping[str, AttributeValue]) -> AbstractContextManager[Span]:

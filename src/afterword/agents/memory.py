@@ -308,7 +308,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             await self.opened(),
             scope,
             query,
-            also=also,
+            second_query=also,
             heard=heard,
             at=at or self._clock(),
             budget_tokens=budget_tokens,

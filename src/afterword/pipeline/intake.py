@@ -36,7 +36,7 @@ from afterword.privacy.off_record import newly_hidden
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.privacy.seen_turns import StateReading
 from afterword.privacy.tombstones import Forgotten
-from afterword.store import ledger, scope_rows, sessions
+from afterword.store import ledger, proposals, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.findings.stored_findings import finding_policy_of
 from afterword.store.forgetting.pauses import read_pause
@@ -217,7 +217,7 @@ def _read_stored(saved: Saved, store: Store, transaction: Session) -> StoredSess
     return StoredSession(
         **fields,
         turns=sessions.read_turns(transaction, scope, session_id) if fields["row"] else [],
-        readings=ledger.read_windows(transaction, scope, ledger.session_source(session_id)),
+        readings=proposals.read_window_assertions(transaction, scope, ledger.session_source(session_id)),
         state_saved_at=sessions.state_saved_at(transaction, scope, session_id) if fields["row"] else None,
         state=state() if callable(state) else state,
         zone=scope_rows.zone_of(transaction, scope, store.zone),

@@ -170,6 +170,46 @@ def entered_statement(
     )
 
 
+def edited_assertion(
+    fact: Fact, edit: FactEdit, members: Sequence[Assertion], changed_at: datetime | None, privacy: Privacy
+) -> Assertion:
+    """Return the first of a fact's assertions (`members`) with the words and days that an edit gives the fact.
+
+    The fact holds until `changed_at`; None if it was wrong from the start. Secrets in the words are masked. Raises
+    `ArgumentInvalid` if the edit says only what the fact says already.
+    """
+    check_differs_from_fact(fact, edit)
+    texts = map(composed, _edited_texts(fact, edit))
+    value, statement, subject = privacy.mask_fields(fact.attribute, *texts)
+    valid_from, valid_to = days_after_edit(fact, f"{statement} {value}", members, changed_at)
+    return replace(
+        members[0],
+        statement=statement,
+        value=value,
+        subject=subject,
+        attribute=attribute_after_edit(fact, value, statement),
+        tags=fact.tags,
+        valid_from=valid_from,
+        valid_to=valid_to,
+        cue=None,
+        is_flagged=fact.is_flagged or None,
+        former_name=members[0].former_name if edit.subject is None else None,
+        authority=Authority.STATED,
+    )
+
+
+def _edited_texts(fact: Fact, edit: FactEdit) -> tuple[str, str, str]:
+    """Return the value, the sentence and the subject that a fact has after an edit."""
+    value = edit.value if edit.value is not None else edit.statement or fact.value
+    statement = edit.statement or (fact.statement if edit.value is None else sentence_with_value(fact, value))
+    if edit.subject is None:
+        return value, statement, fact.subject
+    if edit.statement is not None:
+        return value, statement, edit.subject
+    restated = sentence_with_subject(fact, statement, edit.subject)
+    return restated if value == statement else value, restated, edit.subject
+
+
 def restated_by_person(original: Assertion, earlier: Sequence[Assertion], at: datetime) -> Assertion:
     """Return a new assertion with the content of `original`, entered by a person after all of the `earlier` ones."""
     evidence = (Evidence(EvidenceKind.PERSON, original.statement),)
@@ -212,23 +252,35 @@ def is_same_statement(earlier: Assertion, later: Assertion) -> bool:
 def judge_by_rival_id(known: Knowledge, fact: Fact, *, is_now: bool, has_same_slot: bool) -> dict[str, str]:
     """Return the ids of the statements that a person's new words about a fact contradict, each with the judge to name.
 
-    These are the person's earlier corrections of the fact. If the person says what holds now (`is_now`), these are also
-    the statements that have replaced the fact for good: all of them, or if the new words have another slot than the
-    fact (not `has_same_slot`), those that a person has entered in its place.
+    These are always the person's earlier corrections of the fact. If the new words have the slot of the fact
+    (`has_same_slot`), the statements that contest it are added. If the person says what holds now (`is_now`) and the
+    fact has ended, the statements that replaced it are added: those that a person entered, and with `has_same_slot`
+    also the others that name no end.
     """
     pairs = known.judged_pairs(fact.assertion_ids)
-    rivals = dict.fromkeys(fact.contested_by if has_same_slot else (), JUDGE)
+    judges = dict.fromkeys(fact.contested_by if has_same_slot else (), JUDGE)
     is_replaced = is_now and fact.status in ENDED_STATUSES
     replaced = [*fact.assertion_ids]
     for earlier in replaced:  # grows by replacements
         for later, relation in pairs.retirements.get(earlier, ()):
-            said, is_edit = known.by_id[later], pairs.is_edit(earlier, later)
-            is_for_good = is_replaced and (is_edit or (has_same_slot and said.valid_to is None))
-            is_for_good &= relation in (Relation.CHANGES, Relation.CORRECTS) and said.act is SpeechAct.STATE
-            if (is_for_good or (is_edit and relation is Relation.CORRECTS)) and later not in replaced:
+            is_edit = pairs.is_edit(earlier, later)
+            is_correction = is_edit and relation is Relation.CORRECTS
+            is_replacement = is_replaced and _replaces_for_good(
+                known.by_id[later], relation, is_edit=is_edit, has_same_slot=has_same_slot
+            )
+            if later not in replaced and (is_correction or is_replacement):
                 replaced.append(later)
-                rivals[later] = PERSON if is_edit else JUDGE
-    return rivals
+                judges[later] = PERSON if is_edit else JUDGE
+    return judges
+
+
+def _replaces_for_good(later: Assertion, relation: Relation, *, is_edit: bool, has_same_slot: bool) -> bool:
+    """Return whether a later assertion takes the place of an earlier one, and not only until a day that it names.
+
+    Of the assertions that are no person's edit, only those that concern the same slot as new words count.
+    """
+    is_lasting = is_edit or (has_same_slot and later.valid_to is None)
+    return is_lasting and relation in (Relation.CHANGES, Relation.CORRECTS) and later.act is SpeechAct.STATE
 
 
 def corrected_statements(known: Knowledge, fact: Fact) -> list[str]:
@@ -273,17 +325,25 @@ def days_after_edit(
 
     If the fact changed at `changed_at`, only later times are kept. If a superseded fact is corrected, it keeps its end.
     """
-    before = f"{fact.statement} {fact.value}"
-    times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}
     ended_at = fact.valid_to if changed_at is None and fact.status is Status.SUPERSEDED else None
-    if named_days(words) - named_days(before) or any(time not in before.casefold() for time in times):
+    if _names_other_days(words, f"{fact.statement} {fact.value}"):
         return None, ended_at
     first, last = members[0].valid_from, next((said.valid_to for said in reversed(members) if said.valid_to), None)
     if fact.is_served and fact.valid_to is None:
         last = None  # it was said again since
     if changed_at is None:
         return first, ended_at or last
-    return (first if first and first > changed_at else None), (last if last and last > changed_at else None)
+    return _if_after(first, changed_at), _if_after(last, changed_at)
+
+
+def _names_other_days(words: str, before: str) -> bool:
+    """Return whether new words name a day or a time that the words `before` do not name."""
+    times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}
+    return bool(named_days(words) - named_days(before)) or any(time not in before.casefold() for time in times)
+
+
+def _if_after(moment: datetime | None, earlier: datetime) -> datetime | None:
+    return moment if moment and moment > earlier else None
 
 
 def attribute_after_edit(fact: Fact, value: str, statement: str) -> str:
@@ -320,15 +380,19 @@ def sentence_with_value(fact: Fact, value: str) -> str:
 
 def sentence_with_subject(fact: Fact, statement: str, subject: str) -> str:
     """Return a fact's sentence with another subject. Its name precedes a sentence that does not name the old one."""
-    old, new = (["the user"] if each == OWNER else [each.replace("_", " ")] for each in (fact.subject, subject))
+    former_names, name = [_name_in_sentence(fact.subject)], _name_in_sentence(subject)
     if fact.subject == OWNER and fact.scope.kind is ScopeKind.USER:
-        old.append(fact.scope.id)
-    is_named = mentions_phrase(statement, new[0]) and not mentions_phrase(old[0], new[0])
+        former_names.append(fact.scope.id)
+    is_named = mentions_phrase(statement, name) and not mentions_phrase(former_names[0], name)
     if folded(subject) == folded(fact.subject) or is_named:
         return statement
-    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, old))})(?!\w)", re.IGNORECASE)
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, former_names))})(?!\w)", re.IGNORECASE)
     first = pattern.search(statement)
     if first is None:
-        return f"About {new[0]}: {statement}"
-    renamed = pattern.sub(lambda _: new[0], statement, count=0 if fact.subject == OWNER else 1)
+        return f"About {name}: {statement}"
+    renamed = pattern.sub(lambda _: name, statement, count=0 if fact.subject == OWNER else 1)
     return renamed[0].upper() + renamed[1:] if first.start() == 0 and subject == OWNER else renamed
+
+
+def _name_in_sentence(subject: str) -> str:
+    return "the user" if subject == OWNER else subject.replace("_", " ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlmodel import Session
@@ -53,16 +54,7 @@ async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -
         said = entered_statement(scope, entry, evidence, authority=Authority.APPLICATION, said_at=said_at)
         equal = [earlier for earlier in known.assertions if is_same_statement(earlier, said)]
         verdicts = [_same_words_verdict(max(equal, key=lambda earlier: earlier.order), said)] if equal else []
-        proposal = Proposal.of_entries(
-            scope,
-            "application",
-            [said],
-            verdicts,
-            extractor="application",
-            judge=JUDGE,
-            at=at,
-            revision=known.revision,
-        )
+        proposal = _proposal(scope, "application", [said], verdicts, at, known.revision)
         return ledger.apply_or_hold_words(transaction, proposal)
 
     return await store.write(work)
@@ -80,32 +72,30 @@ async def withdraw_everything(store: Store, scope: Scope, *, at: datetime) -> Ru
         facts = [fact for fact in facts if fact.is_served or fact.status is Status.PENDING]
         if not facts:
             return None
-        # Each statement is withdrawn by itself, so that nothing comes back if a comparison or a renaming is undone.
         statements = [known.by_id[name] for fact in facts for name in fact.assertion_ids]
-        said_at = moment_after(at, statements)
-        # One withdrawal applies only to statements with the same subject and the same limit.
-        groups: dict[tuple[str, str], list[Assertion]] = {}
-        for statement in statements:
-            groups.setdefault((folded(statement.subject), folded(statement.limited_to or "")), []).append(statement)
-        withdrawals = [(_withdrawal(scope, group[0], at, said_at), group) for group in groups.values()]
-        verdicts = [
-            Verdict(statement.id, said.id, Relation.RETRACTS, "the memory was cleared", JUDGE)
-            for said, group in withdrawals
-            for statement in group
-        ]
-        proposal = Proposal.of_entries(
-            scope,
-            "clear",
-            [said for said, _ in withdrawals],
-            verdicts,
-            extractor="application",
-            judge=JUDGE,
-            at=at,
-            revision=known.revision,
-        )
+        proposal = _proposal(scope, "clear", *_withdrawals(scope, statements, at), at, known.revision)
         return ledger.propose_and_apply_with_effect(transaction, proposal)
 
     return await store.write(work)
+
+
+def _withdrawals(scope: Scope, statements: Sequence[Assertion], at: datetime) -> tuple[list[Assertion], list[Verdict]]:
+    """Return assertions that withdraw these statements, and the verdicts that say so.
+
+    Each statement is withdrawn by itself, so that nothing comes back if a comparison or a renaming is undone.
+    """
+    said_at = moment_after(at, statements)
+    # One withdrawal applies only to statements with the same subject and the same limit.
+    groups: dict[tuple[str, str], list[Assertion]] = {}
+    for statement in statements:
+        groups.setdefault((folded(statement.subject), folded(statement.limited_to or "")), []).append(statement)
+    withdrawals = [(_withdrawal(scope, group[0], at, said_at), group) for group in groups.values()]
+    verdicts = [
+        Verdict(statement.id, said.id, Relation.RETRACTS, "the memory was cleared", JUDGE)
+        for said, group in withdrawals
+        for statement in group
+    ]
+    return [said for said, _ in withdrawals], verdicts
 
 
 def _withdrawal(scope: Scope, known: Assertion, at: datetime, said_at: datetime) -> Assertion:
@@ -129,3 +119,11 @@ def _withdrawal(scope: Scope, known: Assertion, at: datetime, said_at: datetime)
 def _same_words_verdict(first: Assertion, second: Assertion) -> Verdict:
     earlier, later = sorted((first, second), key=lambda said: said.order)
     return Verdict(earlier.id, later.id, Relation.SAME, "the same words", JUDGE)
+
+
+def _proposal(
+    scope: Scope, purpose: str, said: Sequence[Assertion], verdicts: Sequence[Verdict], at: datetime, revision: int
+) -> Proposal:
+    return Proposal.of_entries(
+        scope, purpose, said, verdicts, extractor="application", judge=JUDGE, at=at, revision=revision
+    )

@@ -17,7 +17,6 @@ from sqlmodel import Session, col, select
 
 from afterword import telemetry
 from afterword.errors import NotFound, ScopeMoved, StateConflict
-from afterword.facts.assertions import Assertion
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
@@ -33,9 +32,9 @@ from afterword.store.database.statements import (
     insert_rows,
     select_columns,
 )
-from afterword.store.lookup import assertions_by_id, cache_knowledge, knowledge_after_runs, read_knowledge
+from afterword.store.lookup import cache_knowledge, knowledge_after_runs, read_knowledge
 from afterword.store.proposals import KnowledgeChange, Proposal, RunEffect, effect_of, store_verdicts, store_window
-from afterword.store.rows import fact_search_terms, fact_values, member_values, pack_transcript
+from afterword.store.rows import Values, fact_search_terms, fact_values, member_values, pack_transcript
 from afterword.store.runs import read_run, read_runs
 from afterword.store.scope_rows import (
     lock_scope,
@@ -45,7 +44,7 @@ from afterword.store.scope_rows import (
     revision_of,
     scope_key,
 )
-from afterword.store.tables import FactAssertionRow, FactRow, RunRow, RunWindowRow, WindowAssertionRow, WindowRow
+from afterword.store.tables import FactAssertionRow, FactRow, RunRow, RunWindowRow, WindowRow
 from afterword.telemetry import Stage, stage, staged
 
 _log = telemetry.logs(__name__)
@@ -69,9 +68,6 @@ class RunStatus(StrEnum):
 UNDECIDED = (RunStatus.PROPOSED, RunStatus.HELD)
 
 # Statements that run often are built only once: building one takes longer than executing it.
-_WINDOWS = select_columns(WindowRow).where(
-    col(WindowRow.scope_id) == bindparam("scope_id"), col(WindowRow.source) == bindparam("source")
-)
 _NEW_RUN = insert(RunRow).returning(col(RunRow.id))
 _RUN = select_columns(RunRow).where(col(RunRow.id) == bindparam("run_id"))
 _CHANGED_RUN = update(RunRow).where(col(RunRow.id) == bindparam("run_id"))
@@ -91,17 +87,6 @@ _REMOVED_FACTS = delete(FactRow).where(col(FactRow.id).in_(_IDS))
 def session_source(session_id: str) -> str:
     """Return the value that `source` has in the runs that read a session."""
     return f"session:{session_id}"
-
-
-def read_windows(transaction: Session, scope: Scope, source: str) -> dict[str, tuple[Assertion, ...]]:
-    """Return the assertions of every window of a source that was ever read, by the key of the window."""
-    values = {"scope_id": scope_key(transaction, scope), "source": source}
-    keys = {row.id: row.key for row in fetch_rows(transaction, _WINDOWS, values)}
-    ids: dict[str, list[str]] = {key: [] for key in keys.values()}
-    for tie in fetch_where_in(transaction, WindowAssertionRow, "window_id", keys):
-        ids[keys[tie.window_id]].append(tie.assertion_id)
-    assertions = assertions_by_id(transaction, scope, [name for names in ids.values() for name in names])
-    return {key: tuple(assertions[name] for name in names) for key, names in ids.items()}
 
 
 def last_window_keys(transaction: Session, scope: Scope, source: str) -> list[str] | None:
@@ -341,20 +326,18 @@ def _update_facts(transaction: Session, scope: Scope, source: str, change: Knowl
     stored_ids = list(dict.fromkeys(tie.fact_id for tie in ties))
     histories = after.histories(affected_ids)
     scope_id = scope_key(transaction, scope)
-    changed_ids = _replace_facts(transaction, scope_id, stored_ids, histories)
     linked_before = {tie.assertion_id for tie in ties}
     linked_after = {member.id for history in histories for member in history.members}
-    is_unlinked = any(
-        (name in after.by_id and name not in linked_after) or (name in before.by_id and name not in linked_before)
-        for name in affected_ids
-    )
     record_changed_facts(
         transaction,
         scope_id,
         revision_and_stamp_of(transaction, scope),
         source=source,
-        fact_ids=changed_ids,
-        is_unlinked=is_unlinked,
+        fact_ids=_replace_facts(transaction, scope_id, stored_ids, histories),
+        is_unlinked=any(
+            (id_ in after.by_id and id_ not in linked_after) or (id_ in before.by_id and id_ not in linked_before)
+            for id_ in affected_ids
+        ),
     )
 
 
@@ -376,23 +359,14 @@ def _replace_facts(
 
     Facts that stay the same are not written. Returns the ids of the facts that were written or removed.
     """
-    # The search terms are computed from the other columns, so they need no comparison.
-    rows = {
-        row.id: {name: value for name, value in row._mapping.items() if name != "search_terms"}
-        for row in fetch_where_in(transaction, FactRow, "id", stored_ids)
-    }
-    members: dict[str, list[str]] = defaultdict(list)
-    ties = fetch_where_in(transaction, FactAssertionRow, "fact_id", stored_ids)
-    for tie in sorted(ties, key=lambda tie: tie.ordinal):
-        members[tie.fact_id].append(tie.assertion_id)
+    stored = _stored_facts(transaction, stored_ids)
     changed = [
         history
         for history in histories
-        if rows.get(history.id) != fact_values(history, scope_id)
-        or members[history.id] != [member.id for member in history.members]
+        if stored.get(history.id) != (fact_values(history, scope_id), [member.id for member in history.members])
     ]
     unchanged_ids = {history.id for history in histories} - {history.id for history in changed}
-    removed_ids = [fact_id for fact_id in rows if fact_id not in unchanged_ids]
+    removed_ids = [fact_id for fact_id in stored if fact_id not in unchanged_ids]
     for ids in chunks(removed_ids):
         for statement in _REMOVED_TIES, _REMOVED_FACTS:
             transaction.connection().execute(statement, {"ids": ids})
@@ -400,3 +374,18 @@ def _replace_facts(
     insert_rows(transaction, FactRow, new_rows)
     insert_rows(transaction, FactAssertionRow, [values for history in changed for values in member_values(history)])
     return {*removed_ids, *(history.id for history in changed)}
+
+
+def _stored_facts(transaction: Session, ids: Sequence[str]) -> dict[str, tuple[Values, list[str]]]:
+    """Return the columns of each of these stored facts, and the ids of its assertions in order, by its id.
+
+    The search terms are left out. They are computed from the other columns, so they need no comparison.
+    """
+    members: dict[str, list[str]] = defaultdict(list)
+    ties = fetch_where_in(transaction, FactAssertionRow, "fact_id", ids)
+    for tie in sorted(ties, key=lambda tie: tie.ordinal):
+        members[tie.fact_id].append(tie.assertion_id)
+    return {
+        row.id: ({name: value for name, value in row._mapping.items() if name != "search_terms"}, members[row.id])
+        for row in fetch_where_in(transaction, FactRow, "id", ids)
+    }

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from uuid import uuid4
 
+from sqlalchemy import bindparam
 from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound
@@ -25,6 +26,7 @@ from afterword.store.database.statements import (
     insert_if_missing,
     insert_missing,
     insert_rows,
+    select_columns,
 )
 from afterword.store.findings.finding_rows import read_windows_findings, store_findings
 from afterword.store.lookup import assertion_ids_of_source, assertions_by_id, read_knowledge
@@ -52,6 +54,9 @@ from afterword.store.tables import (
 )
 
 _MOMENT = timedelta(microseconds=1)
+_WINDOWS = select_columns(WindowRow).where(
+    col(WindowRow.scope_id) == bindparam("scope_id"), col(WindowRow.source) == bindparam("source")
+)
 _CONTENT = attrgetter("kind", "subject", "attribute", "value", "statement", "valid_from", "valid_to", "tags")
 
 
@@ -161,6 +166,17 @@ def store_window(transaction: Session, scope_id: int, proposal: Proposal, readin
     insert_rows(transaction, RejectionRow, rejections)
     store_findings(transaction, scope_id, window_id, reading.findings, proposal.started_at)
     return window_id, is_new
+
+
+def read_window_assertions(transaction: Session, scope: Scope, source: str) -> dict[str, tuple[Assertion, ...]]:
+    """Return the assertions of every window of a source that was ever read, by the key of the window."""
+    values = {"scope_id": scope_key(transaction, scope), "source": source}
+    keys = {row.id: row.key for row in fetch_rows(transaction, _WINDOWS, values)}
+    ids: dict[str, list[str]] = {key: [] for key in keys.values()}
+    for tie in fetch_where_in(transaction, WindowAssertionRow, "window_id", keys):
+        ids[keys[tie.window_id]].append(tie.assertion_id)
+    assertions = assertions_by_id(transaction, scope, [name for names in ids.values() for name in names])
+    return {key: tuple(assertions[name] for name in names) for key, names in ids.items()}
 
 
 def read_window_findings(transaction: Session, scope: Scope, source: str) -> dict[str, tuple[AgentFinding, ...]]:

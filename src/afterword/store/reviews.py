@@ -24,23 +24,18 @@ from afterword.facts.fact import ENDED_STATUSES, Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.wording import reworded_value
-from afterword.normal_form import composed
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.entered_statements import (
     FactEdit,
-    attribute_after_edit,
-    check_differs_from_fact,
     check_may_be_kept,
     corrected_statements,
-    days_after_edit,
+    edited_assertion,
     is_same_statement,
     judge_by_rival_id,
     next_unused_moment,
     restated_by_person,
-    sentence_with_subject,
-    sentence_with_value,
     with_end_of_correction,
 )
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
@@ -178,16 +173,21 @@ def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdi
 
     contested = {facts(pair) for pair in pairs if len(facts(pair)) > 1}
     decided = [pair for pair, judging in judged.decided.items() if judging.judge == PERSON and facts(pair) in contested]
-    if not decided:
-        return
+    if decided:
+        run_id = _deciding_run_id(transaction, scope, decided)
+        reason = f"run {run_id} has decided between the same facts; undo it first: `afterword undo {run_id}`"
+        raise StateConflict(reason)
+
+
+def _deciding_run_id(transaction: Session, scope: Scope, pairs: Sequence[tuple[str, str]]) -> int | None:
+    """Return the id of the last applied run in which a person decided on one of these pairs."""
     deciding_runs = (
         select(RunRow.id)
         .where(col(RunRow.id) == col(RunVerdictRow.run_id), col(RunVerdictRow.verdict_key) == col(VerdictRow.key))
         .where(RunRow.scope_id == scope_key(transaction, scope), RunRow.status == RunStatus.APPLIED)
-        .where(VerdictRow.judge == PERSON, tuple_(col(VerdictRow.earlier_id), col(VerdictRow.later_id)).in_(decided))
+        .where(VerdictRow.judge == PERSON, tuple_(col(VerdictRow.earlier_id), col(VerdictRow.later_id)).in_(pairs))
     )
-    run_id = transaction.exec(deciding_runs.order_by(col(RunRow.id).desc()).limit(1)).first()
-    raise StateConflict(f"run {run_id} has decided between the same facts; undo it first: `afterword undo {run_id}`")
+    return transaction.exec(deciding_runs.order_by(col(RunRow.id).desc()).limit(1)).first()
 
 
 async def edit_fact(
@@ -201,47 +201,22 @@ async def edit_fact(
     `NotFound`, and `ArgumentInvalid` if the words say what the fact says, ask to be off the record, or are a secret.
     """
     check_may_be_kept(edit.statement or "", edit.value, store.privacy)
-    relation = Relation.CHANGES if is_change else Relation.CORRECTS
 
     def edited(fact: Fact, members: Sequence[Assertion]) -> Assertion:
-        check_differs_from_fact(fact, edit)
-        value = edit.value if edit.value is not None else edit.statement or fact.value
-        statement = edit.statement or (fact.statement if edit.value is None else sentence_with_value(fact, value))
-        if edit.subject is not None and edit.statement is None:
-            restated = sentence_with_subject(fact, statement, edit.subject)
-            value, statement = restated if value == statement else value, restated
-        texts = map(composed, (value, statement, edit.subject or fact.subject))
-        value, statement, subject = store.privacy.mask_fields(fact.attribute, *texts)
-        valid_from, valid_to = days_after_edit(fact, f"{statement} {value}", members, at if is_change else None)
-        return replace(
-            members[0],
-            statement=statement,
-            value=value,
-            subject=subject,
-            attribute=attribute_after_edit(fact, value, statement),
-            tags=fact.tags,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            cue=None,
-            is_flagged=fact.is_flagged or None,
-            former_name=members[0].former_name if edit.subject is None else None,
-            authority=Authority.STATED,
-        )
+        return edited_assertion(fact, edit, members, at if is_change else None, store.privacy)
 
-    return await _decide_on_fact(store, scope, fact_id, edited, relation, "edited by a person", at)
+    relation = Relation.CHANGES if is_change else Relation.CORRECTS
+    return await _decide_on_fact(store, scope, fact_id, _FactDecision(edited, relation, "edited by a person"), at)
 
 
 async def confirm_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:
     """Mark a fact as confirmed by a person, and return the run and what it changed. Raises `NotFound`."""
-    return await _decide_on_fact(
-        store,
-        scope,
-        fact_id,
-        lambda fact, members: replace(members[0], is_flagged=fact.is_flagged, authority=Authority.CONFIRMED),
-        Relation.SAME,
-        "confirmed by a person",
-        at,
-    )
+
+    def confirmed(fact: Fact, members: Sequence[Assertion]) -> Assertion:
+        return replace(members[0], is_flagged=fact.is_flagged, authority=Authority.CONFIRMED)
+
+    decision = _FactDecision(confirmed, Relation.SAME, "confirmed by a person")
+    return await _decide_on_fact(store, scope, fact_id, decision, at)
 
 
 async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: bool, at: datetime) -> RunEffect:
@@ -257,7 +232,8 @@ async def flag_fact(store: Store, scope: Scope, fact_id: str, *, is_flagged: boo
         return replace(last, is_flagged=is_flagged, authority=authority)
 
     reason = "flagged by a person" if is_flagged else "not flagged by a person"
-    return await _decide_on_fact(store, scope, fact_id, flagged, Relation.SAME, reason, at, is_flag=True)
+    decision = _FactDecision(flagged, Relation.SAME, reason, is_flag=True)
+    return await _decide_on_fact(store, scope, fact_id, decision, at)
 
 
 async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetime) -> RunEffect:
@@ -270,7 +246,8 @@ async def withdraw_fact(store: Store, scope: Scope, fact_id: str, *, at: datetim
         like = replace(members[0], act=SpeechAct.RETRACT, authority=Authority.STATED)
         return replace(like, statement=f"Withdrawn: {fact.statement}", valid_from=at, valid_to=None, cue=None)
 
-    return await _decide_on_fact(store, scope, fact_id, withdrawn, Relation.RETRACTS, "withdrawn by a person", at)
+    decision = _FactDecision(withdrawn, Relation.RETRACTS, "withdrawn by a person")
+    return await _decide_on_fact(store, scope, fact_id, decision, at)
 
 
 def _contests_between(known: Knowledge, ids: Iterable[str]) -> list[Contest]:
@@ -305,21 +282,80 @@ def _assertions_and_verdicts_of(contest: Contest, decision: Decision, at: dateti
     ]
 
 
-async def _decide_on_fact(
-    store: Store,
-    scope: Scope,
-    fact_id: str,
-    restate: Callable[[Fact, Sequence[Assertion]], Assertion],
-    relation: Relation,
-    reason: str,
-    at: datetime,
-    *,
-    is_flag: bool = False,
-) -> RunEffect:
-    """Store what `restate` makes of a fact and its assertions, as a person's entry with a `relation` to the assertions.
+@dataclass(frozen=True, slots=True)
+class _FactDecision:
+    """What a person decides on a fact.
 
-    Returns the run and what it changed. A flag (`is_flag`) does not make a fact that has ended hold again.
+    `restate` makes a new assertion of the fact and its assertions. It is entered with the `relation` to each of these
+    assertions, for a `reason`. A flag (`is_flag`) does not make a fact that has ended hold again.
     """
+
+    restate: Callable[[Fact, Sequence[Assertion]], Assertion]
+    relation: Relation
+    reason: str
+    is_flag: bool = False
+
+    @property
+    def is_edit(self) -> bool:
+        """Whether new words replace those of the fact."""
+        return self.relation in (Relation.CHANGES, Relation.CORRECTS)
+
+    def assertions_and_verdicts(
+        self, known: Knowledge, fact: Fact, members: Sequence[Assertion], now: datetime
+    ) -> _AssertionsAndVerdicts:
+        """Return the new assertion, and its verdicts on the assertions of the fact (`members`) and on its rivals."""
+        standing = with_end_of_correction(known, fact, now) if self.is_edit else fact
+        meant = self.restate(standing, members)
+        rivals: dict[str, str] = {}
+        is_now = self._is_about_now(standing, meant)
+        if self.is_edit or is_now:
+            has_same_slot = meant.slot == members[0].slot
+            rivals = judge_by_rival_id(known, fact, is_now=is_now, has_same_slot=has_same_slot)
+        if self.relation is Relation.CORRECTS:
+            rivals |= dict.fromkeys(corrected_statements(known, fact), PERSON)
+        # A flag says nothing new, so it stands directly after the last statement of the fact, before what ended it.
+        said_at = members[-1].said_at if self.is_flag else now
+        said = restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], said_at)
+        return [said], [
+            *self._verdicts_on_members(said, members),
+            *self._verdicts_on_rivals(known, said, members, rivals),
+        ]
+
+    def _is_about_now(self, standing: Fact, meant: Assertion) -> bool:
+        """Return whether the new assertion says what holds now."""
+        if self.relation is Relation.CORRECTS:
+            # A correction of a former fact has the end of that fact, if it had held at all.
+            return standing.status not in ENDED_STATUSES or None in (meant.valid_to, standing.valid_to)
+        return self.relation is Relation.CHANGES or (self.relation is Relation.SAME and not self.is_flag)
+
+    def _verdicts_on_members(self, said: Assertion, members: Sequence[Assertion]) -> list[Verdict]:
+        # If it says the same, one verdict is enough to add it to the fact.
+        judged = members[-1:] if self.relation is Relation.SAME else members
+        return [Verdict(member.id, said.id, self.relation, self.reason, PERSON) for member in judged]
+
+    def _verdicts_on_rivals(
+        self, known: Knowledge, said: Assertion, members: Sequence[Assertion], rivals: Mapping[str, str]
+    ) -> list[Verdict]:
+        """Return the verdicts on a repeated statement of another fact, and on the rivals, given with their judges."""
+        repeated: list[Assertion] = []
+        if self.is_edit:
+            others = (other for other in known.assertions if other not in members and other.slot == said.slot)
+            same = (other for other in others if is_same_statement(other, said))
+            repeated = sorted(same, key=lambda other: other.order)
+        verdicts = [Verdict(last.id, said.id, Relation.SAME, "the same words", PERSON) for last in repeated[-1:]]
+        # The new words contradict what the old ones did. A rule may refuse again that they replace it.
+        because = "a person has decided on a fact that contradicts it"
+        repeated_ids = {other.id for other in repeated}
+        for other_id, judge in rivals.items():
+            if other_id not in repeated_ids:
+                is_correction = judge == PERSON and self.relation is Relation.CORRECTS
+                instead = Relation.CORRECTS if is_correction else Relation.CHANGES
+                verdicts.append(Verdict(other_id, said.id, instead, because, judge))
+        return verdicts
+
+
+async def _decide_on_fact(store: Store, scope: Scope, fact_id: str, decision: _FactDecision, at: datetime) -> RunEffect:
+    """Carry out a person's decision on a fact; return the run and what it changed."""
 
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
@@ -327,64 +363,22 @@ async def _decide_on_fact(
         now = next_unused_moment(at, known.assertions)
         fact = fact_ids.read_fact(transaction, scope, fact_id, at=now)
         slot = (fact.subject, fact.attribute)
-        members = [known.by_id[member_id] for member_id in fact.assertion_ids]
         (history,) = known.histories(fact.assertion_ids)
-        if relation is Relation.RETRACTS:
+        if decision.relation is Relation.RETRACTS:
             check_may_be_withdrawn(transaction, fact, history, at=now)
+        members = [known.by_id[member_id] for member_id in fact.assertion_ids]
         if rewording := history.rewording_at(now):
             # A person decides on the sentence that is shown now, not on a part of the sentence that has ended.
             words = rewording.statement
             members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
-        is_edit = relation in (Relation.CHANGES, Relation.CORRECTS)
-        standing = with_end_of_correction(known, fact, now) if is_edit else fact
-        meant = restate(standing, members)
-        # A correction of a former fact has the end of that fact, if it had held at all.
-        is_over = standing.status in ENDED_STATUSES and None not in (meant.valid_to, standing.valid_to)
-        is_now = (
-            relation is Relation.CHANGES or (is_edit and not is_over) or (relation is Relation.SAME and not is_flag)
-        )
-        has_same_slot = meant.slot == members[0].slot
-        rivals = judge_by_rival_id(known, fact, is_now=is_now, has_same_slot=has_same_slot) if is_edit or is_now else {}
-        if relation is Relation.CORRECTS:
-            rivals |= dict.fromkeys(corrected_statements(known, fact), PERSON)
-        # A flag says nothing new, so it stands directly after the last statement of the fact, before what ended it.
-        said_at = members[-1].said_at if is_flag else now
-        said = restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], said_at)
-        verdicts = _person_verdicts(known, said, members, rivals, relation, reason)
-        return (apply_or_hold_words if is_edit else propose_and_apply_with_effect)(
+        content = decision.assertions_and_verdicts(known, fact, members, now)
+        return (apply_or_hold_words if decision.is_edit else propose_and_apply_with_effect)(
             transaction,
-            _proposal(scope, known, ([said], verdicts), at),
+            _proposal(scope, known, content, at),
             lambda other: (other.subject, other.attribute) == slot,
         )
 
     return await store.write(work)
-
-
-def _person_verdicts(
-    known: Knowledge,
-    said: Assertion,
-    members: Sequence[Assertion],
-    rivals: Mapping[str, str],
-    relation: Relation,
-    reason: str,
-) -> list[Verdict]:
-    """Return the verdicts on a person's entry, by its `relation` to its fact (`members`), and with its `rivals`."""
-    # If it says the same, one verdict is enough to add it to the fact.
-    judged = members[-1:] if relation is Relation.SAME else members
-    verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in judged]
-    repeated: list[Assertion] = []
-    if relation in (Relation.CHANGES, Relation.CORRECTS):
-        others = (other for other in known.assertions if other not in members and other.slot == said.slot)
-        repeated = sorted((other for other in others if is_same_statement(other, said)), key=lambda other: other.order)
-    verdicts += [Verdict(last.id, said.id, Relation.SAME, "the same words", PERSON) for last in repeated[-1:]]
-    # The new words contradict what the old ones did. A rule may refuse again that they replace it.
-    because = "a person has decided on a fact that contradicts it"
-    for other_id, judge in rivals.items():
-        if other_id not in {other.id for other in repeated}:
-            is_like_fact = judge == PERSON and relation is Relation.CORRECTS
-            instead = relation if is_like_fact else Relation.CHANGES
-            verdicts.append(Verdict(other_id, said.id, instead, because, judge))
-    return verdicts
 
 
 def _proposal(scope: Scope, known: Knowledge, decided: _AssertionsAndVerdicts, at: datetime) -> Proposal:

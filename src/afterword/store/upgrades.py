@@ -43,30 +43,32 @@ async def derive_outdated_scopes(store: Store) -> Mapping[Scope, tuple[FactChang
 
     Each scope has a transaction of its own. After an interruption, the next upgrade continues with the other scopes.
     """
-
-    def outdated(transaction: Session) -> list[Scope]:
-        rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.derivation) < DERIVATION))
-        return [scope_of_row(row) for row in rows]
-
-    def derive(scope: Scope, transaction: Session) -> tuple[FactChange, ...]:
-        scope_id, at = lock_scope(transaction, scope), datetime.now(UTC)
-        if scope_row(transaction, scope).derivation >= DERIVATION:
-            return ()
-        before = lookup.read_facts(transaction, scope, at=at)
-        fact_ids = ledger.derive_facts(transaction, scope)
-        change_scope(transaction, scope_id, derivation=DERIVATION)
-        if fact_ids:
-            raise_revision(transaction, scope_id)
-            version = revision_and_stamp_of(transaction, scope)
-            record_changed_facts(transaction, scope_id, version, source=SOURCE, fact_ids=fact_ids, is_unlinked=False)
-        return fact_changes(before, lookup.read_facts(transaction, scope, at=at))
-
     changes: dict[Scope, tuple[FactChange, ...]] = {}
-    for scope in await store.read(outdated):
-        changed = await store.write(partial(derive, scope))
+    for scope in await store.read(_outdated_scopes):
+        changed = await store.write(partial(_derive_again, scope))
         if changed:
             changes[scope] = changed
     return changes
+
+
+def _outdated_scopes(transaction: Session) -> list[Scope]:
+    rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.derivation) < DERIVATION))
+    return [scope_of_row(row) for row in rows]
+
+
+def _derive_again(scope: Scope, transaction: Session) -> tuple[FactChange, ...]:
+    """Derive the facts of a scope again, unless another process was faster; return the changed facts."""
+    scope_id, at = lock_scope(transaction, scope), datetime.now(UTC)
+    if scope_row(transaction, scope).derivation >= DERIVATION:
+        return ()
+    before = lookup.read_facts(transaction, scope, at=at)
+    fact_ids = ledger.derive_facts(transaction, scope)
+    change_scope(transaction, scope_id, derivation=DERIVATION)
+    if fact_ids:
+        raise_revision(transaction, scope_id)
+        version = revision_and_stamp_of(transaction, scope)
+        record_changed_facts(transaction, scope_id, version, source=SOURCE, fact_ids=fact_ids, is_unlinked=False)
+    return fact_changes(before, lookup.read_facts(transaction, scope, at=at))
 
 
 async def merge_scope_forms(store: Store) -> tuple[Scope, ...]:
@@ -75,15 +77,15 @@ async def merge_scope_forms(store: Store) -> tuple[Scope, ...]:
     Each merge has a transaction and a run of its own, and can be undone. The next consolidation compares the statements
     of the two scopes. What was forgotten in either scope stays forgotten.
     """
-
-    def outdated(transaction: Session) -> list[Scope]:
-        scopes = map(scope_of_row, transaction.exec(select(ScopeRow).order_by(col(ScopeRow.id))))
-        return [scope for scope in scopes if scope != scope.normal and has_sources(transaction, scope)]
-
-    scopes = await store.read(outdated)
+    scopes = await store.read(_unnormalised_scopes)
     for scope in scopes:
         await store.write(partial(_merge, scope))
     return tuple(scopes)
+
+
+def _unnormalised_scopes(transaction: Session) -> list[Scope]:
+    scopes = map(scope_of_row, transaction.exec(select(ScopeRow).order_by(col(ScopeRow.id))))
+    return [scope for scope in scopes if scope != scope.normal and has_sources(transaction, scope)]
 
 
 def _merge(scope: Scope, transaction: Session) -> None:

@@ -288,14 +288,18 @@ class StoredFact:
         # A flagged fact is served even if its subject is unclear.
         said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None or self.is_flagged
         periods = self.periods
-        moments = [said_at, *(then for period in periods for then in (period.start, period.end) if then)]
-        if self.has_rewordings:
-            rewordings = rewordings_of(parse_json_list(self._details_of_row(first)[REWORDINGS]))
-            moments += [then for each in rewordings for then in (each.start, each.end) if then]
         _, status = deciding_span(periods, said_at, Status.SUPERSEDED, at)
         is_served = is_clear and status is Status.CURRENT
         is_past = is_clear and not is_served and said_at <= at and any(period.start <= at for period in periods)
-        return is_served, is_past, min((then for then in moments if then >= at), default=None)
+        return is_served, is_past, min((then for then in self._moments_of_change(periods) if then >= at), default=None)
+
+    def _moments_of_change(self, periods: Sequence[ValidityPeriod]) -> list[datetime]:
+        """Return when it is first said, and when one of its periods or rewordings begins or ends."""
+        moments = [self.said_at, *(then for period in periods for then in (period.start, period.end) if then)]
+        if self.has_rewordings:
+            rewordings = rewordings_of(parse_json_list(self._details_of_row(self._rows[0])[REWORDINGS]))
+            moments += [then for each in rewordings for then in (each.start, each.end) if then]
+        return moments
 
     def lone_fact(self, scope: Scope, at: datetime) -> Fact | None:
         """Return the fact at an instant if one assertion says it, for one period that holds; else None.

@@ -149,6 +149,13 @@ class _SourceCache:
     inputs: OrderedDict[Scope, _LayerInputs] = field(default_factory=OrderedDict)
     sources: WeakKeyDictionary[View, LayerSource] = field(default_factory=WeakKeyDictionary)
 
+    def keep(self, scope: Scope, inputs: _LayerInputs) -> None:
+        """Cache the inputs of a scope. Those that were not renewed for longest are dropped if all are too large."""
+        self.inputs[scope] = inputs
+        self.inputs.move_to_end(scope)
+        while len(self.inputs) > 1 and sum(each.size for each in list(self.inputs.values())) > MOST_TURNS:
+            self.inputs.popitem(last=False)
+
 
 _caches: WeakKeyDictionary[Store, _SourceCache] = WeakKeyDictionary()
 
@@ -186,23 +193,20 @@ def _read_inputs(transaction: Session, view: View, cache: _SourceCache, privacy:
     includes_other_people = tells_other_people(transaction, scope, privacy)
     before = known.turns if known is not None else None
     changes = changes_between(connection, now, before.version) if before is not None else None
-    turns = read_spoken_turns(connection, scope, now, before, changes, includes_other_people=includes_other_people)
     if known is not None and changes is not None and not any(change.is_unlinked for change in changes):
         unlinked, ends = known.unlinked, known.ends
     else:
         unlinked, ends = _read_unlinked_words(connection, now)
     corrected = _CORRECTED.ask(connection, scope=now.key, corrects=str(Relation.CORRECTS))
-    inputs = cache.inputs[scope] = _LayerInputs(
-        turns,
+    inputs = _LayerInputs(
+        read_spoken_turns(connection, scope, now, before, changes, includes_other_people=includes_other_people),
         unlinked,
         ends,
         frozenset(name for (name,) in corrected),
         _read_findings_with_words(transaction, scope, privacy),
         frozenset(dismissed_requests(transaction, now.key or 0, unlinked)),
     )
-    cache.inputs.move_to_end(scope)
-    while len(cache.inputs) > 1 and sum(each.size for each in list(cache.inputs.values())) > MOST_TURNS:
-        cache.inputs.popitem(last=False)
+    cache.keep(scope, inputs)
     return inputs
 
 
@@ -246,8 +250,6 @@ def _build_source(view: View, inputs: _LayerInputs) -> LayerSource:
         _with_successors(view, [fact for fact in facts if not names_hidden_value(_words(fact))], served)
         for facts in (ended.former, ended.former_sentences)
     )
-    is_former = numpy.zeros(table.size, dtype=bool)
-    is_former[[place for entry in entries if (place := table.place(entry.fact.id)) is not None]] = True
     return LayerSource(
         former=entries,
         said=inputs.turns.index,
@@ -255,9 +257,16 @@ def _build_source(view: View, inputs: _LayerInputs) -> LayerSource:
         served=served,
         former_sentences=former_sentences,
         former_by_id={entry.fact.id: entry for entry in entries},
-        former_index=SearchIndex(table, is_former),
+        former_index=_index_of(entries, table),
         findings=inputs.findings,
     )
+
+
+def _index_of(former: Sequence[FormerFact], table: UnitTable) -> SearchIndex:
+    """Return the search index over these former facts."""
+    is_former = numpy.zeros(table.size, dtype=bool)
+    is_former[[place for entry in former if (place := table.place(entry.fact.id)) is not None]] = True
+    return SearchIndex(table, is_former)
 
 
 def _words(fact: Fact) -> Words:

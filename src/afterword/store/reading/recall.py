@@ -98,34 +98,41 @@ async def recall(
     source = await layer_source(store, view)
     turn_count = source.said.count if kinds is None else 0
     whole = _all_if_they_fit(view, served, label, room_for_facts(budget_tokens, has_turns=turn_count > 0))
-    is_past = is_about_the_past(query)
     queries = [view.names.with_other_names(text) for text in dict.fromkeys((query, second_query)) if text.strip()]
-    units: Units = []
-    lacking = 0
-    flagged: list[Fact] = []
-    if whole is None:
-        flagged = _flagged_facts(view, source, kinds)
-        ranked = []
-        for text in queries:
-            near, lacking = await nearness_to_query(store, view, text, embedder)
-            ranked.append(view.index.ranked(text, meaning=near, most=MOST_RANKED, among=view.are_facts(kinds)))
-        units = list(_interleave(ranked))
+    units, lacking = ([], 0) if whole is not None else await _rank_facts(store, view, queries, kinds, embedder)
     sources = LayerSources(
         all_facts=whole,
-        flagged=flagged,
+        flagged=[] if whole is not None else _flagged_facts(view, source, kinds),
         ranked=[view.fact_with_replaced_value(unit) for unit, _ in units if isinstance(unit, StoredFact)],
         latest=map(view.fact_with_replaced_value, map(view.snapshot.table.unit, served[::-1])),
         turn_count=turn_count,
         fact_count=len(served),
-        is_about_the_past=is_past,
+        is_about_the_past=is_about_the_past(query),
     )
     if kinds is None:
         sources = _with_other_layers(sources, source, queries, at, embedder)
         sources = replace(sources, said=unheard(sources.said, heard))
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
-    fields: dict[str, Any] = {"former": tuple(layers.former), "layers": layers}
-    scores = _scores_by_id(layers.facts, units)
-    return _build_recall(layers.facts, scores, layers.said, stored=len(served), lacking=lacking, **fields)
+    return _build_recall(
+        layers.facts,
+        _scores_by_id(layers.facts, units),
+        layers.said,
+        stored=len(served),
+        lacking=lacking,
+        former=tuple(layers.former),
+        layers=layers,
+    )
+
+
+async def _rank_facts(
+    store: Store, view: View, queries: Sequence[str], kinds: Collection[Kind] | None, embedder: Embedder | None
+) -> tuple[Units, int]:
+    """Return the facts that match the queries, best first, and how many facts and turns lack a vector."""
+    rankings, lacking = [], 0
+    for query in queries:
+        meaning, lacking = await nearness_to_query(store, view, query, embedder)
+        rankings.append(view.index.ranked(query, meaning=meaning, most=MOST_RANKED, among=view.are_facts(kinds)))
+    return list(_interleave(rankings)), lacking
 
 
 def _with_other_layers(
@@ -205,31 +212,26 @@ async def search(
     if not query.strip():
         served = asked.served_places(view)
         return _build_recall(in_block_order(view.facts_at(served))[:limit], {}, stored=len(served))
-    stored = view.served_count if asked.allows_everything else len(asked.served_places(view))
     query = view.names.with_other_names(query)
-    near, lacking = await nearness_to_query(store, view, query, embedder)
-    source, past = await layer_source(store, view), is_about_the_past(query)
-    has_facts_alone = asked.allows_everything and not view.snapshot.table.has_turns
-    units = view.index.ranked(query, meaning=near, most=limit if has_facts_alone else None)
+    meaning, lacking = await nearness_to_query(store, view, query, embedder)
+    source, is_past = await layer_source(store, view), is_about_the_past(query)
     former = [each for each in _rank_former_facts(source, query) if asked.includes(each.fact)]
-    if past:
-        former_ids = {each.fact.id for each in former}
-        ended = [(unit, score) for unit, score in source.former_index.ranked(query) if unit.id in former_ids]
-        units = sorted([*units, *ended], key=lambda scored: -scored[1])
+    units = _rank_units(view, source, query, former if is_past else (), asked=asked, meaning=meaning, limit=limit)
     said: Iterator[SaidTurn] = iter(())
     if turns and asked.allows_everything:
-        said = islice(_matching_turns(source, [query], at, is_about_the_past=past, embedder=embedder), limit)
-    ranked = source.findings_for(query, at=at, is_about_the_past=past)
+        said = islice(_matching_turns(source, [query], at, is_about_the_past=is_past, embedder=embedder), limit)
     matching = asked.facts_of(view, units)
     scores = _scores_by_id(matching, units)
     facts, best_turns = _best_facts_and_turns(matching, list(said), scores, limit)
     return _build_recall(
         *(facts, scores, best_turns),
-        stored=stored,
+        stored=asked.count_served(view),
         lacking=lacking,
-        former=() if past else tuple(former[:limit]),
-        findings=tuple(pair for pair in ranked if pair[1] > 0)[:limit] if asked.allows_everything else (),
-        score_components=_score_components(view, source, query, facts, past=past, meaning=near) if explain else (),
+        former=() if is_past else tuple(former[:limit]),
+        findings=_matching_findings(source, query, at, is_past)[:limit] if asked.allows_everything else (),
+        score_components=_score_components(view, source, query, facts, past=is_past, meaning=meaning)
+        if explain
+        else (),
     )
 
 
@@ -247,6 +249,10 @@ class _SearchFilter:
     def includes(self, fact: Fact) -> bool:
         return (self.kinds is None or fact.kind in self.kinds) and self.tags.issubset(fact.tags)
 
+    def count_served(self, view: View) -> int:
+        """Return how many facts hold and pass the filter."""
+        return view.served_count if self.allows_everything else len(self.served_places(view))
+
     def served_places(self, view: View) -> Array:
         """Return the positions of the facts that hold and pass the filter."""
         served = view.served_places(self.kinds)
@@ -259,6 +265,34 @@ class _SearchFilter:
         stored = (unit for unit, _ in units if isinstance(unit, StoredFact))
         of_kinds = (fact for fact in stored if self.kinds is None or fact.kind in self.kinds)
         return [fact for fact in map(view.fact, of_kinds) if self.includes(fact)]
+
+
+def _rank_units(
+    view: View,
+    source: LayerSource,
+    query: str,
+    former: Sequence[FormerFact],
+    *,
+    asked: _SearchFilter,
+    meaning: Nearness | None,
+    limit: int | None,
+) -> Units:
+    """Return the facts and turns that match a query, and those of the `former` facts that do, best first."""
+    has_facts_alone = asked.allows_everything and not view.snapshot.table.has_turns
+    units: Units = view.index.ranked(query, meaning=meaning, most=limit if has_facts_alone else None)
+    if not former:
+        return units
+    former_ids = {each.fact.id for each in former}
+    ended = [(unit, score) for unit, score in source.former_index.ranked(query) if unit.id in former_ids]
+    return sorted([*units, *ended], key=lambda scored: -scored[1])
+
+
+def _matching_findings(
+    source: LayerSource, query: str, at: datetime, is_past: bool
+) -> tuple[tuple[AgentFinding, float], ...]:
+    """Return the findings that share words with a query, with their scores, best first."""
+    ranked = source.findings_for(query, at=at, is_about_the_past=is_past)
+    return tuple(pair for pair in ranked if pair[1] > 0)
 
 
 def _best_facts_and_turns(

@@ -6,8 +6,8 @@ Vectors of different models are never compared. A vector is deleted with the wor
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from time import monotonic
@@ -94,9 +94,7 @@ async def delete_stale_vectors(store: Store, texts: ServedTexts, embedder: Embed
         if is_only_model:
             other = or_(col(VectorRow.model) != embedder.model, col(VectorRow.dimension) != embedder.dimension)
             transaction.exec(delete(VectorRow).where(of_scope, other))
-            until = texts.until.isoformat() if texts.until else None
-            noted = json.dumps({"revision": texts.revision, "until": until}).encode()
-            insert_missing(transaction, VectorRow, [_vector_row(key, embedder, COMPLETE, noted)])
+            insert_missing(transaction, VectorRow, [_vector_row(key, embedder, COMPLETE, _completeness_note(texts))])
         return True
 
     return await store.write(work)
@@ -125,6 +123,12 @@ def _lock_if_unchanged(transaction: Session, texts: ServedTexts) -> int | None:
     scope_rows.lock_scope(transaction, texts.scope)
     row = scope_rows.scope_row(transaction, texts.scope)
     return row.id if row is not None and row.revision == texts.revision else None
+
+
+def _completeness_note(texts: ServedTexts) -> bytes:
+    """Return the note that all of these texts have a vector."""
+    until = texts.until.isoformat() if texts.until else None
+    return json.dumps({"revision": texts.revision, "until": until}).encode()
 
 
 def _notes_all_vectors(note: bytes, revision: int, at: datetime) -> bool:
@@ -210,45 +214,78 @@ async def refresh_vectors(
     again. If new vectors are unusable, the others are stored before `EmbeddingUnavailable` is raised. Raises also
     `StoreError`.
     """
-    made, spare, model = 0, dict[str, bytes](), (embedder.model, embedder.dimension)
+    refresh = _VectorRefresh(store, embedder, batch, stop, on_made)
     for _ in range(ROUNDS):
         view = await view_cache_of(store).view(store, scope, at)
+        if view.snapshot.version.key is None or await refresh.complete(view, is_only_model=is_only_model):
+            break
+    return refresh.made
+
+
+@dataclass(slots=True)
+class _VectorRefresh:
+    """Computes the vectors that a scope lacks, batch by batch.
+
+    `made` counts the vectors that were stored. `computed` holds all vectors that were computed. If the scope changes
+    meanwhile, they are reused for the texts that are still there.
+    """
+
+    store: Store
+    embedder: Embedder
+    batch: int
+    stop: Callable[[], str | None]
+    on_made: Callable[[int], None]
+    made: int = 0
+    computed: dict[str, bytes] = field(default_factory=dict)
+
+    async def complete(self, view: View, *, is_only_model: bool) -> bool:
+        """Compute and store the vectors that a view lacks. Return False if its scope has changed meanwhile.
+
+        Raises `EmbeddingUnavailable` if some of them are unusable.
+        """
         texts = {vector_key(text): text for unit in view.served_units() for text in [unit.text_to_embed]}
-        version = view.snapshot.version
-        if version.key is None:
-            return made
-        stored = await store.read(partial(_stored_vectors, version.key, model, None))
-        of_texts = {name: content for name, content in stored.items() if name in texts}
-        usable = usable_vectors(of_texts, embedder.dimension)
-        as_read = ServedTexts(scope, version.revision, view.until, frozenset(texts))
+        as_read = ServedTexts(view.snapshot.scope, view.snapshot.version.revision, view.until, frozenset(texts))
+        usable = await self._usable_keys(as_read, view.snapshot.version.key)
+        wanted = [key for key in texts if key not in usable]
+        telemetry.note(wanted=len(wanted), model=self.embedder.model)
+        for start in range(0, len(wanted), self.batch):
+            if self.stop() is not None:
+                return True
+            if not await self._store_batch(as_read, {key: texts[key] for key in wanted[start : start + self.batch]}):
+                return False
+        view.vectors.pop((self.embedder.model, self.embedder.dimension), None)
+        refused = sum(key not in self.computed for key in wanted)
+        is_all = is_only_model and not refused
+        if not await delete_stale_vectors(self.store, as_read, self.embedder, is_only_model=is_all):
+            return False
+        if refused:
+            reason = f"{refused} of {len(wanted)} vectors are not {self.embedder.dimension} {USABLE}"
+            raise EmbeddingUnavailable(f"{self.embedder.model}: {reason}")
+        return True
+
+    async def _usable_keys(self, texts: ServedTexts, scope_key: int | None) -> Collection[str]:
+        """Return the keys of the texts that have a usable vector. Unusable vectors are deleted."""
+        model = self.embedder.model, self.embedder.dimension
+        stored = await self.store.read(partial(_stored_vectors, scope_key, model, None))
+        of_texts = {key: content for key, content in stored.items() if key in texts.keys}
+        usable = usable_vectors(of_texts, self.embedder.dimension)
         if len(usable) < len(of_texts):
-            kept = replace(as_read, keys=as_read.keys - (of_texts.keys() - usable.keys()))
-            await delete_stale_vectors(store, kept, embedder, is_only_model=False)
-        wanted = [name for name in texts if name not in usable]
-        telemetry.note(wanted=len(wanted), model=embedder.model)
-        for start in range(0, len(wanted), batch):
-            if stop() is not None:
-                return made
-            some = wanted[start : start + batch]
-            asked = [name for name in some if name not in spare]
-            vectors = await embedder.embed([texts[name] for name in asked]) if asked else []
-            packed = {name: packed_vector(vector) for name, vector in zip(asked, vectors, strict=True)}
-            spare |= usable_vectors(packed, embedder.dimension)
-            new = {name: spare[name] for name in some if name in spare}
-            if not await store_vectors(store, as_read, embedder, new):
-                break  # the scope has changed: the vectors are reused for the texts that are still there
-            made += len(new)
-            on_made(len(new))
-        else:
-            view.vectors.pop(model, None)
-            refused = sum(name not in spare for name in wanted)
-            is_all = is_only_model and not refused
-            if await delete_stale_vectors(store, as_read, embedder, is_only_model=is_all):
-                if refused:
-                    reason = f"{refused} of {len(wanted)} vectors are not {embedder.dimension} {USABLE}"
-                    raise EmbeddingUnavailable(f"{embedder.model}: {reason}")
-                return made
-    return made
+            kept = replace(texts, keys=texts.keys - (of_texts.keys() - usable.keys()))
+            await delete_stale_vectors(self.store, kept, self.embedder, is_only_model=False)
+        return usable.keys()
+
+    async def _store_batch(self, as_read: ServedTexts, texts: Mapping[str, str]) -> bool:
+        """Store the vectors of some texts. Return False if the scope has changed since the texts were read."""
+        asked = [key for key in texts if key not in self.computed]
+        vectors = await self.embedder.embed([texts[key] for key in asked]) if asked else []
+        packed = {key: packed_vector(vector) for key, vector in zip(asked, vectors, strict=True)}
+        self.computed |= usable_vectors(packed, self.embedder.dimension)
+        new = {key: self.computed[key] for key in texts if key in self.computed}
+        if not await store_vectors(self.store, as_read, self.embedder, new):
+            return False
+        self.made += len(new)
+        self.on_made(len(new))
+        return True
 
 
 async def _loaded_vectors(store: Store, view: View, model: VectorModel) -> Vectors:

@@ -53,21 +53,15 @@ class View:
         self.snapshot = snapshot
         self.since = at
         table = snapshot.table
-        self.vectors: dict[tuple[str, int], Vectors] = {}
+        has_same_table = before is not None and before.snapshot.table.lineage is table.lineage
+        self.vectors: dict[tuple[str, int], Vectors] = dict(before.vectors) if before and has_same_table else {}
         self.mark: FileMark | None = None
         self.unasked_left = 0
         self.readers: dict[Hashable, Callable[[View, Session], object]] = {} if before is None else before.readers
-        if before is not None and before.snapshot.table.lineage is table.lineage:
-            self.vectors |= before.vectors
-        else:
-            before = None
-        if before is not None and before.since > at:
-            before = None
         self.lines: LineCache = LineCache()
         self._facts: dict[str, Fact] = {}
         self._shown: dict[str, Fact] = {}
         self._index: SearchIndex | None = None
-        size = before.snapshot.table.size if before is not None else 0
         self.is_served: Array = numpy.zeros(table.size, dtype=bool)
         self.is_past: Array = numpy.zeros(table.size, dtype=bool)
         self._kinds = numpy.full(table.size, -1, dtype=numpy.int8)
@@ -76,22 +70,38 @@ class View:
         self._next_changes: dict[int, datetime] = {}
         self._renaming: set[int] = set()
         self._reworded: set[int] = set()
-        if before is not None:
-            self.is_served[:size] = before.is_served & table.is_alive[:size]
-            self.is_past[:size] = before.is_past & table.is_alive[:size]
-            self._kinds[:size], self._lengths[:size] = before._kinds, before._lengths
-            self._renaming = {place for place in before._renaming if table.is_alive[place]}
-            self._reworded = {place for place in before._reworded if table.is_alive[place]}
-            self._next_changes = {place: then for place, then in before._next_changes.items() if table.is_alive[place]}
+        size, turns = 0, set[TurnPlace]()
+        if before is not None and has_same_table and before.since <= at:
+            self._copy_marks(before)
+            size, turns = before.size, self._turns_with_other_facts(before)
         due = [(place, table.unit(place)) for place, then in self._next_changes.items() if then <= at]
-        self._mark_served_and_past(chain(due, table.units_from(size)), before)
+        self._mark_served_and_past(chain(due, table.units_from(size)), turns)
         self.lists: FactLists = FactLists(self)
         self.until: datetime | None = min(self._next_changes.values(), default=None)
 
-    def _mark_served_and_past(self, units: Iterable[tuple[int, StoredFact | StoredTurn]], before: View | None) -> None:
-        """Determine whether these facts are served or past, and whether the turns that they cite are served."""
-        table, unlinked = self.snapshot.table, self.snapshot.unlinked_turns
-        at, turns, has_turns = self.since, set[TurnPlace](), table.has_turns
+    def _copy_marks(self, before: View) -> None:
+        """Copy what an earlier view determined about the facts and turns that are still in the table."""
+        is_alive, size = self.snapshot.table.is_alive, before.size
+        self.is_served[:size] = before.is_served & is_alive[:size]
+        self.is_past[:size] = before.is_past & is_alive[:size]
+        self._kinds[:size], self._lengths[:size] = before._kinds, before._lengths
+        self._renaming = {place for place in before._renaming if is_alive[place]}
+        self._reworded = {place for place in before._reworded if is_alive[place]}
+        self._next_changes = {place: then for place, then in before._next_changes.items() if is_alive[place]}
+
+    def _turns_with_other_facts(self, before: View) -> set[TurnPlace]:
+        """Return the turns that a removed fact cited, and those that became linked to a fact or lost their link."""
+        turns = set(before.snapshot.unlinked_turns ^ self.snapshot.unlinked_turns)
+        removed = before.snapshot.table.is_alive & ~self.snapshot.table.is_alive[: before.size]
+        for place in removed.nonzero()[0].tolist():
+            turns.update(unit.sources if isinstance(unit := before.unit(place), StoredFact) else ())
+        return turns
+
+    def _mark_served_and_past(
+        self, units: Iterable[tuple[int, StoredFact | StoredTurn]], turns: set[TurnPlace]
+    ) -> None:
+        """Determine whether these facts are served or past, and whether their turns and these `turns` are served."""
+        at, has_turns = self.since, self.snapshot.table.has_turns
         for place, unit in units:
             if isinstance(unit, StoredTurn):
                 turns.add(unit.id)
@@ -108,11 +118,6 @@ class View:
             self._next_changes.pop(place, None)
             if next_change is not None:
                 self._next_changes[place] = next_change
-        if before is not None:
-            former = before.snapshot
-            turns |= former.unlinked_turns ^ unlinked
-            for place in (former.table.is_alive & ~table.is_alive[: former.table.size]).nonzero()[0].tolist():
-                turns.update(unit.sources if isinstance(unit := before.unit(place), StoredFact) else ())
         if has_turns:
             self._mark_served_turns(turns)
 
