@@ -61,7 +61,7 @@ async def test_a_small_memory_is_served_whole_whatever_is_asked(store: Store) ->
     now = datetime.now(UTC)
     first = await recall(store, LENA, "thing 3", at=now, budget_tokens=600)
     second = await recall(store, LENA, "something else", at=now, budget_tokens=600)
-    assert first.whole
+    assert first.has_all_facts
     assert first.facts == second.facts
 
 
@@ -72,7 +72,7 @@ async def test_a_large_memory_keeps_to_its_budget(store: Store, budget: int) -> 
     needle = stated("The quasar telescope is broken.", 60, said_at=SAID_AT)
     await keep(store, needle, *many)
     found = await recall(store, LENA, "what about the quasar", at=datetime.now(UTC), budget_tokens=budget)
-    assert not found.whole
+    assert not found.has_all_facts
     assert found.stored == 60
     assert found.layers is not None
     assert token_count(found.layers.text) <= budget

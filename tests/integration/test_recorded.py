@@ -36,7 +36,7 @@ from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup
 from afterword.store.database.engine import Store
-from afterword.store.reading.recall import read_facts_with_ended_parts
+from afterword.store.reading.told_memory import read_facts_with_ended_parts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -13,7 +13,7 @@ from afterword.facts.validity.timeline import FactHistory, facts_at
 from afterword.recall.unit_table import UnitTable
 from afterword.store.fact_details import DETAILS
 from afterword.store.reading.fact_rows import KINDS, StoredFact, stored_facts
-from afterword.store.reading.snapshots import Snapshot, Version
+from afterword.store.reading.snapshots import ScopeVersion, Snapshot
 from afterword.store.reading.views import View
 from afterword.store.rows import assertion_values, evidence_values, fact_values
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
@@ -68,7 +68,7 @@ def views_say_what_the_timeline_says(history: History) -> None:
     courses = sorted(history.at_once().courses(), key=lambda one: one.members[0].order)
     table = UnitTable().revised((), map(stored, courses))
     assert [table.unit(place).id for place in table.by_order.tolist()] == [one.id for one in courses]
-    snapshot = Snapshot(LENA, Version(1, 1), table)
+    snapshot = Snapshot(LENA, ScopeVersion(1, 1), table)
     view: View | None = None
     for at in instants(courses):
         if view is None or not view.is_valid_at(at):

@@ -186,7 +186,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         at = instant_from(as_of, time.max) or self._clock()
         reading = recall_of_scopes(partial(self._recall_of, query, at=at), self._scopes, self._budget_tokens)
         recalls = await self._guard.attempt(self._guard.in_time(reading, self.timeout_s)) or []
-        if not all(recalled.whole for recalled in recalls):
+        if not all(recalled.has_all_facts for recalled in recalls):
             return []
         known_ids = {fact.id for fact in result.facts}
         return [fact for recalled in recalls for fact in recalled.facts if fact.is_served and fact.id not in known_ids]

@@ -29,7 +29,7 @@ from afterword.store.entered_statements import Entry
 from afterword.store.findings.stored_findings import SavedFinding
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.proposals import RunEffect
-from afterword.store.reading.recall import read_told_facts, read_told_findings, read_told_turns
+from afterword.store.reading.told_memory import read_told_facts, read_told_findings, read_told_turns
 from afterword.store.reviews import Decision
 from afterword.store.sessions import SavedSession
 

@@ -29,7 +29,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import lookup
 from afterword.store.database.engine import Store
-from afterword.store.reading.recall import read_facts_with_ended_parts
+from afterword.store.reading.told_memory import read_facts_with_ended_parts
 
 Order = Literal["file", "arrival", "shuffle"]
 

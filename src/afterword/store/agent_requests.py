@@ -150,7 +150,8 @@ async def request_statement(
         )
         verdicts = _verdicts(known, said, relate)
         key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
-        return _propose(transaction, known, said, verdicts, REMEMBER, key, own_quote, at, reasons=reasons)
+        request = _Request(REMEMBER, key, said, verdicts, own_quote, at, reasons)
+        return _propose(transaction, request, known.revision)
 
     return await _propose_unless_refused(store, scope, entry, propose)
 
@@ -181,7 +182,8 @@ async def request_correction(
         reason = "corrected, approved by a person"
         verdicts = [Verdict(member.id, said.id, relation, reason, PERSON) for member in members]
         key = digest(CORRECT, fact.id, relation, entry.statement, entry.value)
-        return _propose(transaction, known, said, verdicts, CORRECT, key, None, at, reasons=reasons)
+        request = _Request(CORRECT, key, said, verdicts, None, at, reasons)
+        return _propose(transaction, request, known.revision)
 
     return await _propose_unless_refused(store, scope, entry, propose)
 
@@ -217,7 +219,8 @@ async def request_withdrawal(
         # Each statement has a verdict of its own, so that none comes back if the comparison of two is undone.
         verdicts = [Verdict(member.id, said.id, Relation.RETRACTS, reason, judge) for member in members]
         key = digest(WITHDRAW, fact.id)
-        return _propose(transaction, known, said, verdicts, WITHDRAW, key, quote, at, reasons=unnamed.counts())
+        request = _Request(WITHDRAW, key, said, verdicts, quote, at, unnamed.counts())
+        return _propose(transaction, request, known.revision)
 
     return await store.write(work)
 
@@ -254,38 +257,47 @@ def _members(known: Knowledge, fact: Fact) -> list[Assertion]:
     return members
 
 
-def _propose(
-    transaction: Session,
-    known: Knowledge,
-    said: Assertion,
-    verdicts: Sequence[Verdict],
-    purpose: str,
-    key: str,
-    quote: PersonQuote | None,
-    at: datetime,
-    *,
-    reasons: Mapping[str, int],
-) -> RequestOutcome:
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a request says, and how that relates to earlier statements. Equal requests have the same purpose and key.
+
+    Without a `quote` of a person the request must be held. `reasons` counts further reasons to hold it.
+    """
+
+    purpose: str
+    key: str
+    said: Assertion
+    verdicts: Sequence[Verdict]
+    quote: PersonQuote | None
+    at: datetime
+    reasons: Mapping[str, int]
+
+    def proposal(self, source: str, revision: int) -> Proposal:
+        """Return the proposal of its run."""
+        return Proposal(
+            scope=self.said.scope,
+            source=source,
+            purpose=self.purpose,
+            extractor=AGENT,
+            judge=JUDGE,
+            started_at=self.at,
+            revision=revision,
+            readings=(WindowReading(source if self.quote else f"{source}:{uuid4().hex}", None, None, (self.said,)),),
+            verdicts=tuple(self.verdicts),
+            counts=self.reasons,
+        )
+
+
+def _propose(transaction: Session, request: _Request, revision: int) -> RequestOutcome:
     """Propose the run of a request, and apply it unless it must be held."""
-    scope = said.scope
+    scope = request.said.scope
     # Equal held requests share one source, so that only one of them is held.
-    source = f"{AGENT}:{uuid4().hex}" if quote else f"{AGENT}:{key}"
-    if quote is None and (outcome := _earlier_outcome(transaction, scope, source)):
+    source = f"{AGENT}:{uuid4().hex}" if request.quote else f"{AGENT}:{request.key}"
+    if request.quote is None and (outcome := _earlier_outcome(transaction, scope, source)):
         return outcome
-    proposal = Proposal(
-        scope=scope,
-        source=source,
-        purpose=purpose,
-        extractor=AGENT,
-        judge=JUDGE,
-        started_at=at,
-        revision=known.revision,
-        readings=(WindowReading(source if quote else f"{source}:{uuid4().hex}", None, None, (said,)),),
-        verdicts=tuple(verdicts),
-        counts=reasons,
-    )
-    retires = any(verdict.relation in RETIRING for verdict in verdicts)
-    if quote is None or approval_policy_of(transaction, scope).holds(retires=retires):
+    proposal = request.proposal(source, revision)
+    retires = any(verdict.relation in RETIRING for verdict in request.verdicts)
+    if request.quote is None or approval_policy_of(transaction, scope).holds(retires=retires):
         return RequestOutcome(RequestStatus.HELD, ledger.propose_run(transaction, proposal, is_held=True))
     return RequestOutcome(RequestStatus.DONE, ledger.propose_and_apply(transaction, proposal)[0])
 

@@ -90,7 +90,7 @@ def claim_job(
 
 def renew_lease(transaction: Session, name: str, holder: str, *, until: datetime) -> bool:
     """Extend the lease; return False if another holder has it by now."""
-    row = _held_row(transaction, name, holder)
+    row = _row_held_by(transaction, name, holder)
     if row is not None:
         row.leased_until = until
     return row is not None
@@ -130,13 +130,13 @@ def fail_job(
 
 def release_job(transaction: Session, name: str, holder: str) -> JobRow | None:
     """Release the lease of a job, done or not, and return the row of the job; None if another holder has the lease."""
-    row = _held_row(transaction, name, holder)
+    row = _row_held_by(transaction, name, holder)
     if row is not None:
         row.holder = row.leased_until = None
     return row
 
 
-def _held_row(transaction: Session, name: str, holder: str) -> JobRow | None:
+def _row_held_by(transaction: Session, name: str, holder: str) -> JobRow | None:
     query = select(JobRow).where(JobRow.name == name, JobRow.holder == holder)
     return transaction.exec(query.with_for_update()).one_or_none()
 

@@ -163,7 +163,7 @@ def apply_run(transaction: Session, scope: Scope, run_id: int, at: datetime) -> 
     `StateConflict` if it is no proposal. After an error nothing is changed.
     """
     run = _require_run(transaction, scope, run_id, *UNDECIDED)
-    before, revision = _begin_change(transaction, scope, run.counts.get("revision"))
+    before, revision = _begin_revision(transaction, scope, run.counts.get("revision"))
     _change_run(transaction, run_id, status=RunStatus.APPLIED, applied_at=at, applied_revision=revision)
     return _change_knowledge(
         transaction, scope, run.source, before, _last_applied_run_ids(transaction, scope, run.source)
@@ -187,7 +187,7 @@ def propose_and_apply(
     """
     scope = proposal.scope
     lock_scope(transaction, scope)
-    before, revision = _begin_change(transaction, scope, proposal.revision)
+    before, revision = _begin_revision(transaction, scope, proposal.revision)
     applied = {"status": RunStatus.APPLIED, "applied_at": at or proposal.started_at, "applied_revision": revision}
     run_id, is_new = _store_run(transaction, proposal, session_pk=session_pk, caused_by=caused_by, **applied)
     with stage(Stage.APPLY, scope=scope, run_id=run_id):
@@ -199,7 +199,7 @@ def propose_and_apply(
     return run_id, expected
 
 
-def _begin_change(transaction: Session, scope: Scope, judged_at: int | None) -> tuple[Knowledge, int]:
+def _begin_revision(transaction: Session, scope: Scope, judged_at: int | None) -> tuple[Knowledge, int]:
     """Raise the revision of a scope; return what was known before, and the new revision.
 
     Raises `ScopeMoved` unless `judged_at` is None or the present revision.
@@ -247,7 +247,7 @@ def revert_run(transaction: Session, scope: Scope, run_id: int, at: datetime) ->
     """
     run = _require_run(transaction, scope, run_id, RunStatus.APPLIED)
     last_applied = _last_applied_run_ids(transaction, scope, run.source)
-    before, _ = _begin_change(transaction, scope, None)
+    before, _ = _begin_revision(transaction, scope, None)
     _change_run(transaction, run_id, status=RunStatus.UNDONE, undone_at=at, redone_at=None)
     return _change_knowledge(transaction, scope, run.source, before, last_applied)
 
@@ -260,7 +260,7 @@ def reinstate_run(transaction: Session, scope: Scope, run_id: int, at: datetime)
     `StateConflict` if it is not undone.
     """
     run = _require_run(transaction, scope, run_id, RunStatus.UNDONE)
-    before, _ = _begin_change(transaction, scope, None)
+    before, _ = _begin_revision(transaction, scope, None)
     _change_run(transaction, run_id, status=RunStatus.APPLIED, redone_at=at)
     return _change_knowledge(
         transaction, scope, run.source, before, _last_applied_run_ids(transaction, scope, run.source)
@@ -320,25 +320,20 @@ def _update_facts(transaction: Session, scope: Scope, source: str, change: Knowl
     """Derive the facts again that a change of knowledge may concern, and record which of them have changed."""
     before, after, affected_ids = change.before, change.after, change.affected_ids
     # An assertion that was not live before belongs to no stored fact.
-    ties = fetch_where_in(
-        transaction, FactAssertionRow, "assertion_id", [id_ for id_ in affected_ids if id_ in before.by_id]
-    )
+    former_ids = [id_ for id_ in affected_ids if id_ in before.by_id]
+    ties = fetch_where_in(transaction, FactAssertionRow, "assertion_id", former_ids)
     stored_ids = list(dict.fromkeys(tie.fact_id for tie in ties))
     histories = after.histories(affected_ids)
     scope_id = scope_key(transaction, scope)
     linked_before = {tie.assertion_id for tie in ties}
     linked_after = {member.id for history in histories for member in history.members}
-    record_changed_facts(
-        transaction,
-        scope_id,
-        revision_and_stamp_of(transaction, scope),
-        source=source,
-        fact_ids=_replace_facts(transaction, scope_id, stored_ids, histories),
-        is_unlinked=any(
-            (id_ in after.by_id and id_ not in linked_after) or (id_ in before.by_id and id_ not in linked_before)
-            for id_ in affected_ids
-        ),
+    is_unlinked = any(
+        (id_ in after.by_id and id_ not in linked_after) or (id_ in before.by_id and id_ not in linked_before)
+        for id_ in affected_ids
     )
+    fact_ids = _replace_facts(transaction, scope_id, stored_ids, histories)
+    version = revision_and_stamp_of(transaction, scope)
+    record_changed_facts(transaction, scope_id, version, source=source, fact_ids=fact_ids, is_unlinked=is_unlinked)
 
 
 def derive_facts(transaction: Session, scope: Scope) -> set[str]:

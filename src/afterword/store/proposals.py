@@ -159,13 +159,17 @@ def store_window(transaction: Session, scope_id: int, proposal: Proposal, readin
     is_new = store_assertions(transaction, scope_id, reading.assertions, proposal.started_at)
     ties = [{"window_id": window_id, "assertion_id": said.id} for said in reading.assertions]
     insert_missing(transaction, WindowAssertionRow, ties)
-    rejections = [
+    insert_rows(transaction, RejectionRow, _rejection_values(reading, window_id))
+    store_findings(transaction, scope_id, window_id, reading.findings, proposal.started_at)
+    return window_id, is_new
+
+
+def _rejection_values(reading: WindowReading, window_id: int) -> list[Values]:
+    """Return the columns of each rejected candidate."""
+    return [
         {"window_id": window_id, "ordinal": ordinal, "reason": reason, "statement": statement, "detail": detail}
         for ordinal, (reason, statement, detail) in enumerate(reading.rejections)
     ]
-    insert_rows(transaction, RejectionRow, rejections)
-    store_findings(transaction, scope_id, window_id, reading.findings, proposal.started_at)
-    return window_id, is_new
 
 
 def read_window_assertions(transaction: Session, scope: Scope, source: str) -> dict[str, tuple[Assertion, ...]]:

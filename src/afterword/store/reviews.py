@@ -140,10 +140,7 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
             raise NotFound(f"no request {request_id!r} to erase in {scope}; see `afterword review`")
         known = lookup.read_knowledge(transaction, scope)
         reason = "nobody asked to erase it, decided a person"
-        judged = [verdict for verdict in known.verdicts_by_id.get(request_id, ()) if verdict.later_id == request_id]
-        pairs = {verdict.pair for verdict in judged if verdict.relation is Relation.RETRACTS}
-        # A person may have decided before that the request does not concern some of these facts.
-        pairs -= {verdict.pair for verdict in judged if (verdict.judge, verdict.relation) == (PERSON, Relation.BESIDE)}
+        pairs = _pairs_hidden_by(known, request_id)
         verdicts = [Verdict(*pair, Relation.BESIDE, reason, PERSON) for pair in sorted(pairs)]
         check_undecided(transaction, scope, verdicts)
         proposal = _proposal(scope, known, ([], verdicts), at)
@@ -154,6 +151,16 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
         )
 
     return await store.write(work)
+
+
+def _pairs_hidden_by(known: Knowledge, request_id: str) -> set[tuple[str, str]]:
+    """Return the pairs of a request to erase and each statement that it hides."""
+    judged = [verdict for verdict in known.verdicts_by_id.get(request_id, ()) if verdict.later_id == request_id]
+    pairs = {verdict.pair for verdict in judged if verdict.relation is Relation.RETRACTS}
+    # A person may have decided before that the request does not concern some of these facts.
+    return pairs - {
+        verdict.pair for verdict in judged if (verdict.judge, verdict.relation) == (PERSON, Relation.BESIDE)
+    }
 
 
 def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdict]) -> None:

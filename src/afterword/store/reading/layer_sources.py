@@ -32,7 +32,7 @@ from afterword.store.findings.stored_findings import finding_policy_of, read_fin
 from afterword.store.forgetting.forgotten_statements import dismissed_requests
 from afterword.store.reading.ended_facts import EndedFacts, HiddenTurns
 from afterword.store.reading.fact_rows import StoredFact
-from afterword.store.reading.snapshots import IS_UNLINKED, Version, changes_between, version
+from afterword.store.reading.snapshots import IS_UNLINKED, ScopeVersion, changes_between, read_version
 from afterword.store.reading.spoken_turns import SpokenTurns, read_spoken_turns
 from afterword.store.reading.views import View
 from afterword.store.rows import plain_columns
@@ -187,7 +187,7 @@ def _read_and_cache_source(cache: _SourceCache, privacy: Privacy, view: View, tr
 def _read_inputs(transaction: Session, view: View, cache: _SourceCache, privacy: Privacy) -> _LayerInputs:
     """Return the inputs for the present state of the view's scope, from the cache or from the database."""
     connection, scope = transaction.connection(), view.snapshot.scope
-    now, known = version(connection, scope), cache.inputs.get(scope)
+    now, known = read_version(connection, scope), cache.inputs.get(scope)
     if known is not None and known.turns.version == now:
         return known
     includes_other_people = tells_other_people(transaction, scope, privacy)
@@ -210,7 +210,7 @@ def _read_inputs(transaction: Session, view: View, cache: _SourceCache, privacy:
     return inputs
 
 
-def _read_unlinked_words(connection: Connection, now: Version) -> tuple[Mapping[str, Words], Mapping[str, Words]]:
+def _read_unlinked_words(connection: Connection, now: ScopeVersion) -> tuple[Mapping[str, Words], Mapping[str, Words]]:
     """Return the words of the withdrawals and requests that belong to no fact, and those of statements that end a fact.
 
     Both are given by the ids of the statements.

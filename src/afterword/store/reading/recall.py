@@ -45,17 +45,18 @@ MOST_RANKED = 100
 class Recall:
     """The facts that were chosen for a query, each with its score (0 if a rule other than relevance chose it).
 
-    `whole` is true if no fact was left out. `stored` is the number of facts that could have been chosen. If it is 0,
-    nothing is known. If it is above 0 and `facts` is empty, nothing known is relevant. `turns` are the chosen turns,
-    best first, with their scores in `turn_scores`. `without_vector` counts the facts and turns that cannot be found by
-    meaning because they lack a vector. The status of a fact says whether it still holds. `score_components` holds those
-    of each fact, if they were requested. `former` are the chosen facts that held before. `layers` is
-    everything that an agent is told, None for a search. `findings` are the findings of a search with their scores.
+    `has_all_facts` is true if no fact was left out. `stored` is the number of facts that could have been chosen. If it
+    is 0, nothing is known. If it is above 0 and `facts` is empty, nothing known is relevant. `turns` are the chosen
+    turns, best first, with their scores in `turn_scores`. `without_vector` counts the facts and turns that cannot be
+    found by meaning because they lack a vector. The status of a fact says whether it still holds. `score_components`
+    holds the components of the score of each fact, if they were requested. `former` are the chosen facts that held
+    before. `layers` is everything that an agent is told, None for a search. `findings` are the findings of a search
+    with their scores.
     """
 
     facts: tuple[Fact, ...]
     scores: tuple[float, ...]
-    whole: bool
+    has_all_facts: bool
     stored: int
     turns: tuple[SourceTurn, ...] = ()
     turn_scores: tuple[float, ...] = ()
@@ -97,12 +98,12 @@ async def recall(
     label = scope_label(scope)
     source = await layer_source(store, view)
     turn_count = source.said.count if kinds is None else 0
-    whole = _all_if_they_fit(view, served, label, room_for_facts(budget_tokens, has_turns=turn_count > 0))
+    all_facts = _all_if_they_fit(view, served, label, room_for_facts(budget_tokens, has_turns=turn_count > 0))
     queries = [view.names.with_other_names(text) for text in dict.fromkeys((query, second_query)) if text.strip()]
-    units, lacking = ([], 0) if whole is not None else await _rank_facts(store, view, queries, kinds, embedder)
+    units, lacking = ([], 0) if all_facts is not None else await _rank_facts(store, view, queries, kinds, embedder)
     sources = LayerSources(
-        all_facts=whole,
-        flagged=[] if whole is not None else _flagged_facts(view, source, kinds),
+        all_facts=all_facts,
+        flagged=[] if all_facts is not None else _flagged_facts(view, source, kinds),
         ranked=[view.fact_with_replaced_value(unit) for unit, _ in units if isinstance(unit, StoredFact)],
         latest=map(view.fact_with_replaced_value, map(view.snapshot.table.unit, served[::-1])),
         turn_count=turn_count,
@@ -337,20 +338,29 @@ def _build_recall(
     lacking: int = 0,
     **fields: Any,
 ) -> Recall:
-    whole = sum(fact.is_served for fact in facts) == stored
-    outcome = "nothing stored" if not stored else "nothing relevant" if not facts else "whole" if whole else "chosen"
+    has_all_facts = sum(fact.is_served for fact in facts) == stored
+    outcome = _outcome(stored, len(facts), has_all_facts=has_all_facts)
     note(stored=stored, chosen=len(facts), outcome=outcome)
     count(Count.RECALLS, outcome=outcome)
     return Recall(
         facts=tuple(facts),
         scores=tuple(scores.get(fact.id, 0.0) for fact in facts),
-        whole=whole,
+        has_all_facts=has_all_facts,
         stored=stored,
         turns=tuple(each.turn for each in said),
         turn_scores=tuple(each.score for each in said),
         without_vector=lacking,
         **fields,
     )
+
+
+def _outcome(stored: int, chosen: int, *, has_all_facts: bool) -> str:
+    """Return the outcome of a recall as telemetry names it."""
+    if not stored:
+        return "nothing stored"
+    if not chosen:
+        return "nothing relevant"
+    return "whole" if has_all_facts else "chosen"
 
 
 def _scores_by_id(facts: Iterable[Fact], units: Units) -> dict[Hashable, float]:
@@ -363,34 +373,3 @@ def _is_surely_flagged(fact: Fact) -> bool:
     """Return whether a person entered a flagged fact, or whether its words concern health, safety or an instruction."""
     is_entered = any(evidence.kind is EvidenceKind.PERSON for evidence in fact.evidence)
     return is_entered or must_never_be_missed(fact.kind, fact.statement, fact.attribute, fact.value)
-
-
-async def read_told_facts(store: Store, scope: Scope, *, at: datetime) -> tuple[Fact, ...]:
-    """Return the facts that agents are told: those that hold, in the order of saying, then those that held before."""
-    view = await view_cache_of(store).view(store, scope, at)
-    source = await layer_source(store, view)
-    holding = [
-        view.fact_with_replaced_value(view.snapshot.table.unit(place)) for place in view.served_places().tolist()
-    ]
-    return (*holding, *(former.fact for former in source.former))
-
-
-async def read_facts_with_ended_parts(store: Store, scope: Scope, *, at: datetime) -> tuple[Fact, ...]:
-    """Return the facts of which a part has ended, with their former sentences."""
-    source = await layer_source(store, await _view_of_scope(store, scope, at, view_cache_of(store), None))
-    return tuple(part.fact for part in source.former_sentences)
-
-
-async def read_told_findings(store: Store, scope: Scope, *, at: datetime) -> tuple[AgentFinding, ...]:
-    """Return the findings that agents are told, the newest first."""
-    view = await view_cache_of(store).view(store, scope, at)
-    source = await layer_source(store, view)
-    return tuple(finding for finding, _ in source.findings_for("", at=at, is_about_the_past=False))
-
-
-async def read_told_turns(store: Store, scope: Scope, session_id: str, *, at: datetime) -> tuple[SourceTurn, ...]:
-    """Return the turns of a session in order, as far as an agent may be shown them."""
-    view = await view_cache_of(store).view(store, scope, at)
-    source = await layer_source(store, view)
-    hidden = partial(source.hidden.includes, is_about_the_past=False)
-    return tuple(source.said.shown_turns(session_id, at=at, is_hidden=hidden))

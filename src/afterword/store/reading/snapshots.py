@@ -43,7 +43,7 @@ _SESSION = session_source("")
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ScopeVersion:
     """One state of a scope: its primary key (None if nothing of it is stored), its revision and its stamp.
 
     The stamp distinguishes states with the same revision. `sessions` counts the sessions, and `sessions_changed_at` is
@@ -66,15 +66,15 @@ class Snapshot:
     """
 
     scope: Scope
-    version: Version = Version()
+    version: ScopeVersion = ScopeVersion()
     table: UnitTable = field(default_factory=UnitTable)
     unlinked_turns: frozenset[TurnPlace] = frozenset()
 
 
-def version(connection: Connection, scope: Scope) -> Version:
+def read_version(connection: Connection, scope: Scope) -> ScopeVersion:
     """Return the present state of a scope."""
     rows = _VERSION.ask(connection, tenant=scope.tenant, kind=str(scope.kind), name=scope.id)
-    return Version(*rows[0]) if rows else Version()
+    return ScopeVersion(*rows[0]) if rows else ScopeVersion()
 
 
 def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -> Snapshot:
@@ -82,7 +82,7 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
 
     `before` is an earlier snapshot. If all changes since then are known, only what has changed is read.
     """
-    now = version(connection, scope)
+    now = read_version(connection, scope)
     if now.key is None:
         return Snapshot(scope)
     if before is not None and now == before.version:
@@ -100,7 +100,7 @@ def read(connection: Connection, scope: Scope, before: Snapshot | None = None) -
     return Snapshot(scope, now, table, unlinked)
 
 
-def read_fact_snapshot(connection: Connection, scope: Scope, now: Version) -> Snapshot:
+def read_fact_snapshot(connection: Connection, scope: Scope, now: ScopeVersion) -> Snapshot:
     """Return a snapshot for lists: the facts of a scope without its turns, in the present state `now`."""
     facts = read_stored_facts(connection, now.key) if now.key is not None else ()
     return Snapshot(scope, now, UnitTable().revised((), facts, is_searched=False))
@@ -111,14 +111,14 @@ def session_ids_of_changes(changes: Iterable[ScopeChangeRow]) -> set[str]:
     return {change.source.removeprefix(_SESSION) for change in changes if change.source.startswith(_SESSION)}
 
 
-def _few_changes_since(connection: Connection, now: Version, before: Snapshot) -> Sequence[ScopeChangeRow] | None:
+def _few_changes_since(connection: Connection, now: ScopeVersion, before: Snapshot) -> Sequence[ScopeChangeRow] | None:
     """Return the changes since `before`, None if they are not all known or if there are too many."""
     changes = changes_between(connection, now, before.version)
     changed = sum(len(change.fact_ids) for change in changes or ())
     return changes if changed <= max(MOST_CHANGED * len(before.table.by_order), FEW_CHANGED) else None
 
 
-def changes_between(connection: Connection, now: Version, before: Version) -> Sequence[ScopeChangeRow] | None:
+def changes_between(connection: Connection, now: ScopeVersion, before: ScopeVersion) -> Sequence[ScopeChangeRow] | None:
     """Return the changes of a scope between two states.
 
     None if not all of them are stored, or if `before` was never a state of this scope.

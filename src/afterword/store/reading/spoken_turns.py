@@ -15,7 +15,7 @@ from afterword.facts.transcripts import Role, SourceTurn, find_owners
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
 from afterword.store.database.statements import CompiledQuery, Plain, has_listed_name
-from afterword.store.reading.snapshots import Version, session_ids_of_changes
+from afterword.store.reading.snapshots import ScopeVersion, session_ids_of_changes
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, local_said_at
 from afterword.store.rows import plain_columns, search_terms_column
 from afterword.store.tables import RunRow, ScopeChangeRow, SessionRow, TurnRow
@@ -30,7 +30,7 @@ class SpokenTurns:
     whether turns of people who are not the owner are included.
     """
 
-    version: Version
+    version: ScopeVersion
     index: SaidIndex
     marks: Mapping[str, Plain]
     includes_other_people: bool = False
@@ -39,7 +39,7 @@ class SpokenTurns:
 def read_spoken_turns(
     connection: Connection,
     scope: Scope,
-    now: Version,
+    now: ScopeVersion,
     before: SpokenTurns | None = None,
     changes: Sequence[ScopeChangeRow] | None = None,
     *,

@@ -100,7 +100,7 @@ class ViewCache:
 
         The last one is cached, since a web page with two lists of facts asks for it twice.
         """
-        now, view = snapshots.version(connection, scope), self._view_of_facts
+        now, view = snapshots.read_version(connection, scope), self._view_of_facts
         if view is None or (view.snapshot.scope, view.snapshot.version) != (scope, now):
             view = View(snapshots.read_fact_snapshot(connection, scope, now), at)
         if not view.is_valid_at(at):
@@ -173,7 +173,9 @@ class ViewCache:
         count(Count.CACHE, cache="view", hit=is_same)
         if view is before:
             # The mark is set at the second reading, since many scopes are read only once.
-            view.mark = settled_mark(store, lambda connection: snapshots.version(connection, scope) == snapshot.version)
+            view.mark = settled_mark(
+                store, lambda connection: snapshots.read_version(connection, scope) == snapshot.version
+            )
             view.unasked_left = MOST_UNASKED
         self._cache_view(scope, view)
         return view
