@@ -20,13 +20,13 @@ def iso_instant(instant: datetime | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Maybe:
+class Nullable:
     """The kind of a value that may be null."""
 
     kind: Any
 
 
-_AS_IT_IS: tuple[Any, ...] = (*PLAIN, *map(Maybe, PLAIN))
+_AS_IT_IS: tuple[Any, ...] = (*PLAIN, *map(Nullable, PLAIN))
 
 
 def itself(result: T) -> T:
@@ -38,9 +38,9 @@ class JsonForm(Generic[T]):
     """How results of type `T` are written as JSON objects.
 
     Each part is a key with the kind of its value: `bool`, `int`, `float`, `str` (also for enumerations of texts),
-    `datetime`, another form, `[kind]` for a list, `{str: kind}` for an object whose keys are not fixed, `Maybe(kind)`,
-    or another class, whose values are written by `str`. The value is the attribute with the name of the key. In a pair
-    `(kind, source)` the source is the path of another attribute, or a function of the result.
+    `datetime`, another form, `[kind]` for a list, `{str: kind}` for an object whose keys are not fixed,
+    `Nullable(kind)`, or another class, whose values are written by `str`. The value is the attribute with the name of
+    the key. In a pair `(kind, source)` the source is the path of another attribute, or a function of the result.
     """
 
     def __init__(self, name: str, meaning: str, /, **parts: Any) -> None:
@@ -97,7 +97,7 @@ def _converter(kind: Any) -> Callable[[Any], Any]:
     if isinstance(kind, dict):
         element = _converter(kind[str])
         return lambda values: {str(key): element(value) for key, value in values.items()}
-    if isinstance(kind, Maybe):
+    if isinstance(kind, Nullable):
         present = _converter(kind.kind)
         return lambda value: None if value is None else present(value)
     if kind is datetime:
@@ -110,7 +110,7 @@ def _type_of(kind: Any) -> Any:
 
     mypy knows no types that are made while the program runs.
     """
-    if isinstance(kind, Maybe):
+    if isinstance(kind, Nullable):
         return _type_of(kind.kind) | None
     if isinstance(kind, list):
         return list[_type_of(kind[0])]  # type: ignore[misc]

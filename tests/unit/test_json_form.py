@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from afterword.facts.scopes import Scope
-from afterword.json_form import JsonForm, Maybe, itself
+from afterword.json_form import JsonForm, Nullable, itself
 
 
 class Colour(StrEnum):
@@ -36,14 +36,14 @@ class Tree:
 
 MIRA = Scope.user("mira")
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-leaf_json: JsonForm[Leaf] = JsonForm("Leaf", "A leaf.", colour=str, fell_at=Maybe(datetime))
+leaf_json: JsonForm[Leaf] = JsonForm("Leaf", "A leaf.", colour=str, fell_at=Nullable(datetime))
 tree_json: JsonForm[Tree] = JsonForm(
     "Tree",
     "A tree.",
     scope=Scope,
     old=(bool, "is_old"),
     leaves=[leaf_json],
-    first=Maybe(leaf_json),
+    first=Nullable(leaf_json),
     rings={str: leaf_json},
     names=[str],
     count=(int, lambda tree: len(tree.leaves)),

@@ -13,7 +13,7 @@ from afterword.client.access.webhooks import webhook_post_json, webhook_status_j
 from afterword.client.forms.finding_forms import dated_finding_json
 from afterword.client.forms.memory_forms import (
     JsonForm,
-    Maybe,
+    Nullable,
     fact_json,
     held_json,
     itself,
@@ -56,22 +56,22 @@ fact_page_json: JsonForm[FactPage] = JsonForm(
     facts=[fact_json],
     total=int,
     other_statuses=int,
-    next=Maybe(str),
+    next=Nullable(str),
 )
 session_page_json: JsonForm[SessionPage] = JsonForm(
-    "SessionPage", f"A page of sessions. {NEXT}", sessions=[saved_session_json], total=int, next=Maybe(str)
+    "SessionPage", f"A page of sessions. {NEXT}", sessions=[saved_session_json], total=int, next=Nullable(str)
 )
 run_page_json: JsonForm[RunPage] = JsonForm(
-    "RunPage", f"A page of runs. {NEXT}", runs=[run_record_json], total=int, next=Maybe(str)
+    "RunPage", f"A page of runs. {NEXT}", runs=[run_record_json], total=int, next=Nullable(str)
 )
 scope_page_json: JsonForm[ScopePage] = JsonForm(
-    "ScopePage", f"A page of the names of memories. {NEXT}", scopes=[Scope], total=int, next=Maybe(str)
+    "ScopePage", f"A page of the names of memories. {NEXT}", scopes=[Scope], total=int, next=Nullable(str)
 )
 audit_page_json: JsonForm[AuditPage] = JsonForm(
     "AuditPage",
     "A page of the audit log. `next` is to be sent as `after` for the next page, and null on the last one.",
     entries=[audit_entry_json],
-    next=Maybe(str),
+    next=Nullable(str),
 )
 change_json: JsonForm[RunEffect] = JsonForm(
     "Change",
@@ -100,10 +100,13 @@ _memory_json: JsonForm[SearchHit] = JsonForm(
     content=(str, "fact.statement"),
     tags=([str], "fact.tags"),
     score=float,
-    created_at=(Maybe(datetime), "fact.recorded_at"),
+    created_at=(Nullable(datetime), "fact.recorded_at"),
     kind=(str, "fact.kind"),
     about=(str, "fact.subject"),
-    source=(Maybe(str), lambda hit: next((cited.session_id for cited in hit.fact.evidence if cited.session_id), None)),
+    source=(
+        Nullable(str),
+        lambda hit: next((cited.session_id for cited in hit.fact.evidence if cited.session_id), None),
+    ),
 )
 memories_json: JsonForm[Sequence[SearchHit]] = JsonForm(
     "Memories", "What is remembered, best match first.", memories=([_memory_json], itself)
@@ -120,7 +123,7 @@ _turn_json: JsonForm[TurnFacts] = JsonForm(
     speaker=(str, "turn.speaker"),
     role=(str, "turn.role"),
     text=(str, "turn.text"),
-    said_at=(Maybe(datetime), "turn.said_at"),
+    said_at=(Nullable(datetime), "turn.said_at"),
     facts=([str], lambda entry: [fact.id for fact in entry.facts]),
 )
 session_json: JsonForm[SessionDetails] = JsonForm(
@@ -133,7 +136,7 @@ read_session_json: JsonForm[SessionOutcome] = JsonForm(
     "ReadSession",
     "The run that a session made, and the ids of the facts that it changed.",
     result=(str, "result_name"),
-    run=(Maybe(int), "run_id"),
+    run=(Nullable(int), "run_id"),
     turns=int,
     learned=([str], lambda outcome: [fact.id for fact in outcome.changes.learned]),
     repeated=([str], lambda outcome: [fact.id for fact in outcome.changes.repeated]),
@@ -182,12 +185,12 @@ costs_json: JsonForm[ScopeCosts] = JsonForm(
 preview_json: JsonForm[tuple[Receipt | None, str, int]] = JsonForm(
     "Preview",
     "What would be erased, and the confirmation that `forget` needs within `valid_s` seconds.",
-    preview=(Maybe(receipt_json), itemgetter(0)),
+    preview=(Nullable(receipt_json), itemgetter(0)),
     confirmation=(str, itemgetter(1)),
     valid_s=(int, itemgetter(2)),
 )
 forgotten_json: JsonForm[Receipt | None] = JsonForm(
-    "Forgotten", "What was erased, in counts. Null if nothing was.", receipt=(Maybe(receipt_json), itself)
+    "Forgotten", "What was erased, in counts. Null if nothing was.", receipt=(Nullable(receipt_json), itself)
 )
 jobs_json: JsonForm[Sequence[object]] = JsonForm(
     "Jobs", "The periodic jobs of the store.", jobs=([job_outcome_json], itself)

@@ -148,7 +148,7 @@ async def request_statement(
             authority=Authority.STATED if own_quote else Authority.CONFIRMED,
             said_at=next_unused_moment(at, known.assertions),
         )
-        verdicts = _verdicts(known, said, relate)
+        verdicts = _verdicts_on_earlier(known, said, relate)
         key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
         request = _Request(REMEMBER, key, said, verdicts, own_quote, at, reasons)
         return _propose(transaction, request, known.revision)
@@ -202,18 +202,7 @@ async def request_withdrawal(
     def work(transaction: Session) -> RequestOutcome:
         known = lookup.read_knowledge(transaction, scope)
         members = _members(known, fact)
-        first = min(members, key=lambda member: member.order)
-        statement = f"Withdrawn: {fact.statement}"
-        said = entered_statement(
-            scope,
-            # The fact may have a later name of its subject. If that renaming is undone, the withdrawal must still hold.
-            Entry(statement, fact.kind, first.subject, fact.attribute, fact.value, valid_from=at),
-            _evidence(statement, quote),
-            authority=Authority.STATED if quote else Authority.CONFIRMED,
-            said_at=moment_after(at, members),
-            act=SpeechAct.RETRACT,
-            limited_to=first.limited_to,
-        )
+        said = _withdrawal(fact, members, quote, at)
         reason = "withdrawn on the person's word" if quote else "withdrawn, approved by a person"
         judge = JUDGE if quote else PERSON
         # Each statement has a verdict of its own, so that none comes back if the comparison of two is undone.
@@ -225,6 +214,22 @@ async def request_withdrawal(
     return await store.write(work)
 
 
+def _withdrawal(fact: Fact, members: Sequence[Assertion], quote: PersonQuote | None, at: datetime) -> Assertion:
+    """Return an assertion that withdraws a fact, which these assertions (`members`) state."""
+    first = min(members, key=lambda member: member.order)
+    statement = f"Withdrawn: {fact.statement}"
+    return entered_statement(
+        first.scope,
+        # The fact may have a later name of its subject. If that renaming is undone, the withdrawal must still hold.
+        Entry(statement, fact.kind, first.subject, fact.attribute, fact.value, valid_from=at),
+        _evidence(statement, quote),
+        authority=Authority.STATED if quote else Authority.CONFIRMED,
+        said_at=moment_after(at, members),
+        act=SpeechAct.RETRACT,
+        limited_to=first.limited_to,
+    )
+
+
 async def _propose_unless_refused(
     store: Store,
     scope: Scope,
@@ -233,7 +238,7 @@ async def _propose_unless_refused(
 ) -> RequestOutcome:
     """Call `propose` with what the scope holds and with the reasons to hold the entry back, and return its outcome.
 
-    It is not called if the entry must not be stored; then the outcome says why.
+    `propose` is not called if the entry must not be stored. Then the outcome says why.
     """
     if store.privacy.asks_off_record(visible_text(entry.statement)):
         return RequestOutcome(RequestStatus.OFF_RECORD)
@@ -323,7 +328,7 @@ def close_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]
 def _earlier_outcome(transaction: Session, scope: Scope, source: str) -> RequestOutcome | None:
     """Return the outcome if a request without a person's words cannot be held, None if it can.
 
-    It cannot if an equal request waits or was rejected, or if too many requests wait.
+    It cannot be held if an equal request waits or was rejected, or if too many requests wait.
     """
     stored = runs.read_runs(transaction, scope)
     equal = [run for run in stored if run.source == source]
@@ -337,7 +342,7 @@ def _earlier_outcome(transaction: Session, scope: Scope, source: str) -> Request
     return RequestOutcome(RequestStatus.FULL) if waiting >= MAX_HELD_REQUESTS else None
 
 
-def _verdicts(known: Knowledge, said: Assertion, relate: Relate) -> list[Verdict]:
+def _verdicts_on_earlier(known: Knowledge, said: Assertion, relate: Relate) -> list[Verdict]:
     """Return the verdicts on the pairs of the new statement and each earlier one to which it relates."""
     before = [each for each in known.assertions if each.act is SpeechAct.STATE and each.order < said.order]
     relations = {earlier.id: relate(earlier, said) for earlier in before}

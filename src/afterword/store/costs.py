@@ -102,27 +102,27 @@ def assign_to_run(transaction: Session, entries: Sequence[int], run_id: int) -> 
 
 def spending_on_day(transaction: Session, day: date) -> Spending:
     """Return what was spent on a day (UTC) over all scopes. Open requests count with their highest possible cost."""
-    return _sums(transaction, [SpendingRow.day], col(SpendingRow.day) == day).get((day,), Spending())
+    return _spending_sums(transaction, [SpendingRow.day], col(SpendingRow.day) == day).get((day,), Spending())
 
 
 def spending_by_day(transaction: Session, tenant: str | None = None) -> dict[date, Spending]:
     """Return what was spent on each day (UTC), oldest first; with `tenant`, only in the scopes of that tenant."""
     of_tenant = [col(SpendingRow.scope_id) == col(ScopeRow.id), col(ScopeRow.tenant) == tenant]
-    sums = _sums(transaction, [SpendingRow.day], *([] if tenant is None else of_tenant))
+    sums = _spending_sums(transaction, [SpendingRow.day], *([] if tenant is None else of_tenant))
     return {day: spending for (day,), spending in sorted(sums.items())}
 
 
 def spending_by_scope(transaction: Session) -> dict[Scope, Spending]:
     """Return what was spent on each scope. For operators, never for an agent."""
     keys = [ScopeRow.tenant, ScopeRow.kind, ScopeRow.name]
-    sums = _sums(transaction, keys, col(SpendingRow.scope_id) == col(ScopeRow.id))
+    sums = _spending_sums(transaction, keys, col(SpendingRow.scope_id) == col(ScopeRow.id))
     return {Scope.parse("/".join(key)): spending for key, spending in sums.items()}
 
 
 def spending_of_scope(transaction: Session, scope: Scope) -> Spending:
     """Return what was spent on a scope altogether."""
     key = scope_key(transaction, scope)
-    return _sums(transaction, [SpendingRow.scope_id], col(SpendingRow.scope_id) == key).get((key,), Spending())
+    return _spending_sums(transaction, [SpendingRow.scope_id], col(SpendingRow.scope_id) == key).get((key,), Spending())
 
 
 def spending_by_run_source(transaction: Session, scope: Scope, *, run_source: str | None = None) -> dict[str, Spending]:
@@ -132,14 +132,17 @@ def spending_by_run_source(transaction: Session, scope: Scope, *, run_source: st
     """
     conditions = [col(SpendingRow.scope_id) == scope_key(transaction, scope)]
     conditions += [] if run_source is None else [col(SpendingRow.source) == run_source]
-    sums = _sums(transaction, [SpendingRow.source], *conditions)
+    sums = _spending_sums(transaction, [SpendingRow.source], *conditions)
     return {of_source: spending for (of_source,), spending in sums.items()}
 
 
 def spending_by_run(transaction: Session, scope: Scope) -> dict[int | None, Spending]:
     """Return the cost of each run of a scope. None is the key of costs that belong to no run."""
     is_of_scope = col(SpendingRow.scope_id) == scope_key(transaction, scope)
-    return {run_id: spending for (run_id,), spending in _sums(transaction, [SpendingRow.run_id], is_of_scope).items()}
+    return {
+        run_id: spending
+        for (run_id,), spending in _spending_sums(transaction, [SpendingRow.run_id], is_of_scope).items()
+    }
 
 
 def spending_of_runs(transaction: Session, run_ids: Sequence[int]) -> dict[int, Spending]:
@@ -147,11 +150,13 @@ def spending_of_runs(transaction: Session, run_ids: Sequence[int]) -> dict[int, 
     return {
         run_id: spending
         for ids in chunks(run_ids)
-        for (run_id,), spending in _sums(transaction, [SpendingRow.run_id], col(SpendingRow.run_id).in_(ids)).items()
+        for (run_id,), spending in _spending_sums(
+            transaction, [SpendingRow.run_id], col(SpendingRow.run_id).in_(ids)
+        ).items()
     }
 
 
-def _sums(
+def _spending_sums(
     transaction: Session, keys: Sequence[Any], *conditions: ColumnElement[bool]
 ) -> dict[tuple[Any, ...], Spending]:
     """Return what was spent under these conditions, summed up for each combination of values of the `keys` columns."""

@@ -11,20 +11,16 @@ from uuid import uuid4
 from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import (
     OWNER,
-    PERSON,
     Assertion,
     Authority,
     Evidence,
     EvidenceKind,
     Kind,
-    Relation,
     SpeechAct,
     assertion_id,
 )
-from afterword.facts.fact import ENDED_STATUSES, Fact, Status
-from afterword.facts.knowledge import Knowledge
+from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope, ScopeKind
-from afterword.facts.validity.timeline import facts_at
 from afterword.facts.words import folded, named_days
 from afterword.normal_form import composed, composed_value
 from afterword.privacy.blanking import mentions_phrase
@@ -249,81 +245,13 @@ def is_same_statement(earlier: Assertion, later: Assertion) -> bool:
     return is_comparable and folded(earlier.statement) == folded(later.statement)
 
 
-def judge_by_rival_id(known: Knowledge, fact: Fact, *, is_now: bool, has_same_slot: bool) -> dict[str, str]:
-    """Return the ids of the statements that a person's new words about a fact contradict, each with the judge to name.
-
-    These are always the person's earlier corrections of the fact. If the new words have the slot of the fact
-    (`has_same_slot`), the statements that contest it are added. If the person says what holds now (`is_now`) and the
-    fact has ended, the statements that replaced it are added: those that a person entered, and with `has_same_slot`
-    also the others that name no end.
-    """
-    pairs = known.judged_pairs(fact.assertion_ids)
-    judges = dict.fromkeys(fact.contested_by if has_same_slot else (), JUDGE)
-    is_replaced = is_now and fact.status in ENDED_STATUSES
-    replaced = [*fact.assertion_ids]
-    for earlier in replaced:  # grows by replacements
-        for later, relation in pairs.retirements.get(earlier, ()):
-            is_edit = pairs.is_edit(earlier, later)
-            is_correction = is_edit and relation is Relation.CORRECTS
-            is_replacement = is_replaced and _replaces_for_good(
-                known.by_id[later], relation, is_edit=is_edit, has_same_slot=has_same_slot
-            )
-            if later not in replaced and (is_correction or is_replacement):
-                replaced.append(later)
-                judges[later] = PERSON if is_edit else JUDGE
-    return judges
-
-
-def _replaces_for_good(later: Assertion, relation: Relation, *, is_edit: bool, has_same_slot: bool) -> bool:
-    """Return whether a later assertion takes the place of an earlier one, and not only until a day that it names.
-
-    Of the assertions that are no person's edit, only those that concern the same slot as new words count.
-    """
-    is_lasting = is_edit or (has_same_slot and later.valid_to is None)
-    return is_lasting and relation in (Relation.CHANGES, Relation.CORRECTS) and later.act is SpeechAct.STATE
-
-
-def corrected_statements(known: Knowledge, fact: Fact) -> list[str]:
-    """Return the ids of the statements that a fact has itself corrected for a person.
-
-    What corrects the fact corrects them too. They would hold again otherwise, as a corrected correction does not count.
-    """
-    pairs = known.judged_pairs(fact.assertion_ids)
-    return [
-        earlier
-        for earlier, retirements in pairs.retirements.items()
-        for later, relation in retirements
-        if later in fact.assertion_ids and relation is Relation.CORRECTS and pairs.is_edit(earlier, later)
-    ]
-
-
-def with_end_of_correction(known: Knowledge, fact: Fact, at: datetime) -> Fact:
-    """Return a fact with the end of what a person's corrections have put in its place, if there are any.
-
-    A corrected fact never held, so it has no end of its own.
-    """
-    pairs = known.judged_pairs(fact.assertion_ids)
-    last = max(pairs.position[member] for member in fact.assertion_ids)
-    corrections = [
-        later
-        for member in fact.assertion_ids
-        for later, relation in pairs.retirements.get(member, ())
-        if relation is Relation.CORRECTS and pairs.is_edit(member, later) and pairs.position[later] > last
-    ]
-    if not corrections:
-        return fact
-    latest = facts_at(known.histories([max(corrections, key=pairs.position.__getitem__)]), at)
-    standing = with_end_of_correction(known, latest[0], at) if latest else fact
-    is_former = standing.status in (Status.SUPERSEDED, Status.EXPIRED)
-    return replace(fact, valid_to=standing.valid_to if is_former else None)
-
-
 def days_after_edit(
     fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
 ) -> tuple[datetime | None, datetime | None]:
-    """Return when an edited fact begins and ends: as its statements say it, None if they do not say it.
+    """Return when an edited fact begins and ends, as its statements (`members`) say it; None for what they do not say.
 
-    If the fact changed at `changed_at`, only later times are kept. If a superseded fact is corrected, it keeps its end.
+    If the fact changed at `changed_at`, only later times are kept. If the new `words` name other days than the fact, no
+    times are kept. But a superseded fact that is corrected keeps its end in any case.
     """
     ended_at = fact.valid_to if changed_at is None and fact.status is Status.SUPERSEDED else None
     if _names_other_days(words, f"{fact.statement} {fact.value}"):

@@ -81,7 +81,7 @@ def claim_job(
 ) -> bool:
     """Take the lease of a job until `until`; return False if the job is not due, or another process holds its lease."""
     insert_missing(transaction, JobRow, [{"name": name}])
-    row = _locked_row(transaction, name)
+    row = _lock_row(transaction, name)
     if not _is_due(row, due_at, now):
         return False
     row.holder, row.leased_until = holder, until
@@ -172,10 +172,10 @@ def mark_consolidated(transaction: Session, scope: Scope, at: datetime) -> None:
     """Record when a scope was consolidated."""
     name = f"{CONSOLIDATION}/{scope_key(transaction, scope)}"
     insert_missing(transaction, JobRow, [{"name": name}])
-    _locked_row(transaction, name).last_success_at = at
+    _lock_row(transaction, name).last_success_at = at
 
 
-def _locked_row(transaction: Session, name: str) -> JobRow:
+def _lock_row(transaction: Session, name: str) -> JobRow:
     return transaction.exec(select(JobRow).where(JobRow.name == name).with_for_update()).one()
 
 

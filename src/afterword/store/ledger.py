@@ -111,8 +111,8 @@ def propose_run(
 ) -> int:
     """Store a proposal and return the id of its run. Nothing of it counts before it is applied.
 
-    With `is_held` it waits for a person's approval, in place of the run of the same source that was held before: it has
-    all that a session has said by now. `transcript` is what a dry run has read, to be stored when the run
+    With `is_held` it waits for a person's approval. It then takes the place of a held run of the same source, since it
+    has everything that the session has said by now. `transcript` is what a dry run has read, to be stored when the run
     is applied. `session_pk` is the key of the session that was read, None for a run of an application or a person.
     """
     if is_held:

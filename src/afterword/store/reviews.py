@@ -11,32 +11,24 @@ from sqlalchemy import tuple_
 from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound, StateConflict
-from afterword.facts.assertions import (
-    PERSON,
-    RETIRING,
-    Assertion,
-    Authority,
-    Relation,
-    SpeechAct,
-    Verdict,
-)
+from afterword.facts.assertions import PERSON, RETIRING, Assertion, Authority, Relation, SpeechAct, Verdict
+from afterword.facts.corrections import corrected_statements, judge_by_rival_id, with_end_of_correction
 from afterword.facts.fact import ENDED_STATUSES, Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
+from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.validity.wording import reworded_value
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.entered_statements import (
+    JUDGE,
     FactEdit,
     check_may_be_kept,
-    corrected_statements,
     edited_assertion,
     is_same_statement,
-    judge_by_rival_id,
     next_unused_moment,
     restated_by_person,
-    with_end_of_correction,
 )
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
 from afterword.store.ledger import RunStatus, apply_or_hold_words, propose_and_apply_with_effect
@@ -317,7 +309,7 @@ class _FactDecision:
         is_now = self._is_about_now(standing, meant)
         if self.is_edit or is_now:
             has_same_slot = meant.slot == members[0].slot
-            rivals = judge_by_rival_id(known, fact, is_now=is_now, has_same_slot=has_same_slot)
+            rivals = judge_by_rival_id(known, fact, is_now=is_now, has_same_slot=has_same_slot, judge=JUDGE)
         if self.relation is Relation.CORRECTS:
             rivals |= dict.fromkeys(corrected_statements(known, fact), PERSON)
         # A flag says nothing new, so it stands directly after the last statement of the fact, before what ended it.
@@ -373,11 +365,7 @@ async def _decide_on_fact(store: Store, scope: Scope, fact_id: str, decision: _F
         (history,) = known.histories(fact.assertion_ids)
         if decision.relation is Relation.RETRACTS:
             check_may_be_withdrawn(transaction, fact, history, at=now)
-        members = [known.by_id[member_id] for member_id in fact.assertion_ids]
-        if rewording := history.rewording_at(now):
-            # A person decides on the sentence that is shown now, not on a part of the sentence that has ended.
-            words = rewording.statement
-            members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
+        members = _members_as_shown(known, fact, history, now)
         content = decision.assertions_and_verdicts(known, fact, members, now)
         return (apply_or_hold_words if decision.is_edit else propose_and_apply_with_effect)(
             transaction,
@@ -386,6 +374,18 @@ async def _decide_on_fact(store: Store, scope: Scope, fact_id: str, decision: _F
         )
 
     return await store.write(work)
+
+
+def _members_as_shown(known: Knowledge, fact: Fact, history: FactHistory, now: datetime) -> list[Assertion]:
+    """Return the assertions that state a fact, the first with the words in which the fact is shown now.
+
+    A person decides on the sentence that is shown now, not on a part of the sentence that has ended.
+    """
+    members = [known.by_id[member_id] for member_id in fact.assertion_ids]
+    if rewording := history.rewording_at(now):
+        words = rewording.statement
+        members[0] = replace(members[0], statement=words, value=reworded_value(members[0].value, words))
+    return members
 
 
 def _proposal(scope: Scope, known: Knowledge, decided: _AssertionsAndVerdicts, at: datetime) -> Proposal:

@@ -14,10 +14,7 @@ from afterword.errors import NotFound
 from afterword.facts.scopes import Scope
 from afterword.store.database.statements import CompiledQuery, RowRange, chunks
 from afterword.store.scope_rows import scope_key, scope_of_row
-from afterword.store.tables import (
-    RunRow,
-    ScopeRow,
-)
+from afterword.store.tables import RunRow, ScopeRow
 
 _IS_WANTED: Any = [getattr(RunRow, name) == bindparam(name) for name in ("scope_id", "status", "extractor")]
 _FIRST_RUN = CompiledQuery(select(RunRow.id).where(*_IS_WANTED).limit(1))

@@ -24,7 +24,7 @@ from afterword.client.checked import Checked
 from afterword.client.resources import Resources
 from afterword.errors import AfterwordError, ArgumentInvalid, KeyInvalid, StoreError
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
-from afterword.json_form import JsonForm, Maybe
+from afterword.json_form import JsonForm, Nullable
 from afterword.store.access import audit, keys
 from afterword.store.access.keys import USE_IS_NOTED_AFTER, ApiKey
 
@@ -60,13 +60,13 @@ key_json: JsonForm[ApiKey] = JsonForm(
     id=str,
     name=str,
     tenant=str,
-    scope=Maybe(Scope),
+    scope=Nullable(Scope),
     read_only=(bool, "is_read_only"),
     admin=(bool, "is_admin"),
     created_at=datetime,
-    last_used_at=Maybe(datetime),
-    expires_at=Maybe(datetime),
-    revoked_at=Maybe(datetime),
+    last_used_at=Nullable(datetime),
+    expires_at=Nullable(datetime),
+    revoked_at=Nullable(datetime),
 )
 
 
@@ -167,8 +167,8 @@ audit_entry_json: JsonForm[audit.AuditEntry] = JsonForm(
     key=(str, "key_id"),
     action=str,
     tenant=str,
-    scope=Maybe(Scope),
-    result=Maybe(int),
+    scope=Nullable(Scope),
+    result=Nullable(int),
     runs=([int], "run_ids"),
 )
 

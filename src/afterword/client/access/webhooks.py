@@ -17,7 +17,7 @@ from afterword.client.resources import Resources
 from afterword.client.results import ProcessingReport
 from afterword.errors import AfterwordError, ArgumentInvalid, StoreError
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
-from afterword.json_form import JsonForm, Maybe
+from afterword.json_form import JsonForm, Nullable
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.leases import Job, attempt_job
 from afterword.pipeline.background.webhook_sending import (
@@ -88,9 +88,9 @@ webhook_post_json: JsonForm[WebhookPost] = JsonForm(
     created_at=datetime,
     state=str,
     tries=int,
-    next_try_at=Maybe(datetime),
-    sent_at=Maybe(datetime),
-    failure=Maybe(str),
+    next_try_at=Nullable(datetime),
+    sent_at=Nullable(datetime),
+    failure=Nullable(str),
 )
 
 

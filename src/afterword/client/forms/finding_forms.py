@@ -6,7 +6,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from afterword.json_form import JsonForm, Maybe
+from afterword.json_form import JsonForm, Nullable
 
 if TYPE_CHECKING:
     from afterword.client.results import FindingOrigin, FindingPage
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from afterword.facts.findings import AgentFinding, FindingStatus
 
 _quote_json: JsonForm[Evidence] = JsonForm(
-    "Quote", "Words of the agent, and the number of their turn.", turn=Maybe(int), quote=str
+    "Quote", "Words of the agent, and the number of their turn.", turn=Nullable(int), quote=str
 )
 _statement: JsonForm[AgentFinding] = JsonForm(
     "Statement",
@@ -29,13 +29,13 @@ _saying: JsonForm[AgentFinding] = JsonForm(
     "Saying",
     "When and how an agent stated it.",
     said_at=datetime,
-    first_said_at=Maybe(datetime),
+    first_said_at=Nullable(datetime),
     expires_at=datetime,
     times=(int, lambda finding: len(finding.sayings)),
     after_tools=bool,
     review=str,
-    source=Maybe(str),
-    session_id=Maybe(str),
+    source=Nullable(str),
+    session_id=Nullable(str),
     evidence=[_quote_json],
 )
 finding_json: JsonForm[AgentFinding] = JsonForm(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from afterword.client.forms.finding_forms import finding_json
 from afterword.facts.scopes import Scope
-from afterword.json_form import JsonForm, Maybe, iso_instant, itself
+from afterword.json_form import JsonForm, Nullable, iso_instant, itself
 from afterword.store.transfer.fact_formats import fact_json
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from afterword.store.runs import Run
     from afterword.store.sessions import SavedSession
 
-__all__ = ["JsonForm", "Maybe", "fact_json", "iso_instant", "itself"]
+__all__ = ["JsonForm", "Nullable", "fact_json", "iso_instant", "itself"]
 
 spending_json: JsonForm[Spending] = JsonForm(
     "Spending",
@@ -49,7 +49,7 @@ spending_json: JsonForm[Spending] = JsonForm(
     prompt_tokens=int,
     cached_tokens=int,
     completion_tokens=int,
-    usd=(Maybe(str), lambda spent: None if spent.usd is None else f"{spent.usd:.6f}"),
+    usd=(Nullable(str), lambda spent: None if spent.usd is None else f"{spent.usd:.6f}"),
     unpriced_calls=int,
     estimated_calls=int,
 )
@@ -64,8 +64,8 @@ run_json: JsonForm[Run] = JsonForm(
     extractor=str,
     judge=str,
     started_at=datetime,
-    applied_at=Maybe(datetime),
-    undone_at=Maybe(datetime),
+    applied_at=Nullable(datetime),
+    undone_at=Nullable(datetime),
     calls=int,
     prompt_tokens=int,
     completion_tokens=int,
@@ -76,21 +76,21 @@ run_record_json: JsonForm[RunRecord] = JsonForm(
     "A run, its cost, and the id of the API key that requested it.",
     **run_json.parts_at("run"),
     spent=spending_json,
-    actor=Maybe(str),
+    actor=Nullable(str),
 )
 held_json: JsonForm[HeldRun] = JsonForm(
     "HeldRun",
     "A run that waits for a person's approval, its statements, and the check that holds it.",
     **run_json.parts_at("run"),
     says=([str], "statements"),
-    held_because=(Maybe(str), "reason"),
+    held_because=(Nullable(str), "reason"),
 )
 assertion_json: JsonForm[Assertion] = JsonForm(
     "Assertion",
     "A statement of a fact, with its quotes.",
     id=str,
     said_at=datetime,
-    session_id=Maybe(str),
+    session_id=Nullable(str),
     statement=str,
     quotes=([str], lambda assertion: [evidence.quote for evidence in assertion.evidence]),
 )
@@ -105,7 +105,7 @@ _verdict_json: JsonForm[RecordedVerdict] = JsonForm(
     recorded_at=datetime,
     runs=([int], "run_ids"),
     effect=str,
-    refused_because=Maybe(str),
+    refused_because=Nullable(str),
 )
 origin_json: JsonForm[FactOrigin] = JsonForm(
     "FactOrigin",
@@ -128,13 +128,13 @@ _hit_json: JsonForm[SearchHit] = JsonForm(
     "What matches: a fact, a turn or a finding, which one of the ids names.",
     layer=str,
     text=str,
-    said_at=Maybe(datetime),
-    speaker=Maybe(str),
+    said_at=Nullable(datetime),
+    speaker=Nullable(str),
     score=float,
-    fact=(Maybe(str), lambda hit: hit.fact and hit.fact.id),
-    session_id=(Maybe(str), lambda hit: hit.turn and hit.turn.session_id),
-    turn=(Maybe(int), lambda hit: hit.turn and hit.turn.number),
-    finding=(Maybe(str), lambda hit: hit.finding and hit.finding.id),
+    fact=(Nullable(str), lambda hit: hit.fact and hit.fact.id),
+    session_id=(Nullable(str), lambda hit: hit.turn and hit.turn.session_id),
+    turn=(Nullable(int), lambda hit: hit.turn and hit.turn.number),
+    finding=(Nullable(str), lambda hit: hit.finding and hit.finding.id),
 )
 search_json: JsonForm[SearchResults] = JsonForm(
     "SearchResults",
@@ -193,20 +193,20 @@ session_details_json: JsonForm[SessionDetails] = JsonForm(
     session_id=(str, "session.session_id"),
     spent=spending_json,
     progress=(str, "session.progress"),
-    failure=(Maybe(str), "session.failure"),
-    layout=(Maybe(str), "session.layout"),
+    failure=(Nullable(str), "session.failure"),
+    layout=(Nullable(str), "session.layout"),
     turns=(int, lambda details: len(details.turns)),
     humans=([str], "session.humans"),
     assumed=([str], "session.assumed"),
-    time_basis=(Maybe(str), "session.time_basis"),
-    started_at=(Maybe(datetime), "session.started_at"),
-    ended_at=(Maybe(datetime), "session.ended_at"),
+    time_basis=(Nullable(str), "session.time_basis"),
+    started_at=(Nullable(datetime), "session.started_at"),
+    ended_at=(Nullable(datetime), "session.ended_at"),
     skipped=({str: int}, "session.skipped"),
     kept=([fact_json], "facts"),
     dropped=([_refused_json], "rejected"),
     not_found=([str], "unfound"),
     pasted=([_pasted_json], pasted_stretches),
-    held=Maybe(held_json),
+    held=Nullable(held_json),
 )
 saved_session_json: JsonForm[SavedSession] = JsonForm(
     "SavedSession",
@@ -214,11 +214,11 @@ saved_session_json: JsonForm[SavedSession] = JsonForm(
     scope=Scope,
     session_id=str,
     progress=str,
-    failure=Maybe(str),
+    failure=Nullable(str),
     tries=(int, "attempts"),
-    next_try_at=Maybe(datetime),
-    started_at=Maybe(datetime),
-    ended_at=Maybe(datetime),
+    next_try_at=Nullable(datetime),
+    started_at=Nullable(datetime),
+    ended_at=Nullable(datetime),
     updated_at=datetime,
 )
 numbered_contest_json: JsonForm[tuple[int, Contest]] = JsonForm(
@@ -236,7 +236,7 @@ _dependent_json: JsonForm[Dependent] = JsonForm(
     "A fact that may be outdated since another fact changed.",
     fact=fact_json,
     changed=fact_json,
-    changed_at=(Maybe(datetime), "changed.valid_to"),
+    changed_at=(Nullable(datetime), "changed.valid_to"),
     reason=str,
 )
 _erasure_json: JsonForm[WaitingErasure] = JsonForm(
@@ -245,7 +245,7 @@ _erasure_json: JsonForm[WaitingErasure] = JsonForm(
     id=str,
     statement=str,
     hidden_since=datetime,
-    due_at=Maybe(datetime),
+    due_at=Nullable(datetime),
     finds_facts=bool,
     everything=(bool, "is_everything"),
 )
@@ -270,15 +270,15 @@ receipt_json: JsonForm[Receipt] = JsonForm(
     erased={str: int},
     blanked={str: int},
     tombstones=int,
-    files_clean=(Maybe(bool), "is_clean"),
+    files_clean=(Nullable(bool), "is_clean"),
 )
 job_outcome_json: JsonForm[JobState] = JsonForm(
     "JobOutcome",
     "When a periodic job last ended, and its counts. Reasons are left out: they may contain a URL.",
     job=(str, "name"),
-    ended_at=Maybe(datetime),
-    last_success_at=Maybe(datetime),
-    held_until=(Maybe(datetime), lambda job: job.leased_until if job.holder else None),
+    ended_at=Nullable(datetime),
+    last_success_at=Nullable(datetime),
+    held_until=(Nullable(datetime), lambda job: job.leased_until if job.holder else None),
     counts={str: int},
     failures=int,
 )
@@ -286,7 +286,7 @@ _retired_json: JsonForm[tuple[Fact, Fact | None]] = JsonForm(
     "RetiredFact",
     "A fact that a run ended, and the fact that took its place.",
     fact=(fact_json, itemgetter(0)),
-    by=(Maybe(fact_json), itemgetter(1)),
+    by=(Nullable(fact_json), itemgetter(1)),
 )
 changes_json: JsonForm[Changes] = JsonForm(
     "Changes",
@@ -305,10 +305,10 @@ outcome_json: JsonForm[SessionOutcome] = JsonForm(
     scope=Scope,
     session_id=str,
     result=(str, "result_name"),
-    run=(Maybe(int), "run_id"),
+    run=(Nullable(int), "run_id"),
     turns=int,
-    layout=(Maybe(str), "transcript.layout"),
-    time_basis=(Maybe(str), "transcript.time_basis"),
+    layout=(Nullable(str), "transcript.layout"),
+    time_basis=(Nullable(str), "transcript.time_basis"),
     humans=([str], "transcript.humans"),
     assumed=([str], "transcript.assumed"),
     owner=([str], "owners"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from afterword.client.forms.memory_forms import job_outcome_json, saved_session_json, spending_json
 from afterword.facts.scopes import Scope
-from afterword.json_form import JsonForm, Maybe
+from afterword.json_form import JsonForm, Nullable
 
 if TYPE_CHECKING:
     from afterword.client.store_results import (
@@ -37,7 +37,7 @@ estimate_json: JsonForm[CostEstimate] = JsonForm(
     "CostEstimate",
     "What processing would cost, in total and by scope.",
     extractor=str,
-    model=Maybe(str),
+    model=Nullable(str),
     **_range_json.parts_at("total"),
     scopes=({str: _range_json}, "by_scope"),
 )
@@ -52,28 +52,28 @@ _scope_json: JsonForm[ScopeStatus] = JsonForm(
     pending=int,
     held=(int, "held_runs"),
     to_forget=int,
-    erase_due_at=Maybe(datetime),
+    erase_due_at=Nullable(datetime),
     pairs=int,
     judged=(int, "judged_pairs"),
     spent=spending_json,
-    paused_at=(Maybe(datetime), lambda status: status.pause and status.pause.paused_at),
+    paused_at=(Nullable(datetime), lambda status: status.pause and status.pause.paused_at),
 )
 _queue_json: JsonForm[QueueStatus] = JsonForm(
     "QueueStatus",
     "How many sessions wait, and since when the oldest does.",
     waiting=int,
-    oldest_since=Maybe(datetime),
-    oldest_age_s=Maybe(float),
+    oldest_since=Nullable(datetime),
+    oldest_age_s=Nullable(float),
 )
 _failed_json: JsonForm[SavedSession] = JsonForm(
     "FailedSession",
     "A session that failed, with the reason.",
     **{key: saved_session_json.parts[key] for key in ("scope", "session_id")},
-    reason=(Maybe(str), "failure"),
+    reason=(Nullable(str), "failure"),
     **{key: saved_session_json.parts[key] for key in ("progress", "tries", "next_try_at")},
 )
 _job_json: JsonForm[JobState] = JsonForm(
-    "JobState", "When a periodic job last ended, and why it failed.", **job_outcome_json.parts, failure=Maybe(str)
+    "JobState", "When a periodic job last ended, and why it failed.", **job_outcome_json.parts, failure=Nullable(str)
 )
 _vectors_json: JsonForm[VectorStatus] = JsonForm(
     "VectorStatus",

@@ -9,7 +9,7 @@ from itertools import groupby
 from afterword.facts.assertions import Evidence, EvidenceKind
 from afterword.facts.fact import SERVED, Fact, Status
 from afterword.facts.scopes import Scope
-from afterword.json_form import JsonForm, Maybe
+from afterword.json_form import JsonForm, Nullable
 
 _KINDS = {
     EvidenceKind.APPLICATION: "entered by the application",
@@ -21,9 +21,9 @@ _KINDS = {
 evidence_json: JsonForm[Evidence] = JsonForm(
     "Evidence",
     "Words that a fact rests on. `session_id`, `turn` and `speaker` are null if they were not said in a session.",
-    session_id=Maybe(str),
-    turn=Maybe(int),
-    speaker=Maybe(str),
+    session_id=Nullable(str),
+    turn=Nullable(int),
+    speaker=Nullable(str),
     quote=str,
 )
 fact_json: JsonForm[Fact] = JsonForm(
@@ -37,9 +37,9 @@ fact_json: JsonForm[Fact] = JsonForm(
     statement=str,
     status=str,
     tags=[str],
-    valid_from=Maybe(datetime),
-    valid_to=Maybe(datetime),
-    recorded_at=Maybe(datetime),
+    valid_from=Nullable(datetime),
+    valid_to=Nullable(datetime),
+    recorded_at=Nullable(datetime),
     support=int,
     flagged=(bool, "is_flagged"),
     evidence=[evidence_json],
