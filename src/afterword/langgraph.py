@@ -10,7 +10,7 @@ from typing import Any
 from langgraph.store.base import BaseStore, GetOp, Item, Op, Result, SearchItem, SearchOp
 
 from afterword import Layer, telemetry
-from afterword.agents.memory_content import content_of
+from afterword.agents.memory_content import content_of_fact
 from afterword.client.agent_access import AgentAccess
 from afterword.client.app import Afterword
 from afterword.client.synchronous.portal import Portal
@@ -112,5 +112,5 @@ class FactStore(BaseStore):
 
 
 def _value(fact: Fact) -> dict[str, Any]:
-    content = content_of(fact)
+    content = content_of_fact(fact)
     return {"text": content.content, **(content.metadata or {})}

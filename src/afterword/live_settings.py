@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from afterword.agents.memory_settings import MemorySettings, SessionProcessor, StoreReference, register_sources
+from afterword.agents.memory_settings import (
+    MemorySettings,
+    SessionProcessor,
+    StoreReference,
+    register_settings_and_processor,
+)
 from afterword.recall.vectors import Embedder, LocalEmbedder
 
 
 def register_setting_sources() -> None:
     """Register how memories read their settings, and how recorded sessions are processed with these settings."""
-    register_sources(_read_memory_settings, _processor_of)
+    register_settings_and_processor(_read_memory_settings, _processor_of)
 
 
 def _processor_of(store: StoreReference | None) -> SessionProcessor:

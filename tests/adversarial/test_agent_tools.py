@@ -244,7 +244,7 @@ def believes_the_agent(patch: pytest.MonkeyPatch) -> None:
 
 
 def keeps_what_agents_say_of_secrets(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(person_words.LiveConversation, "objection", lambda *_: None)
+    patch.setattr(person_words.LiveConversation, "reason_not_to_store", lambda *_: None)
     patch.setattr(agent_requests, "masked_entry", lambda entry, _: entry)
 
 

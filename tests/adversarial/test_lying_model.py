@@ -204,7 +204,7 @@ async def counting(messages: Sequence[str], lies: Sequence[Candidate]) -> tuple[
     model = LyingExtractor()
     model.lies = list(lies)
     said = [UserMessage(content=message, source="user") for message in messages]
-    conversation = LiveConversation.of(said, frozenset({"user"}), Privacy(), NOON)
+    conversation = LiveConversation.from_messages(said, frozenset({"user"}), Privacy(), NOON)
     return await conversation.assertions_found_by(model, MIRA)
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlmodel import Session
 
-from afterword.agents.recorder import queue_state
+from afterword.agents.state_queue import queue_state
 from afterword.extractors.agent_findings import FindingsExtraction
 from afterword.extractors.candidates import Citation
 from afterword.extractors.extractor import Extraction, Window

@@ -33,7 +33,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.agents.memory import FactMemory
 from afterword.agents.recorder import record_session
-from afterword.agents.saved_blocks import SOURCE
+from afterword.agents.saved_blocks import BLOCK_SOURCE
 from afterword.extractors.testing import Reply, ScriptedEndpoint
 from afterword.store.database.engine import Store
 from injected import (
@@ -92,7 +92,7 @@ async def test_doubles_of_an_older_save_are_removed(lena: FactMemory) -> None:
     context = UnboundedChatCompletionContext()
     await lena.update_context(context)
     [block] = kept(context)
-    for copy in (block, UserMessage(content=str(block.content), source=SOURCE), block):
+    for copy in (block, UserMessage(content=str(block.content), source=BLOCK_SOURCE), block):
         await context.add_message(UserMessage(content="hello", source="user"))
         await context.add_message(copy)
     await lena.update_context(context)

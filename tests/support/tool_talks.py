@@ -64,7 +64,7 @@ async def talks(cases: Iterable[Any]) -> Any:
 
 async def known_note(talk: Talk) -> str:
     """Store what the rules read in the message, and return its statement."""
-    conversation = person_words.LiveConversation.of(
+    conversation = person_words.LiveConversation.from_messages(
         await talk.context.get_messages(), frozenset({"user"}), Privacy(), datetime.now(UTC)
     )
     (said,) = await conversation.assertions_found_by(talk.extractor, talk.scope)

@@ -18,8 +18,8 @@ from autogen_core.models import RequestUsage
 from pydantic import BaseModel, Field, computed_field
 
 from afterword.agents.memory_settings import named_scope
-from afterword.extractors.extractor import Extractor, Rejection, Usage
-from afterword.extractors.grounding import ground
+from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage
+from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.extractors.windows import cut_windows
 from afterword.extractors.words_named_by_model import WordsNamedByModel
@@ -134,8 +134,8 @@ class ExtractorAgent(BaseChatAgent):
 
     async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
         """Return the facts in the new messages. Raises `ExtractionError` if the extractor gave no answer."""
-        self._hear(messages)
-        reading = asyncio.ensure_future(self._read())
+        self._add_heard_turns(messages)
+        reading = asyncio.ensure_future(self._extract_new_facts())
         cancellation_token.link_future(reading)
         facts, usage = await reading
         self._state.read_to = len(self._state.heard)
@@ -161,7 +161,7 @@ class ExtractorAgent(BaseChatAgent):
             raise ValueError(f"a state of type {state.get('type')!r} does not belong to an ExtractorAgent")
         self._state = ExtractorAgentState.model_validate(state)
 
-    def _hear(self, messages: Sequence[BaseChatMessage]) -> None:
+    def _add_heard_turns(self, messages: Sequence[BaseChatMessage]) -> None:
         known = {turn.message_id for turn in self._state.heard}
         for message in messages:
             text = "\n".join(
@@ -171,7 +171,7 @@ class ExtractorAgent(BaseChatAgent):
                 self._state.heard.append(
                     HeardTurn(
                         speaker=message.source,
-                        role=self._role(message),
+                        role=self._role_of_speaker(message),
                         text=self._masking.mask_turn(text, message.source),
                         said_at=message.created_at,
                         message_id=message.id,
@@ -180,7 +180,7 @@ class ExtractorAgent(BaseChatAgent):
         for heard, turn in zip(self._state.heard, hide_off_record(self._turns(), self._privacy.markers), strict=True):
             heard.text = turn.text
 
-    def _role(self, message: BaseChatMessage) -> Role:
+    def _role_of_speaker(self, message: BaseChatMessage) -> Role:
         if isinstance(message, ToolCallSummaryMessage):
             return Role.TOOL
         is_person = is_generic(message.source) or folded(message.source) in self._humans
@@ -194,7 +194,7 @@ class ExtractorAgent(BaseChatAgent):
         people = tuple(dict.fromkeys(turn.speaker for turn in turns if turn.role is Role.HUMAN))
         return Transcript(turns, layout="live", humans=people, time_basis=TimeBasis.TURNS)
 
-    async def _read(self) -> tuple[ExtractedFacts, Usage]:
+    async def _extract_new_facts(self) -> tuple[ExtractedFacts, Usage]:
         """Return the facts that cite a new turn, and the model's usage. Windows without new turns are skipped."""
         transcript, read_to = self._transcript(), self._state.read_to
         owners = find_owners(transcript.humans, transcript.assumed, self._scope)
@@ -206,11 +206,7 @@ class ExtractorAgent(BaseChatAgent):
                 continue
             extraction = await self._extractor.extract(window)
             usage += extraction.usage
-            private = WordsNamedByModel(self._privacy)
-            private.add(extraction, transcript.turns)
-            shown = replace(transcript, turns=private.hidden_from(transcript.turns))
-            candidates = map(private.masked_candidate, extraction.candidates)
-            grounding = ground(candidates, shown, scope=self._scope, session_id=self.name, owners=owners)
+            grounding = self._ground(extraction, transcript, owners)
             assertions |= {assertion.id: assertion for assertion in grounding.assertions}
             refused += grounding.rejections
         facts = [
@@ -220,3 +216,11 @@ class ExtractorAgent(BaseChatAgent):
         ]
         counts = dict(Counter(rejection.reason for rejection in refused))
         return ExtractedFacts(facts=facts, rejected=counts), usage
+
+    def _ground(self, extraction: Extraction, transcript: Transcript, owners: tuple[str, ...]) -> Grounding:
+        """Ground the candidates in the transcript, both without the words that the extractor called private."""
+        private = WordsNamedByModel(self._privacy)
+        private.add(extraction, transcript.turns)
+        shown = replace(transcript, turns=private.hidden_from(transcript.turns))
+        candidates = map(private.masked_candidate, extraction.candidates)
+        return ground(candidates, shown, scope=self._scope, session_id=self.name, owners=owners)

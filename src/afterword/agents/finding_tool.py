@@ -7,7 +7,14 @@ unless the scope is set to keep such findings. A text that reads like an instruc
 
 from __future__ import annotations
 
-from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage
+from collections.abc import Sequence
+
+from autogen_core.models import (
+    AssistantMessage,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+)
 from pydantic import BaseModel, Field
 
 from afterword.agents.person_words import LiveConversation
@@ -44,32 +51,43 @@ class SaveFindingTool(MemoryTool[SaveFindingArguments]):
             return f"Not saved: {problem}."
         store, at = await self._memory.opened(), self._memory.now()
         messages = await current_messages(self._memory.scope)
-        conversation = LiveConversation.of(messages, self._humans, store.privacy, at)
-        if objection := conversation.objection(*texts.values()):
+        conversation = LiveConversation.from_messages(messages, self._humans, store.privacy, at)
+        if objection := conversation.reason_not_to_store(*texts.values()):
             return f"Not saved: {objection}."
-        results = [
-            result
-            for message in messages
-            if isinstance(message, FunctionExecutionResultMessage)
-            for result in message.content
-        ]
-        blocks = [
-            message.content for message in messages if isinstance(message.content, str) and OPENING in message.content
-        ]
-        notes = [*blocks, *(result.content for result in results if result.name == "recall")]
-        # The last message of an assistant comes from the agent that calls the tool.
-        agents = (message.source for message in reversed(messages) if isinstance(message, AssistantMessage))
+        results = _tool_results(messages)
         saved = await save_finding(
             store,
             self._memory.scope,
-            agent=next(agents, "agent"),
+            agent=_calling_agent(messages),
             statement=args.statement,
             topic=args.topic,
             at=at,
             after_tools=any(result.name not in OWN_TOOLS for result in results),
-            is_from_notes=repeats_note(args.statement, notes),
+            is_from_notes=repeats_note(args.statement, _texts_of_memory(messages, results)),
         )
         return _ANSWERS[saved.outcome]
+
+
+def _tool_results(messages: Sequence[LLMMessage]) -> list[FunctionExecutionResult]:
+    return [
+        result
+        for message in messages
+        if isinstance(message, FunctionExecutionResultMessage)
+        for result in message.content
+    ]
+
+
+def _texts_of_memory(messages: Sequence[LLMMessage], results: Sequence[FunctionExecutionResult]) -> list[str]:
+    """Return the texts by which the memory has told the agent something."""
+    blocks = [
+        message.content for message in messages if isinstance(message.content, str) and OPENING in message.content
+    ]
+    return [*blocks, *(result.content for result in results if result.name == "recall")]
+
+
+def _calling_agent(messages: Sequence[LLMMessage]) -> str:
+    """Return the name of the agent that calls the tool: the last message of an assistant comes from it."""
+    return next((message.source for message in reversed(messages) if isinstance(message, AssistantMessage)), "agent")
 
 
 _LONGEST = {"statement": LONGEST_STATEMENT, "topic": LONGEST_TOPIC}

@@ -27,18 +27,18 @@ SessionName = tuple[Scope, str]
 _Owners = frozenset[SessionName]
 """The sessions that a message was said in: several only if they were recorded at the same time."""
 _Path = tuple[str, ...]
-_Words = tuple[object, str]
+_SpeakerAndDigest = tuple[object, str]
 _Value = TypeVar("_Value")
 
-_NONE: _Owners = frozenset()
+_NO_OWNERS: _Owners = frozenset()
 _THREAD, _BUFFER = "message_thread", "message_buffer"
-_LISTS = frozenset({"messages", "history", _THREAD, _BUFFER})
+_MESSAGE_LISTS = frozenset({"messages", "history", _THREAD, _BUFFER})
 """The keys of saved states under which lists of messages are stored."""
-_OF_TASK = ("task", "facts", "plan")
+_TASK_KEYS = ("task", "facts", "plan")
 """What a manager stores beside its thread about the latest task."""
 
 
-class _ByIdentity(Generic[_Value]):
+class _IdentityMap(Generic[_Value]):
     """Values for objects, which are told apart by identity and not kept alive. Some objects cannot have a value."""
 
     def __init__(self) -> None:
@@ -57,28 +57,28 @@ class _ByIdentity(Generic[_Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Notes:
-    """What is known of the messages in the state of one object, apart from those that are objects themselves.
+class _RecordedOwners:
+    """The owners of the messages in the state of one object, apart from messages that are objects themselves.
 
-    `of_ids` are the owners of messages that have an id. `of_lists` are those of the other messages, by the path of the
-    list, each with a digest. `waiting` are the messages in the buffer of each member of a team: it gets them with its
-    next task, and then holds them in another form. Of each there are the speaker and a digest of the words.
+    `by_id` has the owners of messages with an id. `by_list` has those of the other messages, each with a digest, by the
+    path of their list. `buffered` has the messages in the buffer of each member of a team, each as its speaker and a
+    digest of its words: the member gets these messages with its next task, and then holds them in another form.
     """
 
-    of_ids: Mapping[str, _Owners] = field(default_factory=dict)
-    of_lists: Mapping[_Path, Sequence[tuple[str, _Owners]]] = field(default_factory=dict)
-    waiting: Mapping[_Path, Sequence[tuple[_Words, _Owners]]] = field(default_factory=dict)
+    by_id: Mapping[str, _Owners] = field(default_factory=dict)
+    by_list: Mapping[_Path, Sequence[tuple[str, _Owners]]] = field(default_factory=dict)
+    buffered: Mapping[_Path, Sequence[tuple[_SpeakerAndDigest, _Owners]]] = field(default_factory=dict)
 
 
-_said_in: _ByIdentity[_Owners] = _ByIdentity()
+_owners_of_live_messages: _IdentityMap[_Owners] = _IdentityMap()
 """The owners of the messages in the model contexts of live agents."""
-_notes: _ByIdentity[_Notes] = _ByIdentity()
-_open_sessions: _ByIdentity[tuple[SessionName, ...]] = _ByIdentity()
+_recorded_owners: _IdentityMap[_RecordedOwners] = _IdentityMap()
+_open_sessions: _IdentityMap[tuple[SessionName, ...]] = _IdentityMap()
 
 
 @contextmanager
 def open_session(agent_or_team: object, name: SessionName) -> Iterator[None]:
-    """Let what is said in the block count as said in this session too, if another one saves it first."""
+    """Count what is said in the block as said in this session, even if another session saves it first."""
     agents = list(agents_in(agent_or_team))
     for agent in agents:
         _open_sessions.set(agent, (*_open_sessions.get(agent, ()), name))
@@ -116,80 +116,78 @@ class HeldMessages:
 
     def __init__(self, agent_or_team: object, state: Mapping[str, Any]) -> None:
         self._recorded = agent_or_team
-        contexts = [context for agent in agents_in(agent_or_team) if (context := _live_messages(agent))]
-        self._lists = [_message_list(path, messages, contexts) for path, messages in _lists_in(state)]
+        contexts = [context for agent in agents_in(agent_or_team) if (context := _context_messages(agent))]
+        self._lists = [_message_list(path, messages, contexts) for path, messages in _message_lists_in(state)]
 
-    def are_of_others(self, names: Collection[SessionName]) -> bool:
-        """Whether a message was said in other sessions than these alone."""
-        return any(self._places_of_others(each, names) for each in self._lists)
+    def has_messages_of_other_sessions(self, names: Collection[SessionName]) -> bool:
+        """Whether some message is known to be said in other sessions, and in none of these."""
+        return any(self._places_of_other_sessions(each, names) for each in self._lists)
 
-    def of_session(self, state: Mapping[str, Any], names: Collection[SessionName]) -> Mapping[str, Any]:
-        """Return the state without the messages that were said in other sessions alone. `names` are those of this one.
+    def without_other_sessions(self, state: Mapping[str, Any], names: Collection[SessionName]) -> Mapping[str, Any]:
+        """Return the state without the messages that are known to be said in other sessions, and in none of these.
 
-        The state may have marks of examples, which stay, as memory blocks do.
+        `names` are the names that the recorded session has and had. Marked examples and memory blocks stay.
         """
-        places = {each.path: places for each in self._lists if (places := self._places_of_others(each, names))}
-        return _without(state, (), places) if places else state
+        places = {each.path: places for each in self._lists if (places := self._places_of_other_sessions(each, names))}
+        return _without_messages(state, (), places) if places else state
 
-    def note(self, name: SessionName) -> None:
-        """Note that the messages that no session has had yet were said in this one, and in those that are open now."""
+    def record_new(self, name: SessionName) -> None:
+        """Record that messages without an owner were said in this session, and in all sessions that are open now."""
         opened = (names for agent in agents_in(self._recorded) for names in _open_sessions.get(agent, ()))
         new = frozenset({name, *opened})
-        self._write([tuple(owners or new for owners in self._owners(each)) for each in self._lists])
+        self._store_owners([tuple(owners or new for owners in self._owners(each)) for each in self._lists])
 
-    def note_loaded(self, name: SessionName) -> None:
-        """Note that all the messages were loaded from this session."""
-        self._write([(frozenset({name}),) * len(each.messages) for each in self._lists])
+    def record_loaded(self, name: SessionName) -> None:
+        """Record that all the messages were loaded from this session."""
+        self._store_owners([(frozenset({name}),) * len(each.messages) for each in self._lists])
 
-    def _places_of_others(self, each: _MessageList, names: Collection[SessionName]) -> set[int]:
+    def _places_of_other_sessions(self, each: _MessageList, names: Collection[SessionName]) -> set[int]:
         owners = zip(each.places, self._owners(each), strict=True)
         return {
             place for place, owners_of_message in owners if owners_of_message and owners_of_message.isdisjoint(names)
         }
 
     def _owners(self, each: _MessageList) -> list[_Owners]:
-        notes = _notes.get(self._recorded, _Notes())
+        recorded = _recorded_owners.get(self._recorded, _RecordedOwners())
         if each.live:
-            owners = _with_waiting(each, [_said_in.get(message, _NONE) for message in each.live], notes)
+            live_owners = [_owners_of_live_messages.get(message, _NO_OWNERS) for message in each.live]
+            owners = _with_owners_of_buffered(each, live_owners, recorded)
         elif each.ids:
-            owners = [notes.of_ids.get(number, _NONE) for number in each.ids]
+            owners = [recorded.by_id.get(number, _NO_OWNERS) for number in each.ids]
         else:
-            known = notes.of_lists.get(each.path, ())
-            is_continued = [_digest(message) for message in each.messages[: len(known)]] == [seen for seen, _ in known]
-            owners = [owners_of_message for _, owners_of_message in known] if is_continued else []
-            owners += [_NONE] * (len(each.messages) - len(owners))
+            owners = _owners_in_known_list(each, recorded.by_list.get(each.path, ()))
         for place, message in enumerate(each.messages):
             # A model refuses the result of a call without the call. So the two stay together.
             if place and message.get("type") == "FunctionExecutionResultMessage":
                 owners[place] = owners[place - 1] or owners[place]
         return owners
 
-    def _write(self, owners: Sequence[Sequence[_Owners]]) -> None:
-        of_ids: dict[str, _Owners] = {}
-        of_lists: dict[_Path, list[tuple[str, _Owners]]] = {}
-        waiting: dict[_Path, list[tuple[_Words, _Owners]]] = {}
+    def _store_owners(self, owners: Sequence[Sequence[_Owners]]) -> None:
+        by_id: dict[str, _Owners] = {}
+        by_list: dict[_Path, list[tuple[str, _Owners]]] = {}
+        buffered: dict[_Path, list[tuple[_SpeakerAndDigest, _Owners]]] = {}
         for each, of_list in zip(self._lists, owners, strict=True):
             if each.path[-1] == _BUFFER:
-                waiting[each.path[:-1]] = list(zip(map(_words, each.messages), of_list, strict=True))
+                buffered[each.path[:-1]] = list(zip(map(_speaker_and_digest, each.messages), of_list, strict=True))
             if each.live:
                 for message, owners_of_message in zip(each.live, of_list, strict=True):
-                    _said_in.set(message, owners_of_message)
+                    _owners_of_live_messages.set(message, owners_of_message)
             elif each.ids:
-                of_ids |= zip(each.ids, of_list, strict=True)
+                by_id |= zip(each.ids, of_list, strict=True)
             else:
-                of_lists[each.path] = list(zip(map(_digest, each.messages), of_list, strict=True))
-        _notes.set(self._recorded, _Notes(of_ids, of_lists, waiting))
+                by_list[each.path] = list(zip(map(_digest, each.messages), of_list, strict=True))
+        _recorded_owners.set(self._recorded, _RecordedOwners(by_id, by_list, buffered))
 
 
-def _lists_in(value: object, path: _Path = ()) -> Iterator[tuple[_Path, list[Any]]]:
+def _message_lists_in(value: object, path: _Path = ()) -> Iterator[tuple[_Path, list[Any]]]:
     for name, inner in value.items() if isinstance(value, Mapping) else ():
-        if name in _LISTS and isinstance(inner, list):
+        if name in _MESSAGE_LISTS and isinstance(inner, list):
             yield (*path, name), inner
         else:
-            yield from _lists_in(inner, (*path, str(name)))
+            yield from _message_lists_in(inner, (*path, str(name)))
 
 
-def _live_messages(agent: object) -> list[tuple[BaseModel, dict[str, Any]]]:
+def _context_messages(agent: object) -> list[tuple[BaseModel, dict[str, Any]]]:
     """Return the messages in the model context of an agent, each with its form in a saved state, without blocks."""
     messages = getattr(getattr(agent, "_model_context", None), "_messages", None)
     if not isinstance(messages, list):
@@ -201,7 +199,10 @@ def _live_messages(agent: object) -> list[tuple[BaseModel, dict[str, Any]]]:
 def _message_list(
     path: _Path, saved: Sequence[Any], contexts: list[list[tuple[BaseModel, dict[str, Any]]]]
 ) -> _MessageList:
-    """Return a list of messages, with the context that it was saved from, which is taken out of `contexts`."""
+    """Return the messages of a list in a saved state, with the same messages of a live context.
+
+    The context is taken out of `contexts`.
+    """
     places = [place for place, each in enumerate(saved) if isinstance(each, Mapping) and not is_saved_block(each)]
     messages = [saved[place] for place in places]
     # An agent that is still running may have got further messages meanwhile.
@@ -213,20 +214,32 @@ def _message_list(
     return _MessageList(path, tuple(places), tuple(messages), live)
 
 
-def _with_waiting(each: _MessageList, owners: list[_Owners], notes: _Notes) -> list[_Owners]:
-    """Return the owners of messages in a context, also of those that have waited in the buffer of the agent before."""
-    waiting = [entry for path, entries in notes.waiting.items() if each.path[: len(path)] == path for entry in entries]
-    for place, message in enumerate(each.messages if waiting else ()):
-        source, words = _words(message)
-        fitting = (index for index, (known, _) in enumerate(waiting) if known in ((source, words), (source, "")))
+def _owners_in_known_list(each: _MessageList, known: Sequence[tuple[str, _Owners]]) -> list[_Owners]:
+    """Return the owners of messages without ids. They are known if the list only goes on since it was recorded."""
+    is_continued = [_digest(message) for message in each.messages[: len(known)]] == [seen for seen, _ in known]
+    owners = [owners_of_message for _, owners_of_message in known] if is_continued else []
+    return owners + [_NO_OWNERS] * (len(each.messages) - len(owners))
+
+
+def _with_owners_of_buffered(each: _MessageList, owners: list[_Owners], recorded: _RecordedOwners) -> list[_Owners]:
+    """Return the owners with those of messages that waited in the agent's buffer before they came into its context."""
+    buffered = [
+        entry for path, entries in recorded.buffered.items() if each.path[: len(path)] == path for entry in entries
+    ]
+    for place, message in enumerate(each.messages if buffered else ()):
+        source, words = _speaker_and_digest(message)
+        fitting = (index for index, (known, _) in enumerate(buffered) if known in ((source, words), (source, "")))
         if not owners[place] and (index := next(fitting, None)) is not None:
-            owners[place] = waiting[index][1]
-            del waiting[: index + 1]
+            owners[place] = buffered[index][1]
+            del buffered[: index + 1]
     return owners
 
 
-def _words(message: Mapping[str, Any]) -> _Words:
-    """Return the speaker of a message and a digest of its words, "" for an object: a context has it as some text."""
+def _speaker_and_digest(message: Mapping[str, Any]) -> _SpeakerAndDigest:
+    """Return the speaker of a message and a digest of its words.
+
+    The digest of an object is "", because a context holds the object as some text.
+    """
     content = message.get("content")
     return message.get("source"), "" if isinstance(content, Mapping) else _digest(content)
 
@@ -235,19 +248,28 @@ def _digest(value: object) -> str:
     return sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _without(value: Any, path: _Path, places: Mapping[_Path, Collection[int]]) -> Any:
+def _without_messages(value: Any, path: _Path, places: Mapping[_Path, Collection[int]]) -> Any:
     """Return a state, or a value in one, without the messages at these places of its lists."""
     if isinstance(value, list):
-        left_out = places.get(path, ())
-        stays = [each for place, each in enumerate(value) if place not in left_out or EXAMPLE_MARK in each]
-        # A block that no message follows was written in another session: what it tells may be forgotten since.
-        is_new = any(not is_saved_block(each) and EXAMPLE_MARK not in each for each in stays)
-        return stays if is_new or not left_out else [each for each in stays if not is_saved_block(each)]
+        return _remaining_messages(value, places.get(path, ()))
     if not isinstance(value, Mapping):
         return value
-    state = {name: _without(inner, (*path, str(name)), places) for name, inner in value.items()}
-    thread, task = state.get(_THREAD), state.get("task")
-    if isinstance(thread, list) and isinstance(task, str) and len(thread) < len(value[_THREAD]):
-        is_said = any(task in str(message.get("content")) for message in thread if isinstance(message, Mapping))
-        state |= {name: "" for name in _OF_TASK if name in state and not is_said}
+    state = {name: _without_messages(inner, (*path, str(name)), places) for name, inner in value.items()}
+    if _has_lost_task(state, value):
+        state |= {name: "" for name in _TASK_KEYS if name in state}
     return state
+
+
+def _remaining_messages(messages: list[Any], left_out: Collection[int]) -> list[Any]:
+    remaining = [each for place, each in enumerate(messages) if place not in left_out or EXAMPLE_MARK in each]
+    # A block that no message follows was written in another session: what it tells may be forgotten since.
+    is_new = any(not is_saved_block(each) and EXAMPLE_MARK not in each for each in remaining)
+    return remaining if is_new or not left_out else [each for each in remaining if not is_saved_block(each)]
+
+
+def _has_lost_task(state: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """Whether the thread of a manager lost messages, and none of the others contains its latest task."""
+    thread, task = state.get(_THREAD), state.get("task")
+    if not isinstance(thread, list) or not isinstance(task, str) or len(thread) >= len(before[_THREAD]):
+        return False
+    return not any(task in str(message.get("content")) for message in thread if isinstance(message, Mapping))

@@ -1,4 +1,4 @@
-"""What a live agent or team tells and its saved state does not: the user proxies, and which messages are examples."""
+"""Reads from a live agent or team what its saved state lacks: the user proxies, and which messages are examples."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def with_marked_examples(state: Mapping[str, Any], agent_or_team: object, privac
     if not written:
         return state
     marked = copy.deepcopy(dict(state))
-    _mark(marked, list(zip(written, privacy.mask_state({"messages": written})["messages"], strict=True)))
+    _mark_examples(marked, list(zip(written, privacy.mask_state({"messages": written})["messages"], strict=True)))
     return marked
 
 
@@ -50,17 +50,17 @@ def agents_in(agent_or_team: object) -> Iterator[object]:
             yield from agents_in(member)
 
 
-def _mark(value: object, examples: list[tuple[Any, Any]]) -> None:
+def _mark_examples(value: object, examples: list[tuple[Any, Any]]) -> None:
     """Mark each example in each list of messages once, since a person may repeat its words."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key == "messages" and isinstance(inner, list):
-                _mark_messages(inner, list(examples))
+                _mark_examples_in_list(inner, list(examples))
             else:
-                _mark(inner, examples)
+                _mark_examples(inner, examples)
 
 
-def _mark_messages(messages: list[Any], left: list[tuple[Any, Any]]) -> None:
+def _mark_examples_in_list(messages: list[Any], left: list[tuple[Any, Any]]) -> None:
     for message in messages:
         form = next((forms for forms in left if message in forms), None)
         if form is not None:

@@ -19,18 +19,18 @@ from afterword.agents.memory_content import (
     FactQueryResult,
     RecallOutcome,
     RecallResult,
-    content_of,
-    contents_of,
-    entry_of,
-    instant_from,
+    content_of_fact,
+    contents_of_result,
+    entry_of_content,
     merge_results,
+    parse_instant,
     search_result,
     text_of_content,
 )
 from afterword.agents.memory_settings import (
+    ChangeClock,
     FactMemoryConfig,
     MemorySettings,
-    PresentTime,
     SharedStore,
     StoreReference,
     additional_scopes,
@@ -44,8 +44,8 @@ from afterword.agents.memory_settings import (
 from afterword.agents.placement import (
     enter_conversation,
     place_block,
-    questions,
-    remove_other_blocks,
+    recall_queries,
+    remove_stale_blocks,
     user_texts,
 )
 from afterword.agents.shared_recall import recall_of_scopes
@@ -62,8 +62,8 @@ from afterword.store.database.urls import store_url
 from afterword.store.reading.recall import Recall, recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
 
-RANKED = 10
-ANSWERED = (RecallOutcome.FOUND, RecallOutcome.NOTHING_RELEVANT)
+RANKED_LIMIT = 10
+ANSWERED_OUTCOMES = (RecallOutcome.FOUND, RecallOutcome.NOTHING_RELEVANT)
 
 _log = telemetry.logs(__name__)
 
@@ -114,9 +114,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._budget_argument, self._timeout_argument = budget_tokens, timeout_s
         check_above_zero("budget_tokens", budget_tokens)
         check_above_zero("timeout_s", timeout_s)
-        self._clock = clock if isinstance(clock, PresentTime) else PresentTime(clock)
+        self._clock = clock if isinstance(clock, ChangeClock) else ChangeClock(clock)
         self._embedder_argument = embedder
-        self._refreshing: asyncio.Task[None] | None = None
+        self._vector_refresh: asyncio.Task[None] | None = None
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
         """Replace the memory block in the context by a new one, and return the facts in it.
@@ -127,7 +127,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         with telemetry.stage(telemetry.Stage.UPDATE_CONTEXT, scope=self._scope):
             shown = await self._guard.attempt(self._place_blocks(model_context))
             telemetry.note(facts=len(shown or ()))
-        return UpdateContextResult(memories=MemoryQueryResult(results=[content_of(fact) for fact in shown or ()]))
+        return UpdateContextResult(memories=MemoryQueryResult(results=[content_of_fact(fact) for fact in shown or ()]))
 
     @cached_property
     def _settings(self) -> MemorySettings:
@@ -173,19 +173,19 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         result = await self.recall(
             words, limit=limit, kinds=kinds, as_of=as_of, explain=explain, cancellation_token=cancellation_token
         )
-        is_for_all = limit is None and kinds is None and words.strip() and result.outcome in ANSWERED
-        others = await self._facts_beside(words, as_of, result) if is_for_all else []
-        results = contents_of(result, others, explain=explain)
+        is_for_all = limit is None and kinds is None and words.strip() and result.outcome in ANSWERED_OUTCOMES
+        others = await self._other_current_facts(words, as_of, result) if is_for_all else []
+        results = contents_of_result(result, others, explain=explain)
         return FactQueryResult(results=results, outcome=result.outcome, stored=result.stored)
 
-    async def _facts_beside(self, query: str, as_of: datetime | str | None, result: RecallResult) -> list[Fact]:
+    async def _other_current_facts(self, query: str, as_of: datetime | str | None, result: RecallResult) -> list[Fact]:
         """Return the facts that hold and are not in `result`, in the order of the block.
 
         It returns no facts if they do not all fit the budget.
         """
-        at = instant_from(as_of, time.max) or self._clock()
-        reading = recall_of_scopes(partial(self._recall_of, query, at=at), self._scopes, self._budget_tokens)
-        recalls = await self._guard.attempt(self._guard.in_time(reading, self.timeout_s)) or []
+        at = parse_instant(as_of, time.max) or self._clock()
+        reading = recall_of_scopes(partial(self._recall_scope, query, at=at), self._scopes, self._budget_tokens)
+        recalls = await self._guard.attempt(self._guard.read_in_time(reading, self.timeout_s)) or []
         if not all(recalled.has_all_facts for recalled in recalls):
             return []
         known_ids = {fact.id for fact in result.facts}
@@ -211,11 +211,11 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if limit is not None and limit < 1:
             raise ValueError(f"the limit is {limit}; it must be at least 1")
         chosen_kinds = None if kinds is None else {Kind(kind) for kind in kinds}
-        at = instant_from(as_of, time.max) or self._clock()
+        at = parse_instant(as_of, time.max) or self._clock()
         if limit is None and query.strip():
-            limit = RANKED
-        search = self._search(query, limit, chosen_kinds, at, explain)
-        result = await self._guard.attempt(self._guard.in_time(search, self.timeout_s, cancellation_token))
+            limit = RANKED_LIMIT
+        search = self._search_scopes(query, limit, chosen_kinds, at, explain)
+        result = await self._guard.attempt(self._guard.read_in_time(search, self.timeout_s, cancellation_token))
         return UNAVAILABLE if result is None else result
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
@@ -226,10 +226,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         (`afterword review`). Raises ValueError for bytes, images, an empty text or invalid metadata, and for a sentence
         that asks to be off the record or contains only a secret. Raises `StoreError` if it could not be stored.
         """
-        entry = entry_of(content)
+        entry = entry_of_content(content)
 
         async def enter() -> None:
-            await entries.add_entry(await self.opened(), self._scope, entry, at=self._clock.of_change())
+            await entries.add_entry(await self.opened(), self._scope, entry, at=self._clock.change_time())
 
         adding = asyncio.ensure_future(enter())
         if cancellation_token is not None:
@@ -241,14 +241,14 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
         Raises `StoreError` if the store does not answer.
         """
-        await entries.withdraw_everything(await self.opened(), self._scope, at=self._clock.of_change())
+        await entries.withdraw_everything(await self.opened(), self._scope, at=self._clock.change_time())
 
     async def close(self) -> None:
         """Cancel background tasks, and close the store if this memory opened it.
 
         The next use opens the store again. No facts are deleted.
         """
-        await self._guard.cancel()
+        await self._guard.cancel_tasks()
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.close()
@@ -275,7 +275,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
     def now(self) -> datetime:
         """Return the present instant by this memory's clock, for a change. Every later call returns a later one."""
-        return self._clock.of_change()
+        return self._clock.change_time()
 
     async def opened(self) -> Store:
         """Return the opened store. Raises `StoreError` if it cannot be opened."""
@@ -294,7 +294,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
                 await opened.close()
         return self._opened
 
-    async def _recall_of(
+    async def _recall_scope(
         self,
         query: str,
         scope: Scope,
@@ -317,10 +317,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             patience_s=self.timeout_s / 2,
         )
 
-    async def _search(
+    async def _search_scopes(
         self, query: str, limit: int | None, kinds: Collection[Kind] | None, at: datetime, explain: bool
     ) -> RecallResult:
-        store, parts = await self.opened(), []
+        store, results = await self.opened(), []
         for scope in self._scopes:
             ranked = await search(
                 store,
@@ -333,8 +333,8 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
                 explain=explain,
                 embedder=self._embedder,
             )
-            parts.append(search_result(query, ranked))
-        return merge_results(parts, limit)
+            results.append(search_result(query, ranked))
+        return merge_results(results, limit)
 
     async def instructions(self, query: str, heard: Collection[str] = (), timeout_s: float | None = None) -> str:
         """Return the memory blocks of all scopes as one text, for frameworks without an AutoGen context.
@@ -343,30 +343,30 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         empty if the store fails or takes longer than `timeout_s` seconds, by default the memory's own timeout.
         """
         with telemetry.stage(telemetry.Stage.UPDATE_CONTEXT, scope=self._scope):
-            recalls = await self._guard.attempt(self._layers(query, heard, timeout_s)) or []
+            recalls = await self._guard.attempt(self._recall_layers(query, heard, timeout_s)) or []
             telemetry.note(facts=sum(len(recalled.facts) for recalled, _ in recalls))
         stable = [layers.stable_text for _, layers in recalls]
         return "\n".join(filter(None, [*stable, *(layers.question_text for _, layers in recalls)]))
 
-    async def _layers(
+    async def _recall_layers(
         self, query: str, heard: Collection[str], timeout_s: float | None = None, *, also: str = ""
     ) -> list[tuple[Recall, Layers]]:
         """Return the recall result of each scope, and its layers without the turns whose text is in `heard`."""
-        recall_of = partial(self._recall_of, query, also=also, heard=heard)
+        recall_of = partial(self._recall_scope, query, also=also, heard=heard)
         reading = recall_of_scopes(recall_of, self._scopes, self._budget_tokens)
-        in_time = self._guard.in_time(reading, self.timeout_s if timeout_s is None else max(timeout_s, 0.0))
+        in_time = self._guard.read_in_time(reading, self.timeout_s if timeout_s is None else max(timeout_s, 0.0))
         recalls = list(zip(self._scopes, await in_time, strict=True))
-        self._start_refresh([scope for scope, recalled in recalls if recalled.without_vector])
+        self._start_vector_refresh([scope for scope, recalled in recalls if recalled.without_vector])
         return [(recalled, recalled.layers or Layers(scope_label(scope))) for scope, recalled in recalls]
 
     async def _place_blocks(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""
-        await remove_other_blocks(model_context, self, [scope_label(scope) for scope in self._scopes])
+        await remove_stale_blocks(model_context, self, [scope_label(scope) for scope in self._scopes])
         messages = await model_context.get_messages()
         shown: list[Fact] = []
         marks: list[str] = []
-        query, also = questions(messages, self._scope)
-        for recalled, layers in await self._layers(query, user_texts(messages), also=also):
+        query, also = recall_queries(messages, self._scope)
+        for recalled, layers in await self._recall_layers(query, user_texts(messages), also=also):
             mark, next_mark = opening_tag(layers.label), question_tag(layers.label)
             is_shown = await place_block(model_context, layers.stable_text, mark=mark, other_marks=marks)
             # The first part that is told has the preface.
@@ -380,14 +380,14 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
                 _log.warning("memory %s: the context has no room for the memory block", layers.label)
         return shown
 
-    def _start_refresh(self, scopes: Sequence[Scope]) -> None:
+    def _start_vector_refresh(self, scopes: Sequence[Scope]) -> None:
         """Make missing vectors in the background, unless that is already running."""
         embedder = self._embedder
-        if embedder is None or not scopes or (self._refreshing is not None and not self._refreshing.done()):
+        if embedder is None or not scopes or (self._vector_refresh is not None and not self._vector_refresh.done()):
             return
 
         async def refresh() -> None:
             for scope in scopes:
                 await refresh_vectors(await self.opened(), scope, embedder, at=self._clock())
 
-        self._refreshing = self._guard.start(refresh())
+        self._vector_refresh = self._guard.start(refresh())

@@ -14,7 +14,7 @@ from typing import Any
 from autogen_core.memory import MemoryContent, MemoryMimeType, MemoryQueryResult
 
 from afterword.errors import ArgumentInvalid
-from afterword.facts.assertions import OWNER, Kind
+from afterword.facts.assertions import OWNER, Evidence, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
 from afterword.facts.transcripts import SourceTurn
@@ -92,13 +92,13 @@ def search_result(query: str, ranked: Recall) -> RecallResult:
     return recall_result(matches, ranked.stored, [each.fact for each in ranked.former], turns, ranked.findings)
 
 
-def merge_results(parts: Sequence[RecallResult], limit: int | None) -> RecallResult:
+def merge_results(results: Sequence[RecallResult], limit: int | None) -> RecallResult:
     """Return the results of several scopes as one result, best first. With equal scores, earlier scopes come first."""
-    matches = sorted((match for part in parts for match in part.matches), key=lambda match: -match.score)
-    turns = sorted((turn for part in parts for turn in part.turns), key=lambda scored: -scored[1])
-    former = [fact for part in parts for fact in part.former]
-    findings = sorted((each for part in parts for each in part.findings), key=lambda scored: -scored[1])
-    stored = sum(part.stored for part in parts)
+    matches = sorted((match for result in results for match in result.matches), key=lambda match: -match.score)
+    turns = sorted((turn for result in results for turn in result.turns), key=lambda scored: -scored[1])
+    former = [fact for result in results for fact in result.former]
+    findings = sorted((each for result in results for each in result.findings), key=lambda scored: -scored[1])
+    stored = sum(result.stored for result in results)
     return recall_result(matches[:limit], stored, former[:limit], turns[:limit], findings[:limit])
 
 
@@ -111,12 +111,12 @@ def recall_result(
 ) -> RecallResult:
     """Return a `RecallResult` with the outcome that these matches and the number of stored facts imply."""
     if matches or former or turns or findings:
-        beside = tuple(former), tuple(turns), tuple(findings)
-        return RecallResult(RecallOutcome.FOUND, tuple(matches), stored, *beside)
+        found = tuple(matches), stored, tuple(former), tuple(turns), tuple(findings)
+        return RecallResult(RecallOutcome.FOUND, *found)
     return RecallResult(RecallOutcome.NOTHING_RELEVANT if stored else RecallOutcome.NOTHING_STORED, (), stored)
 
 
-def content_of(
+def content_of_fact(
     fact: Fact,
     score: float | None = None,
     matched: Sequence[str] | None = None,
@@ -126,7 +126,18 @@ def content_of(
 
     `matched` are the words of the query that the fact contains, and `parts` the summands of the score.
     """
-    metadata: dict[str, Any] = {
+    metadata = _metadata_of_fact(fact)
+    if score is not None:
+        metadata["score"] = round(score, 4)
+    if parts is not None:
+        metadata["parts"] = {part: round(share, 4) for part, share in parts.items()}
+    if matched is not None:
+        metadata["matched"] = list(matched)
+    return MemoryContent(content=with_exceptions(fact), mime_type=MemoryMimeType.TEXT, metadata=metadata)
+
+
+def _metadata_of_fact(fact: Fact) -> dict[str, Any]:
+    return {
         "fact_id": fact.id,
         "scope_kind": str(fact.scope.kind),
         "kind": str(fact.kind),
@@ -138,29 +149,23 @@ def content_of(
         "said_at": fact.said_at.isoformat(),
         "valid_from": fact.valid_from.isoformat() if fact.valid_from else None,
         "valid_to": fact.valid_to.isoformat() if fact.valid_to else None,
-        "evidence": [
-            {
-                "kind": str(evidence.kind),
-                "quote": evidence.quote,
-                "session_id": evidence.session_id,
-                "turn": evidence.turn,
-                "speaker": evidence.speaker,
-            }
-            for evidence in fact.evidence
-        ],
+        "evidence": list(map(_metadata_of_evidence, fact.evidence)),
     }
-    if score is not None:
-        metadata["score"] = round(score, 4)
-    if parts is not None:
-        metadata["parts"] = {part: round(share, 4) for part, share in parts.items()}
-    if matched is not None:
-        metadata["matched"] = list(matched)
-    return MemoryContent(content=with_exceptions(fact), mime_type=MemoryMimeType.TEXT, metadata=metadata)
+
+
+def _metadata_of_evidence(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "kind": str(evidence.kind),
+        "quote": evidence.quote,
+        "session_id": evidence.session_id,
+        "turn": evidence.turn,
+        "speaker": evidence.speaker,
+    }
 
 
 def content_of_turn(turn: SourceTurn, score: float) -> MemoryContent:
     """Return a turn as `MemoryContent`: its words, and as metadata its session, time and speaker."""
-    return _content(
+    return _content_of_text(
         turn.text,
         layer="said",
         session_id=turn.session_id,
@@ -173,7 +178,7 @@ def content_of_turn(turn: SourceTurn, score: float) -> MemoryContent:
 
 def content_of_finding(finding: AgentFinding, score: float) -> MemoryContent:
     """Return a finding of an agent as `MemoryContent`. The layer "found" marks that no person said it."""
-    return _content(
+    return _content_of_text(
         finding.statement,
         layer="found",
         finding_id=finding.id,
@@ -188,16 +193,18 @@ def content_of_finding(finding: AgentFinding, score: float) -> MemoryContent:
     )
 
 
-def _content(text: str, **metadata: Any) -> MemoryContent:
+def _content_of_text(text: str, **metadata: Any) -> MemoryContent:
     return MemoryContent(content=safe_line(text), mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
-def contents_of(result: RecallResult, others: Sequence[Fact] = (), *, explain: bool = False) -> list[MemoryContent]:
+def contents_of_result(
+    result: RecallResult, others: Sequence[Fact] = (), *, explain: bool = False
+) -> list[MemoryContent]:
     """Return a result as `MemoryContent`: the matching facts, `others` with score 0, former facts, turns, findings."""
     return [
-        *(content_of(hit.fact, hit.score, hit.matched if explain else None, hit.parts) for hit in result.matches),
-        *(content_of(fact, 0.0, () if explain else None) for fact in others),
-        *map(content_of, result.former),
+        *(content_of_fact(hit.fact, hit.score, hit.matched if explain else None, hit.parts) for hit in result.matches),
+        *(content_of_fact(fact, 0.0, () if explain else None) for fact in others),
+        *map(content_of_fact, result.former),
         *(content_of_turn(turn, score) for turn, score in result.turns),
         *(content_of_finding(finding, score) for finding, score in result.findings),
     ]
@@ -212,7 +219,7 @@ def text_of_content(content: MemoryContent) -> str:
     raise ValueError(f"facts are text: {type(content.content).__name__} is neither a string nor a JSON object")
 
 
-def entry_of(content: MemoryContent) -> Entry:
+def entry_of_content(content: MemoryContent) -> Entry:
     """Return the entry to store for `content`. Raises ValueError if it is empty, not text, or has invalid metadata."""
     if not isinstance(content, MemoryContent):
         raise ArgumentInvalid(
@@ -225,12 +232,12 @@ def entry_of(content: MemoryContent) -> Entry:
         subject=str(metadata.get("subject") or OWNER),
         attribute=str(metadata.get("attribute") or "note"),
         value=str(metadata["value"]) if metadata.get("value") else None,
-        valid_from=instant_from(metadata.get("valid_from"), time.min),
-        valid_to=instant_from(metadata.get("valid_to"), time(23, 59, 59)),
+        valid_from=parse_instant(metadata.get("valid_from"), time.min),
+        valid_to=parse_instant(metadata.get("valid_to"), time(23, 59, 59)),
     )
 
 
-def instant_from(value: object, clock: time) -> datetime | None:
+def parse_instant(value: object, clock: time) -> datetime | None:
     """Return an ISO 8601 date or time as a datetime in UTC; None for None and for an empty text.
 
     A date becomes the time `clock` of that day. Raises ValueError for any other text.

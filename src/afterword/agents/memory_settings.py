@@ -27,7 +27,7 @@ BUDGET_TOKENS = 2_000
 TIMEOUT_S = 2.0
 _AFTER_CHANGE = timedelta(milliseconds=1)
 _LONGEST_STEP_BACK = timedelta(minutes=1)
-_processor_sources: list[ProcessorOfStore] = []
+_processor_functions: list[ProcessorOfStore] = []
 
 
 class FromEnvironment(BaseModel):
@@ -143,19 +143,19 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class PresentTime:
-    """A clock by which what was entered last lies in the past, even if it stands still or steps back by seconds."""
+class ChangeClock:
+    """A clock whose times lie after every change so far, even if `clock` stands still or steps back by seconds."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
         self._after_change: datetime | None = None
 
     def __call__(self) -> datetime:
-        """Return the present time, or a moment after the last change if the clock lags behind it by seconds."""
+        """Return the present time, or a moment after the last change if the clock lags behind the change."""
         at, after = self._clock(), self._after_change
         return after.astimezone(at.tzinfo) if after and after - _LONGEST_STEP_BACK < at < after else at
 
-    def of_change(self) -> datetime:
+    def change_time(self) -> datetime:
         """Return the present time for a change. Every later call returns a later time."""
         at = self()
         self._after_change = at + _AFTER_CHANGE
@@ -176,17 +176,17 @@ class SessionProcessor(Protocol):
 
 ProcessorOfStore = Callable[[StoreReference | None], SessionProcessor]
 
-_settings_sources: list[Callable[[], MemorySettings]] = [MemorySettings]
+_settings_functions: list[Callable[[], MemorySettings]] = [MemorySettings]
 
 
-def register_sources(settings: Callable[[], MemorySettings], processor: ProcessorOfStore) -> None:
+def register_settings_and_processor(settings: Callable[[], MemorySettings], processor: ProcessorOfStore) -> None:
     """Register the functions that return the settings of memories and the background processor of a store."""
-    _settings_sources[:], _processor_sources[:] = [settings], [processor]
+    _settings_functions[:], _processor_functions[:] = [settings], [processor]
 
 
 def memory_settings() -> MemorySettings:
     """Return the settings of memories. Raises what the registered function raises."""
-    return _settings_sources[0]()
+    return _settings_functions[0]()
 
 
 def chosen_processor(process: bool | SessionProcessor, store: StoreReference | None) -> SessionProcessor | None:
@@ -195,7 +195,7 @@ def chosen_processor(process: bool | SessionProcessor, store: StoreReference | N
         return process
     if not process:
         return None
-    if not _processor_sources:
+    if not _processor_functions:
         # `import afterword` loads no settings, so that it is fast. They are loaded when they are first needed.
         import_module("afterword.live_settings").register_setting_sources()
-    return _processor_sources[0](store)
+    return _processor_functions[0](store)

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
 
-from afterword.agents.saved_blocks import SOURCE
+from afterword.agents.saved_blocks import BLOCK_SOURCE
 from afterword.extractors.candidates import mask_candidate
 from afterword.extractors.extractor import Extractor, Window
 from afterword.extractors.grounding import ground
@@ -36,19 +36,19 @@ class LiveConversation:
     """The turns of a running conversation. In `turns`, secrets and what was said off the record are masked."""
 
     def __init__(self, said: Sequence[Turn], privacy: Privacy) -> None:
-        self._said, self._privacy = tuple(said), privacy
+        self._unmasked_turns, self._privacy = tuple(said), privacy
         self.turns: tuple[Turn, ...] = privacy.mask_turns(said)
 
     @classmethod
-    def of(
+    def from_messages(
         cls, messages: Sequence[LLMMessage], humans: Collection[str], privacy: Privacy, at: datetime
     ) -> LiveConversation:
         """Return the conversation of these messages. `humans` are the names of people, as `folded` returns them."""
         turns: list[Turn] = []
         for message in messages:
-            if not isinstance(message, UserMessage | AssistantMessage) or message.source == SOURCE:
+            if not isinstance(message, UserMessage | AssistantMessage) or message.source == BLOCK_SOURCE:
                 continue
-            text = composed(_own_words(message))
+            text = composed(_text_without_memory(message))
             if text:
                 is_person = isinstance(message, UserMessage) and folded(message.source) in humans
                 role = Role.HUMAN if is_person else Role.AGENT
@@ -56,23 +56,23 @@ class LiveConversation:
         return cls(turns, privacy)
 
     @property
-    def last_said(self) -> Turn | None:
+    def last_turn_of_person(self) -> Turn | None:
         """The last turn of a person, None if no person has said anything."""
         return next((turn for turn in reversed(self.turns) if turn.role is Role.HUMAN), None)
 
-    def objection(self, *texts: str) -> str | None:
+    def reason_not_to_store(self, *texts: str) -> str | None:
         """Return why an agent must not store these texts, not even for a person's review; None if it may.
 
         The reason is that they contain a secret of this conversation, or that they repeat or answer something that was
         said off the record.
         """
         masking = Masking(self._privacy.kinds, thorough=True)
-        for turn in self._said:
+        for turn in self._unmasked_turns:
             masking.mask_turn(turn.text, turn.speaker)
         if any(masking.mask_text(text) != text for text in texts):
             return "it contains a secret"
-        noted = Turn(len(self._said) + 1, "agent", Role.AGENT, "\n".join(texts))
-        is_hidden = hide_off_record([*self._said, noted], self._privacy.markers)[-1].text != noted.text
+        noted = Turn(len(self._unmasked_turns) + 1, "agent", Role.AGENT, "\n".join(texts))
+        is_hidden = hide_off_record([*self._unmasked_turns, noted], self._privacy.markers)[-1].text != noted.text
         return "it was said off the record" if is_hidden else None
 
     async def assertions_found_by(self, extractor: Extractor | None, scope: Scope) -> tuple[Assertion, ...]:
@@ -81,7 +81,7 @@ class LiveConversation:
         Only plain statements count here. What a question, a denial, a supposition or a report may mean is left to the
         later processing of the whole session. Without an extractor, there are none.
         """
-        last = self.last_said
+        last = self.last_turn_of_person
         if last is None or extractor is None:
             return ()
         before = tuple(turn for turn in self.turns if turn.number < last.number)
@@ -100,7 +100,7 @@ class LiveConversation:
         return tuple(said for said in grounded if rests_on_plain_statement(said, transcript.turns[-1]))
 
 
-def _own_words(message: UserMessage | AssistantMessage) -> str:
+def _text_without_memory(message: UserMessage | AssistantMessage) -> str:
     """Return the text of a message without tool calls and without memory blocks that were put into it."""
     content = message.content
     parts = [content] if isinstance(content, str) else [part for part in content if isinstance(part, str)]

@@ -21,22 +21,26 @@ from weakref import WeakKeyDictionary
 from autogen_core.model_context import ChatCompletionContext, ChatCompletionContextState
 from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 
-from afterword.agents.saved_blocks import SOURCE
+from afterword.agents.saved_blocks import BLOCK_SOURCE
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import is_generic
 from afterword.privacy.blanking import letters_and_digits
 from afterword.recall.block import OPENING, opening_tag, question_tag
 
-_NONE: Mapping[Scope, ChatCompletionContext] = MappingProxyType({})
-_conversations: ContextVar[Mapping[Scope, ChatCompletionContext]] = ContextVar("afterword_conversations", default=_NONE)
-_labels: WeakKeyDictionary[ChatCompletionContext, WeakKeyDictionary[object, Collection[str]]] = WeakKeyDictionary()
+_NO_CONVERSATIONS: Mapping[Scope, ChatCompletionContext] = MappingProxyType({})
+_conversations: ContextVar[Mapping[Scope, ChatCompletionContext]] = ContextVar(
+    "afterword_conversations", default=_NO_CONVERSATIONS
+)
+_labels_by_memory: WeakKeyDictionary[ChatCompletionContext, WeakKeyDictionary[object, Collection[str]]] = (
+    WeakKeyDictionary()
+)
 """For each context the memories that have put blocks into it, each with the labels of its blocks."""
 
-_INJECTED = re.compile(
+_INJECTED_TEXT = re.compile(
     rf"\s*(?:{re.escape(OPENING)}\b|(?:#+ )?(?:potentially )?relevant memor(?:y|ies)\b)", re.IGNORECASE
 )
 
-_REQUEST = re.compile(
+_TEAM_REQUEST = re.compile(
     r"\s*We are working to address the following user request:\s*(?P<words>.*?)\s*To answer this request ",
     re.DOTALL,
 )
@@ -63,35 +67,39 @@ async def place_block(
     message that the agent must answer, or a block that starts with one of `other_marks`, it is left out.
     """
     seen = list(await context.get_messages())
-    contents = await _contents(context, seen)
+    contents = await _message_access(context, seen)
     if contents is None:
-        return await _append(context, seen, text, mark)
+        return await _append_block(context, seen, text, mark)
     others = [message for message in contents.messages if not is_block(message, mark)]
-    first = _first_place(contents.messages, others, mark)
+    first = _leading_place(contents.messages, others, mark)
     await contents.write(others)
     if not text:
         return True
-    needed = _needed(list(await context.get_messages()), other_marks)
+    needed = _messages_to_keep(list(await context.get_messages()), other_marks)
     for arranged in _arrangements(others, text, None if before_question else first):
         await contents.write(arranged)
-        shown = await context.get_messages()
-        if any(is_block(message, mark) for message in shown) and all(message in shown for message in needed):
+        if _are_shown(await context.get_messages(), mark, needed):
             return True
     await contents.write(others)
     return False
 
 
-async def remove_other_blocks(context: ChatCompletionContext, memory: object, labels: Collection[str]) -> None:
-    """Remove the blocks that neither this memory, whose blocks have these labels, nor another live one has put there.
+def _are_shown(shown: Sequence[LLMMessage], mark: str, needed: Sequence[LLMMessage]) -> bool:
+    """Whether a block that starts with `mark` and all the needed messages are shown."""
+    return any(is_block(message, mark) for message in shown) and all(message in shown for message in needed)
+
+
+async def remove_stale_blocks(context: ChatCompletionContext, memory: object, labels: Collection[str]) -> None:
+    """Remove the blocks that no live memory has put into the context. `labels` are those of this memory's blocks.
 
     A saved state that was loaded may hold blocks of other people, of scopes that are read no more, and of former names.
     """
     if not isinstance(context, Hashable):
         return
-    memories = _labels.setdefault(context, WeakKeyDictionary())
+    memories = _labels_by_memory.setdefault(context, WeakKeyDictionary())
     memories[memory] = labels
     marks = [tag(label) for each in memories.values() for label in each for tag in (opening_tag, question_tag)]
-    contents = await _contents(context, list(await context.get_messages()))
+    contents = await _message_access(context, list(await context.get_messages()))
     if contents is not None:
         await contents.write(
             [
@@ -112,35 +120,36 @@ async def current_messages(scope: Scope) -> list[LLMMessage]:
     if context is None:
         return []
     seen = list(await context.get_messages())
-    contents = await _contents(context, seen)
+    contents = await _message_access(context, seen)
     written = getattr(context, "_initial_messages", None) or ()
     return [message for message in (contents.messages if contents else seen) if message not in written]
 
 
-def latest_question(messages: Sequence[LLMMessage]) -> str:
+def latest_user_text(messages: Sequence[LLMMessage]) -> str:
     """Return the text of the latest user message that is not a memory block; an empty text if there is none."""
-    return next((_words(message) for message in reversed(messages) if _is_question(message)), "")
+    return next((_user_text(message) for message in reversed(messages) if _is_from_user(message)), "")
 
 
-def questions(messages: Sequence[LLMMessage], owner: Scope) -> tuple[str, str]:
-    """Return what a person said last, and the text of the latest message. They differ if an agent of a team spoke last.
+def recall_queries(messages: Sequence[LLMMessage], owner: Scope) -> tuple[str, str]:
+    """Return the texts to recall for: what a person said last, and the latest message.
 
-    People are named "user" or the like, or as the owner of the memory is. If nobody is, the first text is that of the
-    latest message, and the second is what the first speaker said last.
+    The two differ if an agent of a team spoke last. A speaker is a person if the name is generic, such as "user", or is
+    the name of the memory's owner. Without such a speaker the texts are the latest message, and the last message of the
+    first speaker.
     """
-    asked = [message for message in messages if isinstance(message, UserMessage) and _is_question(message)]
+    asked = [message for message in messages if isinstance(message, UserMessage) and _is_from_user(message)]
     name = letters_and_digits(owner.user_id or "")
-    spoken = [words for message in asked if (words := _words_of_person(message, name))]
+    spoken = [words for message in asked if (words := _text_of_person(message, name))]
     if spoken or not asked:
-        return "".join(spoken[-1:]), latest_question(messages)
+        return "".join(spoken[-1:]), latest_user_text(messages)
     of_first = [message for message in asked if message.source == asked[0].source]
-    return _words(asked[-1]), _words(of_first[-1])
+    return _user_text(asked[-1]), _user_text(of_first[-1])
 
 
-def _words_of_person(message: UserMessage, name: str) -> str:
+def _text_of_person(message: UserMessage, name: str) -> str:
     """Return the words of a person, who may have this name, in a message; an empty text if an agent wrote it."""
-    words = _words(message)
-    request = _REQUEST.match(words)
+    words = _user_text(message)
+    request = _TEAM_REQUEST.match(words)
     if request is not None:
         return request["words"]
     return words if is_generic(message.source) or letters_and_digits(message.source) == name else ""
@@ -148,16 +157,16 @@ def _words_of_person(message: UserMessage, name: str) -> str:
 
 def user_texts(messages: Sequence[LLMMessage]) -> set[str]:
     """Return the texts of the user messages that are not memory blocks."""
-    return {_words(message) for message in messages if _is_question(message)}
+    return {_user_text(message) for message in messages if _is_from_user(message)}
 
 
 def is_block(message: LLMMessage, mark: str) -> bool:
     """Return whether a message is a memory block that starts with `mark`. Text that a user typed is never a block."""
-    ours = isinstance(message, SystemMessage) or (isinstance(message, UserMessage) and message.source == SOURCE)
+    ours = isinstance(message, SystemMessage) or (isinstance(message, UserMessage) and message.source == BLOCK_SOURCE)
     return ours and isinstance(message.content, str) and message.content.startswith(mark)
 
 
-class _MessageList:
+class _ListAccess:
     """Accesses the private message list of a context. All contexts of AutoGen have one.
 
     This is faster than saving and loading the state of the context, which copies every picture.
@@ -172,7 +181,7 @@ class _MessageList:
             self._list[:] = messages
 
 
-class _SavedState:
+class _StateAccess:
     """Accesses the messages of a context by its public methods that save and load its state. This is slower."""
 
     def __init__(self, context: ChatCompletionContext, messages: list[LLMMessage]) -> None:
@@ -183,59 +192,65 @@ class _SavedState:
         await self._context.load_state(ChatCompletionContextState(messages=messages).model_dump())
 
 
-async def _contents(context: ChatCompletionContext, seen: Sequence[LLMMessage]) -> _MessageList | _SavedState | None:
+async def _message_access(
+    context: ChatCompletionContext, seen: Sequence[LLMMessage]
+) -> _ListAccess | _StateAccess | None:
     """Return access to the messages of the context; None if it stores its messages in an unknown way."""
     private = getattr(context, "_messages", None)
     if isinstance(private, list) and (private or not seen):
-        return _MessageList(private)
+        return _ListAccess(private)
     state = await context.save_state()
     if isinstance(state.get("messages"), list) and (state["messages"] or not seen):
-        return _SavedState(context, ChatCompletionContextState.model_validate(state).messages)
+        return _StateAccess(context, ChatCompletionContextState.model_validate(state).messages)
     return None
 
 
-async def _append(context: ChatCompletionContext, seen: Sequence[LLMMessage], text: str, mark: str) -> bool:
+async def _append_block(context: ChatCompletionContext, seen: Sequence[LLMMessage], text: str, mark: str) -> bool:
     """Append the block to a context whose messages cannot be replaced, unless the model sees the same text already."""
     if text and not any(is_block(message, mark) and message.content == text for message in seen):
-        await context.add_message(UserMessage(content=text, source=SOURCE))
+        await context.add_message(UserMessage(content=text, source=BLOCK_SOURCE))
     return True
 
 
-def _first_place(messages: Sequence[LLMMessage], others: Sequence[LLMMessage], mark: str) -> int:
+def _leading_place(messages: Sequence[LLMMessage], others: Sequence[LLMMessage], mark: str) -> int:
     """Return the index of the block at the start: its old index, or the first one after the blocks of other memories.
 
     So several blocks stay in the order of their memories, and an unchanged block does not move.
     """
-    leading = next((place for place, message in enumerate(messages) if not _is_leading(message)), len(messages))
+    leading = next((place for place, message in enumerate(messages) if not _is_leading_block(message)), len(messages))
     old_place = next((place for place in range(leading) if is_block(messages[place], mark)), None)
     if old_place is not None:
         return old_place
-    return next((place for place, message in enumerate(others) if not _is_leading(message)), len(others))
+    return next((place for place, message in enumerate(others) if not _is_leading_block(message)), len(others))
 
 
-def _is_leading(message: LLMMessage) -> bool:
+def _is_leading_block(message: LLMMessage) -> bool:
     return isinstance(message, SystemMessage) and is_block(message, OPENING)
 
 
 def _arrangements(others: list[LLMMessage], text: str, first: int | None) -> Iterator[list[LLMMessage]]:
     if first is not None:
         yield [*others[:first], SystemMessage(content=text), *others[first:]]
-    asked = next((place for place in reversed(range(len(others))) if _is_question(others[place])), None)
+    asked = next((place for place in reversed(range(len(others))) if _is_from_user(others[place])), None)
     if asked is not None or first is None:
         asked = len(others) if asked is None else asked
-        yield [*others[:asked], UserMessage(content=text, source=SOURCE), *others[asked:]]
+        yield [*others[:asked], UserMessage(content=text, source=BLOCK_SOURCE), *others[asked:]]
 
 
-def _needed(seen: Sequence[LLMMessage], other_marks: Collection[str]) -> list[LLMMessage]:
-    question = next((message for message in reversed(seen) if _is_question(message)), None)
+def _messages_to_keep(seen: Sequence[LLMMessage], other_marks: Collection[str]) -> list[LLMMessage]:
+    question = next((message for message in reversed(seen) if _is_from_user(message)), None)
     blocks = [message for message in seen if any(is_block(message, mark) for mark in other_marks)]
     return [*seen[-1:], *([question] if question else []), *blocks]
 
 
-def _is_question(message: LLMMessage) -> bool:
-    return isinstance(message, UserMessage) and message.source != SOURCE and not _INJECTED.match(_words(message))
+def _is_from_user(message: LLMMessage) -> bool:
+    return (
+        isinstance(message, UserMessage)
+        and message.source != BLOCK_SOURCE
+        and not _INJECTED_TEXT.match(_user_text(message))
+    )
 
 
-def _words(message: LLMMessage) -> str:
+def _user_text(message: LLMMessage) -> str:
     content = message.content if isinstance(message, UserMessage) else ""
     return content if isinstance(content, str) else "\n".join(part for part in content if isinstance(part, str))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -23,25 +23,15 @@ from afterword.agents.memory_settings import (
     opened_store,
 )
 from afterword.agents.saved_blocks import without_blocks
+from afterword.agents.state_queue import QueuedTurns, queue_state
 from afterword.errors import NotFound, StateConflict, StoreError
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
-from afterword.privacy.blanking import FORGOTTEN
-from afterword.privacy.off_record import newly_hidden
-from afterword.privacy.policy import Privacy, with_privacy_counts
-from afterword.privacy.seen_turns import StateReading
+from afterword.facts.transcripts import Role
 from afterword.store import sessions
-from afterword.store.database.engine import Store
-from afterword.store.forgetting import pauses
-from afterword.store.forgetting.seen_turn_rows import note_turns
-from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.merging.moves import former_sessions, names_of_scope
 from afterword.store.scope_rows import scope_key
 
-GENERIC = ("user", "human", "user_proxy")
-"""The names of speakers who count as people if the state of a session cannot be read."""
-
-RECORD_AGAIN = "the agent or team still holds what was said, and recording it again, in an empty block, saves it"
+_RECORD_AGAIN = "the agent or team still holds what was said, and recording it again, in an empty block, saves it"
 
 _LONGEST_CHECK_S = 0.5
 """How long the beginning of a conversation may wait for the store, in seconds. A slow store must not hold it up."""
@@ -127,17 +117,13 @@ async def resume(
     (with `missing_ok` it returns False instead), and `StateConflict` if another kind of agent or team saved it, or one
     with other participants.
     """
-    owner, component = named_scope(user, scope), _component(agent_or_team)
-    async with opened_store(store) as source:
-        try:
-            saved = await source.read(
-                lambda transaction: sessions.load_state(transaction, owner, session_id, component)
-            )
-        except NotFound:
-            if missing_ok:
-                return False
-            raise
-        state = without_blocks(source.privacy.mask_state(saved))
+    owner, component = named_scope(user, scope), _component_name(agent_or_team)
+    try:
+        state = await _read_saved_state(store, owner, session_id, component)
+    except NotFound:
+        if missing_ok:
+            return False
+        raise
     try:
         await agent_or_team.load_state(state)
     except (ValueError, KeyError) as error:
@@ -145,8 +131,15 @@ async def resume(
             f"session {session_id!r} does not fit this {component} ({type(error).__name__}); "
             "build it with the same participants as when it was saved"
         ) from error
-    HeldMessages(agent_or_team, await agent_or_team.save_state()).note_loaded((owner, session_id))
+    HeldMessages(agent_or_team, await agent_or_team.save_state()).record_loaded((owner, session_id))
     return True
+
+
+async def _read_saved_state(store: StoreReference | None, scope: Scope, session_id: str, component: str) -> Any:
+    """Return the saved state of a session with masked secrets and without blocks. Raises `NotFound`."""
+    async with opened_store(store) as source:
+        saved = await source.read(lambda transaction: sessions.load_state(transaction, scope, session_id, component))
+        return without_blocks(source.privacy.mask_state(saved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +159,7 @@ class _Recording:
             return
         try:
             async with asyncio.timeout(_LONGEST_CHECK_S), opened_store(self.store) as store:
-                component = _component(self.recorded)
+                component = _component_name(self.recorded)
                 await store.read(
                     lambda transaction: sessions.read_state_row(transaction, self.scope, self.session_id, component)
                 )
@@ -188,11 +181,11 @@ class _Recording:
         failure = saving.exception()
         if failure is not None and (error or cancellation) is None:
             if isinstance(failure, StoreError):
-                failure.args = (f"{failure}; session {self.session_id!r} was not saved: {RECORD_AGAIN}",)
+                failure.args = (f"{failure}; session {self.session_id!r} was not saved: {_RECORD_AGAIN}",)
             raise failure
         if failure is not None:
             reason = type(failure).__name__
-            _log.error("session %r was not saved (%s): %s", self.session_id, reason, RECORD_AGAIN)
+            _log.error("session %r was not saved (%s): %s", self.session_id, reason, _RECORD_AGAIN)
         elif self.processor is not None and self.is_kept:
             self.processor.start(self.scope, self.session_id)
         if cancellation is not None:
@@ -201,21 +194,23 @@ class _Recording:
     async def _save(self) -> None:
         name = self.scope, self.session_id
         with telemetry.stage(telemetry.Stage.RECORD, scope=self.scope, session_id=self.session_id):
-            component, state = _component(self.recorded), await self.recorded.save_state()
+            component, state = _component_name(self.recorded), await self.recorded.save_state()
             held = HeldMessages(self.recorded, state)
             humans = tuple(dict.fromkeys((*self.humans, *proxy_names(self.recorded))))
             async with opened_store(self.store) as store:
                 at = self.clock() if self.clock else None
                 save = partial(queue_state, component=component, humans=humans, at=at, is_kept=self.is_kept)
                 state = with_marked_examples(state, self.recorded, store.privacy)
-                if held.are_of_others({name}):
-                    state = held.of_session(state, await store.read(lambda transaction: _names(transaction, *name)))
+                if held.has_messages_of_other_sessions({name}):
+                    state = held.without_other_sessions(
+                        state, await store.read(lambda transaction: _session_names(transaction, *name))
+                    )
                 queued = await save(store, self.scope, self.session_id, state)
-            held.note(name)
+            held.record_new(name)
             if queued is not None:
-                self._warn(component, queued)
+                self._log_warnings(component, queued)
 
-    def _warn(self, component: str, queued: QueuedTurns) -> None:
+    def _log_warnings(self, component: str, queued: QueuedTurns) -> None:
         """Warn in the log if nothing was said in the session, or if another chat has replaced the saved one."""
         if all(turn.role in (Role.SYSTEM, Role.MEMORY) for turn in queued.turns):
             _log.warning(
@@ -224,7 +219,7 @@ class _Recording:
                 self.session_id,
                 component,
             )
-        elif queued.replaces_others:
+        elif queued.replaces_other_chat:
             _log.warning(
                 "session %r was saved before with another chat, which cannot be resumed any more; "
                 "resume a session before you record it again, or use a new session id",
@@ -232,131 +227,11 @@ class _Recording:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedTurns:
-    """The turns in the state that was stored of a session, and those that were stored of it before."""
-
-    turns: Sequence[Turn]
-    before: Sequence[Turn]
-
-    @property
-    def replaces_others(self) -> bool:
-        """Whether people have spoken before and in this state, and no words of theirs are the same."""
-        said, said_before = (
-            {turn.text for turn in turns if turn.role is Role.HUMAN and FORGOTTEN not in turn.text}
-            for turns in (self.turns, self.before)
-        )
-        return bool(said and said_before) and said.isdisjoint(said_before)
-
-
-async def queue_state(
-    store: Store,
-    scope: Scope,
-    session_id: str,
-    raw_state: Mapping[str, Any],
-    *,
-    component: str,
-    humans: Collection[str] = (),
-    started_at: datetime | None = None,
-    at: datetime | None = None,
-    is_kept: bool = True,
-) -> QueuedTurns | None:
-    """Store a state without its secrets and what was said off the record, and queue its session for processing.
-
-    `started_at` is when the session began. Without it, turns that have no time of their own count as said at the time
-    of saving: `at`, by default the present time. Unless the state `is_kept`, only keyed hashes of its new turns are
-    stored, by which they stay left out when the session is saved again. Returns the turns, None if they are left out.
-    Raises `StateConflict` if another kind of component saved this session.
-    """
-    from afterword.extractors.transcript_assembly import (
-        date_turns,
-        latest_present,
-        merge_readings,
-        without_future_times,
-    )
-    from afterword.extractors.words_named_by_model import hidden_as_continued
-
-    at = at or datetime.now(UTC)
-    private_state, transcript = _private(raw_state, humans, scope, session_id, store.privacy)
-    fresh = without_future_times(transcript or Transcript((), layout=""), latest_present(at))
-    saved_at = at if started_at is None else None
-
-    def work(transaction: Session) -> QueuedTurns | None:
-        before = store.privacy.mask_turns(sessions.read_turns(transaction, scope, session_id))
-        reading = StateReading(fresh, date_turns(fresh, saved_at=saved_at, started_at=started_at), before, at)
-        if not is_kept or pauses.read_pause(transaction, scope) is not None:
-            pauses.leave_out_new_turns(transaction, scope, session_id, reading)
-            return None
-        forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
-        recognised = forgotten.recognised(reading)
-        timed = forgotten.transcript(reading, recognised)
-        known = recognised.hidden if forgotten.seen.turns else None
-        blanked = forgotten.state(private_state, fresh.turns, timed.turns)
-        state, hidden = _hidden_again(blanked, timed, before, store.privacy, known)
-        continued = hidden_as_continued(timed.turns, before, store.privacy.markers)
-        recognised = recognised.with_hidden(newly_hidden(continued, hidden.turns))
-        sessions.save_state(
-            transaction, scope, session_id, component=component, state=state, at=at, humans=tuple(humans)
-        )
-        if transcript is None:
-            return None
-        note_turns(transaction, scope, session_id, forgotten, recognised)
-        row = sessions.find_session(transaction, scope, session_id)
-        basis = TimeBasis(row.time_basis) if row and row.time_basis else None
-        joined = merge_readings(before, basis, hidden, assumed=row.assumed if row else ())
-        sessions.save_transcript(transaction, scope, session_id, with_privacy_counts(joined), at, is_done=False)
-        return QueuedTurns(hidden.turns, before)
-
-    return await store.write(work)
-
-
-def _private(
-    state: Mapping[str, Any], humans: Collection[str], scope: Scope, session_id: str, privacy: Privacy
-) -> tuple[Mapping[str, Any], Transcript | None]:
-    """Return the state without secrets and what was said off the record, and its transcript."""
-    read = partial(_read, humans=humans, scope=scope, session_id=session_id, privacy=privacy)
-    transcript = read(state)
-    people = transcript.humans if transcript is not None else (*humans, *GENERIC)
-    masked = privacy.mask_state(state, people)
-    # Processing will read the stored state later, so the transcript must have the same turns.
-    return masked, transcript if masked == state else read(masked)
-
-
-def _hidden_again(
-    state: Mapping[str, Any], timed: Transcript, before: Sequence[Turn], privacy: Privacy, known: set[int] | None
-) -> tuple[Mapping[str, Any], Transcript]:
-    """Return a state and its transcript without what a model had called private in the turns stored before.
-
-    `known` are the indexes of the turns that are known to be off the record, None if that was not recorded.
-    """
-    from afterword.extractors.words_named_by_model import hidden_as_stored, hidden_from_state
-
-    turns = hidden_as_stored(timed.turns, before, privacy.markers, known)
-    if turns == timed.turns:
-        return state, timed
-    texts = {turn.text: hidden.text for turn, hidden in zip(timed.turns, turns, strict=True)}
-    return hidden_from_state(state, texts, timed.humans, privacy.markers), replace(timed, turns=turns)
-
-
-def _read(
-    state: Mapping[str, Any], humans: Collection[str], scope: Scope, session_id: str, privacy: Privacy
-) -> Transcript | None:
-    """Return the transcript of a state; None if the state cannot be read."""
-    from afterword.extractors.errors import ReadError
-    from afterword.extractors.readers import read_state
-
-    try:
-        return read_state(state, humans=humans, user=scope.user_id, privacy=privacy)
-    except ReadError as error:
-        _log.warning("the state of session %r is stored, but could not be read (%s)", session_id, type(error).__name__)
-        return None
-
-
-def _names(transaction: Session, scope: Scope, session_id: str) -> set[SessionName]:
+def _session_names(transaction: Session, scope: Scope, session_id: str) -> set[SessionName]:
     """Return the names that a session has and had: its scope may have been renamed, or another one merged into it."""
     former = former_sessions(transaction, scope_key(transaction, scope), [session_id])
     return {*((name, session_id) for name in names_of_scope(transaction, scope)), *former.get(session_id, ())}
 
 
-def _component(agent_or_team: Recordable) -> str:
+def _component_name(agent_or_team: Recordable) -> str:
     return type(agent_or_team).__name__

@@ -7,7 +7,7 @@ from typing import Any
 
 from afterword.recall.block import OPENING
 
-SOURCE = "afterword_memory"
+BLOCK_SOURCE = "afterword_memory"
 """The `source` of the user message that holds a block."""
 
 
@@ -22,5 +22,5 @@ def without_blocks(state: Any) -> Any:
 
 def is_saved_block(value: Any) -> bool:
     """Return whether a message in a saved state is a memory block."""
-    ours = isinstance(value, Mapping) and (value.get("type") == "SystemMessage" or value.get("source") == SOURCE)
+    ours = isinstance(value, Mapping) and (value.get("type") == "SystemMessage" or value.get("source") == BLOCK_SOURCE)
     return ours and str(value.get("content")).startswith(OPENING)

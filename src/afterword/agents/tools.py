@@ -142,14 +142,14 @@ class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
 
     async def _conversation(self, store: Store) -> LiveConversation:
         messages = await current_messages(self._memory.scope)
-        return LiveConversation.of(messages, self._humans, store.privacy, self._memory.now())
+        return LiveConversation.from_messages(messages, self._humans, store.privacy, self._memory.now())
 
-    def _subject(self, last_said: Turn | None) -> str:
+    def _subject(self, last_turn_of_person: Turn | None) -> str:
         """Return the subject of a note: the name of the person who spoke last, "user" for the owner of the memory.
 
         Whoever may speak counts, even those who have said nothing yet.
         """
-        name = last_said.speaker if last_said else OWNER
+        name = last_turn_of_person.speaker if last_turn_of_person else OWNER
         is_owner = is_generic(name) or folded(name) in find_owners(sorted(self._humans), (), self._memory.scope)
         return OWNER if is_owner else name
 
@@ -170,22 +170,10 @@ class RememberTool(MemoryTool[RememberArguments]):
             return f"Not remembered: {problem}."
         store, at = await self._memory.opened(), self._memory.now()
         conversation = await self._conversation(store)
-        if objection := conversation.objection(*texts.values(), args.quote):
+        if objection := conversation.reason_not_to_store(*texts.values(), args.quote):
             return f"Not remembered: {objection}."
-        entry = Entry(
-            statement=args.statement,
-            kind=Kind(args.kind),
-            subject=self._subject(conversation.last_said),
-            attribute=snake_case(args.attribute) or "note",
-            value=args.value or None,
-        )
-        claims = {
-            Claim.of(entry.subject, entry.attribute, args.value),
-            Claim.of(entry.subject, "", args.statement),
-        }
-        own_words = await conversation.assertions_found_by(self._extractor, self._memory.scope)
-        own = (said for said in own_words if claims & Claim.all_in(said))
-        said = next((said for said in own if not said.limited_to), None)
+        entry = self._entry(args, conversation)
+        said = await self._same_statement_of_person(conversation, entry, args)
         if said is not None:
             # Store the statement that the extractor found in the person's words, not that of the agent.
             texts_of_person = said.statement, said.kind, said.subject, said.attribute, said.value
@@ -194,7 +182,26 @@ class RememberTool(MemoryTool[RememberArguments]):
         outcome = await agent_requests.request_statement(
             store, self._memory.scope, entry, quote=quote, relate=relation, at=at
         )
-        return _answer_text(outcome, f"Remembered: {safe_line(said.statement) if said else ''}", _noted(args.statement))
+        return _answer_text(
+            outcome, f"Remembered: {safe_line(said.statement) if said else ''}", _noted_text(args.statement)
+        )
+
+    def _entry(self, args: RememberArguments, conversation: LiveConversation) -> Entry:
+        return Entry(
+            statement=args.statement,
+            kind=Kind(args.kind),
+            subject=self._subject(conversation.last_turn_of_person),
+            attribute=snake_case(args.attribute) or "note",
+            value=args.value or None,
+        )
+
+    async def _same_statement_of_person(
+        self, conversation: LiveConversation, entry: Entry, args: RememberArguments
+    ) -> Assertion | None:
+        """Return an assertion in the person's last message that has the same value or the same sentence."""
+        claims = {Claim.of(entry.subject, entry.attribute, args.value), Claim.of(entry.subject, "", args.statement)}
+        assertions = await conversation.assertions_found_by(self._extractor, self._memory.scope)
+        return next((said for said in assertions if claims & Claim.all_in(said) and not said.limited_to), None)
 
 
 class RecallTool(MemoryTool[RecallArguments]):
@@ -215,8 +222,10 @@ class RecallTool(MemoryTool[RecallArguments]):
                 RecallOutcome.NOTHING_STORED: "Nothing is remembered yet.",
                 RecallOutcome.NOTHING_RELEVANT: f"None of the {result.stored} notes is about that.",
             }.get(result.outcome, NO_ANSWER)
-        notes = [await self._note(fact) for fact in result.facts]
-        former = [await self._note(fact) for fact in result.former if fact.id not in {each.id for each in result.facts}]
+        notes = [await self._note_text(fact) for fact in result.facts]
+        former = [
+            await self._note_text(fact) for fact in result.former if fact.id not in {each.id for each in result.facts}
+        ]
         turns = [
             f"- {f'on {turn.said_at:%Y-%m-%d} ' if turn.said_at else ''}{_quoted_line(turn.speaker, turn.text)}"
             for turn, _ in result.turns
@@ -227,7 +236,7 @@ class RecallTool(MemoryTool[RecallArguments]):
         findings = [entry_line(finding) for finding, _ in result.findings]
         return "\n".join([*lines, *([FINDINGS_HEADING, *findings] if findings else [])])
 
-    async def _note(self, fact: Fact) -> str:
+    async def _note_text(self, fact: Fact) -> str:
         marks = [
             str(fact.kind),
             f"since {fact.valid_from:%Y-%m-%d}" if fact.valid_from else f"said {fact.said_at:%Y-%m-%d}",
@@ -235,10 +244,10 @@ class RecallTool(MemoryTool[RecallArguments]):
             str(fact.status),
         ]
         shown_marks = ", ".join(mark for mark in marks if mark and mark != "current")
-        said = [f"\n  {line}" for line in await self._source_turns(fact)]
+        said = [f"\n  {line}" for line in await self._source_turn_lines(fact)]
         return f"- {with_exceptions(fact)} ({shown_marks}; id {fact.id[:ID_LENGTH]}){''.join(said)}"
 
-    async def _source_turns(self, fact: Fact) -> list[str]:
+    async def _source_turn_lines(self, fact: Fact) -> list[str]:
         """Return the texts of the last two turns that a fact rests on, each with its speaker."""
         cited = [source for source in fact.evidence if source.kind is EvidenceKind.TURN and source.session_id][-2:]
         store = await self._memory.opened()
@@ -280,7 +289,9 @@ class WithdrawTool(MemoryTool[WithdrawArguments]):
         outcome = await agent_requests.request_withdrawal(
             store, self._memory.scope, fact, quote=_person_quote(said) if said else None, at=self._memory.now()
         )
-        return _answer_text(outcome, f"Taken back: {safe_line(fact.statement)}", _noted(f"no longer: {fact.statement}"))
+        return _answer_text(
+            outcome, f"Taken back: {safe_line(fact.statement)}", _noted_text(f"no longer: {fact.statement}")
+        )
 
 
 def memory_tools(
@@ -311,7 +322,7 @@ def _person_quote(said: Assertion) -> PersonQuote:
     return PersonQuote(last.quote, OWNER if said.speaker == OWNER else last.speaker or OWNER)
 
 
-def _noted(text: str) -> str:
+def _noted_text(text: str) -> str:
     return f"Noted for this conversation: {safe_line(text)}"
 
 

@@ -37,16 +37,14 @@ class TurnGuard:
             telemetry.count(telemetry.Count.RECALLS, outcome="unavailable")
             return None
 
-    async def in_time(
+    async def read_in_time(
         self, reading: Coroutine[Any, Any, T], timeout_s: float, token: CancellationToken | None = None
     ) -> T:
         """Return the result of `reading`. Raises TimeoutError after `timeout_s`.
 
         The reading then goes on in the background, until the next call cancels it.
         """
-        late, self._late_task = self._late_task, None
-        if late is not None and late.get_loop() is asyncio.get_running_loop():
-            late.cancel()
+        self._cancel_late_task()
         task = asyncio.ensure_future(reading)
         task.add_done_callback(_consume_exception)
         if token is not None:
@@ -54,17 +52,17 @@ class TurnGuard:
         try:
             await asyncio.wait({task}, timeout=timeout_s)
         except asyncio.CancelledError:
-            self._keep(task)
+            self._keep_task(task)
             task.cancel()
             raise
         if not task.done():
             # The first reading of a large memory may finish while the model answers. The next turn then uses it.
             self._late_task = task
-            self._keep(task)
+            self._keep_task(task)
             raise TimeoutError
         return task.result()
 
-    async def finished(self, task: asyncio.Task[T], timeout_s: float) -> T:
+    async def result_of(self, task: asyncio.Task[T], timeout_s: float) -> T:
         """Return the result of a task. After `timeout_s`, raises TimeoutError; the task goes on in the background.
 
         The task also goes on if the turn is cancelled.
@@ -78,26 +76,31 @@ class TurnGuard:
         """Start a background task that runs `work`, and return it."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(_consume_exception)
-        self._keep(task)
+        self._keep_task(task)
         return task
 
-    async def settle(self) -> None:
+    async def wait_for_tasks(self) -> None:
         """Wait for the background tasks of the running loop."""
-        await asyncio.gather(*self._own_tasks(), return_exceptions=True)
+        await asyncio.gather(*self._tasks_of_loop(), return_exceptions=True)
 
-    async def cancel(self) -> None:
+    async def cancel_tasks(self) -> None:
         """Cancel the background tasks of the running loop, and wait until they have ended."""
-        cancelled = self._own_tasks()
+        cancelled = self._tasks_of_loop()
         for task in cancelled:
             task.cancel()
         # If the store were closed while a task is running, the task would leave a connection open.
         await asyncio.gather(*cancelled, return_exceptions=True)
 
-    def _own_tasks(self) -> list[asyncio.Task[Any]]:
+    def _cancel_late_task(self) -> None:
+        late, self._late_task = self._late_task, None
+        if late is not None and late.get_loop() is asyncio.get_running_loop():
+            late.cancel()
+
+    def _tasks_of_loop(self) -> list[asyncio.Task[Any]]:
         loop = asyncio.get_running_loop()
         return [task for task in list(self._tasks) if task.get_loop() is loop]
 
-    def _keep(self, task: asyncio.Task[Any]) -> None:
+    def _keep_task(self, task: asyncio.Task[Any]) -> None:
         """Keep a reference to a background task until it ends, so that it is not garbage-collected."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

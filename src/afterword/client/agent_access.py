@@ -300,7 +300,7 @@ class AgentAccess(Checked):
 
     async def _call(self, work: Callable[..., Awaitable[T]], *arguments: Any, **options: Any) -> T:
         """Call `work` with the store, the scope, these arguments and the present time, and return its result."""
-        store, at = await self._resources.store(), self._resources.now.of_change()
+        store, at = await self._resources.store(), self._resources.now.change_time()
         return await work(store, self.scope, *arguments, at=at, **options)
 
     async def _agent_facts(self) -> tuple[Fact, ...]:

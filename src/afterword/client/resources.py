@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlmodel import Session
 
-from afterword.agents.memory_settings import PresentTime, SharedStore, utc_now
+from afterword.agents.memory_settings import ChangeClock, SharedStore, utc_now
 from afterword.composition import ExtractorAndJudge, configured_cost_tracker, embedder, open_extractor_and_judge
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
@@ -50,7 +50,7 @@ class Resources:
     ) -> None:
         self.settings = settings
         self.on_vectors = on_vectors
-        self.now: PresentTime = PresentTime(clock or utc_now)
+        self.now: ChangeClock = ChangeClock(clock or utc_now)
         self.is_custom: bool = any(argument is not None for argument in (store, extractor, judge, clock))
         self.given_store = store
         self._create = create

@@ -123,7 +123,7 @@ class ScopeChanges(ScopeFindings):
     async def clear(self) -> RunEffect | None:
         """Withdraw all facts that hold. Return the run, None if no fact holds. Nothing is erased; `forget` erases."""
         return await entries.withdraw_everything(
-            await self._resources.store(), self.scope, at=self._resources.now.of_change()
+            await self._resources.store(), self.scope, at=self._resources.now.change_time()
         )
 
     async def decide(self, item_id: str | int, decision: Decision | str) -> RunEffect:
@@ -254,7 +254,10 @@ class ScopeChanges(ScopeFindings):
     async def _changed(self, change: Callable[..., Awaitable[RunEffect]], *arguments: Any, **options: Any) -> RunEffect:
         """Call `change` for this scope, make the vectors that are missing then, and return the result of `change`."""
         effect = await change(
-            await self._resources.store(), self.scope, *arguments, **{"at": self._resources.now.of_change(), **options}
+            await self._resources.store(),
+            self.scope,
+            *arguments,
+            **{"at": self._resources.now.change_time(), **options},
         )
         await self._resources.refresh_vectors([self.scope])
         return effect

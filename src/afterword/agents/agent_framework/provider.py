@@ -20,9 +20,9 @@ from afterword.agents.agent_framework.session_record import (
     SessionRecord,
     json_message,
     masked_messages,
+    prefix_digests,
     read_record,
     spoken_words,
-    transcript_digests,
 )
 from afterword.agents.memory import FactMemory
 from afterword.agents.memory_settings import (
@@ -33,7 +33,7 @@ from afterword.agents.memory_settings import (
     named_scope,
     utc_now,
 )
-from afterword.agents.placement import enter_conversation, latest_question, user_texts
+from afterword.agents.placement import enter_conversation, latest_user_text, user_texts
 from afterword.agents.tools import MemoryTool, RecallTool, RememberTool, WithdrawTool
 from afterword.agents.turn_guard import TurnGuard
 from afterword.errors import ScopeInvalid
@@ -57,13 +57,15 @@ FindUser = Callable[[AgentSession], str | Scope]
 """A function that returns the user or the scope that a session belongs to."""
 
 
-def run_tools(memory: FactMemory, said: Sequence[LLMMessage], extractor: Extractor | None) -> list[FunctionTool]:
-    """Return the tools `remember`, `recall` and `withdraw` for a run. `said` are the messages of the conversation."""
-    humans = {message.source for message in said if isinstance(message, UserMessage)} | HUMAN_NAMES
-    return [_function_tool(kind(memory, humans=humans, extractor=extractor), memory, said) for kind in TOOLS]
+def function_tools(
+    memory: FactMemory, messages: Sequence[LLMMessage], extractor: Extractor | None
+) -> list[FunctionTool]:
+    """Return the tools `remember`, `recall` and `withdraw` for a run. `messages` are those of the conversation."""
+    humans = {message.source for message in messages if isinstance(message, UserMessage)} | HUMAN_NAMES
+    return [_function_tool(kind(memory, humans=humans, extractor=extractor), memory, messages) for kind in TOOLS]
 
 
-def said_messages(messages: Sequence[JsonMessage]) -> list[LLMMessage]:
+def spoken_messages(messages: Sequence[JsonMessage]) -> list[LLMMessage]:
     """Return the messages of people and agents, without those that other memories or the framework have added."""
     said: list[LLMMessage] = []
     for message in messages:
@@ -78,11 +80,11 @@ def said_messages(messages: Sequence[JsonMessage]) -> list[LLMMessage]:
     return said
 
 
-def _function_tool(tool: MemoryTool[Any], memory: FactMemory, said: Sequence[LLMMessage]) -> FunctionTool:
+def _function_tool(tool: MemoryTool[Any], memory: FactMemory, messages: Sequence[LLMMessage]) -> FunctionTool:
     async def answer(**arguments: Any) -> str:
         # The tool reads what the person has said from the conversation that its task belongs to.
         context = UnboundedChatCompletionContext()
-        for message in said:
+        for message in messages:
             await context.add_message(message)
         enter_conversation(memory.scope, context)
         return (await tool.run(tool.arguments(**arguments), CancellationToken())).text
@@ -162,22 +164,22 @@ class FactMemoryProvider(ContextProvider):
         self._options: dict[str, Any] = {"also": also, "budget_tokens": budget_tokens, "timeout_s": timeout_s}
         self._options |= {"clock": clock, "embedder": embedder}
         # This memory opens the store, which the memories of all people share.
-        self._anchor = FactMemory(scope=self._fixed_scope or Scope.user(source_id), store=store, clock=clock)
-        self._store: StoreReference = SharedStore("", self._anchor.opened)
+        self._store_opener = FactMemory(scope=self._fixed_scope or Scope.user(source_id), store=store, clock=clock)
+        self._store: StoreReference = SharedStore("", self._store_opener.opened)
         self._memories: OrderedDict[Scope, FactMemory] = OrderedDict()
         self._guard = TurnGuard(source_id)
         self._is_recording, self._idle_s = record, idle_s
         self._processor = chosen_processor(process, store) if record else None
         self._has_tools, self._extractor, self._clock = tools, extractor, clock
         self._humans = None if humans is None else frozenset(folded(name) for name in humans)
-        self._continued: OrderedDict[tuple[Scope, str], str] = OrderedDict()
-        self._unsaved: dict[tuple[Scope, str], list[JsonMessage]] = {}
+        self._continued_sessions: OrderedDict[tuple[Scope, str], str] = OrderedDict()
+        self._unsaved_messages: dict[tuple[Scope, str], list[JsonMessage]] = {}
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Add the known facts and the tools to the run, and store what the person says. No error is raised."""
-        await self._guard.attempt(self._begin(session, context))
+        await self._guard.attempt(self._begin_run(session, context))
 
     async def after_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
@@ -185,14 +187,14 @@ class FactMemoryProvider(ContextProvider):
         """Store the answer, and with `process` let the session be processed soon. No error is raised."""
         run = context.metadata.get(self.source_id)
         if self._is_recording and isinstance(run, _Run):
-            await self._guard.attempt(self._end(run, context))
+            await self._guard.attempt(self._end_run(run, context))
 
     async def finish(self) -> None:
         """Wait until all messages are stored, and with `process` until all sessions are processed.
 
         If messages cannot be stored, this is logged.
         """
-        await self._settle()
+        await self._save_remaining_messages()
         if self._processor is not None:
             await self._processor.finish()
 
@@ -201,115 +203,119 @@ class FactMemoryProvider(ContextProvider):
 
         If messages cannot be stored, this is logged. They are stored with the next run of their session.
         """
-        await self._settle()
+        await self._save_remaining_messages()
         for memory in list(self._memories.values()):
             await memory.close()
-        await self._anchor.close()
+        await self._store_opener.close()
 
-    async def _begin(self, session: AgentSession, context: SessionContext) -> None:
+    async def _begin_run(self, session: AgentSession, context: SessionContext) -> None:
         memory = self._memory(self._scope_of(session))
         clock = asyncio.get_running_loop().time
         late_at = clock() + memory.timeout_s
-        run = _Run(memory.scope, context.session_id or "", self._json(context.input_messages))
+        run = _Run(memory.scope, context.session_id or "", self._json_messages(context.input_messages))
         context.metadata[self.source_id] = run
-        said = said_messages(run.incoming)
-        saving = None
         if self._is_recording:
-            run.unsaved = list(self._unsaved.get(run.key, ()))
-            self._add_unsaved(run, run.incoming)
-            reading = self._guard.start(self._read(run))
-            # This task goes on if the run is cancelled: the messages were said nevertheless.
-            saving = run.saving = self._guard.start(self._save_input(run, reading))
-            run.record = await self._guard.attempt(self._guard.finished(reading, memory.timeout_s / 2))
-            said = said_messages(run.record.messages) if run.record else said
-        text = await memory.instructions(latest_question(said), user_texts(said), late_at - clock())
+            await self._begin_recording(run, memory.timeout_s / 2)
+        said = spoken_messages(run.record.messages if run.record else run.incoming)
+        text = await memory.instructions(latest_user_text(said), user_texts(said), late_at - clock())
         if text:
             context.extend_instructions(self.source_id, text)
         if self._has_tools:
-            context.extend_tools(self.source_id, run_tools(memory, said, self._extractor))
-        if saving is not None:
-            await self._guard.attempt(self._guard.finished(saving, late_at - clock()))
+            context.extend_tools(self.source_id, function_tools(memory, said, self._extractor))
+        if run.saving is not None:
+            await self._guard.attempt(self._guard.result_of(run.saving, late_at - clock()))
 
-    async def _end(self, run: _Run, context: SessionContext) -> None:
+    async def _begin_recording(self, run: _Run, timeout_s: float) -> None:
+        """Start to save the incoming messages. Wait until the record of the session is read, or the time is over."""
+        run.unsaved = list(self._unsaved_messages.get(run.key, ()))
+        self._add_unsaved_messages(run, run.incoming)
+        reading = self._guard.start(self._read_record(run))
+        # This task goes on if the run is cancelled: the messages were said nevertheless.
+        run.saving = self._guard.start(self._save_input(run, reading))
+        run.record = await self._guard.attempt(self._guard.result_of(reading, timeout_s))
+
+    async def _end_run(self, run: _Run, context: SessionContext) -> None:
         response = context.response
         if response is None:
             return
-        answers = self._json(response.messages)
+        answers = self._json_messages(response.messages)
         saving = self._guard.start(self._save_answers(run, answers))
-        await self._guard.finished(saving, self._memory(run.scope).timeout_s)
+        await self._guard.result_of(saving, self._memory(run.scope).timeout_s)
         # A caller without sessions appends either the messages of the answer or only its text to its transcript.
-        for answered in (answers, self._json([Message("assistant", [response.text])])):
-            for digest in transcript_digests([*run.incoming, *answered])[:1]:
-                self._continued[run.scope, digest] = run.record.session_id if run.record else run.session_id
-        while len(self._continued) > MOST_TRANSCRIPTS:
-            self._continued.popitem(last=False)
+        for answered in (answers, self._json_messages([Message("assistant", [response.text])])):
+            for digest in prefix_digests([*run.incoming, *answered])[:1]:
+                self._continued_sessions[run.scope, digest] = run.record.session_id if run.record else run.session_id
+        while len(self._continued_sessions) > MOST_TRANSCRIPTS:
+            self._continued_sessions.popitem(last=False)
 
-    async def _read(self, run: _Run) -> SessionRecord:
+    async def _read_record(self, run: _Run) -> SessionRecord:
         """Return the record of the session, with the messages of this run added.
 
         A caller without sessions may send the whole transcript each time. If the transcript continues that of an
         earlier session, the record of that session is returned.
         """
-        store = await self._anchor.opened()
-        record = await read_record(store, run.scope, self._continued.get((run.scope, run.session_id), run.session_id))
+        store = await self._store_opener.opened()
+        record = await read_record(
+            store, run.scope, self._continued_sessions.get((run.scope, run.session_id), run.session_id)
+        )
         if not record.messages:
-            for digest in transcript_digests(run.incoming):
-                if session_id := self._continued.get((run.scope, digest)):
+            for digest in prefix_digests(run.incoming):
+                if session_id := self._continued_sessions.get((run.scope, digest)):
                     record = await read_record(store, run.scope, session_id)
-                    self._continued[run.scope, run.session_id] = session_id
+                    self._continued_sessions[run.scope, run.session_id] = session_id
                     break
         if run.unsaved:
-            record.add_transcript(masked_messages(store, run.unsaved))
+            record.merge_transcript(masked_messages(store, run.unsaved))
         is_transcript = any(message["role"] != "user" for message in run.incoming)
         record.add(masked_messages(store, run.incoming) if is_transcript else run.incoming)
         return record
 
     async def _save_input(self, run: _Run, reading: asyncio.Task[SessionRecord]) -> None:
-        await self._save(run, await reading, [*run.unsaved, *run.incoming], process_after_s=LONGEST_ANSWER_S)
+        await self._save_record(run, await reading, [*run.unsaved, *run.incoming], process_after_s=LONGEST_ANSWER_S)
 
     async def _save_answers(self, run: _Run, answers: list[JsonMessage]) -> None:
         """Store the answers. If that fails, they are stored with the next run of the session."""
-        self._add_unsaved(run, answers)
+        self._add_unsaved_messages(run, answers)
         if run.saving is not None:
             await asyncio.wait({run.saving})
         said = [*run.unsaved, *run.incoming, *answers]
-        record = run.record or await self._read(replace(run, unsaved=said, incoming=[]))
+        record = run.record or await self._read_record(replace(run, unsaved=said, incoming=[]))
         if run.record is not None:
             record.messages = [*record.messages, *answers]
-        await self._save(run, record, said, process_after_s=self._idle_s)
+        await self._save_record(run, record, said, process_after_s=self._idle_s)
 
-    async def _save(
+    async def _save_record(
         self, run: _Run, record: SessionRecord, said: Sequence[JsonMessage], *, process_after_s: float
     ) -> None:
         """Store a record, remove the messages `said` from the unsaved ones, and let the session be processed."""
-        await record.save(await self._anchor.opened(), sorted(self._humans or ()))
+        await record.save(await self._store_opener.opened(), sorted(self._humans or ()))
         saved = {id(message) for message in said}
-        unsaved = [message for message in self._unsaved.pop(run.key, ()) if id(message) not in saved]
+        unsaved = [message for message in self._unsaved_messages.pop(run.key, ()) if id(message) not in saved]
         if unsaved:
-            self._unsaved[run.key] = unsaved
+            self._unsaved_messages[run.key] = unsaved
         if self._processor is not None:
             self._processor.start(record.scope, record.session_id, after_s=process_after_s)
 
-    def _add_unsaved(self, run: _Run, messages: Sequence[JsonMessage]) -> None:
+    def _add_unsaved_messages(self, run: _Run, messages: Sequence[JsonMessage]) -> None:
         """Keep messages in memory until they are stored."""
-        self._unsaved.setdefault(run.key, []).extend(messages)
-        if len(self._unsaved) > MOST_MEMORIES:
-            scope, session_id = next(iter(self._unsaved))
-            del self._unsaved[scope, session_id]
+        self._unsaved_messages.setdefault(run.key, []).extend(messages)
+        if len(self._unsaved_messages) > MOST_MEMORIES:
+            scope, session_id = next(iter(self._unsaved_messages))
+            del self._unsaved_messages[scope, session_id]
             _log.error("messages of session %r were lost: too many sessions could not be stored", session_id)
 
-    async def _settle(self) -> None:
+    async def _save_remaining_messages(self) -> None:
         """Wait for the background tasks, and try once more to store the messages that could not be stored."""
-        await self._guard.settle()
-        for (scope, session_id), messages in list(self._unsaved.items()):
-            await self._guard.attempt(self._save_later(_Run(scope, session_id, [], list(messages))))
-        for _, session_id in self._unsaved:
+        await self._guard.wait_for_tasks()
+        for (scope, session_id), messages in list(self._unsaved_messages.items()):
+            await self._guard.attempt(self._save_unsaved_messages(_Run(scope, session_id, [], list(messages))))
+        for _, session_id in self._unsaved_messages:
             _log.error("the last messages of session %r are not stored yet", session_id)
 
-    async def _save_later(self, run: _Run) -> None:
-        await self._save(run, await self._read(run), run.unsaved, process_after_s=self._idle_s)
+    async def _save_unsaved_messages(self, run: _Run) -> None:
+        await self._save_record(run, await self._read_record(run), run.unsaved, process_after_s=self._idle_s)
 
-    def _json(self, messages: Sequence[Message]) -> list[JsonMessage]:
+    def _json_messages(self, messages: Sequence[Message]) -> list[JsonMessage]:
         return [json_message(message, self._clock(), self._humans) for message in messages]
 
     def _scope_of(self, session: AgentSession) -> Scope:

@@ -13,7 +13,7 @@ from typing import Any
 from agent_framework import Message
 from sqlmodel import Session
 
-from afterword.agents.recorder import GENERIC, queue_state
+from afterword.agents.state_queue import GENERIC_SPEAKERS, queue_state
 from afterword.errors import NotFound, StateConflict
 from afterword.extractors.readers.agent_framework import SAID_AT
 from afterword.facts.scopes import Scope
@@ -23,7 +23,7 @@ from afterword.store.database.engine import Store
 
 COMPONENT = "AgentFrameworkSession"
 """The kind of component as which the sessions are stored."""
-OTHER_COMPONENT = " (agent framework)"
+SUFFIX_FOR_USED_ID = " (agent framework)"
 """The suffix of a session id that an AutoGen agent has used already.
 
 An application that has changed to Agent Framework may go on with the ids of its chats.
@@ -43,12 +43,12 @@ class SessionRecord:
 
     async def save(self, store: Store, humans: Collection[str]) -> None:
         """Store the messages, and queue the session for processing. Raises `StoreError`."""
-        state = _state(self.session_id, self.messages)
+        state = _session_state(self.session_id, self.messages)
         await queue_state(store, self.scope, self.session_id, state, component=COMPONENT, humans=humans)
 
-    def add_transcript(self, transcript: Sequence[JsonMessage]) -> None:
+    def merge_transcript(self, transcript: Sequence[JsonMessage]) -> None:
         """Insert the messages of a transcript that are new, each at its place. The transcript may be incomplete."""
-        self.messages = _united(self.messages, transcript)
+        self.messages = _merged_messages(self.messages, transcript)
 
     def add(self, incoming: Sequence[JsonMessage]) -> None:
         """Add the incoming messages that are new.
@@ -56,11 +56,11 @@ class SessionRecord:
         A caller may send the whole transcript again, or repeat a question that was never answered.
         """
         if any(message["role"] != "user" for message in incoming):
-            self.add_transcript(incoming)
+            self.merge_transcript(incoming)
             return
-        asked = _keys(self.messages)
+        asked = _message_keys(self.messages)
         longest = next((size for size, (role, _) in enumerate(reversed(asked)) if role != "user"), len(asked))
-        new = _keys(incoming)
+        new = _message_keys(incoming)
         sizes = range(min(longest, len(new)), -1, -1)
         repeated = next(size for size in sizes if asked[len(asked) - size :] == new[:size])
         self.messages = [*self.messages, *incoming[repeated:]]
@@ -70,14 +70,14 @@ async def read_record(store: Store, scope: Scope, session_id: str) -> SessionRec
     """Return the record of a session with its stored messages. A new session has none. Raises `StoreError`."""
 
     def work(transaction: Session) -> SessionRecord:
-        for name in (session_id, session_id + OTHER_COMPONENT):
+        for name in (session_id, session_id + SUFFIX_FOR_USED_ID):
             try:
                 state = sessions.load_state(transaction, scope, name, COMPONENT)
             except NotFound:
                 return SessionRecord(scope, name)
             except StateConflict:
                 continue
-            return SessionRecord(scope, name, _messages(state))
+            return SessionRecord(scope, name, _messages_of_state(state))
         raise StateConflict(f"session {session_id!r} of {scope} was saved by another kind of agent")
 
     return await store.read(work)
@@ -86,13 +86,13 @@ async def read_record(store: Store, scope: Scope, session_id: str) -> SessionRec
 def masked_messages(store: Store, messages: Sequence[JsonMessage]) -> list[JsonMessage]:
     """Return the messages as they are stored: without secrets, and without what was said off the record."""
     people = {message.get("author_name") or "user" for message in messages if message["role"] == "user"}
-    return _messages(store.privacy.mask_state(_state("", messages), (*people, *GENERIC)))
+    return _messages_of_state(store.privacy.mask_state(_session_state("", messages), (*people, *GENERIC_SPEAKERS)))
 
 
-def transcript_digests(messages: Sequence[JsonMessage]) -> list[str]:
+def prefix_digests(messages: Sequence[JsonMessage]) -> list[str]:
     """Return for each answer a digest of the transcript up to it, the longest transcript first."""
     digests, running = [], sha256()
-    for role, text in _keys(messages):
+    for role, text in _message_keys(messages):
         if role in ("user", "assistant") and text:
             running.update(f"{role}\x1f{text}\x1e".encode())
             if role == "assistant":
@@ -122,13 +122,13 @@ def json_message(message: Message, at: datetime, humans: Collection[str] | None)
     return {
         "type": "message",
         "role": role,
-        "contents": list(map(_short_content, contents)),
+        "contents": list(map(_kept_content, contents)),
         **({"author_name": author} if author else {}),
         "additional_properties": {**kept_properties, SAID_AT: at.isoformat()},
     }
 
 
-def _short_content(content: JsonMessage) -> JsonMessage:
+def _kept_content(content: JsonMessage) -> JsonMessage:
     kind = content["type"]
     names = {
         "text": ("text",),
@@ -138,10 +138,10 @@ def _short_content(content: JsonMessage) -> JsonMessage:
     return {"type": kind, **{name: content[name] for name in names if content.get(name) is not None}}
 
 
-def _united(known: Sequence[JsonMessage], incoming: Sequence[JsonMessage]) -> list[JsonMessage]:
+def _merged_messages(known: Sequence[JsonMessage], incoming: Sequence[JsonMessage]) -> list[JsonMessage]:
     """Return the messages of both lists in order. A message that is in both lists is taken from `known`."""
     united: list[JsonMessage] = []
-    matcher = SequenceMatcher(None, _keys(known), _keys(incoming), autojunk=False)
+    matcher = SequenceMatcher(None, _message_keys(known), _message_keys(incoming), autojunk=False)
     for tag, start, end, new_start, new_end in matcher.get_opcodes():
         united += known[start:end]
         if tag != "equal":
@@ -149,18 +149,18 @@ def _united(known: Sequence[JsonMessage], incoming: Sequence[JsonMessage]) -> li
     return united
 
 
-def _keys(messages: Sequence[JsonMessage]) -> list[tuple[str, str]]:
+def _message_keys(messages: Sequence[JsonMessage]) -> list[tuple[str, str]]:
     return [
         (message["role"], spoken_words(message) or json.dumps(message["contents"], sort_keys=True))
         for message in messages
     ]
 
 
-def _state(session_id: str, messages: Sequence[JsonMessage]) -> dict[str, Any]:
+def _session_state(session_id: str, messages: Sequence[JsonMessage]) -> dict[str, Any]:
     kept_state = {"afterword": {"messages": list(messages)}}
     return {"type": "session", "session_id": session_id, "service_session_id": None, "state": kept_state}
 
 
-def _messages(state: Mapping[str, Any]) -> list[JsonMessage]:
+def _messages_of_state(state: Mapping[str, Any]) -> list[JsonMessage]:
     messages: list[JsonMessage] = state["state"]["afterword"]["messages"]
     return list(messages)
