@@ -51,7 +51,7 @@ from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.readers import read_state
 from afterword.extractors.transcript_assembly import date_turns
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import Selection, run_batch
+from afterword.pipeline.batch import SessionSelection, run_batch
 from afterword.pipeline.budget import Budget
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
@@ -286,7 +286,9 @@ async def in_processes(options: argparse.Namespace, folder: Path) -> list[str]:
             resources = Resources(settings)
             await resources.store()
             since = time.perf_counter()
-            report = await process(resources, Selection(waiting, are_named=True), ProcessingOptions(processes=count))
+            report = await process(
+                resources, SessionSelection(waiting, are_named=True), ProcessingOptions(processes=count)
+            )
             ours = time.perf_counter() - since
             await resources.close()
             if failed := [ended.result for ended in report.sessions if not isinstance(ended.result, SessionOutcome)]:

@@ -121,5 +121,5 @@ def configured_cost_tracker(configured: settings.Settings, extractor_kind: str) 
     prices = {**shipped_prices(), **configured.prices}
     tracker = CostTracker(Budget(**configured.budget.model_dump(), prices=prices))
     if extractor_kind == "model":
-        tracker.check(configured.model.name)
+        tracker.check_price(configured.model.name)
     return tracker

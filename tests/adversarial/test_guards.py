@@ -36,7 +36,7 @@ GUARDS = [
     ("cli.terminal:terminal_text:argument", "adversarial/test_terminal.py"),
     ("facts.subjects:_may_join:true", "unit/test_subjects.py"),
     ("facts.safety:must_never_be_missed:false", "adversarial/test_repeated_words.py"),
-    ("agents.person_words:LiveConversation.objection:none", "adversarial/test_agent_tools.py"),
+    ("agents.person_words:LiveConversation.reason_not_to_store:none", "adversarial/test_agent_tools.py"),
     ("recall.said_index:commands_assistant:false", "adversarial/test_served_text.py"),
     ("recall.block:defuse_tags:argument", "integration/test_block_wording.py"),
     ("store.forgetting.row_blanking:RowBlanking.blank_copies:none", "contract/test_forgotten_copies.py"),
@@ -52,7 +52,7 @@ GUARDS = [
     ("pipeline.sources.other_libraries:_check_single_owner:none", "integration/test_transfer_cli.py"),
     ("extractors.readers.limits:_opened_below:second", "unit/test_session_folders.py"),
     ("extractors.readers.utterances:People.is_user:true", "unit/test_proxies.py"),
-    ("pipeline.background.leases:_kinds_of:argument", "contract/test_jobs.py"),
+    ("pipeline.background.leases:_failure_kinds:argument", "contract/test_jobs.py"),
     ("store.database.clock:without_future:second", "contract/test_transfer.py"),
     ("store.transfer.export_lines:_masked_assertion:argument", "adversarial/test_secrets_and_record.py"),
 ]

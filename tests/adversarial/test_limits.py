@@ -21,7 +21,7 @@ from afterword.pipeline.errors import TimeReached
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.session import process_session
-from afterword.pipeline.sources.other_libraries import Memory, Origin
+from afterword.pipeline.sources.other_libraries import ExportedMemory, ExportingLibrary
 from afterword.pipeline.window_reader import NOT_EXAMINED
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.policy import Privacy
@@ -83,10 +83,12 @@ def _many_turns(sentence: Callable[[int], str]) -> Work:
 
 
 async def _import_memories(size: int) -> None:
-    memories = [Memory(f"Likes dish {number} with {_letters(number)} sauce", str(number), AT) for number in range(size)]
+    memories = [
+        ExportedMemory(f"Likes dish {number} with {_letters(number)} sauce", str(number), AT) for number in range(size)
+    ]
     async with Store("sqlite://") as store:
         await store.migrate()
-        await import_memories(store, MIRA, Origin.MEM0, memories, at=AT, file_time=AT, judge=RulesJudge())
+        await import_memories(store, MIRA, ExportingLibrary.MEM0, memories, at=AT, file_time=AT, judge=RulesJudge())
 
 
 async def _forget_a_session(size: int) -> None:
@@ -217,15 +219,15 @@ async def test_waiting_for_a_model_or_for_another_session_does_not_count(monkeyp
     async with Store("sqlite://") as store:
         account = Account(CostTracker(Budget(seconds_per_session=600)), store, MIRA, "session:monday")
         async with account.time_limit():
-            with account.waiting():
+            with account.pausing_time_limit():
                 await skip(900)
-                with account.waiting():
+                with account.pausing_time_limit():
                     await skip(300)
             await skip(150)
 
         async def work_too_long() -> None:
             async with account.time_limit():
-                with account.waiting():
+                with account.pausing_time_limit():
                     await skip(150)
                 await skip(3000)
 

@@ -19,7 +19,7 @@ from afterword.extractors.model.metering import ModelRequest
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import AHEAD, Failure, run_batch
+from afterword.pipeline.batch import SESSIONS_AHEAD, Failure, run_batch
 from afterword.pipeline.budget import Account, Budget, CostTracker
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
@@ -76,13 +76,13 @@ async def told_in(store: Store, scope: Scope = LENA) -> list[str]:
 
 async def test_a_later_session_is_read_sooner_and_stored_later(store: Store) -> None:
     async def the_first_last(said: str) -> None:
-        await until(lambda: extractor.begun >= AHEAD)
+        await until(lambda: extractor.begun >= SESSIONS_AHEAD)
         if CITIES[0] in said:
-            await until(lambda: extractor.ended >= AHEAD - 1)
+            await until(lambda: extractor.ended >= SESSIONS_AHEAD - 1)
 
     extractor = Watched(the_first_last)
     ended = await run_batch(store, talks(), extractor=extractor)
-    assert extractor.most == AHEAD
+    assert extractor.most == SESSIONS_AHEAD
     assert extractor.begun == len(CITIES)
     assert [one.session_id for one in ended] == [one.session_id for one in talks()]
     assert await told_in(store) == [ledger.session_source(one.session_id) for one in talks()]
@@ -94,7 +94,7 @@ async def test_a_later_session_is_read_sooner_and_stored_later(store: Store) -> 
 async def test_what_fails_holds_up_nobody(store: Store) -> None:
     async def fails(said: str) -> None:
         if CITIES[0] in said:
-            await until(lambda: extractor.ended >= AHEAD - 1)
+            await until(lambda: extractor.ended >= SESSIONS_AHEAD - 1)
         if CITIES[0] in said or CITIES[2] in said:
             raise EndpointUnavailable("away")
 
@@ -191,7 +191,7 @@ async def test_under_a_budget_sessions_are_read_one_after_another(store: Store) 
 
 async def test_a_question_that_waits_for_a_place_costs_nothing_when_it_is_cut_short(store: Store) -> None:
     tracker, question = CostTracker(), ModelRequest("scripted", "extraction", 100, 100, answers=1)
-    tracker.limit(1)
+    tracker.limit_open_requests(1)
     account = Account(tracker, store, LENA, "session:a")
 
     async def ask(usage: Usage) -> None:
@@ -208,7 +208,7 @@ async def test_a_question_that_waits_for_a_place_costs_nothing_when_it_is_cut_sh
     waiting.cancel()
     await asyncio.wait([waiting])
     assert tracker.spent.calls == 0
-    tracker.limit(2)
+    tracker.limit_open_requests(2)
     answered.set()
     await asking
     assert tracker.spent.calls == 1
@@ -216,7 +216,7 @@ async def test_a_question_that_waits_for_a_place_costs_nothing_when_it_is_cut_sh
 
 async def test_only_so_many_questions_are_asked_at_once(store: Store) -> None:
     tracker, question = CostTracker(), ModelRequest("scripted", "extraction", 100, 100, answers=1)
-    tracker.limit(2)
+    tracker.limit_open_requests(2)
     account = Account(tracker, store, LENA, "session:a")
     asked, two_asked, answered = 0, asyncio.Event(), asyncio.Event()
 

@@ -13,7 +13,7 @@ from afterword import open as open_afterword
 from afterword.errors import ClockAhead
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
-from afterword.pipeline.background.leases import Ending, Job
+from afterword.pipeline.background.leases import AttemptEnding, Job
 from afterword.pipeline.background.schedule import Schedule
 from afterword.store import entries, jobs, lookup
 from afterword.store.database.engine import Store
@@ -49,8 +49,8 @@ async def test_what_is_said_now_is_kept_after_a_forgetting_by_a_clock_ahead(stor
 
 async def test_a_schedule_whose_clock_is_ahead_fails_and_does_no_job(store: Store) -> None:
     ahead = Schedule(store, [JOB], clock=Ahead(timedelta(days=365)))
-    assert [report.ending for report in await ahead.run_once()] == [Ending.FAILED]
-    assert [report.ending for report in await Schedule(store, [JOB]).run_once()] == [Ending.DONE]
+    assert [report.ending for report in await ahead.run_once()] == [AttemptEnding.FAILED]
+    assert [report.ending for report in await Schedule(store, [JOB]).run_once()] == [AttemptEnding.DONE]
 
 
 @pytest.mark.parametrize("is_done", [True, False])
@@ -64,8 +64,8 @@ async def test_what_a_clock_ahead_has_written_stops_no_job(store: Store, is_done
             assert jobs.complete_job(transaction, "job", "ahead", due_at=later, now=later)
 
     await store.write(write_ahead)
-    assert [report.ending for report in await Schedule(store, [JOB]).run_once()] == [Ending.DONE]
-    assert [report.ending for report in await Schedule(store, [JOB]).run_once()] == [Ending.NOT_DUE]
+    assert [report.ending for report in await Schedule(store, [JOB]).run_once()] == [AttemptEnding.DONE]
+    assert [report.ending for report in await Schedule(store, [JOB]).run_once()] == [AttemptEnding.NOT_DUE]
 
 
 async def test_what_was_just_said_is_known_by_a_clock_that_stands_still_or_steps_back(store: Store) -> None:

@@ -21,7 +21,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import LARGEST_STATE_BYTES
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
-from afterword.pipeline.sources.other_libraries import Origin, memories
+from afterword.pipeline.sources.other_libraries import ExportingLibrary, read_export
 from afterword.store import rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure, tombstone_replay
@@ -198,5 +198,5 @@ def test_a_state_of_words_that_ascii_spells_longer_is_read() -> None:
 @pytest.mark.parametrize("namespace", [7, "a", ["a", 7], None, {"a": "b"}])
 def test_a_namespace_of_another_library_may_be_anything(namespace: object) -> None:
     exported = [{"namespace": namespace, "key": "k", "value": {"content": "Has a cat."}}]
-    (memory,) = memories(Origin.LANGMEM, exported)
+    (memory,) = read_export(ExportingLibrary.LANGMEM, exported)
     assert (memory.text, memory.id.rpartition("/")[2]) == ("Has a cat.", "k")

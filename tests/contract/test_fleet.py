@@ -97,8 +97,8 @@ async def test_workers_do_each_session_once_and_one_at_a_time_within_a_scope(wor
             victim.wait()
             begun = rows(workers.url, "SELECT args::text, lock FROM procrastinate_jobs WHERE status = 'doing'")
             assert len(begun) == 2
-            assert await fleet.retry_stalled(app) == 0  # a worker may be silent for half a minute
-            assert await fleet.retry_stalled(app, silent_s=0.0) == 2
+            assert await fleet.retry_stalled_jobs(app) == 0  # a worker may be silent for half a minute
+            assert await fleet.retry_stalled_jobs(app, silent_s=0.0) == 2
         workers.log.unlink()
         finishing = [workers.start(0.05, once=True) for _ in "12"]
         assert [one.wait() for one in finishing] == [0, 0]

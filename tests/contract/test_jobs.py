@@ -16,7 +16,7 @@ from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.halt import Halt
-from afterword.pipeline.background.leases import Ending, Job, JobResult, attempt_job
+from afterword.pipeline.background.leases import AttemptEnding, Job, JobResult, attempt_job
 from afterword.pipeline.background.periodic_jobs import ConsolidationRule, PeriodicJobs
 from afterword.pipeline.batch import queued_sessions
 from afterword.pipeline.budget import Budget, CostTracker
@@ -89,7 +89,7 @@ class Recorder:
             await self.work()
 
 
-async def tried(store: Store, work: Recorder, clock: Clock, **more: Any) -> Ending:
+async def tried(store: Store, work: Recorder, clock: Clock, **more: Any) -> AttemptEnding:
     job = Job("job", Rhythm(every_s=60.0), work)
     return (await attempt_job(store, job, clock=clock, lease_s=60.0, **more)).ending
 
@@ -99,20 +99,20 @@ async def test_a_job_that_fails_is_tried_again_after_the_lease(store: Store) -> 
         raise EndpointUnavailable("the endpoint is down")
 
     clock, work = Still(), Recorder(fails)
-    assert await tried(store, work, clock) is Ending.FAILED
+    assert await tried(store, work, clock) is AttemptEnding.FAILED
     with store.reading() as transaction:
         (one,) = jobs.read_jobs(transaction)
     assert (one.failure, one.failures, one.counts) == ("EndpointUnavailable", 1, {})
     assert (one.ended_at, one.last_success_at) == (DUE, None)
     clock.at += timedelta(seconds=59)
-    assert await tried(store, work, clock) is Ending.NOT_DUE
+    assert await tried(store, work, clock) is AttemptEnding.NOT_DUE
     clock.at += timedelta(seconds=1)
     work.work = None
-    assert await tried(store, work, clock) is Ending.DONE
+    assert await tried(store, work, clock) is AttemptEnding.DONE
     with store.reading() as transaction:
         (one,) = jobs.read_jobs(transaction)
     assert (one.failure, one.failures, one.ended_at, one.last_success_at) == (None, 0, clock.at, clock.at)
-    assert await tried(store, work, clock) is Ending.NOT_DUE
+    assert await tried(store, work, clock) is AttemptEnding.NOT_DUE
     assert work.count == 2
 
 
@@ -155,8 +155,8 @@ async def test_a_cancelled_or_stopped_job_is_free_at_once(store: Store) -> None:
     async def stops() -> None:
         halt.stop("SIGTERM")
 
-    assert await tried(store, Recorder(stops), Clock(), stop=halt) is Ending.HANDED_BACK
-    assert await tried(store, Recorder(), Clock()) is Ending.DONE
+    assert await tried(store, Recorder(stops), Clock(), stop=halt) is AttemptEnding.HANDED_BACK
+    assert await tried(store, Recorder(), Clock()) is AttemptEnding.DONE
 
 
 async def test_work_whose_lease_was_taken_is_cancelled(store: Store) -> None:
@@ -169,7 +169,7 @@ async def test_work_whose_lease_was_taken_is_cancelled(store: Store) -> None:
         finally:
             cut.set()
 
-    assert await tried(store, Recorder(sleeps), clock) is Ending.LOST
+    assert await tried(store, Recorder(sleeps), clock) is AttemptEnding.LOST
     assert cut.is_set()
     with store.reading() as transaction:
         assert jobs.read_jobs(transaction)[0].holder == "thief"
@@ -195,18 +195,18 @@ async def kept(store: Store, session_id: str) -> sessions.SavedSession:
 async def test_what_people_ask_to_be_forgotten_is_erased_where_the_settings_say_so(store: Store) -> None:
     clock = Still()
     await record(store, MIRA, "a", "I live in Graz. I am allergic to peanuts.", clock.at)
-    await chores(store, clock).pending()
+    await chores(store, clock).process_pending_sessions()
     await record(store, MIRA, "b", "Please forget that I live in Graz.", clock.at)
-    await chores(store, clock).pending()
+    await chores(store, clock).process_pending_sessions()
     with store.reading() as transaction:
         assert forgotten_statements.read_waiting_requests(transaction, MIRA), "it waits for somebody's leave"
-    await chores(store, clock, erases=True).pending()
+    await chores(store, clock, erases=True).process_pending_sessions()
     with store.reading() as transaction:
         assert forgotten_statements.read_waiting_requests(transaction, MIRA), (
             "it waits for a day, so that somebody can stop it"
         )
     clock.at += timedelta(days=1)
-    await chores(store, clock, erases=True).pending()
+    await chores(store, clock, erases=True).process_pending_sessions()
     with store.reading() as transaction:
         assert not forgotten_statements.read_waiting_requests(transaction, MIRA)
         assert "Graz" not in str([one.text for one in sessions.read_turns(transaction, MIRA, "a")])
@@ -216,7 +216,7 @@ async def test_the_state_of_a_job_holds_no_words_of_a_session_that_failed(store:
     clock = Still()
     with store.writing() as transaction:
         sessions.save_state(transaction, MIRA, "Gnarlsburg", component="x", state={"nothing": 1}, at=clock.at)
-    job = Job("pending", Rhythm(every_s=60.0), chores(store, clock).pending)
+    job = Job("pending", Rhythm(every_s=60.0), chores(store, clock).process_pending_sessions)
     report = await attempt_job(store, job, clock=clock, lease_s=60.0)
     assert sum(report.failures.values()) == 1
     with store.reading() as transaction:
@@ -232,14 +232,14 @@ async def test_a_session_that_fails_is_queued_again_with_growing_pauses_and_then
     work = chores(store, clock, retries=RetryPolicy(3, 60.0, 3600.0))
     waits = []
     for _ in range(3):
-        await work.pending()
+        await work.process_pending_sessions()
         bad = await kept(store, "bad")
         assert "LayoutUnknown" in (bad.failure or "")
         waits.append(bad.next_try_at and (bad.next_try_at - clock.at).total_seconds())
-        await work.retry()
+        await work.queue_failed_sessions()
         assert [one.session_id for one in await queued_sessions(store, at=clock.at)] == []
         clock.at = bad.next_try_at or clock.at
-        await work.retry()
+        await work.queue_failed_sessions()
     assert waits == [60.0, 240.0, None]
     bad = await kept(store, "bad")
     assert (bad.progress, bad.attempts) == (sessions.Progress.SET_ASIDE, 3)
@@ -256,7 +256,7 @@ async def test_a_session_that_is_saved_again_starts_anew(store: Store) -> None:
     clock = Still()
     with store.writing() as transaction:
         sessions.save_state(transaction, MIRA, "one", component="x", state={"nothing": 1}, at=clock.at)
-    await chores(store, clock, retries=RetryPolicy(1)).pending()
+    await chores(store, clock, retries=RetryPolicy(1)).process_pending_sessions()
     assert await queued_sessions(store) == []
     await record(store, MIRA, "one", "I live in Graz.", clock.at + MINUTE)
     assert [one.session_id for one in await queued_sessions(store, at=clock.at)] == ["one"]
@@ -276,18 +276,18 @@ async def test_a_scope_is_consolidated_when_it_is_quiet_has_enough_new_and_was_n
     for number in range(3):
         await record(store, MIRA, f"m{number}", f"My shoe size is {40 + number}.", clock.at)
         await record(store, JON, f"j{number}", f"My shoe size is {40 + number}.", clock.at)
-    await work.pending()
+    await work.process_pending_sessions()
     assert await ripe() == []  # not quiet yet
     clock.at += timedelta(seconds=601)
     await record(store, JON, "waits", "I live in Wels.", DUE)
     assert await ripe() == [MIRA]
-    await work.consolidation()
-    await work.pending()
+    await work.consolidate_due_scopes()
+    await work.process_pending_sessions()
     assert await ripe() == []
     clock.at += timedelta(days=1)
     assert await ripe() == [JON]  # nothing new was read of the other
     for number in range(3, 5):
         await record(store, MIRA, f"m{number}", f"My shoe size is {40 + number}.", clock.at)
-    await work.pending()
+    await work.process_pending_sessions()
     clock.at += timedelta(days=1)
     assert await ripe() == [JON]  # two are not enough

@@ -109,7 +109,7 @@ async def test_a_question_that_waits_for_its_place_is_booked_and_costs_nothing_i
     store: Store,
 ) -> None:
     spending = tracker()
-    spending.limit(1)
+    spending.limit_open_requests(1)
     account = Account(spending, store, LENA, "session:a")
     async with account.charging(QUESTION):
         waiting = asyncio.create_task(ask(account))
@@ -124,7 +124,7 @@ async def test_a_question_that_waits_for_its_place_is_booked_and_costs_nothing_i
 
 async def test_whenever_a_question_is_cancelled_before_it_is_sent_it_costs_nothing(store: Store) -> None:
     spending = tracker()
-    spending.limit(1)
+    spending.limit_open_requests(1)
     account = Account(spending, store, LENA, "session:a")
     async with account.charging(QUESTION):
         for steps in range(30):

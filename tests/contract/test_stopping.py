@@ -12,7 +12,7 @@ import pytest
 
 from afterword.pipeline.background.due_times import Rhythm
 from afterword.pipeline.background.halt import Halt
-from afterword.pipeline.background.leases import Ending, Job
+from afterword.pipeline.background.leases import AttemptEnding, Job
 from afterword.pipeline.background.schedule import Schedule
 from afterword.store import jobs
 from afterword.store.database.engine import Store, open_store
@@ -123,5 +123,5 @@ async def test_once_says_that_a_job_was_handed_back(store: Store) -> None:
         await asyncio.sleep(NEVER_S)
 
     ended = await Schedule(store, [Job("job", Rhythm(every_s=3600.0), work)], halt=halt).run_once()
-    assert [report.ending for report in ended] == [Ending.HANDED_BACK]
+    assert [report.ending for report in ended] == [AttemptEnding.HANDED_BACK]
     assert [job.holder for job in await store.read(jobs.read_jobs)] == [None]

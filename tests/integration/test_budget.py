@@ -256,7 +256,7 @@ async def test_a_question_that_was_given_up_counts_as_estimated(store: Store) ->
     with ScriptedEndpoint(lambda request: Reply(hangs=True)) as endpoint:
         async with workers(endpoint, timeout_s=0.3) as both:
             account = Account(tracker, store, LENA, "session:a")
-            with account.open(), pytest.raises(EndpointUnavailable):
+            with account.charging_requests(), pytest.raises(EndpointUnavailable):
                 await both.extractor.extract(await _window(store, both))
     assert tracker.spent.estimated_calls == 1
     assert tracker.spent.completion_tokens == COMPLETION_LIMIT

@@ -19,7 +19,7 @@ import pytest
 from afterword.cli.outcomes import showing_progress
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import AHEAD, Failure
+from afterword.pipeline.batch import SESSIONS_AHEAD, Failure
 from afterword.store.costs import Spending
 from batches import state, wait_until
 from commands import Commands
@@ -135,7 +135,7 @@ class CtrlC:
     def __call__(self, request: Json) -> Reply:
         with self._lock:
             self._open += 1
-            is_last = self._open == AHEAD
+            is_last = self._open == SESSIONS_AHEAD
         if is_last:
             for _ in range(self._times):
                 os.kill(os.getpid(), signal.SIGINT)
@@ -151,12 +151,12 @@ def test_ctrl_c_lets_what_is_at_work_end_and_says_what_is_left(
     monkeypatch.setattr(sys, "stderr", errors := io.StringIO())
     with ScriptedEndpoint(CtrlC(facts_reply(), errors, times=1)) as endpoint:
         output = afterword("run", "saved", expected=130, **asking(endpoint))
-        assert f"stopped: interrupted; {SESSIONS - AHEAD} sessions left" in output
-        assert len(endpoint.requests) == AHEAD
+        assert f"stopped: interrupted; {SESSIONS - SESSIONS_AHEAD} sessions left" in output
+        assert len(endpoint.requests) == SESSIONS_AHEAD
     with ScriptedEndpoint(nothing) as endpoint:
         ended = json.loads(afterword("run", "saved", "--json", expected=0, **asking(endpoint)))
     results = [session["result"] for session in ended]
-    assert results == [*["unchanged"] * AHEAD, *["done"] * (SESSIONS - AHEAD)]
+    assert results == [*["unchanged"] * SESSIONS_AHEAD, *["done"] * (SESSIONS - SESSIONS_AHEAD)]
 
 
 def test_a_second_ctrl_c_hands_back_what_is_at_work(
@@ -169,7 +169,9 @@ def test_a_second_ctrl_c_hands_back_what_is_at_work(
     with closing(sqlite3.connect(tmp_path / "afterword.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("SELECT count(*) FROM runs").fetchone() == (0,)
-        assert connection.execute("SELECT status, is_estimate FROM spendings").fetchall() == [("open", 1)] * AHEAD
+        assert (
+            connection.execute("SELECT status, is_estimate FROM spendings").fetchall() == [("open", 1)] * SESSIONS_AHEAD
+        )
 
 
 def test_a_pipe_gets_lines(afterword: Commands, saved: Path) -> None:

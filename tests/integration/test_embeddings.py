@@ -105,7 +105,7 @@ async def test_what_vectors_cost_is_entered_as_that_of_embedding(
     async with Store("sqlite://") as store, EndpointEmbedder(endpoint.settings(), 2) as embedder:
         await store.migrate()
         account = Account(CostTracker(Budget(prices={"lengths": price})), store, LENA, PURPOSE, PURPOSE)
-        with account.open(), suppress(EmbeddingUnavailable):
+        with account.charging_requests(), suppress(EmbeddingUnavailable):
             await embedder.embed(["tea", "jam"])
         with store.reading() as db:
             assert costs.spending_by_run_source(db, LENA) == {"embedding": Spending(**expected)}
@@ -115,7 +115,10 @@ async def test_what_vectors_cost_is_entered_as_that_of_embedding(
 async def test_nothing_is_asked_that_a_budget_has_no_room_for(endpoint: EmbeddingEndpoint) -> None:
     async with Store("sqlite://") as store, EndpointEmbedder(endpoint.settings(), 2) as embedder:
         await store.migrate()
-        with Account(CostTracker(Budget(tokens_per_day=10)), store, LENA, PURPOSE).open(), pytest.raises(BudgetReached):
+        with (
+            Account(CostTracker(Budget(tokens_per_day=10)), store, LENA, PURPOSE).charging_requests(),
+            pytest.raises(BudgetReached),
+        ):
             await embedder.embed(["a long text about tea and jam, and about what else there is"])
     assert endpoint.requests == []
 

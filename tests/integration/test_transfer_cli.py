@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from afterword.pipeline.errors import SourceInvalid
-from afterword.pipeline.sources.other_libraries import Memory, Origin, memories
+from afterword.pipeline.sources.other_libraries import ExportedMemory, ExportingLibrary, read_export
 from commands import Commands
 from saved import write_manifest
 
@@ -195,58 +195,58 @@ ITEM = {"namespace": ["memories", "mira"], "key": "k1", "created_at": "2025-01-0
 @pytest.mark.parametrize(
     ("kind", "exported", "text", "name"),
     [
-        (Origin.MEM0, [{"id": "7", "memory": "Uses  metric units"}], "Uses metric units", "7"),
+        (ExportingLibrary.MEM0, [{"id": "7", "memory": "Uses  metric units"}], "Uses metric units", "7"),
         (
-            Origin.LANGMEM,
+            ExportingLibrary.LANGMEM,
             [{**ITEM, "value": {"content": "Uses metric units"}}],
             "Uses metric units",
             "memories/mira/k1",
         ),
         (
-            Origin.LANGMEM,
+            ExportingLibrary.LANGMEM,
             [{**ITEM, "value": {"kind": "Memory", "content": {"content": "Uses metric units"}}}],
             "Uses metric units",
             "memories/mira/k1",
         ),
         (
-            Origin.LANGMEM,
+            ExportingLibrary.LANGMEM,
             {"items": [{**ITEM, "value": {"kind": "Profile", "content": {"name": "Mira", "likes": ["tea", "rain"]}}}]},
             "name: Mira; likes: tea, rain",
             "memories/mira/k1",
         ),
         (
-            Origin.LISTMEMORY,
+            ExportingLibrary.LISTMEMORY,
             {"provider": "autogen_core.memory.ListMemory", "config": {"name": "m", "memory_contents": [LISTED]}},
             "Uses metric units",
             "0",
         ),
-        (Origin.CHROMADB, STORED, "Uses metric units", "34311689-b419-4e1a-8bc4-09143f356c66"),
-        (Origin.GRAPHITI, [EDGE], "Mira uses metric units", "5e9d-1"),
-        (Origin.ZEP, [{**EDGE, "uuid": None, "uuid_": "5e9d-1"}], "Mira uses metric units", "5e9d-1"),
-        (Origin.ZEP, {"edges": [EDGE]}, "Mira uses metric units", "5e9d-1"),
+        (ExportingLibrary.CHROMADB, STORED, "Uses metric units", "34311689-b419-4e1a-8bc4-09143f356c66"),
+        (ExportingLibrary.GRAPHITI, [EDGE], "Mira uses metric units", "5e9d-1"),
+        (ExportingLibrary.ZEP, [{**EDGE, "uuid": None, "uuid_": "5e9d-1"}], "Mira uses metric units", "5e9d-1"),
+        (ExportingLibrary.ZEP, {"edges": [EDGE]}, "Mira uses metric units", "5e9d-1"),
     ],
 )
-def test_every_form_of_export_is_read(kind: Origin, exported: object, text: str, name: str) -> None:
-    (one,) = memories(kind, exported)
+def test_every_form_of_export_is_read(kind: ExportingLibrary, exported: object, text: str, name: str) -> None:
+    (one,) = read_export(kind, exported)
     assert (one.text, one.id) == (text, name)
-    assert (one.at is not None) == (kind in (Origin.LANGMEM, Origin.GRAPHITI, Origin.ZEP))
+    assert (one.at is not None) == (kind in (ExportingLibrary.LANGMEM, ExportingLibrary.GRAPHITI, ExportingLibrary.ZEP))
 
 
 def test_what_is_no_export_is_refused() -> None:
-    for kind in Origin:
+    for kind in ExportingLibrary:
         with pytest.raises(SourceInvalid):
-            memories(kind, {"something": "else"})
+            read_export(kind, {"something": "else"})
 
 
 def test_memories_of_several_users_are_not_mixed() -> None:
     items = [{"id": str(number), "memory": "Has a cat", "user_id": name} for number, name in enumerate(("a", "b"))]
     with pytest.raises(SourceInvalid, match="2 users"):
-        memories(Origin.MEM0, {"results": items})
+        read_export(ExportingLibrary.MEM0, {"results": items})
 
 
 def test_pictures_of_a_list_memory_are_left_out() -> None:
     picture = {"content": {"data": "aGVsbG8="}, "mime_type": "image/*", "metadata": {}}
-    (one,) = memories(Origin.LISTMEMORY, {"config": {"memory_contents": [picture, LISTED]}})
+    (one,) = read_export(ExportingLibrary.LISTMEMORY, {"config": {"memory_contents": [picture, LISTED]}})
     assert one.text == "Uses metric units"
 
 
@@ -256,7 +256,7 @@ async def test_a_real_list_memory_is_read() -> None:
     kept = ListMemory(name="m")
     await kept.add(MemoryContent(content="Uses metric units", mime_type=MemoryMimeType.TEXT))
     dumped = json.loads(kept.dump_component().model_dump_json())
-    assert memories(Origin.LISTMEMORY, dumped) == [Memory("Uses metric units", "0", None)]
+    assert read_export(ExportingLibrary.LISTMEMORY, dumped) == [ExportedMemory("Uses metric units", "0", None)]
 
 
 def test_facts_of_a_graph_hold_for_the_days_that_it_knows(afterword: Commands, tmp_path: Path) -> None:
@@ -285,4 +285,4 @@ def run_again(afterword: Commands) -> str:
 
 def test_groups_of_a_graph_are_not_mixed() -> None:
     with pytest.raises(SourceInvalid, match="2 groups"):
-        memories(Origin.GRAPHITI, [EDGE, {**EDGE, "group_id": "otto"}])
+        read_export(ExportingLibrary.GRAPHITI, [EDGE, {**EDGE, "group_id": "otto"}])

@@ -310,7 +310,7 @@ async def test_addresses_that_are_refused(tmp_path: Path, url: str) -> None:
 @pytest.mark.parametrize("host", ["localhost", "127.1", "2130706433", "0x7f.1"])
 async def test_names_that_mean_this_machine_are_refused_when_they_are_looked_up(host: str) -> None:
     with pytest.raises(AddressRefused):
-        await WebhookUrl(True, host, 443, "/").addresses(AddressRules())
+        await WebhookUrl(True, host, 443, "/").resolve_addresses(AddressRules())
 
 
 def test_what_settings_allow() -> None:

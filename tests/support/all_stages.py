@@ -35,7 +35,7 @@ from afterword.pipeline.intake import Saved
 from afterword.pipeline.memory_import import import_memories
 from afterword.pipeline.reversible_runs import redo_run, undo_run
 from afterword.pipeline.session_outcome import SessionOutcome
-from afterword.pipeline.sources.other_libraries import Memory, Origin
+from afterword.pipeline.sources.other_libraries import ExportedMemory, ExportingLibrary
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import sessions
 from afterword.store.database.engine import Store
@@ -175,8 +175,8 @@ async def _remember(store: Store) -> None:
 async def _move(store: Store, folder: Path) -> None:
     await exports.export_scopes(store, folder / "all.jsonl")
     await imports.import_file(store, folder / "all.jsonl")
-    memories = [Memory(f"Owns a boat called {MARKER}", "1", START)]
-    await import_memories(store, LENA, Origin.MEM0, memories, judge=RulesJudge(), at=now(), file_time=START)
+    memories = [ExportedMemory(f"Owns a boat called {MARKER}", "1", START)]
+    await import_memories(store, LENA, ExportingLibrary.MEM0, memories, judge=RulesJudge(), at=now(), file_time=START)
 
     def everything(erasure: forgetting.Erasure) -> None:
         erasure.forget_everything()

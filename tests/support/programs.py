@@ -221,7 +221,7 @@ def schedule(arguments: Arguments) -> None:
                 notes.add(name, "begin")
                 try:
                     await asyncio.sleep(dice.uniform(0.4, 1.0) * float(longest_s))
-                    await periodic_jobs.pending()
+                    await periodic_jobs.process_pending_sessions()
                 finally:
                     notes.add(name, "end")
 

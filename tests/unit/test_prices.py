@@ -60,9 +60,9 @@ def test_money_is_never_more_than_a_rounding_away_from_exact(prompt: int, comple
 def test_an_unknown_model_has_no_price_and_a_local_one_the_price_0() -> None:
     tracker = CostTracker(Budget(prices={"local": Price(Decimal(0), Decimal(0))}))
     usage = Usage(2, 1_000, 100)
-    assert tracker.priced("local", usage).usd == 0
-    assert tracker.priced("nobody-knows", usage).usd is None
-    both = tracker.priced("local", usage) + tracker.priced("nobody-knows", usage)
+    assert tracker.cost_of("local", usage).usd == 0
+    assert tracker.cost_of("nobody-knows", usage).usd is None
+    both = tracker.cost_of("local", usage) + tracker.cost_of("nobody-knows", usage)
     assert (both.micro_usd, both.unpriced_calls, both.tokens) == (0, 2, 2_200)
 
 

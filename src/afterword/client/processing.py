@@ -25,10 +25,10 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import (
     Failure,
     NotStarted,
-    Selection,
+    SessionSelection,
     queued_sessions,
     run_batch,
-    select_paths,
+    select_sessions,
     sessions_to_process,
 )
 from afterword.pipeline.budget import CostTracker
@@ -74,7 +74,7 @@ class ProcessingOptions:
 
 
 async def process(
-    resources: Resources, selection: Selection | None, options: ProcessingOptions | None = None
+    resources: Resources, selection: SessionSelection | None, options: ProcessingOptions | None = None
 ) -> ProcessingReport:
     """Process the selected sessions, or without a selection the recorded ones that wait, and return the results."""
     options = options or ProcessingOptions()
@@ -126,7 +126,7 @@ async def process(
     return ProcessingReport(tuple(processed), tracker.spent, tracker.reached, retried)
 
 
-async def _queue_failed_again(store: Store, selection: Selection | None) -> int:
+async def _queue_failed_again(store: Store, selection: SessionSelection | None) -> int:
     """Queue failed sessions again, and return their number. Without a selection, these are all recorded ones."""
 
     def work(transaction: Session) -> int:
@@ -167,7 +167,7 @@ async def _run_in_processes(
     def note_end(ended: SessionEnd) -> None:
         result = ended.result
         results[result.scope, result.session_id] = result
-        tracker.add(result.scope, session_source(result.session_id), ended.spent)
+        tracker.add_spending(result.scope, session_source(result.session_id), ended.spent)
         if not isinstance(result, NotStarted):
             on_done(result)
 
@@ -209,7 +209,7 @@ def select(
     humans: Sequence[str] = (),
     started_at: datetime | None = None,
     at: datetime,
-) -> Selection:
+) -> SessionSelection:
     """Return the sessions that the arguments of `process` select. Raises `ArgumentInvalid` and `SourceInvalid`."""
     source = _as_state(source)
     if isinstance(source, Mapping | bytes):
@@ -217,12 +217,12 @@ def select(
             raise ArgumentInvalid("a state belongs to one session of one scope: give the scope and the session id")
         state = parse_state(source) if isinstance(source, bytes) else source
         saved = Saved(scope, session_id, state=state, humans=humans, started_at=started_at, file_time=at)
-        return Selection([saved], are_named=True)
+        return SessionSelection([saved], are_named=True)
     paths = [source] if isinstance(source, str | Path) else list(source or ())
     # A single text that is not a path is the id of a recorded session. `Path.exists` raises an error for a long text.
     is_session_id = len(paths) == 1 and isinstance(paths[0], str) and not os.path.exists(paths[0])  # noqa: PTH110
     if (paths or manifest is not None) and (scope is None or session_id is not None or not is_session_id):
-        return select_paths(
+        return select_sessions(
             [Path(path) for path in paths],
             session_id=session_id,
             scope=scope,
@@ -231,7 +231,7 @@ def select(
         )
     if scope is None or (session_id is None and not paths):
         raise ArgumentInvalid("say what to process: a path, a state, or a recorded session by scope and session id")
-    return Selection([Saved(scope, str(paths[0]) if session_id is None else session_id)], are_named=True)
+    return SessionSelection([Saved(scope, str(paths[0]) if session_id is None else session_id)], are_named=True)
 
 
 def _as_state(source: Source) -> str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None:
@@ -251,7 +251,7 @@ async def reprocess(
     """Extract facts again from the stored turns of a session. Raises `NotFound` if the scope has no such session."""
     if await resources.read(lambda transaction: sessions.find_session(transaction, scope, session_id)) is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
-    return await process(resources, Selection([Saved(scope, session_id, reread=True)], are_named=True), options)
+    return await process(resources, SessionSelection([Saved(scope, session_id, reread=True)], are_named=True), options)
 
 
 async def retry_failed(store: Store, session_id: str | None, owner: Scope | None) -> tuple[tuple[Scope, str], ...]:
@@ -320,7 +320,7 @@ async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: b
     return ConsolidationReport(consolidated, tracker.spent, tracker.reached)
 
 
-async def estimate_costs(resources: Resources, selection: Selection | None, kind: str | None) -> CostEstimate:
+async def estimate_costs(resources: Resources, selection: SessionSelection | None, kind: str | None) -> CostEstimate:
     """Return what processing would cost. No request is sent, and nothing is stored."""
     extractor = kind or resources.settings.extractor
     async with _store_as_it_is(resources) as store, resources.extractor_and_judge(kind) as configured:
@@ -330,7 +330,7 @@ async def estimate_costs(resources: Resources, selection: Selection | None, kind
     tracker, model = resources.tracker("rules"), resources.settings.model.name
 
     def priced(foreseen: Estimate) -> CostRange:
-        least, most = tracker.priced(model, foreseen.least), tracker.priced(model, foreseen.most)
+        least, most = tracker.cost_of(model, foreseen.least), tracker.cost_of(model, foreseen.most)
         return CostRange(foreseen.sessions, foreseen.windows, least, most)
 
     total = sum(estimates.values(), start=Estimate())

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from sqlmodel import Session
 
-from afterword.agents.recorder import Recordable, queue_state, record_session, resume
+from afterword.agents.recorder import Recordable, record_session, resume
+from afterword.agents.state_queue import queue_state
 from afterword.client.agent_access import AgentAccess
 from afterword.client.arguments import EVERY_STATUS, Instant, Source, check_not_future
 from afterword.client.forgetting import ForgetTarget, forget, retain
@@ -28,7 +29,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import HUMAN_NAMES
 from afterword.pipeline.consolidation import ConsolidationResult
 from afterword.pipeline.memory_import import MemoryImportResult, import_memories
-from afterword.pipeline.sources.other_libraries import Origin, memories
+from afterword.pipeline.sources.other_libraries import ExportingLibrary, read_export
 from afterword.store import scope_rows
 from afterword.store.database.private_files import opened_private
 from afterword.store.forgetting.erasure import Receipt
@@ -228,8 +229,8 @@ class ScopeMemory(ScopeChanges):
         Raises `ArgumentInvalid` if the file does not exist or is not JSON, an `ExtractionError`, and `ScopeBusy`.
         """
         path = Path(path)
-        if kind not in set(Origin):
-            raise ArgumentInvalid(f"kind={kind!r} is unknown; use one of {', '.join(Origin)}")
+        if kind not in set(ExportingLibrary):
+            raise ArgumentInvalid(f"kind={kind!r} is unknown; use one of {', '.join(ExportingLibrary)}")
         try:
             exported = json.loads(await asyncio.to_thread(path.read_text, encoding="utf-8"))
             file_time = datetime.fromtimestamp(path.stat().st_mtime, UTC)
@@ -241,8 +242,8 @@ class ScopeMemory(ScopeChanges):
             imported = await import_memories(
                 await self._resources.store(),
                 self.scope,
-                Origin(kind),
-                memories(Origin(kind), exported),
+                ExportingLibrary(kind),
+                read_export(ExportingLibrary(kind), exported),
                 at=self._resources.now(),
                 file_time=file_time,
                 judge=configured.judge,

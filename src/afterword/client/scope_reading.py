@@ -299,7 +299,7 @@ class ScopeReading(Checked):
         if embedder is None:
             return await asked(store=store, scope=scope)
 
-        with Account(self._resources.tracker("rules"), store, scope, PURPOSE, PURPOSE).open():
+        with Account(self._resources.tracker("rules"), store, scope, PURPOSE, PURPOSE).charging_requests():
             return await asked(store=store, scope=scope, embedder=embedder)
 
     async def runs(

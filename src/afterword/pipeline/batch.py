@@ -34,32 +34,32 @@ from afterword.telemetry import Count, Stage, count
 
 _log = telemetry.logs(__name__)
 
-AHEAD = 4
+SESSIONS_AHEAD = 4
 """How many sessions of one scope are extracted at once. Each is judged and stored after the session before it."""
 _RETRIES = RetryPolicy()
 
 
 @dataclass(frozen=True, slots=True)
-class _Unprocessed:
+class _UnprocessedSession:
     scope: Scope
     session_id: str
     reason: str
 
 
-class Failure(_Unprocessed):
+class Failure(_UnprocessedSession):
     """A session that could not be processed, and why. The reason is stored, and the session stays queued."""
 
 
-class NotStarted(_Unprocessed):
+class NotStarted(_UnprocessedSession):
     """A session that was not processed because the batch was stopped first. Its state is unchanged."""
 
 
-class NotDue(_Unprocessed):
+class NotDue(_UnprocessedSession):
     """A session that failed before and is not tried now. `reason` says when it is tried again, or how to queue it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SessionSelection:
     """Sessions to process. If `are_named` (the caller named each), they are tried even if they have just failed."""
 
     sessions: Sequence[Saved]
@@ -68,7 +68,7 @@ class Selection:
 
 async def run_batch(
     store: Store,
-    waiting: Sequence[Saved],
+    saved_sessions: Sequence[Saved],
     *,
     extractor: Extractor,
     judge: Judge | None = None,
@@ -91,40 +91,51 @@ async def run_batch(
     once, by default twice `concurrency`. With `is_brief` the results leave out the turns, to save memory.
     """
     tracker = as_cost_tracker(budget)
-    tracker.limit(concurrency)
+    tracker.limit_open_requests(concurrency)
     batch = _Batch(store, extractor, judge, apply, tracker, stop, retries, clock, is_brief)
-    running = asyncio.Semaphore(sessions_at_once or 2 * concurrency)
-    # Concurrent sessions could spend a budget without any of them being finished.
-    ahead = 1 if tracker.budget.has_limit else AHEAD
-    results: dict[int, SessionOutcome | Failure | NotStarted] = {}
+    return await _BatchRun(batch, saved_sessions, on_done, sessions_at_once or 2 * concurrency).run()
 
-    async def process(place: int, previous: asyncio.Task[None] | None) -> None:
+
+class _BatchRun:
+    """Processes the sessions of each scope in their order, and at most `at_once` sessions at once."""
+
+    def __init__(
+        self, batch: _Batch, saved: Sequence[Saved], on_done: Callable[[SessionOutcome | Failure], None], at_once: int
+    ) -> None:
+        self._batch, self._saved, self._on_done = batch, saved, on_done
+        self._running = asyncio.Semaphore(at_once)
+        # Concurrent sessions could spend a budget without any of them being finished.
+        self._ahead = 1 if batch.tracker.budget.has_limit else SESSIONS_AHEAD
+        self._results: dict[int, SessionOutcome | Failure | NotStarted] = {}
+
+    async def run(self) -> list[SessionOutcome | Failure | NotStarted]:
+        by_scope: dict[Scope, list[int]] = defaultdict(list)
+        for place, saved in enumerate(self._saved):
+            by_scope[saved.scope].append(place)
+        with telemetry.stage(Stage.BATCH, sessions=len(self._saved), scopes=len(by_scope)):
+            async with asyncio.TaskGroup() as group:
+                for places in by_scope.values():
+                    group.create_task(self._process_scope(places, group))
+        return [self._results[place] for place in range(len(self._saved))]
+
+    async def _process_scope(self, places: Sequence[int], group: asyncio.TaskGroup) -> None:
+        tasks: deque[asyncio.Task[None]] = deque(maxlen=self._ahead)
+        for place in places:
+            if len(tasks) == self._ahead:
+                await asyncio.wait([tasks[0]])
+            await self._running.acquire()
+            tasks.append(group.create_task(self._process(place, tasks[-1] if tasks else None)))
+            await asyncio.sleep(0)  # let other scopes start before the next session of this one
+
+    async def _process(self, place: int, previous: asyncio.Task[None] | None) -> None:
         try:
-            results[place] = result = await batch.process(waiting[place], previous)
+            self._results[place] = result = await self._batch.process(self._saved[place], previous)
             if previous is not None:
                 await asyncio.wait([previous])
             if not isinstance(result, NotStarted):
-                on_done(result)
+                self._on_done(result)
         finally:
-            running.release()
-
-    async def process_scope(places: Sequence[int], group: asyncio.TaskGroup) -> None:
-        tasks: deque[asyncio.Task[None]] = deque(maxlen=ahead)
-        for place in places:
-            if len(tasks) == ahead:
-                await asyncio.wait([tasks[0]])
-            await running.acquire()
-            tasks.append(group.create_task(process(place, tasks[-1] if tasks else None)))
-            await asyncio.sleep(0)  # let other scopes start before the next session of this one
-
-    by_scope: dict[Scope, list[int]] = defaultdict(list)
-    for place, saved in enumerate(waiting):
-        by_scope[saved.scope].append(place)
-    with telemetry.stage(Stage.BATCH, sessions=len(waiting), scopes=len(by_scope)):
-        async with asyncio.TaskGroup() as group:
-            for places in by_scope.values():
-                group.create_task(process_scope(places, group))
-    return [results[place] for place in range(len(waiting))]
+            self._running.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,19 +173,11 @@ class _Batch:
             return ended.brief() if self.is_brief else ended
         if isinstance(ended, BudgetReached):
             return NotStarted(saved.scope, saved.session_id, str(ended))
-        if isinstance(ended, AfterwordError):
-            return await self._failed(saved, f"{type(ended).__name__}: {ended}", begun_at)
         if not isinstance(ended, Exception):
             raise ended  # it was cancelled
-        _log.warning(
-            "session %s of %s failed (%s)", saved.session_id, telemetry.scope_mark(saved.scope), type(ended).__name__
-        )
-        # The traceback may hold a user's words, so it is logged for debugging only.
-        _log.debug("where it failed", exc_info=ended)
-        count(Count.SESSIONS, result="failed")
-        return await self._failed(saved, f"{type(ended).__name__}: a fault of afterword, please report it", begun_at)
+        return await self._store_failure(saved, _failure_message(saved, ended), begun_at)
 
-    async def _failed(self, saved: Saved, message: str, begun_at: datetime) -> Failure:
+    async def _store_failure(self, saved: Saved, message: str, begun_at: datetime) -> Failure:
         """Store why a session failed. If that fails too, the reason is still returned."""
         reason, at, mark = self.store.privacy.mask_text(message), self.clock(), telemetry.scope_mark(saved.scope)
         try:
@@ -191,6 +194,18 @@ class _Batch:
         return Failure(saved.scope, saved.session_id, reason)
 
 
+def _failure_message(saved: Saved, error: Exception) -> str:
+    """Return why a session failed. A fault of afterword is logged and counted here."""
+    if isinstance(error, AfterwordError):
+        return f"{type(error).__name__}: {error}"
+    scope = telemetry.scope_mark(saved.scope)
+    _log.warning("session %s of %s failed (%s)", saved.session_id, scope, type(error).__name__)
+    # The traceback may hold a user's words, so it is logged for debugging only.
+    _log.debug("where it failed", exc_info=error)
+    count(Count.SESSIONS, result="failed")
+    return f"{type(error).__name__}: a fault of afterword, please report it"
+
+
 async def queued_sessions(store: Store, *, at: datetime | None = None) -> list[Saved]:
     """Return the sessions that `record_session` saved and that are not processed yet.
 
@@ -200,14 +215,14 @@ async def queued_sessions(store: Store, *, at: datetime | None = None) -> list[S
     return [Saved(session.scope, session.session_id) for session in waiting]
 
 
-def select_paths(
+def select_sessions(
     paths: Sequence[Path],
     *,
     session_id: str | None = None,
     scope: Scope | None = None,
     manifest: Path | None = None,
     trust_manifest: bool = False,
-) -> Selection:
+) -> SessionSelection:
     """Return the sessions at these paths, or the one of them with this id.
 
     Raises `SourceInvalid` as `find_sessions` does, and `NothingSelected` if no session there has this id.
@@ -220,11 +235,11 @@ def select_paths(
     are_states = manifest is None and all(
         path.is_file() and path.name != MANIFEST and not is_database(path) for path in paths
     )
-    return Selection(saved, are_named=session_id is not None or are_states)
+    return SessionSelection(saved, are_named=session_id is not None or are_states)
 
 
 async def sessions_to_process(
-    store: Store, selection: Selection | None, at: datetime
+    store: Store, selection: SessionSelection | None, at: datetime
 ) -> tuple[list[Saved], list[NotDue]]:
     """Return the sessions to process at this instant, and those that failed before and must wait.
 
@@ -243,14 +258,14 @@ async def sessions_to_process(
         return named, []
     waiting = await queued_sessions(store) if selection is None else selection.sessions
     failed = {(row.scope, row.session_id): row for row in await store.read(sessions.failed_sessions)}
-    saved_or_waiting = [_due(saved, failed.get((saved.scope, saved.session_id)), at) for saved in waiting]
+    saved_or_waiting = [_saved_if_due(saved, failed.get((saved.scope, saved.session_id)), at) for saved in waiting]
     return (
         [session for session in saved_or_waiting if isinstance(session, Saved)],
         [session for session in saved_or_waiting if isinstance(session, NotDue)],
     )
 
 
-def _due(saved: Saved, failed: sessions.SavedSession | None, at: datetime) -> Saved | NotDue:
+def _saved_if_due(saved: Saved, failed: sessions.SavedSession | None, at: datetime) -> Saved | NotDue:
     if failed is None or (saved.file_time is not None and saved.file_time > failed.updated_at):
         return saved
     if failed.next_try_at is None:

@@ -90,7 +90,7 @@ class CostTracker:
         self._records, self._settled = GroupedWrites(BudgetReached), asyncio.Event()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
-    def limit(self, at_once: int) -> None:
+    def limit_open_requests(self, at_once: int) -> None:
         """Allow this many open requests from now on. Requests that are already open do not count."""
         self._slots = asyncio.Semaphore(at_once)
 
@@ -98,12 +98,12 @@ class CostTracker:
         """Return what this run has spent on one source, for example on one session."""
         return self._by_source.get((scope, source), Spending())
 
-    def add(self, scope: Scope, source: str, spent: Spending) -> None:
+    def add_spending(self, scope: Scope, source: str, spent: Spending) -> None:
         """Add a cost to the totals of this run, for example what another process spent on a source for it."""
         self.spent += spent
         self._by_source[scope, source] += spent
 
-    def check(self, model: str) -> None:
+    def check_price(self, model: str) -> None:
         """Raise `PriceUnknown` if dollars are limited and the model has no known price."""
         if self.budget.has_usd_limit and model not in self._prices:
             raise PriceUnknown(
@@ -111,7 +111,7 @@ class CostTracker:
                 f'profile as [prices."{model}"], or limit tokens_per_run and tokens_per_day instead'
             )
 
-    def priced(self, model: str, usage: Usage, *, is_estimate: bool = False) -> Spending:
+    def cost_of(self, model: str, usage: Usage, *, is_estimate: bool = False) -> Spending:
         """Return the cost of this usage at the price of the model."""
         price = self._prices.get(model)
         return Spending(
@@ -130,17 +130,17 @@ class CostTracker:
 
         Waits while too many requests are open. If the budget has no room, waits for open requests, which may turn out
         cheaper than reserved. An interrupted request keeps its reserved cost. Raises `BudgetReached` if there is still
-        no room, and `PriceUnknown` as `check` does.
+        no room, and `PriceUnknown` as `check_price` does.
         """
-        self.check(request.model)
-        bound = self.priced(request.model, request.worst_case, is_estimate=True)
+        self.check_price(request.model)
+        bound = self.cost_of(request.model, request.worst_case, is_estimate=True)
         bill, reservation, spent = Bill(), object(), Spending()
         try:
             entry = await self._reserve(account, request, reservation, bound)
             async with self._open_slot(account, entry):
                 spent = bound
                 yield bill
-            spent = self.priced(request.model, bill.usage, is_estimate=bill.is_estimate)
+            spent = self.cost_of(request.model, bill.usage, is_estimate=bill.is_estimate)
             _count_usage(spent, request.model)
             await self._settle(account, entry, spent, is_answered=bill.is_answered)
         finally:
@@ -163,39 +163,48 @@ class CostTracker:
 
     def _add_spent(self, account: Account, spent: Spending) -> None:
         if spent.calls:
-            self.add(account.scope, account.source, spent)
+            self.add_spending(account.scope, account.source, spent)
 
     async def _reserve(self, account: Account, request: ModelRequest, reservation: object, bound: Spending) -> int:
-        entry = 0
-
-        def store_reservation(transaction: Session) -> None:
-            nonlocal entry
-            entry = self._store_reservation(account, request, bound, transaction)
-
+        """Reserve the highest possible cost here and in the store, and return the id of the request in the store."""
         while True:
             self._settled.clear()
             try:
                 reserved = sum(self._reserved.values(), start=self.spent)
                 self._check_limits("run", self.budget.usd_per_run, self.budget.tokens_per_run, reserved, bound)
                 self._reserved[reservation] = bound
-                # Strict: two processes that read the day's total at once must not both find room in the budget.
-                # Lasting (the default): a paid request must stay recorded even if the database server crashes.
-                await self._records.write(account.store, store_reservation, strict=True)
-                account.entries.append(entry)
-                return entry
-            except asyncio.CancelledError as error:
-                if was_committed(error):
-                    await self._settle_unsent(account, entry)
-                raise
+                return await self._store_reservation(account, request, bound)
             except BudgetReached as error:
                 self._reserved.pop(reservation, None)
                 if not self._reserved:
-                    self.reached = str(error)
-                    self._settled.set()  # wake the waiting requests, which are refused too
-                    with suppress(StoreError):  # the budget is enforced even if webhooks are not told
-                        await account.store.write(partial(self._announce_reached, account), lasting=False)
+                    await self._refuse_waiting_requests(account, str(error))
                     raise
             await self._settled.wait()
+
+    async def _store_reservation(self, account: Account, request: ModelRequest, bound: Spending) -> int:
+        entry = 0
+
+        def add_entry(transaction: Session) -> None:
+            nonlocal entry
+            entry = self._add_entry(account, request, bound, transaction)
+
+        try:
+            # Strict: two processes that read the day's total at once must not both find room in the budget.
+            # Lasting (the default): a paid request must stay recorded even if the database server crashes.
+            await self._records.write(account.store, add_entry, strict=True)
+        except asyncio.CancelledError as error:
+            if was_committed(error):
+                await self._settle_unsent(account, entry)
+            raise
+        account.entries.append(entry)
+        return entry
+
+    async def _refuse_waiting_requests(self, account: Account, reason: str) -> None:
+        """Note that the budget is reached, and wake the waiting requests, which are refused too."""
+        self.reached = reason
+        self._settled.set()
+        with suppress(StoreError):  # the budget is enforced even if webhooks are not told
+            await account.store.write(partial(self._announce_reached, account), lasting=False)
 
     async def _settle_unsent(self, account: Account, entry: int) -> None:
         # Shielded: the write goes on even if the caller is cancelled a second time.
@@ -208,11 +217,12 @@ class CostTracker:
             await self._records.write(account.store, settle, lasting=False)
         except StoreError as error:
             # The answer is paid for, so it is returned all the same. The store keeps the reserved cost until the run is
-            # stored, or for good where none is.
+            # stored, or forever if no run is stored.
             account.unsettled.append(settle)
             _log.warning("the cost of a request could not be stored (%s)", type(error).__name__)
 
-    def _store_reservation(self, account: Account, request: ModelRequest, bound: Spending, transaction: Session) -> int:
+    def _add_entry(self, account: Account, request: ModelRequest, bound: Spending, transaction: Session) -> int:
+        """Store the reservation of a request. Raises `BudgetReached` if it could exceed a limit of the day."""
         at, budget = self._clock(), self.budget
         if budget.usd_per_day is not None or budget.tokens_per_day is not None:
             today = costs.spending_on_day(transaction, costs.day_of(at))
@@ -284,7 +294,7 @@ class Account:
             self._timer = None
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
+    def pausing_time_limit(self) -> Iterator[None]:
         """Stop the clock of the time limit while the block runs."""
         timer, clock = self._timer, asyncio.get_running_loop()
         if timer is None or timer.expired() or (timer.when() is None and not self._waits):
@@ -301,7 +311,7 @@ class Account:
             if not self._waits and not timer.expired():
                 timer.reschedule(clock.time() + self._seconds_left)
 
-    def open(self) -> AbstractContextManager[None]:
+    def charging_requests(self) -> AbstractContextManager[None]:
         """Charge every request that is sent inside the block to this account."""
         return metering(self)
 
@@ -313,7 +323,7 @@ class Account:
     @asynccontextmanager
     async def charging(self, request: ModelRequest) -> AsyncIterator[Bill]:
         """Reserve the highest possible cost of a request. At the end, replace it by the cost on the yielded bill."""
-        with self.waiting():
+        with self.pausing_time_limit():
             async with self.tracker.charging(self, request) as bill:
                 yield bill
 

@@ -43,8 +43,8 @@ CALLS = 25
 
 CONSOLIDATION = "consolidation"
 """The source and the purpose under which the costs of a consolidation are recorded."""
-LARGE_SCOPE = 20
-MOST_RETIRED = 0.2
+LARGE_SCOPE, MOST_RETIRED = 20, 0.2
+"""From how many facts on a scope is large, and the greatest share of them that may be retired without a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,41 +93,57 @@ async def consolidate_scope(
     answer, and `ScopeBusy` if other processes kept changing the scope.
     """
     account = Account(as_cost_tracker(budget), store, scope, CONSOLIDATION, purpose=CONSOLIDATION)
-    judging = PairJudging(store, scope, judge)
-
-    def read(transaction: Session) -> tuple[Knowledge, scope_rows.ApprovalPolicy, PairsToJudge]:
-        known = lookup.read_knowledge(transaction, scope)
-        in_force = {verdict.pair for verdict in known.verdicts if verdict.judge == judge.version}
-        pairs = [pair for pair in _all_pairs(known, judge) if pair_ids(pair) not in in_force]
-        return known, scope_rows.approval_policy_of(transaction, scope), judging.prepare(transaction, known, pairs)
-
-    async def consolidate() -> ConsolidationResult:
-        known, policy, to_judge = await store.read(read)
-        judged = await judging.judge(to_judge, calls=CALLS)
-        if not judged.verdicts:
-            return ConsolidationResult(scope, None, unjudged=judged.unjudged, usage=judging.usage)
-        before, changes = _changes(known, judged.verdicts, clock())
-        served = sum(fact.is_served for fact in before)
-        is_large = served >= LARGE_SCOPE and len(changes.retired) > served * MOST_RETIRED
-        must_wait = is_large or changes.unnamed.must_wait
-        is_held = not apply or must_wait or policy.holds(retires=bool(changes.retired))
-        proposal = verdicts_proposal(scope, judge, known, judged.verdicts, clock())
-        proposal = replace(
-            proposal,
-            calls=judging.usage.calls,
-            prompt_tokens=judging.usage.prompt_tokens,
-            completion_tokens=judging.usage.completion_tokens,
-            counts={**proposal.counts, "unjudged": judged.unjudged, **changes.unnamed.counts()},
-        )
-        run_id = await store_run(store, proposal, account, is_held=is_held)
-        return ConsolidationResult(
-            scope, run_id, is_held, len(judged.verdicts), judged.unjudged, judging.usage, changes
-        )
-
-    with account.open():
-        result = await retry_if_overtaken(consolidate, f"{scope} kept changing while it was consolidated; run it again")
+    consolidation = _Consolidation(store, scope, judge, apply, clock, account, PairJudging(store, scope, judge))
+    busy = f"{scope} kept changing while it was consolidated; run it again"
+    with account.charging_requests():
+        result = await retry_if_overtaken(consolidation.run, busy)
     telemetry.note(run_id=result.run_id, judged=result.judged, unjudged=result.unjudged, held=result.held)
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Consolidation:
+    store: Store
+    scope: Scope
+    judge: Judge
+    apply: bool
+    clock: Callable[[], datetime]
+    account: Account
+    judging: PairJudging
+
+    async def run(self) -> ConsolidationResult:
+        known, policy, to_judge = await self.store.read(self._read)
+        judged = await self.judging.judge(to_judge, most_calls=CALLS)
+        verdicts, unjudged, usage = judged.verdicts, judged.unjudged, self.judging.usage
+        if not verdicts:
+            return ConsolidationResult(self.scope, None, unjudged=unjudged, usage=usage)
+        before, changes = _facts_and_changes(known, verdicts, self.clock())
+        must_wait = _is_large(before, changes) or changes.unnamed.must_wait
+        is_held = not self.apply or must_wait or policy.holds(retires=bool(changes.retired))
+        proposal = verdicts_proposal(self.scope, self.judge, known, verdicts, self.clock())
+        proposal = replace(
+            proposal,
+            calls=usage.calls,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            counts={**proposal.counts, "unjudged": unjudged, **changes.unnamed.counts()},
+        )
+        run_id = await store_run(self.store, proposal, self.account, is_held=is_held)
+        return ConsolidationResult(self.scope, run_id, is_held, len(verdicts), unjudged, usage, changes)
+
+    def _read(self, transaction: Session) -> tuple[Knowledge, scope_rows.ApprovalPolicy, PairsToJudge]:
+        """Read what is known of the scope, its policy, and the pairs that no judge of this version has judged."""
+        known = lookup.read_knowledge(transaction, self.scope)
+        in_force = {verdict.pair for verdict in known.verdicts if verdict.judge == self.judge.version}
+        pairs = [pair for pair in _all_pairs(known, self.judge) if pair_ids(pair) not in in_force]
+        policy = scope_rows.approval_policy_of(transaction, self.scope)
+        return known, policy, self.judging.prepare(transaction, known, pairs)
+
+
+def _is_large(before: Sequence[Fact], changes: Changes) -> bool:
+    """Whether the changes retire so much of a large scope that a person must approve them."""
+    served = sum(fact.is_served for fact in before)
+    return served >= LARGE_SCOPE and len(changes.retired) > served * MOST_RETIRED
 
 
 def _all_pairs(known: Knowledge, judge: Judge) -> list[Pair]:
@@ -157,7 +173,7 @@ def verdicts_proposal(
     )
 
 
-def _changes(known: Knowledge, verdicts: Sequence[Verdict], now: datetime) -> tuple[list[Fact], Changes]:
+def _facts_and_changes(known: Knowledge, verdicts: Sequence[Verdict], now: datetime) -> tuple[list[Fact], Changes]:
     """Return the facts of a scope before these verdicts, and what the verdicts change."""
     at = max(known.last_said_at or now, now)
     after = known.revised(known.revision, added_verdicts=verdicts)
@@ -167,7 +183,7 @@ def _changes(known: Knowledge, verdicts: Sequence[Verdict], now: datetime) -> tu
     return before, replace(changes, unnamed=unnamed_removals(removals))
 
 
-async def compare_again(store: Store, scopes: Iterable[Scope], judge: Judge) -> None:
+async def compare_after_erasure(store: Store, scopes: Iterable[Scope], judge: Judge) -> None:
     """Judge the pairs that an erasure in these scopes has left unjudged, if the judge asks no model.
 
     Otherwise the pairs wait for the next consolidation.
@@ -212,7 +228,7 @@ async def _forget_and_compare(
     }
     if receipts:
         await store.compact()
-    await compare_again(store, receipts, judge)
+    await compare_after_erasure(store, receipts, judge)
     erased = Counter[str]()
     for receipt in receipts.values():
         erased.update(receipt.erased)

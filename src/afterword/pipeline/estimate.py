@@ -52,11 +52,11 @@ class Estimate:
 
 
 async def estimate(
-    store: Store, waiting: Iterable[Saved], *, extractor: Extractor, judge: Judge
+    store: Store, saved_sessions: Iterable[Saved], *, extractor: Extractor, judge: Judge
 ) -> dict[Scope, Estimate]:
     """Return the estimated cost of processing these sessions, by scope. Nothing is written."""
     by_scope: dict[Scope, Estimate] = {}
-    for saved in waiting:
+    for saved in saved_sessions:
         of_session = await _session_estimate(store, saved, extractor, judge)
         by_scope[saved.scope] = by_scope.get(saved.scope, Estimate()) + of_session
     return by_scope

@@ -34,7 +34,7 @@ class GroupedWrites:
 
     def __init__(self, refusal: type[Exception]) -> None:
         self._refusal = refusal
-        self._waiting: list[_Write] = []
+        self._waiting_writes: list[_Write] = []
         self._writing: asyncio.Task[None] | None = None
 
     async def write(
@@ -47,25 +47,25 @@ class GroupedWrites:
         returns whether the transaction was committed.
         """
         write = _Write(store, work, strict, lasting, asyncio.get_running_loop().create_future())
-        self._waiting.append(write)
+        self._waiting_writes.append(write)
         if self._writing is None:
-            self._writing = asyncio.create_task(self._write_waiting())
+            self._writing = asyncio.create_task(self._write_groups())
         try:
             result: T = await asyncio.shield(write.outcome)
         except asyncio.CancelledError:
-            if write in self._waiting:
-                self._waiting.remove(write)
+            if write in self._waiting_writes:
+                self._waiting_writes.remove(write)
             else:
                 await _wait_for_end(write.outcome)
-            raise asyncio.CancelledError(_fate(write.outcome)) from None
+            raise asyncio.CancelledError(_fate_of(write.outcome)) from None
         return result
 
-    async def _write_waiting(self) -> None:
+    async def _write_groups(self) -> None:
         try:
-            while self._waiting:
-                store = self._waiting[0].store
-                group = [write for write in self._waiting if write.store is store]
-                self._waiting = [write for write in self._waiting if write.store is not store]
+            while self._waiting_writes:
+                store = self._waiting_writes[0].store
+                group = [write for write in self._waiting_writes if write.store is store]
+                self._waiting_writes = [write for write in self._waiting_writes if write.store is not store]
                 await self._write_group(store, group)
         finally:
             self._writing = None
@@ -73,7 +73,7 @@ class GroupedWrites:
     async def _write_group(self, store: Store, group: Sequence[_Write]) -> None:
         """Make these writes in one transaction, and set the outcome of each."""
         writing = store.write(
-            lambda transaction: [self._result(write, transaction) for write in group],
+            lambda transaction: [self._result_or_refusal(write, transaction) for write in group],
             strict=any(write.strict for write in group),
             lasting=any(write.lasting for write in group),
         )
@@ -90,7 +90,7 @@ class GroupedWrites:
             else:
                 write.outcome.set_result(result)
 
-    def _result(self, write: _Write, transaction: Session) -> object:
+    def _result_or_refusal(self, write: _Write, transaction: Session) -> object:
         try:
             return write.work(transaction)
         except self._refusal as error:
@@ -103,6 +103,6 @@ async def _wait_for_end(outcome: asyncio.Future[Any]) -> None:
             await asyncio.wait([outcome])
 
 
-def _fate(outcome: asyncio.Future[Any]) -> Fate:
+def _fate_of(outcome: asyncio.Future[Any]) -> Fate:
     is_committed = outcome.done() and not outcome.cancelled() and outcome.exception() is None
     return Fate.COMMITTED if is_committed else Fate.NOT_COMMITTED

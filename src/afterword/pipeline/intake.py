@@ -49,7 +49,7 @@ class Saved:
 
     `humans` are speakers who are known to be people. A time without an offset is a local time of the scope. `file_time`
     is only a guess of when the session took place, so a statement with this time never retires a fact. With a
-    `folder`, no symbolic link in the path may lead out of that. With `reread` no file is needed: the turns in the store
+    `folder`, no symbolic link in the path may lead out of it. With `reread` no file is needed: the turns in the store
     are read again, for example by a better extractor. A session that is `off_the_record` is not read at all.
     """
 
@@ -116,7 +116,7 @@ async def prepare_session(store: Store, saved: Saved, version: str, *, now: date
     stored = await store.read(partial(_read_stored, saved, store))
     transcript, masked_texts, reading = _joined_transcript(store, saved, stored, latest_present(now))
     owners = find_owners(transcript.humans, transcript.assumed, saved.scope)
-    prepared = _in_windows(PreparedSession(stored, transcript, owners, (), (), reading, masked_texts), version)
+    prepared = _cut_into_windows(PreparedSession(stored, transcript, owners, (), (), reading, masked_texts), version)
     telemetry.note(turns=len(transcript.turns), windows=len(prepared.windows), layout=transcript.layout)
     return prepared
 
@@ -134,7 +134,7 @@ def without_words_named_by_model(
     reading = replace(prepared.reading, hidden=prepared.reading.hidden | hidden)
     transcript = with_privacy_counts(replace(prepared.transcript, turns=turns))
     prepared = replace(prepared, transcript=transcript, reading=reading, masked_texts=newly_masked | again)
-    return _in_windows(prepared, version)
+    return _cut_into_windows(prepared, version)
 
 
 def _indexes_in_state(prepared: PreparedSession, indexes: Collection[int]) -> set[int]:
@@ -149,12 +149,12 @@ def _changed_texts(turns: Sequence[Turn], masked: Sequence[Turn]) -> dict[str, s
     return {turn.text: after.text for turn, after in zip(turns, masked, strict=True) if turn.text != after.text}
 
 
-def _in_windows(prepared: PreparedSession, version: str) -> PreparedSession:
+def _cut_into_windows(prepared: PreparedSession, version: str) -> PreparedSession:
     windows = cut_windows(prepared.transcript, prepared.owners)
     return replace(prepared, windows=windows, keys=tuple(window_key(window, version) for window in windows))
 
 
-def refresh_prepared(
+def with_current_revision(
     saved: Saved, prepared: PreparedSession, transaction: Session, *, may_have_grown: bool = False
 ) -> PreparedSession:
     """Return the prepared session with the current revision of the scope.
@@ -163,12 +163,12 @@ def refresh_prepared(
     `may_have_grown`, its state may have been saved again.
     """
 
-    def own(stored: StoredSession) -> tuple[object, ...]:
+    def of_session(stored: StoredSession) -> tuple[object, ...]:
         row = stored.row and stored.row.key if may_have_grown else stored.row
         return row, stored.last_keys, stored.forgotten.size
 
-    current = replace(prepared.stored, **_read_what_may_change(saved, transaction))
-    if own(current) != own(prepared.stored):
+    current = replace(prepared.stored, **_read_changing_fields(saved, transaction))
+    if of_session(current) != of_session(prepared.stored):
         raise ScopeMoved(f"session {saved.session_id!r} of {saved.scope} was read further, or forgotten, meanwhile")
     return replace(prepared, stored=current)
 
@@ -210,7 +210,7 @@ def record_queue_age(stored: StoredSession, at: datetime) -> None:
 
 def _read_stored(saved: Saved, store: Store, transaction: Session) -> StoredSession:
     scope, session_id = saved.scope, saved.session_id
-    fields = _read_what_may_change(saved, transaction)
+    fields = _read_changing_fields(saved, transaction)
     state = saved.state
     if state is None and saved.path is None and not saved.reread:
         state = sessions.load_state(transaction, scope, session_id)
@@ -225,7 +225,7 @@ def _read_stored(saved: Saved, store: Store, transaction: Session) -> StoredSess
     )
 
 
-def _read_what_may_change(saved: Saved, transaction: Session) -> dict[str, Any]:
+def _read_changing_fields(saved: Saved, transaction: Session) -> dict[str, Any]:
     scope, session_id = saved.scope, saved.session_id
     row = sessions.find_session(transaction, scope, session_id)
     return {
@@ -246,48 +246,70 @@ def _joined_transcript(
 
     The second value has the text of each such turn before and after masking. The third is what was read of the state.
     """
-    privacy, row, zone = store.privacy, stored.row, stored.zone
-    before = list(privacy.mask_turns(stored.turns))  # an older version may have stored them unmasked
+    row = stored.row
+    before = list(store.privacy.mask_turns(stored.turns))  # an older version may have stored them unmasked
     if saved.reread and row is not None:
-        again = with_privacy_counts(localise_turns(sessions.transcript_of_session(before, row), zone))
+        again = with_privacy_counts(localise_turns(sessions.transcript_of_session(before, row), stored.zone))
         return again, {}, StateReading(again, again, before)
-    humans = (*saved.humans, *(row.humans if row else ()))
-    user = saved.scope.user_id
-    fresh = (
-        read_file(saved.path, folder=saved.folder, humans=humans, user=user, privacy=privacy, zone=zone)
-        if saved.path
-        else read_state(stored.state, humans=humans, user=user, privacy=privacy, zone=zone)
-    )
-    fresh = without_future_times(fresh, now)
-    started, ended, written = (at and in_zone(at, zone) for at in (saved.started_at, saved.ended_at, saved.file_time))
-    timed = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
-    _check_times(saved, timed, {"started_at": started, "ended_at": ended}, now)
-    reading = StateReading(fresh, timed, before, now)
-    recognised = stored.forgotten.recognised(reading) if stored.forgotten.seen.turns else None
-    timed = stored.forgotten.transcript(reading, recognised)
-    hidden = recognised.hidden if recognised else None
-    unmasked, timed = timed.turns, replace(timed, turns=hidden_as_stored(timed.turns, before, privacy.markers, hidden))
-    continued = hidden_as_continued(unmasked, before, privacy.markers)
-    reading = replace(reading, hidden=frozenset(newly_hidden(continued, timed.turns)))
+    fresh = without_future_times(_read_saved(saved, stored, store.privacy), now)
+    reading = StateReading(fresh, _dated_transcript(saved, fresh, stored.zone, now), before, now)
+    masked, masked_texts, reading = _masked_as_before(stored.forgotten, reading, store.privacy)
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     # Older versions stored times in the future, too. The saved state may have better ones.
     known = without_future_times(Transcript(tuple(before), layout=""), now).turns
-    joined = merge_readings(known, basis, timed, assumed=row.assumed if row else ())
-    if any(turn.said_at is None for turn in joined.turns):
-        if stored.state_saved_at is None or saved.path is not None or saved.state is not None:
-            raise SourceInvalid(
-                f"session {saved.session_id!r} has no times; give started_at in a manifest, or a file time"
-            )
-        # An older version could lose turns of a recorded state, together with their times.
-        turns = tuple(turn if turn.said_at else turn.dated(stored.state_saved_at) for turn in joined.turns)
-        joined = replace(joined, turns=turns, time_basis=joined.time_basis or TimeBasis.RECORDER)
-    return with_privacy_counts(localise_turns(joined, zone)), _changed_texts(unmasked, timed.turns), reading
+    joined = merge_readings(known, basis, masked, assumed=row.assumed if row else ())
+    joined = _with_all_times(joined, saved, stored.state_saved_at)
+    return with_privacy_counts(localise_turns(joined, stored.zone)), masked_texts, reading
 
 
-def _check_times(saved: Saved, timed: Transcript, given: Mapping[str, datetime | None], now: datetime) -> None:
+def _read_saved(saved: Saved, stored: StoredSession, privacy: Privacy) -> Transcript:
+    """Return the transcript of the file or state of a session."""
+    humans = (*saved.humans, *(stored.row.humans if stored.row else ()))
+    user, zone = saved.scope.user_id, stored.zone
+    if saved.path:
+        return read_file(saved.path, folder=saved.folder, humans=humans, user=user, privacy=privacy, zone=zone)
+    return read_state(stored.state, humans=humans, user=user, privacy=privacy, zone=zone)
+
+
+def _dated_transcript(saved: Saved, fresh: Transcript, zone: tzinfo, now: datetime) -> Transcript:
+    """Return the transcript with the known times of the session. Raises `SourceInvalid` for one in the future."""
+    started, ended, written = (at and in_zone(at, zone) for at in (saved.started_at, saved.ended_at, saved.file_time))
+    dated = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
+    _check_times(saved, dated, {"started_at": started, "ended_at": ended}, now)
+    return dated
+
+
+def _masked_as_before(
+    forgotten: Forgotten, reading: StateReading, privacy: Privacy
+) -> tuple[Transcript, dict[str, str], StateReading]:
+    """Return the dated transcript without forgotten words and without what a model called private before.
+
+    The second value has the text of each turn that was masked, before and after. The third is the reading, which now
+    knows what was off the record.
+    """
+    recognised = forgotten.recognised(reading) if forgotten.seen.turns else None
+    kept = forgotten.transcript(reading, recognised)
+    turns = hidden_as_stored(kept.turns, reading.before, privacy.markers, recognised.hidden if recognised else None)
+    continued = hidden_as_continued(kept.turns, reading.before, privacy.markers)
+    reading = replace(reading, hidden=frozenset(newly_hidden(continued, turns)))
+    return replace(kept, turns=turns), _changed_texts(kept.turns, turns), reading
+
+
+def _with_all_times(joined: Transcript, saved: Saved, state_saved_at: datetime | None) -> Transcript:
+    """Return the transcript with a time for each turn. Raises `SourceInvalid` if none is known."""
+    if all(turn.said_at is not None for turn in joined.turns):
+        return joined
+    if state_saved_at is None or saved.path is not None or saved.state is not None:
+        raise SourceInvalid(f"session {saved.session_id!r} has no times; give started_at in a manifest, or a file time")
+    # An older version could lose turns of a recorded state, together with their times.
+    turns = tuple(turn if turn.said_at else turn.dated(state_saved_at) for turn in joined.turns)
+    return replace(joined, turns=turns, time_basis=joined.time_basis or TimeBasis.RECORDER)
+
+
+def _check_times(saved: Saved, dated: Transcript, given: Mapping[str, datetime | None], now: datetime) -> None:
     """Raise `SourceInvalid` if a `given` time, or that of the last turn, is more than a day later than `now`."""
-    last = max((turn.said_at for turn in timed.turns if turn.said_at), default=None)
-    source = "the time of its file" if timed.time_basis is TimeBasis.FILE else "its time"
+    last = max((turn.said_at for turn in dated.turns if turn.said_at), default=None)
+    source = "the time of its file" if dated.time_basis is TimeBasis.FILE else "its time"
     for name, at in (*given.items(), (source, last)):
         if at is not None and at > now + MOST_AHEAD:
             where = f"{saved.path}: " if saved.path else ""

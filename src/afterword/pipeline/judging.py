@@ -78,39 +78,42 @@ class PairJudging:
         other_names = _other_names(known, pairs) if isinstance(self._judge, SelectiveJudge) else {}
         return PairsToJudge(pairs, stored | cleared, current_ids, other_names)
 
-    async def judge(self, to_judge: PairsToJudge, *, calls: int = 1) -> JudgingResult:
-        """Return the verdicts on these pairs. At most `calls` calls are made, fewer if a budget is reached.
+    async def judge(self, to_judge: PairsToJudge, *, most_calls: int = 1) -> JudgingResult:
+        """Return the verdicts on these pairs. At most `most_calls` calls are made, fewer if a budget is reached.
 
         A judge that makes no calls judges every pair. Raises an `ExtractionError` if the judge gave no answer.
         """
         open_pairs = self._open_pairs(to_judge)
         size = self._judge.pairs_a_call or max(len(open_pairs), 1)
         batches = _batches(open_pairs, size, to_judge.current_ids)
-        if self._judge.pairs_a_call is None:
-            calls = len(batches)
+        calls = len(batches) if self._judge.pairs_a_call is None else most_calls
         for number, batch in enumerate(batches[:calls]):
             try:
-                with telemetry.stage(Stage.JUDGE, pairs=len(batch)):
-                    if isinstance(self._judge, SelectiveJudge):
-                        verdicts, usage = await self._judge.judge(batch, to_judge.other_names)
-                    else:
-                        verdicts, usage = await self._judge.judge(batch)
+                await self._judge_batch(batch, to_judge.other_names)
             except BudgetReached:
                 # What was extracted and judged so far is paid for, so it is stored.
                 calls = number
                 break
-            except ExtractionError as error:
-                self.usage += error.usage
-                raise
-            self._add(verdicts, batch)
-            self.usage += usage
         return self._result(to_judge, sum(map(len, batches[calls:])))
+
+    async def _judge_batch(self, batch: Sequence[Pair], other_names: OtherNames) -> None:
+        try:
+            with telemetry.stage(Stage.JUDGE, pairs=len(batch)):
+                if isinstance(self._judge, SelectiveJudge):
+                    verdicts, usage = await self._judge.judge(batch, other_names)
+                else:
+                    verdicts, usage = await self._judge.judge(batch)
+        except ExtractionError as error:
+            self.usage += error.usage
+            raise
+        self._add_verdicts(verdicts, batch)
+        self.usage += usage
 
     def judge_without_calls(self, to_judge: PairsToJudge) -> JudgingResult:
         """Return the verdicts on these pairs that need no call. For use inside a transaction."""
         open_pairs = self._open_pairs(to_judge)
         if self._judge.pairs_a_call is None and open_pairs:
-            self._add(judged_at_once(self._judge, open_pairs)[0], open_pairs)
+            self._add_verdicts(judged_at_once(self._judge, open_pairs)[0], open_pairs)
             open_pairs = []
         return self._result(to_judge, len(open_pairs))
 
@@ -121,7 +124,7 @@ class PairJudging:
         count(Count.CACHE, len(open_pairs), cache="verdict", hit=False)
         return open_pairs
 
-    def _add(self, judged: Sequence[Verdict], pairs: Sequence[Pair]) -> None:
+    def _add_verdicts(self, judged: Sequence[Verdict], pairs: Sequence[Pair]) -> None:
         by_ids = {pair_ids(pair): pair for pair in pairs}
         masked = {
             reason: self._privacy.mask_text(storable_text(reason)) for reason in {verdict.reason for verdict in judged}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 
 from sqlmodel import Session
 
@@ -34,7 +33,7 @@ from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_trac
 from afterword.pipeline.judging import PairJudging, PairsToJudge
 from afterword.pipeline.resolution import required_pairs
 from afterword.pipeline.run_storage import retry_if_overtaken, store_run
-from afterword.pipeline.sources.other_libraries import Memory, Origin
+from afterword.pipeline.sources.other_libraries import ExportedMemory, ExportingLibrary
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import lookup, runs, scope_rows
 from afterword.store.database.engine import Store
@@ -58,8 +57,8 @@ class MemoryImportResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """What an import will add (`new`), and what that is judged against."""
+class _ImportPlan:
+    """The assertions that an import will add (`new`), what was `known` before, and the pairs to judge."""
 
     result: MemoryImportResult
     known: Knowledge
@@ -71,8 +70,8 @@ class _Plan:
 async def import_memories(
     store: Store,
     scope: Scope,
-    kind: Origin,
-    memories: Sequence[Memory],
+    kind: ExportingLibrary,
+    memories: Sequence[ExportedMemory],
     *,
     at: datetime,
     file_time: datetime,
@@ -86,68 +85,90 @@ async def import_memories(
     or that were forgotten here, are left out and counted. Raises an `ExtractionError` if the judge gave no answer, and
     `ScopeBusy` if other processes kept changing the scope.
     """
+    source = _source_of(kind, memories)
+    account = Account(as_cost_tracker(budget), store, scope, source, purpose="import")
+    assertions = [_imported_assertion(store, scope, kind, memory, file_time) for memory in memories]
+    distinct = tuple({assertion.id: assertion for assertion in assertions}.values())
+    importing = _MemoryImport(store, scope, source, distinct, at, judge, account, PairJudging(store, scope, judge))
+    busy = f"{scope} kept changing while memories were imported; import them again"
+    with account.charging_requests():
+        return await retry_if_overtaken(importing.run, busy)
+
+
+def _source_of(kind: ExportingLibrary, memories: Sequence[ExportedMemory]) -> str:
+    """Return the source of the run. The same memories have the same source."""
     bounds = [[str(at) for at in (memory.valid_from, memory.valid_to) if at is not None] for memory in memories]
     keys = [(memory.id, memory.text, str(memory.at), *days) for memory, days in zip(memories, bounds, strict=True)]
-    source = f"import:{kind}:{digest(keys)}"
-    account = Account(as_cost_tracker(budget), store, scope, source, purpose="import")
-    judging = PairJudging(store, scope, judge)
-    by_id = {
-        assertion.id: assertion
-        for assertion in (_assertion(store, scope, kind, memory, file_time) for memory in memories)
-    }
+    return f"import:{kind}:{digest(keys)}"
 
-    async def run() -> MemoryImportResult:
-        planned = await store.read(partial(_plan, scope, source, list(by_id.values()), judging))
-        if planned is None:
-            return MemoryImportResult(None, len(by_id))
-        if not planned.new:
-            return planned.result
-        judged = await judging.judge(planned.to_judge)
-        verdicts = [*_repetitions(planned.known.assertions, planned.new), *judged.verdicts]
-        proposal = Proposal(
-            scope=scope,
-            source=source,
+
+@dataclass(frozen=True, slots=True)
+class _MemoryImport:
+    """An import of these assertions as a run of this `source`."""
+
+    store: Store
+    scope: Scope
+    source: str
+    assertions: Sequence[Assertion]
+    at: datetime
+    judge: Judge
+    account: Account
+    judging: PairJudging
+
+    async def run(self) -> MemoryImportResult:
+        plan = await self.store.read(self._plan)
+        if plan is None:
+            return MemoryImportResult(None, len(self.assertions))
+        if not plan.new:
+            return plan.result
+        judged = await self.judging.judge(plan.to_judge)
+        verdicts = [*_repetition_verdicts(plan.known.assertions, plan.new), *judged.verdicts]
+        run_id = await store_run(self.store, self._proposal(plan, verdicts), self.account, is_held=plan.result.held)
+        return replace(plan.result, run_id=run_id)
+
+    def _plan(self, transaction: Session) -> _ImportPlan | None:
+        """Return what the import will add, or None if the same memories were imported before."""
+        earlier = runs.read_runs(transaction, self.scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
+        if any(run.source == self.source for run in earlier):
+            return None
+        known = lookup.read_knowledge(transaction, self.scope)
+        safe = [assertion for assertion in self.assertions if not is_instruction(assertion.statement)]
+        new = self._unforgotten(transaction, safe)
+        result = MemoryImportResult(
+            None,
+            len(new),
+            guessed=sum(assertion.time_is_guess for assertion in new),
+            quarantined=len(self.assertions) - len(safe),
+            forgotten=len(safe) - len(new),
+            held=bool(new)
+            and scope_rows.approval_policy_of(transaction, self.scope) is not scope_rows.ApprovalPolicy.AUTO,
+        )
+        combined = known.revised(known.revision, added=new)
+        pairs = required_pairs(new, combined, pairs_a_statement=self.judging.pairs_a_statement)
+        return _ImportPlan(result, known, new, self.judging.prepare(transaction, known, pairs))
+
+    def _unforgotten(self, transaction: Session, assertions: Sequence[Assertion]) -> Sequence[Assertion]:
+        """Return the assertions that were not forgotten here, with ids that no other scope has."""
+        forgotten = read_forgotten(transaction, self.scope)
+        kept = [assertion for assertion in assertions if not forgotten.covers(assertion)]
+        return with_new_ids(kept, replacement_ids(transaction, self.scope, [assertion.id for assertion in kept]))
+
+    def _proposal(self, plan: _ImportPlan, verdicts: Sequence[Verdict]) -> Proposal:
+        return Proposal(
+            scope=self.scope,
+            source=self.source,
             purpose="import",
             extractor="import",
-            judge=judge.version,
-            started_at=at,
-            revision=planned.known.revision,
-            readings=(WindowReading(source, None, None, tuple(planned.new)),),
+            judge=self.judge.version,
+            started_at=self.at,
+            revision=plan.known.revision,
+            readings=(WindowReading(self.source, None, None, tuple(plan.new)),),
             verdicts=tuple({verdict.pair: verdict for verdict in verdicts}.values()),
-            counts={"quarantined": planned.result.quarantined, "forgotten": planned.result.forgotten},
+            counts={"quarantined": plan.result.quarantined, "forgotten": plan.result.forgotten},
         )
-        run_id = await store_run(store, proposal, account, is_held=planned.result.held)
-        return replace(planned.result, run_id=run_id)
-
-    with account.open():
-        return await retry_if_overtaken(run, f"{scope} kept changing while memories were imported; import them again")
 
 
-def _plan(
-    scope: Scope, source: str, assertions: Sequence[Assertion], judging: PairJudging, transaction: Session
-) -> _Plan | None:
-    """Return what the import will add, or None if the same memories were imported before."""
-    earlier = runs.read_runs(transaction, scope, statuses=[RunStatus.APPLIED, RunStatus.HELD])
-    if any(run.source == source for run in earlier):
-        return None
-    known = lookup.read_knowledge(transaction, scope)
-    safe = [assertion for assertion in assertions if not is_instruction(assertion.statement)]
-    forgotten = read_forgotten(transaction, scope)
-    unforgotten = [assertion for assertion in safe if not forgotten.covers(assertion)]
-    new = with_new_ids(unforgotten, replacement_ids(transaction, scope, [assertion.id for assertion in unforgotten]))
-    result = MemoryImportResult(
-        None,
-        len(new),
-        guessed=sum(assertion.time_is_guess for assertion in new),
-        quarantined=len(assertions) - len(safe),
-        forgotten=len(safe) - len(new),
-        held=bool(new) and scope_rows.approval_policy_of(transaction, scope) is not scope_rows.ApprovalPolicy.AUTO,
-    )
-    pairs = required_pairs(new, known.revised(known.revision, added=new), pairs_a_statement=judging.pairs_a_statement)
-    return _Plan(result, known, new, judging.prepare(transaction, known, pairs))
-
-
-def _repetitions(known: Sequence[Assertion], new: Sequence[Assertion]) -> list[Verdict]:
+def _repetition_verdicts(known: Sequence[Assertion], new: Sequence[Assertion]) -> list[Verdict]:
     """Return a verdict for each new statement with the words of a known one: both say the same, even in two slots."""
     first: dict[tuple[Kind, str], Assertion] = {}
     for assertion in known:
@@ -162,12 +183,14 @@ def _repetitions(known: Sequence[Assertion], new: Sequence[Assertion]) -> list[V
     return verdicts
 
 
-def _assertion(store: Store, scope: Scope, kind: Origin, memory: Memory, file_time: datetime) -> Assertion:
+def _imported_assertion(
+    store: Store, scope: Scope, kind: ExportingLibrary, memory: ExportedMemory, file_time: datetime
+) -> Assertion:
     statement = store.privacy.mask_text(composed(memory.text))[: LONGEST["statement"]]
     evidence = (Evidence(EvidenceKind.IMPORT, statement),)
     # A memory with a time in the future would not be told to agents until then.
-    is_dated = memory.at is not None and memory.at <= latest_present(None) + MOST_AHEAD
-    said_at = memory.at if memory.at is not None and is_dated else file_time
+    known_at = memory.at if memory.at is not None and memory.at <= latest_present(None) + MOST_AHEAD else None
+    said_at = known_at or file_time
     days = [at.isoformat() for at in (memory.valid_from, memory.valid_to) if at is not None]
     return Assertion(
         id=assertion_id(scope, None, (kind, memory.id, statement, said_at.isoformat(), *days), evidence),
@@ -183,7 +206,7 @@ def _assertion(store: Store, scope: Scope, kind: Origin, memory: Memory, file_ti
         authority=Authority.IMPORTED,
         said_at=said_at,
         evidence=evidence,
-        time_is_guess=not is_dated,
+        time_is_guess=known_at is None,
         valid_from=memory.valid_from,
         valid_to=memory.valid_to,
     )

@@ -84,11 +84,15 @@ def required_pairs(
         pairs = [(other, statement) if other.order < statement.order else (statement, other) for other in partners]
         for earlier, later in (*pairs, *_pairs_to_judge_again(statement, known, count)):
             if likely is None or likely.contains(earlier, later):
-                is_request = SpeechAct.ERASE in (earlier.said.act, later.said.act)
-                urgency = _similarity(earlier, later) + (FORGETTING if is_request else 0.0)
-                ranks[earlier.said.id, later.said.id] = -urgency, earlier.order, later.order
+                ranks[earlier.said.id, later.said.id] = -_urgency(earlier, later), earlier.order, later.order
     ranked = sorted(ranks, key=ranks.__getitem__)
     return [(known.by_id[earlier], known.by_id[later]) for earlier, later in ranked]
+
+
+def _urgency(earlier: IndexedStatement, later: IndexedStatement) -> float:
+    """Return how likely two statements conflict. Pairs with a higher urgency are judged first."""
+    is_request = SpeechAct.ERASE in (earlier.said.act, later.said.act)
+    return _similarity(earlier, later) + (FORGETTING if is_request else 0.0)
 
 
 def comparison_partners(removed: Sequence[Assertion], known: Knowledge) -> list[Assertion]:
@@ -106,7 +110,7 @@ def comparison_partners(removed: Sequence[Assertion], known: Knowledge) -> list[
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
+class ReplacedKnowledge:
     """The knowledge of a scope in which new statements have taken the place of old ones, and are not judged yet.
 
     `others` is the knowledge without the old and the new statements. `combined` has the new ones as well. The `pairs`
@@ -118,9 +122,9 @@ class Replacement:
     pairs: list[Pair]
 
 
-def replaced_statements(
+def replace_statements(
     known: Knowledge, old: Sequence[Assertion], new: Sequence[Assertion], pairs_a_statement: int | None
-) -> Replacement:
+) -> ReplacedKnowledge:
     """Return the knowledge after new statements have taken the place of old ones, and the pairs to judge for that."""
     _ = known.index  # built once here, the index is shared by everything that is derived from `known`
     others = known.revised(known.revision, removed=old) if old else known
@@ -130,7 +134,7 @@ def replaced_statements(
     gone = [assertion for assertion in old if assertion.id not in new_ids]
     unpaired = [other for other in comparison_partners(gone, known) if other.id in others.by_id]
     pairs = required_pairs(new, combined, compared_before=unpaired, pairs_a_statement=pairs_a_statement)
-    return Replacement(others, combined, pairs)
+    return ReplacedKnowledge(others, combined, pairs)
 
 
 def _statements_to_judge_with(
@@ -219,15 +223,18 @@ def _least_similarity(earlier: IndexedStatement, later: IndexedStatement) -> flo
     if earlier.slot == later.slot:
         return 0.0
     if later.said.act is not SpeechAct.STATE:
-        # The words of a withdrawal name the statement, or are too vague to decide.
-        names_it = later.is_vague or later.words.value <= earlier.words.said
-        return 0.0 if is_same_subject and names_it else MARKED_ALIKE
+        return 0.0 if is_same_subject and _may_be_named(earlier, later) else MARKED_ALIKE
     if later.said.session_id is not None and earlier.said.session_id == later.said.session_id:
         return ALIKE_IN_SESSION
     if later.said.cue is None:
         return ALIKE
     is_marked_anew = is_same_subject and subject != OWNER and earlier.said.kind is later.said.kind
     return 0.0 if is_marked_anew else MARKED_ALIKE
+
+
+def _may_be_named(earlier: IndexedStatement, withdrawal: IndexedStatement) -> bool:
+    """Whether the words of a withdrawal name a statement, or are too vague to decide."""
+    return withdrawal.is_vague or withdrawal.words.value <= earlier.words.said
 
 
 def _similarity(first: IndexedStatement, second: IndexedStatement) -> float:
@@ -338,12 +345,12 @@ def compare_facts(before: Sequence[Fact], after: Sequence[Fact]) -> Changes:
         learned=tuple(fact for old, fact in pairs if old is None),
         repeated=tuple(fact for old, fact in pairs if old and set(fact.assertion_ids) - set(old.assertion_ids)),
         retired=tuple((fact, new_by_id.get(fact.retired_by or "")) for old, fact in pairs if _is_retired(old, fact)),
-        contested=_newly(Status.CONTESTED, pairs),
-        unclear=_newly(Status.PENDING, pairs),
+        contested=_facts_with_new_status(Status.CONTESTED, pairs),
+        unclear=_facts_with_new_status(Status.PENDING, pairs),
     )
 
 
-def _newly(status: Status, pairs: Sequence[tuple[Fact | None, Fact]]) -> tuple[Fact, ...]:
+def _facts_with_new_status(status: Status, pairs: Sequence[tuple[Fact | None, Fact]]) -> tuple[Fact, ...]:
     """Return the facts that have the status now and did not have it before."""
     return tuple(fact for old, fact in pairs if fact.status is status and not (old and old.status is status))
 
@@ -359,13 +366,13 @@ def changes_between(before: Knowledge, after: Knowledge, ids: Collection[str], n
         changes,
         hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in old),
         unfound=sum(
-            _is_unfound(after.by_id[id_], after) for id_ in after.by_id.keys() & set(ids) - before.by_id.keys()
+            _is_unfound_request(after.by_id[id_], after) for id_ in after.by_id.keys() & set(ids) - before.by_id.keys()
         ),
         unnamed=unnamed_removals(removals_between(old, changes.retired, hidden, after)),
     )
 
 
-def _is_unfound(said: Assertion, after: Knowledge) -> bool:
+def _is_unfound_request(said: Assertion, after: Knowledge) -> bool:
     return said.act is SpeechAct.ERASE and (asks_for_everything(said) or not has_found(said, after))
 
 

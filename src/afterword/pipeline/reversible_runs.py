@@ -7,7 +7,9 @@ that is known of one scope into another. It is a run as well, so it can be undon
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import uuid4
 
 from sqlmodel import Session
@@ -25,7 +27,7 @@ from afterword.store import ledger, lookup, reviews, runs
 from afterword.store.access.keys import opens_scope
 from afterword.store.database.engine import Store
 from afterword.store.merging import moves
-from afterword.store.proposals import Proposal, RunEffect, effect_between, read_proposal, read_verdicts
+from afterword.store.proposals import RunEffect, effect_between, read_proposal, read_verdicts
 from afterword.store.runs import MERGE, RENAME, Run
 from afterword.store.scope_rows import check_known, scope_key
 
@@ -49,7 +51,7 @@ async def undo_run(
         if run.moves_scope:
             moves.move_sources(transaction, run.scope, run.id, is_back=True)
 
-    return await _switched(store, run_id, revert, judge, clock)
+    return await _switch_run(store, run_id, revert, judge, clock)
 
 
 async def redo_run(
@@ -75,34 +77,28 @@ async def redo_run(
         for closing in runs.runs_caused_by(transaction, run):
             ledger.revert_run(transaction, run.scope, closing.id, at)
 
-    return await _switched(store, run_id, reinstate, judge, clock)
+    return await _switch_run(store, run_id, reinstate, judge, clock)
 
 
-async def _switched(
+async def _switch_run(
     store: Store,
     run_id: int,
     switch: Callable[[Session, Run, datetime], None],
     judge: Judge,
     clock: Callable[[], datetime],
 ) -> RunEffect:
+    """Undo or redo a run by `switch`, compare what lacks a verdict then, and return the run with the changed facts."""
+
     def work(transaction: Session) -> RunEffect:
         at = clock()
         run = runs.read_run(transaction, run_id)
-        proposal, _ = read_proposal(transaction, run)
-        # A run without statements has only compared: what it compared is not compared again when it is undone.
-        ends = [end for verdict in proposal.verdicts for end in verdict.pair] if proposal.assertions else []
+        judged_ids = _ids_judged_by(transaction, run)
         before = lookup.read_knowledge(transaction, run.scope)
         facts_before = lookup.read_facts(transaction, run.scope, at=at)
         switch(transaction, run, at)
         after = lookup.read_knowledge(transaction, run.scope)
-        affected = _affected(before, after) + [after.by_id[end] for end in ends if end in after.by_id]
-        pairs = _missing_pairs(after, affected, judge)
-        facts = lookup.read_facts(transaction, run.scope, at=at) if any(map(_has_entry, pairs)) else []
-        pairs = [pair for pair in pairs if not _is_left(pair, facts_before, facts)]
-        if run.status == ledger.RunStatus.UNDONE and run.undone_at is not None and any(map(_has_entry, pairs)):
-            # What was known together with an entry before the undo was not compared with it then either.
-            known = lookup.read_knowledge(transaction, run.scope, run.undone_at - timedelta(microseconds=1))
-            pairs = [pair for pair in pairs if not (_has_entry(pair) and known.by_id.keys() >= set(pair_ids(pair)))]
+        pairs = _missing_pairs(after, _assertions_to_compare(before, after, judged_ids), judge)
+        pairs = _without_pairs_left(transaction, run, pairs, facts_before, at)
         verdicts = _verdicts_without_model(transaction, pairs, run.scope, judge)
         if verdicts:
             closing = verdicts_proposal(run.scope, judge, after, verdicts, at)
@@ -112,11 +108,39 @@ async def _switched(
     return await store.write(work)
 
 
-def _affected(before: Knowledge, after: Knowledge) -> list[Assertion]:
-    """Return the assertions that may lack a verdict: added ones, and those that were compared with removed ones."""
+def _ids_judged_by(transaction: Session, run: Run) -> list[str]:
+    """Return the ids of the assertions that the verdicts of a run are about.
+
+    A run without statements has none: the pairs that it judged are not compared again when it is undone.
+    """
+    proposal, _ = read_proposal(transaction, run)
+    return [id_ for verdict in proposal.verdicts for id_ in verdict.pair] if proposal.assertions else []
+
+
+def _assertions_to_compare(before: Knowledge, after: Knowledge, judged_ids: Sequence[str]) -> list[Assertion]:
+    """Return the assertions that may lack a verdict.
+
+    These are the added ones, those that were compared with removed ones, and those that the run had judged.
+    """
     removed = [assertion for assertion in before.assertions if assertion.id not in after.by_id]
     added = [assertion for assertion in after.assertions if assertion.id not in before.by_id]
-    return added + [assertion for assertion in comparison_partners(removed, before) if assertion.id in after.by_id]
+    partners = [assertion for assertion in comparison_partners(removed, before) if assertion.id in after.by_id]
+    return [*added, *partners, *(after.by_id[id_] for id_ in judged_ids if id_ in after.by_id)]
+
+
+def _without_pairs_left(
+    transaction: Session, run: Run, pairs: list[Pair], facts_before: Sequence[Fact], at: datetime
+) -> list[Pair]:
+    """Return the pairs without those that are left to consolidation."""
+    if not any(map(_has_entry, pairs)):
+        return pairs
+    facts = lookup.read_facts(transaction, run.scope, at=at)
+    pairs = [pair for pair in pairs if not _is_left_to_consolidation(pair, facts_before, facts)]
+    if run.status != ledger.RunStatus.UNDONE or run.undone_at is None or not any(map(_has_entry, pairs)):
+        return pairs
+    # What was known together with an entry before the undo was not compared with it then either.
+    known = lookup.read_knowledge(transaction, run.scope, run.undone_at - timedelta(microseconds=1))
+    return [pair for pair in pairs if not (_has_entry(pair) and known.by_id.keys() >= set(pair_ids(pair)))]
 
 
 async def merge_scopes(
@@ -136,44 +160,44 @@ async def merge_scopes(
     `NotFound` if nothing was ever stored for the scope, or for the target of a merge, unless a key opens it. Raises
     `StateConflict` if both scopes are the same or belong to different tenants, or if the target of a rename exists.
     """
-
-    def work(transaction: Session) -> RunEffect:
-        at = clock()
-        if is_rename and into in moves.merged_scopes(transaction, scope_key(transaction, scope)):
-            way = f"undo that run, which `afterword runs --scope {scope}` lists"
-            raise StateConflict(f"{into} was renamed to {scope} or merged into it; to get it back, {way}")
-        if is_rename and scope_key(transaction, into):
-            raise StateConflict(f"{into} exists already; merge {scope} into it instead")
-        if is_rename and opens_scope(transaction, into):
-            raise StateConflict(f"a key opens {into} already, and would open {scope}; revoke it first")
-        if not is_rename:
-            _check_target(transaction, scope, into)
-        facts_before = lookup.read_facts(transaction, into, at=at)
-        moved = moves.move_everything(transaction, scope, into)
-        known = lookup.read_knowledge(transaction, into)
-        pairs = _missing_pairs(known, known.assertions, judge) if facts_before else []
-        purpose = RENAME if is_rename else MERGE
-        proposal = Proposal(
-            scope=into,
-            source=f"{purpose}:{uuid4().hex}",
-            purpose=purpose,
-            extractor="application",
-            judge=judge.version,
-            started_at=at,
-            revision=known.revision,
-            readings=(),
-            verdicts=_verdicts_without_model(transaction, pairs, into, judge),
-            counts={"sources": len(moved)},
-        )
-        run_id, _ = ledger.propose_and_apply(transaction, proposal)
-        moves.record_move(transaction, run_id, scope, into, moved)
-        moves.take_settings(transaction, scope, into, is_rename=is_rename)
-        return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, into, at=at))
-
-    return await store.write(work)
+    move = partial(_move_scope, scope=scope, into=into, judge=judge, purpose=RENAME if is_rename else MERGE)
+    return await store.write(lambda transaction: move(transaction, at=clock()))
 
 
-def _check_target(transaction: Session, scope: Scope, into: Scope) -> None:
+def _move_scope(
+    transaction: Session, scope: Scope, into: Scope, *, judge: Judge, purpose: str, at: datetime
+) -> RunEffect:
+    check = _check_rename if purpose == RENAME else _check_merge
+    check(transaction, scope, into)
+    facts_before = lookup.read_facts(transaction, into, at=at)
+    moved = moves.move_everything(transaction, scope, into)
+    known = lookup.read_knowledge(transaction, into)
+    pairs = _missing_pairs(known, known.assertions, judge) if facts_before else []
+    proposal = replace(
+        verdicts_proposal(into, judge, known, _verdicts_without_model(transaction, pairs, into, judge), at),
+        source=f"{purpose}:{uuid4().hex}",
+        purpose=purpose,
+        extractor="application",
+        counts={"sources": len(moved)},
+    )
+    run_id, _ = ledger.propose_and_apply(transaction, proposal)
+    moves.record_move(transaction, run_id, scope, into, moved)
+    moves.take_settings(transaction, scope, into, is_rename=purpose == RENAME)
+    return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, into, at=at))
+
+
+def _check_rename(transaction: Session, scope: Scope, into: Scope) -> None:
+    """Raise `StateConflict` if a memory has, or may get, the new name already."""
+    if into in moves.merged_scopes(transaction, scope_key(transaction, scope)):
+        way = f"undo that run, which `afterword runs --scope {scope}` lists"
+        raise StateConflict(f"{into} was renamed to {scope} or merged into it; to get it back, {way}")
+    if scope_key(transaction, into):
+        raise StateConflict(f"{into} exists already; merge {scope} into it instead")
+    if opens_scope(transaction, into):
+        raise StateConflict(f"a key opens {into} already, and would open {scope}; revoke it first")
+
+
+def _check_merge(transaction: Session, scope: Scope, into: Scope) -> None:
     """Raise `NotFound` if a memory would be merged into a new one, whose name may be mistyped."""
     # A scope that a key opens cannot be the target of a rename.
     if scope.tenant != into.tenant or opens_scope(transaction, into):
@@ -192,10 +216,10 @@ def _missing_pairs(known: Knowledge, affected: Sequence[Assertion], judge: Judge
     return [pair for pair in required if pair_ids(pair) not in in_force]
 
 
-def _is_left(pair: Pair, before: Sequence[Fact], after: Sequence[Fact]) -> bool:
+def _is_left_to_consolidation(pair: Pair, before: Sequence[Fact], after: Sequence[Fact]) -> bool:
     """Whether a pair with an entry is left to consolidation, which alone compares an entry with what was known before.
 
-    It is if one of the two facts has ended, or both held beside each other before.
+    Such a pair is left if one of its two facts has ended, or if both held beside each other before.
     """
     ids = set(pair_ids(pair))
     old, new = ([fact for fact in facts if not ids.isdisjoint(fact.assertion_ids)] for facts in (before, after))

@@ -7,7 +7,7 @@ compared with, and one writes the run. If the scope has changed by then, the ses
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,29 +18,25 @@ from afterword import telemetry
 from afterword.errors import ScopeMoved
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage
-from afterword.extractors.grounding import Grounding
 from afterword.extractors.judge import Judge
 from afterword.extractors.words_named_by_model import hidden_from_state
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.transcripts import Turn
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.intake import (
     PreparedSession,
     Saved,
-    begins_with,
-    prepare_session,
     record_queue_age,
-    refresh_prepared,
+    with_current_revision,
     with_later_turns,
-    without_words_named_by_model,
 )
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
-from afterword.pipeline.resolution import Changes, changes_between, replaced_statements
+from afterword.pipeline.resolution import Changes, changes_between, replace_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
 from afterword.pipeline.session_findings import keep_findings
 from afterword.pipeline.session_outcome import SessionOutcome, counting_failures, record_outcome, skipped_outcome
-from afterword.pipeline.window_reader import WindowReader, ground_window, limited_reading, refusals, window_reading
+from afterword.pipeline.session_reader import SessionReader
+from afterword.pipeline.window_reader import rejection_counts
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import agent_requests, ledger, lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
@@ -48,7 +44,7 @@ from afterword.store.forgetting.pauses import PAUSED, leave_out_new_turns, read_
 from afterword.store.forgetting.tombstone_rows import note_state
 from afterword.store.proposals import KnowledgeChange, Proposal, WindowReading
 from afterword.store.statement_ids import replacement_ids, with_new_ids
-from afterword.telemetry import Count, Stage, count
+from afterword.telemetry import Stage
 
 PATIENT_TRIES = 6
 """How often a session is judged without a lock on its scope. After that the scope is locked before it is judged."""
@@ -105,30 +101,24 @@ async def process_session(
     `ScopeBusy` if other processes kept changing the scope. In these cases nothing of the session is stored, with one
     exception: findings of agents are read and stored last, so an error there leaves the facts of the session stored.
     """
-    if judge is None:
-        # Imported only here: a caller with a judge of its own never loads the rules.
-        from afterword.extractors.rules import RulesJudge
-
-        judge = RulesJudge()
     account = Account(as_cost_tracker(budget), store, saved.scope, ledger.session_source(saved.session_id))
-    processing = _Processing(store, saved, extractor, judge, apply, clock, account, before)
+    judge = _rules_judge() if judge is None else judge
+    processing = _SessionProcessing(store, saved, extractor, judge, apply, clock, account, before)
     stage = telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id)
     with stage, counting_failures():
-        if saved.off_the_record:
-            outcome = skipped_outcome(saved.scope, saved.session_id, OFF_THE_RECORD)
-        else:
-            with account.open():
-                async with account.time_limit():
-                    outcome = await processing.run()
-            if apply and outcome.transcript.turns:
-                await keep_findings(
-                    store, outcome, processing.finding_policy, extractor=extractor, tracker=account.tracker, clock=clock
-                )
+        outcome = await processing.run()
         record_outcome(outcome, is_first=processing.is_first)
         return outcome
 
 
-class _Processing:
+def _rules_judge() -> Judge:
+    # Imported only here: a caller with a judge of its own never loads the rules.
+    from afterword.extractors.rules import RulesJudge
+
+    return RulesJudge()
+
+
+class _SessionProcessing:
     """The processing of one session. It keeps what was extracted and judged, so that a repeated try makes no calls."""
 
     def __init__(
@@ -144,11 +134,8 @@ class _Processing:
     ) -> None:
         self.store, self.saved, self.extractor, self.judge = store, saved, extractor, judge
         self.apply, self.clock, self.account, self.previous = apply, clock, account, previous
-        self.reader = WindowReader(extractor, store.privacy)
+        self.reader = SessionReader(store, saved, extractor)
         self.judging = PairJudging(store, saved.scope, judge)
-        self.extracted: dict[str, WindowReading] = {}
-        self.turns: Sequence[Turn] = ()
-        self.forgotten_size = 0
         self.finding_policy = store.privacy.findings
         self.tries, self.is_first = 0, False
 
@@ -157,88 +144,79 @@ class _Processing:
         return self.reader.usage + self.judging.usage
 
     async def run(self) -> SessionOutcome:
+        """Store the facts of the session, and after them what agents found in it."""
+        if self.saved.off_the_record:
+            return skipped_outcome(self.saved.scope, self.saved.session_id, OFF_THE_RECORD)
+        with self.account.charging_requests():
+            async with self.account.time_limit():
+                outcome = await self._store_facts()
+        if self.apply and outcome.transcript.turns:
+            await keep_findings(
+                self.store,
+                outcome,
+                self.finding_policy,
+                extractor=self.extractor,
+                tracker=self.account.tracker,
+                clock=self.clock,
+            )
+        return outcome
+
+    async def _store_facts(self) -> SessionOutcome:
         try:
             return await retry_if_overtaken(
-                self._run_once,
+                self._try_once,
                 f"{self.saved.scope} kept changing while {self.saved.session_id!r} was judged; run it again",
             )
         except ExtractionError as error:
             error.usage = self.usage  # of the whole session, earlier answers included
             raise
 
-    async def _run_once(self) -> SessionOutcome:
+    async def _try_once(self) -> SessionOutcome:
         self.tries += 1
         previous = self.previous if self.previous and not self.previous.done() else None
-        prepared = await prepare_session(self.store, self.saved, self.extractor.version, now=self.clock())
-        if not begins_with(prepared.transcript.turns, self.turns):
-            self.reader.start_again()
-            self.extracted.clear()
-        self.turns = prepared.transcript.turns
-        prepared = without_words_named_by_model(prepared, self.reader.private, self.extractor.version)
+        prepared = await self.reader.prepare(self.clock())
         if prepared.stored.is_paused:
-            saved, reading, stay_out = self.saved, prepared.reading, self.apply and self.saved.path is None
-            leave_out = partial(leave_out_new_turns, reading=reading, stay_out=stay_out)
-            await self.store.write(lambda transaction: leave_out(transaction, saved.scope, saved.session_id))
-            return skipped_outcome(saved.scope, saved.session_id, PAUSED)
+            return await self._leave_out(prepared)
         self.finding_policy, self.is_first = prepared.stored.findings, prepared.stored.last_keys is None
         if self.tries == 1:
             record_queue_age(prepared.stored, self.clock())
+        readings = None
+        if self._has_new_windows(prepared):
+            prepared, readings = await self.reader.read(prepared)
+        if previous is not None:
+            with self.account.pausing_time_limit():
+                await asyncio.wait([previous])
+        if readings is not None:
+            return await self._judge_and_write(prepared, readings, may_be_outdated=previous is not None)
+        if previous is not None:
+            prepared = await self.store.read(partial(with_current_revision, self.saved, prepared))
+        return await self._finish_unchanged(prepared)
+
+    async def _leave_out(self, prepared: PreparedSession) -> SessionOutcome:
+        """Store nothing of a session whose scope is paused, except which of its turns stay out later."""
+        saved, reading, stay_out = self.saved, prepared.reading, self.apply and self.saved.path is None
+        leave_out = partial(leave_out_new_turns, reading=reading, stay_out=stay_out)
+        await self.store.write(lambda transaction: leave_out(transaction, saved.scope, saved.session_id))
+        return skipped_outcome(saved.scope, saved.session_id, PAUSED)
+
+    def _has_new_windows(self, prepared: PreparedSession) -> bool:
         # Compare with the last run even if it was undone: the same windows hold nothing new.
         is_same = prepared.stored.last_keys == list(prepared.keys) and not self.saved.reread
-        readings = None
-        if prepared.keys and not is_same:
-            prepared, readings = await self._masked_readings(prepared)
-        if previous is not None:
-            with self.account.waiting():
-                await asyncio.wait([previous])
+        return bool(prepared.keys) and not is_same
 
-        def current(transaction: Session) -> PreparedSession:
-            return refresh_prepared(self.saved, prepared, transaction) if previous else prepared
-
-        if readings is None:
-            return await self._finish_unchanged(await self.store.read(current) if previous else prepared)
+    async def _judge_and_write(
+        self, prepared: PreparedSession, readings: Sequence[WindowReading], *, may_be_outdated: bool
+    ) -> SessionOutcome:
+        """Judge and store the run. If the session `may_be_outdated`, the scope may have changed since it was read."""
         if self.tries <= PATIENT_TRIES or self.store.in_memory:
-            latest, own, comparison = await self.store.read(partial(self._read_to_judge, current, readings))
+            read = partial(self._read_to_judge, prepared, readings, may_be_outdated)
+            latest, own, comparison = await self.store.read(read)
             judged = await self.judging.judge(comparison.to_judge)
             decision = self._decide(own, comparison, judged, latest.stored.revision)
-            run_id = await self.store.write(partial(self._write, latest, decision))
+            run_id = await self.store.write(partial(self._write_run, latest, decision))
         else:
             run_id, decision = await self.store.write(partial(self._decide_and_write, prepared, readings))
         return self._outcome(prepared, run_id, readings, decision)
-
-    async def _masked_readings(self, prepared: PreparedSession) -> tuple[PreparedSession, list[WindowReading]]:
-        """Return the session with everything masked that the model calls private, and the readings of its windows."""
-        readings = await self._readings(prepared)
-        masked = without_words_named_by_model(prepared, self.reader.private, self.extractor.version)
-        if masked is prepared:
-            return prepared, readings
-        self.extracted.clear()  # it was grounded before everything private was known
-        return await self._masked_readings(masked)
-
-    async def _readings(self, prepared: PreparedSession) -> list[WindowReading]:
-        stored, readings = prepared.stored, list[WindowReading]()
-        if self.forgotten_size != stored.forgotten.size:
-            self.extracted.clear()  # it was grounded before something was forgotten
-            self.forgotten_size = stored.forgotten.size
-        privacy, private, most = self.store.privacy, self.reader.private, self.store.privacy.facts_per_session
-        for window, key in zip(prepared.windows, prepared.keys, strict=True):
-            count(Count.CACHE, cache="window", hit=key in stored.readings)
-            most -= len(readings[-1].assertions) if readings else 0
-            if key in stored.readings:
-                readings.append(limited_reading(window_reading(key, window, Grounding(stored.readings[key], ())), most))
-                continue
-            if key not in self.extracted:
-                await asyncio.sleep(0)  # an extractor without calls would hold the event loop until the last window
-                ground = partial(
-                    ground_window, prepared=prepared, saved=self.saved, privacy=privacy, private=private, most=most
-                )
-                grounding = await self.reader.read(window, ground)
-                count(Count.ASSERTIONS, len(grounding.assertions))
-                for rejection in grounding.rejections:
-                    count(Count.REFUSED, reason=str(rejection.reason))
-                self.extracted[key] = window_reading(key, window, grounding)
-            readings.append(limited_reading(self.extracted[key], most))
-        return readings
 
     async def _finish_unchanged(self, prepared: PreparedSession) -> SessionOutcome:
         """Mark a session that has nothing new as done, unless other processes have changed the scope."""
@@ -259,26 +237,25 @@ class _Processing:
         )
 
     def _read_to_judge(
-        self,
-        current: Callable[[Session], PreparedSession],
-        readings: Sequence[WindowReading],
-        transaction: Session,
+        self, prepared: PreparedSession, readings: Sequence[WindowReading], may_be_outdated: bool, transaction: Session
     ) -> tuple[PreparedSession, list[WindowReading], _Comparison]:
-        readings = self._own_readings(transaction, readings)
-        return current(transaction), readings, self._compare(transaction, readings)
+        """Return the session as it is stored now, its readings, and the pairs to judge with all that is known."""
+        readings = self._with_own_ids(transaction, readings)
+        latest = with_current_revision(self.saved, prepared, transaction) if may_be_outdated else prepared
+        return latest, readings, self._read_comparison(transaction, readings)
 
-    def _own_readings(self, transaction: Session, readings: Sequence[WindowReading]) -> list[WindowReading]:
+    def _with_own_ids(self, transaction: Session, readings: Sequence[WindowReading]) -> list[WindowReading]:
         """Return the readings. Statements whose ids a rename or a merge has given to another scope get other ids."""
         ids = [said.id for reading in readings for said in reading.assertions]
         other = replacement_ids(transaction, self.saved.scope, ids, session_id=self.saved.session_id)
         return [replace(reading, assertions=with_new_ids(reading.assertions, other)) for reading in readings]
 
-    def _compare(self, transaction: Session, readings: Sequence[WindowReading]) -> _Comparison:
+    def _read_comparison(self, transaction: Session, readings: Sequence[WindowReading]) -> _Comparison:
         """Read what the session's statements must be compared with."""
         before = lookup.read_knowledge(transaction, self.saved.scope)
         new = [assertion for reading in readings for assertion in reading.assertions]
         old = before.said_in(self.saved.session_id)
-        replaced = replaced_statements(before, old, new, self.judging.pairs_a_statement)
+        replaced = replace_statements(before, old, new, self.judging.pairs_a_statement)
         to_judge = self.judging.prepare(transaction, replaced.others, replaced.pairs)
         return _Comparison(
             scope_rows.approval_policy_of(transaction, self.saved.scope), before, replaced.combined, old, new, to_judge
@@ -288,14 +265,22 @@ class _Processing:
         self, readings: Sequence[WindowReading], comparison: _Comparison, judged: JudgingResult, revision: int
     ) -> _Decision:
         """Return the run to store, for the scope at this revision."""
-        before, combined = comparison.before, comparison.combined
-        after = combined.revised(before.revision + 1, added_verdicts=judged.verdicts)
+        before = comparison.before
+        after = comparison.combined.revised(before.revision + 1, added_verdicts=judged.verdicts)
         ids = [assertion.id for assertion in (*comparison.old, *comparison.new)]
         ids += [end for verdict in judged.verdicts for end in (verdict.earlier_id, verdict.later_id)]
         known = KnowledgeChange(before, after, frozenset(after.affected_ids(before, ids)))
         changes = changes_between(before, after, known.affected_ids, self.clock())
-        refused = {f"refused_{reason}": number for reason, number in refusals(readings).items()}
-        proposal = Proposal(
+        counts = {"windows": len(readings), "assertions": len(comparison.new), "unjudged": judged.unjudged}
+        counts |= {**self._reading_counts(readings), **changes.unnamed.counts()}
+        proposal = self._proposal(readings, judged, revision, counts)
+        must_wait = changes.unnamed.must_wait or comparison.policy.holds(retires=bool(changes.retired))
+        return _Decision(proposal, known, changes, self.apply and must_wait, judged.unjudged)
+
+    def _proposal(
+        self, readings: Sequence[WindowReading], judged: JudgingResult, revision: int, counts: Mapping[str, int]
+    ) -> Proposal:
+        return Proposal(
             scope=self.saved.scope,
             source=self.account.source,
             purpose="session",
@@ -308,32 +293,30 @@ class _Processing:
             calls=self.usage.calls,
             prompt_tokens=self.usage.prompt_tokens,
             completion_tokens=self.usage.completion_tokens,
-            counts={
-                "windows": len(readings),
-                "assertions": len(comparison.new),
-                "unjudged": judged.unjudged,
-                **({"splits": self.reader.splits} if self.reader.splits else {}),
-                **self.reader.private.counts(),
-                **refused,
-                **changes.unnamed.counts(),
-            },
+            counts=counts,
         )
-        must_wait = changes.unnamed.must_wait or comparison.policy.holds(retires=bool(changes.retired))
-        return _Decision(proposal, known, changes, self.apply and must_wait, judged.unjudged)
+
+    def _reading_counts(self, readings: Sequence[WindowReading]) -> dict[str, int]:
+        """Return how many windows were read in halves, words called private, and candidates rejected, by reason."""
+        return {
+            **({"splits": self.reader.splits} if self.reader.splits else {}),
+            **self.reader.private.counts(),
+            **{f"refused_{reason}": number for reason, number in rejection_counts(readings).items()},
+        }
 
     def _decide_and_write(
         self, prepared: PreparedSession, readings: Sequence[WindowReading], transaction: Session
     ) -> tuple[int, _Decision]:
         """Judge and store the run while the scope is locked. Pairs that need a model are left to consolidation."""
         scope_rows.lock_scope(transaction, self.saved.scope)
-        prepared = refresh_prepared(self.saved, prepared, transaction, may_have_grown=True)
-        readings = self._own_readings(transaction, readings)
-        comparison = self._compare(transaction, readings)
+        prepared = with_current_revision(self.saved, prepared, transaction, may_have_grown=True)
+        readings = self._with_own_ids(transaction, readings)
+        comparison = self._read_comparison(transaction, readings)
         judged = self.judging.judge_without_calls(comparison.to_judge)
         decision = self._decide(readings, comparison, judged, comparison.before.revision)
-        return self._write(prepared, decision, transaction), decision
+        return self._write_run(prepared, decision, transaction), decision
 
-    def _write(self, prepared: PreparedSession, decision: _Decision, transaction: Session) -> int:
+    def _write_run(self, prepared: PreparedSession, decision: _Decision, transaction: Session) -> int:
         """Store the run and return its id. Raises `ScopeMoved` if the scope has changed or was paused since."""
         scope, proposal = self.saved.scope, decision.proposal
         if scope_rows.revision_of(transaction, scope) != proposal.revision:
@@ -389,7 +372,7 @@ class _Processing:
             unjudged=decision.unjudged,
             splits=self.reader.splits,
             usage=self.usage,
-            rejected=refusals(readings),
+            rejected=rejection_counts(readings),
             changes=decision.changes,
             turns=len(prepared.transcript.turns),
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -28,6 +29,7 @@ from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.intake import begins_with
 from afterword.pipeline.run_storage import add_run, retry_if_overtaken
 from afterword.pipeline.session_outcome import SessionOutcome
+from afterword.privacy.tombstones import Forgotten
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.findings.finding_rows import finding_id, findings_source, is_finding_forgotten
@@ -55,26 +57,29 @@ async def keep_findings(
     extract findings. Windows that were read before are not read again. Raises an `ExtractionError` if the model gave no
     answer, and `BudgetReached` if the budget leaves no room. After any error the session is queued again.
     """
-    if not isinstance(extractor, FindingsExtractor):
+    if not isinstance(extractor, FindingsExtractor) or not _agents_to_read(outcome.transcript, policy):
         return None
     scope, session_id, transcript = outcome.scope, outcome.session_id, outcome.transcript
-    agents = _agents(transcript, policy)
-    if not agents:
-        return None
     account = Account(tracker, store, scope, findings_source(session_id), PURPOSE)
     reading = _FindingsReading(store, scope, session_id, transcript, policy, extractor, account, clock)
-    with stage(Stage.EXTRACT), account.open():
-        is_read = False
-        try:
-            run_id = await reading.run(cut_windows(transcript, outcome.owners))
-            is_read = True
-            return run_id
-        finally:
-            if not is_read:
-                await store.write(lambda transaction: sessions.mark_pending(transaction, scope, session_id))
+    with stage(Stage.EXTRACT), account.charging_requests():
+        async with _queueing_after_failure(store, scope, session_id):
+            return await reading.run(cut_windows(transcript, outcome.owners))
 
 
-def _agents(transcript: Transcript | Window, policy: FindingPolicy) -> tuple[str, ...]:
+@asynccontextmanager
+async def _queueing_after_failure(store: Store, scope: Scope, session_id: str) -> AsyncIterator[None]:
+    """Queue the session again if the block fails or is cancelled."""
+    is_read = False
+    try:
+        yield
+        is_read = True
+    finally:
+        if not is_read:
+            await store.write(lambda transaction: sessions.mark_pending(transaction, scope, session_id))
+
+
+def _agents_to_read(transcript: Transcript | Window, policy: FindingPolicy) -> tuple[str, ...]:
     """Return the agents of a transcript whose findings are kept, in the order in which they first speak."""
     speakers = (turn.speaker for turn in transcript.turns if turn.role is Role.AGENT)
     return tuple(dict.fromkeys(speaker for speaker in speakers if policy.names(speaker)))
@@ -100,8 +105,8 @@ class _FindingsReading:
         self.refused: Counter[str] = Counter()
 
     async def run(self, windows: Sequence[Window]) -> int | None:
-        read = [window for window in windows if _agents(window, self.policy)]
-        keys = [self._key(window) for window in read]
+        read = [window for window in windows if _agents_to_read(window, self.policy)]
+        keys = [self._window_key(window) for window in read]
         known, self.last_keys = await self.store.read(
             lambda transaction: (
                 read_window_findings(transaction, self.scope, self.source),
@@ -110,17 +115,19 @@ class _FindingsReading:
         )
         if self.last_keys == keys or not keys:
             return None
-        readings = [await self._reading(window, key, known.get(key)) for window, key in zip(read, keys, strict=True)]
+        readings = [
+            await self._read_window(window, key, known.get(key)) for window, key in zip(read, keys, strict=True)
+        ]
         return await retry_if_overtaken(
-            partial(self.store.write, partial(self._write, readings)),
+            partial(self.store.write, partial(self._write_run, readings)),
             f"{self.scope} kept changing while findings of {self.session_id!r} were stored; run it again",
         )
 
-    def _key(self, window: Window) -> str:
+    def _window_key(self, window: Window) -> str:
         version = f"{self.extractor.findings_version}:{self.policy.advice}:{self.policy.agents_with_tools}"
-        return digest(window_key(window, version), _agents(window, self.policy), length=40)
+        return digest(window_key(window, version), _agents_to_read(window, self.policy), length=40)
 
-    async def _reading(self, window: Window, key: str, known: tuple[AgentFinding, ...] | None) -> WindowReading:
+    async def _read_window(self, window: Window, key: str, known: tuple[AgentFinding, ...] | None) -> WindowReading:
         first, last = window.turns[0].number, window.turns[-1].number
         if known is not None:
             return WindowReading(key, first, last, (), findings=known)
@@ -139,7 +146,7 @@ class _FindingsReading:
 
     async def _candidates(self, window: Window) -> tuple[FindingCandidate, ...]:
         """Return what the extractor proposes for a window. A window that is too long is read in halves."""
-        agents = _agents(window, self.policy)
+        agents = _agents_to_read(window, self.policy)
         try:
             extraction = await self.extractor.extract_findings(window, agents, advice=self.policy.advice)
         except ExtractionError as error:
@@ -151,38 +158,43 @@ class _FindingsReading:
         self.usage += extraction.usage
         return extraction.candidates
 
-    def _write(self, readings: Sequence[WindowReading], transaction: Session) -> int | None:
+    def _write_run(self, readings: Sequence[WindowReading], transaction: Session) -> int | None:
         scope_rows.lock_scope(transaction, self.scope)
         if read_pause(transaction, self.scope) is not None:
             return None
-        forgotten = read_forgotten(transaction, self.scope, self.session_id)
         turns = sessions.read_turns(transaction, self.scope, self.session_id)
         last_keys = ledger.last_window_keys(transaction, self.scope, self.source)
         if last_keys != self.last_keys or not begins_with(turns, self.transcript.turns):
             raise ScopeBusy(f"session {self.session_id!r} of {self.scope} was read further, or forgotten, meanwhile")
-        most, remaining = MOST_PER_SESSION, []
-        for reading in readings:
-            unforgotten = [
-                finding
-                for finding in reading.findings
-                if not is_finding_forgotten(forgotten, finding.statement, finding.said_at)
-            ][:most]
-            most -= len(unforgotten)
-            remaining.append(replace(reading, findings=tuple(unforgotten)))
-        counts = {f"refused_{reason}": number for reason, number in self.refused.items()}
-        proposal = Proposal(
+        forgotten = read_forgotten(transaction, self.scope, self.session_id)
+        proposal = self._proposal(_kept_readings(readings, forgotten), scope_rows.revision_of(transaction, self.scope))
+        is_held = scope_rows.approval_policy_of(transaction, self.scope) is scope_rows.ApprovalPolicy.HOLD_ALL
+        return add_run(transaction, proposal, self.account, is_held=is_held)
+
+    def _proposal(self, readings: Sequence[WindowReading], revision: int) -> Proposal:
+        refused = {f"refused_{reason}": number for reason, number in self.refused.items()}
+        found = sum(len(reading.findings) for reading in readings)
+        return Proposal(
             scope=self.scope,
             source=self.source,
             purpose=PURPOSE,
             extractor=self.extractor.findings_version,
             judge="none",
             started_at=self.clock(),
-            revision=scope_rows.revision_of(transaction, self.scope),
-            readings=tuple(remaining),
+            revision=revision,
+            readings=tuple(readings),
             calls=self.usage.calls,
             prompt_tokens=self.usage.prompt_tokens,
             completion_tokens=self.usage.completion_tokens,
-            counts={"windows": len(readings), "findings": MOST_PER_SESSION - most, **counts},
+            counts={"windows": len(readings), "findings": found, **refused},
         )
-        is_held = scope_rows.approval_policy_of(transaction, self.scope) is scope_rows.ApprovalPolicy.HOLD_ALL
-        return add_run(transaction, proposal, self.account, is_held=is_held)
+
+
+def _kept_readings(readings: Sequence[WindowReading], forgotten: Forgotten) -> list[WindowReading]:
+    """Return the readings without forgotten findings, and with at most `MOST_PER_SESSION` findings."""
+    most, kept_readings = MOST_PER_SESSION, []
+    for reading in readings:
+        kept = [each for each in reading.findings if not is_finding_forgotten(forgotten, each.statement, each.said_at)]
+        kept_readings.append(replace(reading, findings=tuple(kept[:most])))
+        most -= len(kept[:most])
+    return kept_readings

@@ -74,7 +74,7 @@ class VectorRefresher:
     async def _refresh_scope(
         self, scope: Scope, tracker: CostTracker, at: datetime, on_made: Callable[[int], None]
     ) -> None:
-        with Account(tracker, self.store, scope, PURPOSE, PURPOSE).open():
+        with Account(tracker, self.store, scope, PURPOSE, PURPOSE).charging_requests():
             await scope_vectors.refresh_vectors(
                 self.store,
                 scope,

@@ -26,7 +26,7 @@ from afterword.privacy.policy import Privacy
 from afterword.privacy.tombstones import Forgotten
 from afterword.store.proposals import WindowReading
 
-Ground = Callable[[Sequence[Candidate]], Grounding]
+GroundCandidates = Callable[[Sequence[Candidate]], Grounding]
 """A function that checks the candidates of a window against the turns of its session."""
 
 NOT_EXAMINED = "(not examined)"
@@ -40,7 +40,7 @@ _NOT_EXAMINED = _BLANK.model_copy(update=dict.fromkeys(("subject", "attribute", 
 
 
 @dataclass
-class _Answered:
+class _CachedAnswer:
     window: Window
     extraction: Extraction | AnswerCut
     repair: Extraction | None = None
@@ -58,14 +58,14 @@ class WindowReader:
         self.splits: int = 0
         self.usage: Usage = Usage()
         self._extractor, self._privacy = extractor, privacy
-        self._answered: dict[int, list[_Answered]] = {}
+        self._answered: dict[int, list[_CachedAnswer]] = {}
 
-    def start_again(self) -> None:
+    def forget_answers(self) -> None:
         """Forget all answers, and what they call private: turns have other numbers now. The cost is kept."""
         self.private = WordsNamedByModel(self._privacy)
         self._answered.clear()
 
-    async def read(self, window: Window, ground: Ground) -> Grounding:
+    async def read(self, window: Window, ground: GroundCandidates) -> Grounding:
         """Return the grounded statements of a window. The extractor may repair refused candidates once.
 
         A window is read in halves if it or its answer is too long for the model. Raises an `ExtractionError` if there
@@ -78,15 +78,15 @@ class WindowReader:
             if halves is None:
                 first, last = window.turns[0].number, window.turns[-1].number
                 raise AnswerCut(f"{cut} (turns {first} to {last} alone are too long already)", cut.usage) from None
-        return _join([await self.read(half, ground) for half in halves])
+        return _join_groundings([await self.read(half, ground) for half in halves])
 
-    async def _read_whole(self, window: Window, ground: Ground) -> Grounding:
+    async def _read_whole(self, window: Window, ground: GroundCandidates) -> Grounding:
         grounding = _run_grounding(ground, await self._candidates(telemetry.Stage.EXTRACT, self._extract(window)))
         repairable = [rejection for rejection in grounding.rejections if rejection.reason not in FINAL]
         if not repairable:
             return grounding
         candidates = await self._candidates(telemetry.Stage.REPAIR, self._repair(window, repairable))
-        return _join([grounding, Grounding(_run_grounding(ground, candidates).assertions, ())])
+        return _join_groundings([grounding, Grounding(_run_grounding(ground, candidates).assertions, ())])
 
     async def _candidates(self, stage: telemetry.Stage, answer: Awaitable[Extraction]) -> Sequence[Candidate]:
         with telemetry.stage(stage):
@@ -101,7 +101,7 @@ class WindowReader:
 
     async def _extract(self, window: Window) -> Extraction:
         """Return the answer to the window, from the cache if it was requested before. Raises an `ExtractionError`."""
-        known = self._find(window)
+        known = self._cached_answer(window)
         if known is not None:
             if isinstance(known.extraction, AnswerCut):
                 raise AnswerCut(str(known.extraction))
@@ -110,16 +110,16 @@ class WindowReader:
         try:
             extraction = await self._extractor.extract(window)
         except AnswerCut as cut:
-            answers.append(_Answered(window, cut))
+            answers.append(_CachedAnswer(window, cut))
             self.splits += 1
             raise
-        answers.append(_Answered(window, extraction))
+        answers.append(_CachedAnswer(window, extraction))
         self.private.add(extraction, (*window.context, *window.turns))
         return extraction
 
     async def _repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
         """Return the repaired candidates, from the cache if they were requested before. Raises an `ExtractionError`."""
-        known = self._find(window)
+        known = self._cached_answer(window)
         if known is not None and known.repair is not None:
             return Extraction(known.repair.candidates)
         try:
@@ -132,23 +132,23 @@ class WindowReader:
             known.repair = extraction
         return extraction
 
-    def _find(self, window: Window) -> _Answered | None:
-        public, answers = self._public(window), self._answered.get(window.ordinal, ())
-        return next((answered for answered in answers if self._public(answered.window) == public), None)
+    def _cached_answer(self, window: Window) -> _CachedAnswer | None:
+        public, answers = self._masked_window(window), self._answered.get(window.ordinal, ())
+        return next((answered for answered in answers if self._masked_window(answered.window) == public), None)
 
-    def _public(self, window: Window) -> Window:
+    def _masked_window(self, window: Window) -> Window:
         shown = self.private.hidden_from((*window.context, *window.turns))
         return replace(window, context=shown[: len(window.context)], turns=shown[len(window.context) :])
 
 
-def _run_grounding(ground: Ground, candidates: Sequence[Candidate]) -> Grounding:
+def _run_grounding(ground: GroundCandidates, candidates: Sequence[Candidate]) -> Grounding:
     with telemetry.stage(telemetry.Stage.GROUND, candidates=len(candidates)):
         grounding = ground(candidates)
         telemetry.note(assertions=len(grounding.assertions), refused=len(grounding.rejections))
     return grounding
 
 
-def _join(parts: Sequence[Grounding]) -> Grounding:
+def _join_groundings(parts: Sequence[Grounding]) -> Grounding:
     assertions = {assertion.id: assertion for part in parts for assertion in part.assertions}
     return Grounding(tuple(assertions.values()), tuple(rejection for part in parts for rejection in part.rejections))
 
@@ -178,7 +178,7 @@ def ground_window(
         owners=prepared.owners,
     )
     checked = _withhold_forgotten(grounding, transcript, prepared.stored.forgotten)
-    return replace(checked, rejections=(*checked.rejections, *map(_not_examined, candidates[len(examined) :])))
+    return replace(checked, rejections=(*checked.rejections, *map(_unexamined, candidates[len(examined) :])))
 
 
 def window_reading(key: str, window: Window, grounding: Grounding) -> WindowReading:
@@ -199,12 +199,12 @@ def limited_reading(reading: WindowReading, most: int) -> WindowReading:
     return replace(reading, assertions=reading.assertions[:most], rejections=(*left_out, *reading.rejections))
 
 
-def refusals(readings: Iterable[WindowReading]) -> Counter[str]:
+def rejection_counts(readings: Iterable[WindowReading]) -> Counter[str]:
     """Return how many candidates of the windows were rejected, by reason."""
     return Counter(reason for reading in readings for reason, _, _ in reading.rejections)
 
 
-def _not_examined(candidate: Candidate) -> Rejection:
+def _unexamined(candidate: Candidate) -> Rejection:
     turn = min((citation.turn for citation in candidate.evidence), default=None)
     place = f"turn {turn}: " if turn else ""
     return Rejection(_NOT_EXAMINED, Reason.TOO_MANY.value, f"{place}{DETAILS[Reason.TOO_MANY]}")

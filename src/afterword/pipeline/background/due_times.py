@@ -38,7 +38,7 @@ class Clock:
         """Return the present instant, aware, in UTC."""
         return self.origin + (datetime.fromtimestamp(time.time(), tz=UTC) - self.origin) * self.speed
 
-    def real(self, at: datetime) -> datetime:
+    def to_real_time(self, at: datetime) -> datetime:
         """Return the time of the machine's clock when this clock shows `at`."""
         return self.origin + (at - self.origin) / self.speed
 
@@ -91,7 +91,7 @@ class Rhythm:
         wall_time: datetime | None = after.astimezone(self.zone).replace(tzinfo=UTC, fold=0)
         while self.cron is not None and wall_time is not None:
             wall_time = self.cron.get_next_fire_time(None, wall_time + _STEP)
-            if wall_time is not None and (due_at := _instant(wall_time, self.zone)) > after:
+            if wall_time is not None and (due_at := _instant_of_wall_time(wall_time, self.zone)) > after:
                 return due_at
         return None
 
@@ -138,7 +138,7 @@ def _weekday_number(text: str) -> int:
     return tuple("01234567").index(text) if text.isdigit() else _WEEKDAYS.index(text)
 
 
-def _instant(wall_time: datetime, zone: tzinfo) -> datetime:
+def _instant_of_wall_time(wall_time: datetime, zone: tzinfo) -> datetime:
     """Return the first instant at which clocks in the zone show this time, or the next instant if they skip it."""
     local = wall_time.replace(tzinfo=zone)
     instant = local.astimezone(UTC)

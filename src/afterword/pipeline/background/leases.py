@@ -1,4 +1,4 @@
-"""Leases: a job runs in one process at a time, and another process takes over if that one dies."""
+"""Leases: a job runs in one process at a time. If that process dies, another process takes over."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from uuid import uuid4
 
 from sqlmodel import Session
@@ -53,7 +54,7 @@ class Job:
     is_announced: bool = True
 
 
-class Ending(StrEnum):
+class AttemptEnding(StrEnum):
     """How an attempt at a job ended."""
 
     NOT_DUE = "not due"
@@ -71,7 +72,7 @@ class JobReport:
     """
 
     name: str
-    ending: Ending
+    ending: AttemptEnding
     at: datetime
     counts: Mapping[str, int] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
@@ -79,7 +80,7 @@ class JobReport:
     @property
     def has_failures(self) -> bool:
         """Whether the job, or a part of it, failed."""
-        return self.ending is Ending.FAILED or bool(self.failures)
+        return self.ending is AttemptEnding.FAILED or bool(self.failures)
 
 
 async def attempt_job(
@@ -98,20 +99,20 @@ async def attempt_job(
     now = clock.now()
     due_at = job.rhythm.last_due(now)
     if due_at is None or stop() is not None:
-        return JobReport(job.name, Ending.NOT_DUE, now)
-
-    def is_due(transaction: Session) -> bool:
-        check_not_ahead(transaction, clock.real(now))
-        return jobs.is_job_due(transaction, job.name, due_at=due_at, now=now)
-
-    if not await store.read(is_due):
-        return JobReport(job.name, Ending.NOT_DUE, now)
+        return JobReport(job.name, AttemptEnding.NOT_DUE, now)
+    if not await store.read(partial(_is_due, job=job, due_at=due_at, clock=clock, now=now)):
+        return JobReport(job.name, AttemptEnding.NOT_DUE, now)
     lease = _Lease(store, job, clock, lease_s, due_at)
     with telemetry.stage(telemetry.Stage.JOB, job=job.name):
         ending = await lease.attempt(stop)
         telemetry.note(ending=str(ending))
     telemetry.count(telemetry.Count.JOBS, job=job.name, ending=str(ending))
     return JobReport(job.name, ending, clock.now(), lease.result.counts, lease.result.failures)
+
+
+def _is_due(transaction: Session, *, job: Job, due_at: datetime, clock: Clock, now: datetime) -> bool:
+    check_not_ahead(transaction, clock.to_real_time(now))
+    return jobs.is_job_due(transaction, job.name, due_at=due_at, now=now)
 
 
 class _Lease:
@@ -121,21 +122,21 @@ class _Lease:
         self.until = clock.now()
         self.result = JobResult()
 
-    async def attempt(self, stop: Callable[[], str | None]) -> Ending:
+    async def attempt(self, stop: Callable[[], str | None]) -> AttemptEnding:
         try:
-            return await self._attempt(stop)
+            return await self._do_if_claimed(stop)
         except asyncio.CancelledError:
             # Even if the claim itself was cancelled: it may have been committed.
             with suppress(asyncio.CancelledError, TimeoutError):
                 await asyncio.wait_for(self._hand_back(None), HAND_BACK_S)
             raise
 
-    async def _attempt(self, stop: Callable[[], str | None]) -> Ending:
-        if not await self.store.write(self._claim):
-            return Ending.NOT_DUE
+    async def _do_if_claimed(self, stop: Callable[[], str | None]) -> AttemptEnding:
+        if not await self.store.write(self._claim_job):
+            return AttemptEnding.NOT_DUE
         failure: str | None = "a fault of afterword"
         try:
-            is_done = await self._work()
+            is_done = await self._work_under_lease()
             failure = None
         except asyncio.CancelledError:
             failure = None
@@ -144,17 +145,20 @@ class _Lease:
             failure = type(error).__name__
             self.result = JobResult(failures={failure: 1})
             _log.warning("the job %s failed (%s); it is tried again", self.job.name, failure)
-            return Ending.FAILED
+            return AttemptEnding.FAILED
         finally:
             if failure is not None:
                 await self._hand_back(failure)
-        if is_done and stop() is not None:
-            await self._hand_back(None)
-            return Ending.HANDED_BACK
-        return Ending.DONE if is_done and await self.store.write(self._complete) else Ending.LOST
+        return await self._complete_or_hand_back(stop) if is_done else AttemptEnding.LOST
 
-    def _complete(self, transaction: Session) -> bool:
-        failed = Counter(_kinds_of(self.result.failures))
+    async def _complete_or_hand_back(self, stop: Callable[[], str | None]) -> AttemptEnding:
+        if stop() is not None:
+            await self._hand_back(None)
+            return AttemptEnding.HANDED_BACK
+        return AttemptEnding.DONE if await self.store.write(self._complete_job) else AttemptEnding.LOST
+
+    def _complete_job(self, transaction: Session) -> bool:
+        failed = Counter(_failure_kinds(self.result.failures))
         failure = "; ".join(f"{times} × {kind}" for kind, times in failed.most_common(REASONS_KEPT)) or None
         is_ours = jobs.complete_job(
             transaction,
@@ -167,17 +171,17 @@ class _Lease:
             failure=failure,
         )
         if is_ours and failed:
-            self._announce(transaction, failed.total())
+            self._announce_failure(transaction, failed.total())
         return is_ours
 
-    def _announce(self, transaction: Session, failures: int) -> None:
+    def _announce_failure(self, transaction: Session, failures: int) -> None:
         """Queue posts that the job failed, once a day. They omit the reason, which may contain an address."""
         if self.job.is_announced:
             now, name = self.clock.now(), self.job.name
             content = {"job": name, "failures": failures}
             announce_everywhere(transaction, WebhookEvent.JOB_FAILED, f"job/{name}/{now.date()}", content, now)
 
-    async def _work(self) -> bool:
+    async def _work_under_lease(self) -> bool:
         """Do the work of the job while its lease is renewed. Return False if the lease was lost first."""
         work = asyncio.ensure_future(self.job.work())
         renewal = asyncio.ensure_future(self._keep_renewing())
@@ -199,41 +203,41 @@ class _Lease:
         while True:
             await asyncio.sleep(self.clock.to_real_seconds(self.lease_s / RENEWALS))
             try:
-                if not await self.store.write(self._renew):
+                if not await self.store.write(self._renew_lease):
                     return
             except StoreError:
                 if self.clock.now() >= self.until:
                     return
 
-    def _from_now(self) -> datetime:
+    def _new_end(self) -> datetime:
         return self.clock.now() + timedelta(seconds=self.lease_s)
 
-    def _claim(self, transaction: Session) -> bool:
-        now, self.until = self.clock.now(), self._from_now()
+    def _claim_job(self, transaction: Session) -> bool:
+        now, self.until = self.clock.now(), self._new_end()
         return jobs.claim_job(transaction, self.job.name, self.holder, due_at=self.due_at, now=now, until=self.until)
 
-    def _renew(self, transaction: Session) -> bool:
-        until = self._from_now()
+    def _renew_lease(self, transaction: Session) -> bool:
+        until = self._new_end()
         is_renewed = jobs.renew_lease(transaction, self.job.name, self.holder, until=until)
         self.until = until if is_renewed else self.until
         return is_renewed
 
     async def _hand_back(self, failure: str | None) -> None:
         """Give up the lease, so that another process can take the job. If that fails, the lease expires."""
-        now, until = self.clock.now(), self._from_now()
+        now, until = self.clock.now(), self._new_end()
 
         def release(transaction: Session) -> None:
             if failure is None:
                 jobs.release_job(transaction, self.job.name, self.holder)
                 return
             jobs.fail_job(transaction, self.job.name, self.holder, failure=failure, now=now, blocked_until=until)
-            self._announce(transaction, 1)
+            self._announce_failure(transaction, 1)
 
         with suppress(StoreError):
             await self.store.write(release)
 
 
-def _kinds_of(failures: Mapping[str, int]) -> Mapping[str, int]:
+def _failure_kinds(failures: Mapping[str, int]) -> Mapping[str, int]:
     """Return how often each kind of failure occurred. The text after the colon may contain words of a session."""
     kinds = Counter[str]()
     for reason, times in failures.items():

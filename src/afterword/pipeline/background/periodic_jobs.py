@@ -6,7 +6,7 @@ Further jobs erase what people asked to forget, erase what is older than the ret
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -15,6 +15,7 @@ from afterword import telemetry
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
+from afterword.facts.scopes import Scope
 from afterword.pipeline.background.due_times import Clock, Rhythm
 from afterword.pipeline.background.leases import Job, JobResult
 from afterword.pipeline.background.webhook_sending import WEBHOOKS, WebhookSender
@@ -22,6 +23,7 @@ from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.budget import AT_ONCE, CostTracker
 from afterword.pipeline.consolidation import consolidate_scope, erase_and_compare, retain_and_compare
 from afterword.pipeline.intake import Saved
+from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
@@ -75,16 +77,23 @@ class PeriodicJobs:
     retention: Retention = field(default_factory=Retention)
     webhooks: WebhookSender | None = None
 
-    async def pending(self) -> JobResult:
+    async def process_pending_sessions(self) -> JobResult:
         """Process the recorded sessions, or hand them to workers."""
         if self.defer is not None:
-            return JobResult({"sessions handed to workers": await self.defer(), **await self._erase()})
+            return JobResult({"sessions handed to workers": await self.defer(), **await self._erase_on_request()})
         waiting = await self.store.read(
             lambda transaction: sessions.waiting_sessions(transaction, progress=(sessions.Progress.PENDING,))
         )
-        results = await run_batch(
+        results = await self._process([Saved(session.scope, session.session_id) for session in waiting])
+        failures = Counter(result.reason for result in results if isinstance(result, Failure))
+        left = sum(isinstance(result, NotStarted) for result in results)
+        counts = {"sessions processed": len(results) - failures.total() - left, **({"left": left} if left else {})}
+        return JobResult({**counts, **await self._erase_on_request()}, failures)
+
+    async def _process(self, saved_sessions: Sequence[Saved]) -> list[SessionOutcome | Failure | NotStarted]:
+        return await run_batch(
             self.store,
-            [Saved(session.scope, session.session_id) for session in waiting],
+            saved_sessions,
             extractor=self.extractor,
             judge=self.judge,
             budget=self.new_tracker(),
@@ -94,29 +103,18 @@ class PeriodicJobs:
             concurrency=self.concurrency,
             is_brief=True,
         )
-        failures = Counter(result.reason for result in results if isinstance(result, Failure))
-        left = sum(isinstance(result, NotStarted) for result in results)
-        counts = {"sessions processed": len(results) - failures.total() - left, **({"left": left} if left else {})}
-        return JobResult({**counts, **await self._erase()}, failures)
 
-    async def retry(self) -> JobResult:
+    async def queue_failed_sessions(self) -> JobResult:
         """Queue failed sessions again whose pause has passed."""
         queued = await self.store.write(
             lambda transaction: sessions.requeue_failed_sessions(transaction, self.clock.now())
         )
         return JobResult({"sessions queued again": queued})
 
-    async def consolidation(self) -> JobResult:
+    async def consolidate_due_scopes(self) -> JobResult:
         """Consolidate the scopes that are due, one after another."""
         tracker, consolidated, failures = self.new_tracker(), 0, Counter[str]()
-        now = self.clock.now()
-        due = partial(
-            jobs.scopes_to_consolidate,
-            new_sessions=self.rule.new_sessions,
-            idle_since=now - timedelta(seconds=self.rule.idle_s),
-            last_before=now - timedelta(seconds=self.rule.apart_s),
-        )
-        for scope in await self.store.read(due):
+        for scope in await self._scopes_to_consolidate():
             if self.stop() is not None or tracker.reached:
                 break
             try:
@@ -130,17 +128,27 @@ class PeriodicJobs:
                 consolidated += 1
         return JobResult({"memories consolidated": consolidated}, failures)
 
-    async def embedding(self) -> JobResult:
+    async def _scopes_to_consolidate(self) -> Sequence[Scope]:
+        now = self.clock.now()
+        due = partial(
+            jobs.scopes_to_consolidate,
+            new_sessions=self.rule.new_sessions,
+            idle_since=now - timedelta(seconds=self.rule.idle_s),
+            last_before=now - timedelta(seconds=self.rule.apart_s),
+        )
+        return await self.store.read(due)
+
+    async def make_missing_vectors(self) -> JobResult:
         """Make the missing vectors. Raises `EmbeddingUnavailable`, `BudgetReached` or a `StoreError`."""
         return JobResult({"vectors made": 0 if self.refresher is None else await self.refresher.refresh_or_raise()})
 
-    async def retain(self) -> JobResult:
+    async def forget_by_retention(self) -> JobResult:
         """Forget the sessions and facts that are older than the retention allows."""
         scopes = await self.store.read(read_scopes)
         erased = await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=self.clock.now())
         return JobResult({"rows erased": erased.total()})
 
-    async def _erase(self) -> dict[str, int]:
+    async def _erase_on_request(self) -> dict[str, int]:
         """Erase what people asked to forget, once it has been hidden for as long as `erase_wait`.
 
         Returns the number of erased rows under the name that a job reports, or nothing if there were none.
@@ -156,14 +164,14 @@ class PeriodicJobs:
     def jobs(self, rhythms: Mapping[str, Rhythm]) -> list[Job]:
         """Return the jobs with their rhythms. Retries come first: the same round processes what they queue again."""
         work_by_name: dict[str, Callable[[], Awaitable[JobResult | None]]] = {
-            RETRIES: self.retry,
-            PENDING: self.pending,
-            CONSOLIDATION: self.consolidation,
+            RETRIES: self.queue_failed_sessions,
+            PENDING: self.process_pending_sessions,
+            CONSOLIDATION: self.consolidate_due_scopes,
         }
         if self.refresher is not None:
-            work_by_name[EMBEDDING] = self.embedding
+            work_by_name[EMBEDDING] = self.make_missing_vectors
         if self.retention.is_on:
-            work_by_name[RETENTION] = self.retain
+            work_by_name[RETENTION] = self.forget_by_retention
         if self.webhooks is not None:
             work_by_name[WEBHOOKS] = self.webhooks.send
         # Failures to send posts are not announced: each announcement would be another post.

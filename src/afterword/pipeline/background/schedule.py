@@ -11,7 +11,7 @@ from afterword import telemetry
 from afterword.errors import ClockAhead, StoreError
 from afterword.pipeline.background.due_times import Clock
 from afterword.pipeline.background.halt import Halt
-from afterword.pipeline.background.leases import LEASE_S, Ending, Job, JobReport, attempt_job
+from afterword.pipeline.background.leases import LEASE_S, AttemptEnding, Job, JobReport, attempt_job
 from afterword.store.database.engine import Store
 
 _log = telemetry.logs(__name__)
@@ -25,8 +25,8 @@ class Schedule:
     """Runs jobs when they are due, until it is stopped.
 
     Several processes with the same store and jobs share the work: each job runs once per due time, in the process that
-    claims it first. If that process dies, another one takes over when the lease ends. `jitter_s` is the longest random
-    delay of a job, and `lease_s` the length of its lease.
+    claims it first. If that process dies, another process takes over when the lease ends. `jitter_s` is the longest
+    random delay of a job, and `lease_s` the length of its lease.
     """
 
     store: Store
@@ -46,7 +46,7 @@ class Schedule:
         """
         reports = []
         for job in self.jobs:
-            task = self._running[job.name] = asyncio.ensure_future(self._attempt(job))
+            task = self._running[job.name] = asyncio.ensure_future(self._attempt_job(job))
             halted = asyncio.ensure_future(self.halt.wait())
             try:
                 await asyncio.wait({task, halted}, return_when=asyncio.FIRST_COMPLETED)
@@ -56,7 +56,7 @@ class Schedule:
                 halted.cancel()
                 await asyncio.gather(task, halted, return_exceptions=True)
                 del self._running[job.name]
-            handed_back = JobReport(job.name, Ending.HANDED_BACK, self.clock.now())
+            handed_back = JobReport(job.name, AttemptEnding.HANDED_BACK, self.clock.now())
             reports.append(handed_back if task.cancelled() else task.result())
         return tuple(reports)
 
@@ -65,7 +65,7 @@ class Schedule:
         try:
             while self.halt() is None:
                 for job in self.jobs:
-                    await self._start(job)
+                    await self._start_job(job)
                 await self.halt.wait(self.clock.to_real_seconds(self._pause_s()))
         finally:
             await self._finish_running()
@@ -80,20 +80,20 @@ class Schedule:
         pauses = [(due_at - now).total_seconds() for due_at in due_times if due_at is not None]
         return min([*pauses, self.lease_s / 2]) + random.uniform(0, self.jitter_s)
 
-    async def _start(self, job: Job) -> None:
+    async def _start_job(self, job: Job) -> None:
         """Attempt a job in its own task, unless it is already running here."""
         if job.name in self._running or self.halt() is not None:
             return
-        task = self._running[job.name] = asyncio.ensure_future(self._attempt(job))
-        task.add_done_callback(lambda ended: self._ended(job, ended))
+        task = self._running[job.name] = asyncio.ensure_future(self._attempt_job(job))
+        task.add_done_callback(lambda ended: self._end_job(job, ended))
 
-    def _ended(self, job: Job, task: asyncio.Task[JobReport]) -> None:
+    def _end_job(self, job: Job, task: asyncio.Task[JobReport]) -> None:
         self._running.pop(job.name, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             # Only the type is logged: the message may hold a user's words.
             _log.warning("the job %s met a fault (%s), please report it", job.name, type(error).__name__)
 
-    async def _attempt(self, job: Job) -> JobReport:
+    async def _attempt_job(self, job: Job) -> JobReport:
         try:
             report = await attempt_job(self.store, job, clock=self.clock, lease_s=self.lease_s, stop=self.halt)
         except StoreError as error:
@@ -101,8 +101,8 @@ class Schedule:
                 _log.warning("the job %s is not begun: %s", job.name, error)
             else:
                 _log.warning("the job %s could not be begun or ended (%s)", job.name, type(error).__name__)
-            report = JobReport(job.name, Ending.FAILED, self.clock.now(), failures={type(error).__name__: 1})
-        if report.ending is not Ending.NOT_DUE:
+            report = JobReport(job.name, AttemptEnding.FAILED, self.clock.now(), failures={type(error).__name__: 1})
+        if report.ending is not AttemptEnding.NOT_DUE:
             self.on_end(report)
         return report
 

@@ -79,16 +79,21 @@ class AddressRules:
 
     def check(self, address: str, *, is_encrypted: bool) -> None:
         """Raise `AddressRefused` for an IP address that is not allowed."""
-        ip = _embedded(ip_address(address))
+        ip = _embedded_ipv4(ip_address(address))
         if ip.is_loopback:
             if not self.allow_loopback:
                 raise AddressRefused("it is an address of this machine; set webhooks.allow_loopback to allow it")
         elif not is_encrypted:
             raise AddressRefused("http is allowed only to this machine; use https")
-        elif ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip.is_link_local:
+        elif not _is_routable(ip):
             raise AddressRefused("it is no address of one machine on a network")
-        elif (not ip.is_global or ip in _LOCAL_NAT64) and not self.allow_private:
+        elif not self.allow_private and (not ip.is_global or ip in _LOCAL_NAT64):
             raise AddressRefused("it is an address of a private network; set webhooks.allow_private to allow it")
+
+
+def _is_routable(ip: IPv4Address | IPv6Address) -> bool:
+    """Whether an address may belong to one machine on a network, public or private."""
+    return not (ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip.is_link_local)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ class WebhookUrl:
     port: int
     path: str
 
-    async def addresses(self, rules: AddressRules) -> list[str]:
+    async def resolve_addresses(self, rules: AddressRules) -> list[str]:
         """Return the IP addresses of the host. Raises `AddressRefused` if one is not allowed or there is none.
 
         The caller must connect to one of these and not to the name, which might resolve to another address later.
@@ -128,8 +133,15 @@ def parse_webhook_url(url: str, rules: AddressRules) -> WebhookUrl:
             "the URL of a webhook begins with https://; with webhooks.allow_loopback, http to this machine is allowed"
         )
     _check_host(parts.hostname, rules, is_encrypted=is_encrypted)
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return WebhookUrl(is_encrypted, parts.hostname, port or (443 if is_encrypted else 80), path)
+    return WebhookUrl(is_encrypted, parts.hostname, port or _default_port(is_encrypted), _path_and_query(parts))
+
+
+def _default_port(is_encrypted: bool) -> int:
+    return 443 if is_encrypted else 80
+
+
+def _path_and_query(parts: SplitResult) -> str:
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
 def _split_url(url: str) -> tuple[SplitResult, int | None]:
@@ -155,7 +167,7 @@ def _check_host(host: str, rules: AddressRules, *, is_encrypted: bool) -> None:
         raise ArgumentInvalid(f"nothing is posted to {host}: {error}") from None
 
 
-def _embedded(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+def _embedded_ipv4(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     """Return the IPv4 address that an IPv6 address stands for, if it stands for one."""
     if isinstance(ip, IPv4Address):
         return ip
@@ -189,11 +201,11 @@ class WebhookSender:
             return None
         await announce_waiting_reviews(self.store, self.now())
         failures = Counter[str]()
-        sent = sum(await asyncio.gather(*(self._send_to(hook, failures) for hook in hooks)))
+        sent = sum(await asyncio.gather(*(self._send_posts_of(hook, failures) for hook in hooks)))
         await self.store.write(partial(webhooks.discard_sent_posts, at=self.now()), lasting=False)
         return JobResult({"posts sent": sent}, failures)
 
-    async def _send_to(self, hook: Webhook, failures: Counter[str]) -> int:
+    async def _send_posts_of(self, hook: Webhook, failures: Counter[str]) -> int:
         """Send the posts of one webhook, in their order, up to the first that fails; return how many were sent."""
         sent, began_s = 0, time.monotonic()
         for post in await self.store.read(
@@ -212,19 +224,7 @@ class WebhookSender:
         """Send one post and record the result. Return why it failed, or None if it was accepted."""
         _, secret = await self.store.read(partial(webhooks.read_webhook, webhook_id=hook.id))
         at = self.now()
-        body = post_body(post, hook.tenant)
-        try:
-            async with asyncio.timeout(self.rules.timeout_s):
-                url = parse_webhook_url(hook.url, self.rules.addresses)
-                addresses = await url.addresses(self.rules.addresses)
-                status = await _post(url, addresses[0], body, post_headers(secret, post, body, at))
-            failure = None if 200 <= status < 300 else f"the answer was {status}"
-        except TimeoutError:
-            failure = f"no answer within {self.rules.timeout_s:g} s"
-        except (AddressRefused, ArgumentInvalid) as error:
-            failure = str(error)
-        except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
-            failure = f"no connection ({type(error).__name__})"
+        failure = await self._post(hook, post, secret, at)
         next_try_at = self.rules.retries.next_try_at(post.tries + 1, at)
         await self.store.write(
             partial(webhooks.note_try, post_id=post.id, at=at, failure=failure, next_try_at=next_try_at), lasting=False
@@ -232,6 +232,22 @@ class WebhookSender:
         if failure is not None:
             _log.warning("post %s to webhook %s failed: %s", post.id, hook.id, failure)
         return failure
+
+    async def _post(self, hook: Webhook, post: WebhookPost, secret: str, at: datetime) -> str | None:
+        """Send one post. Return why it failed, or None if it was accepted."""
+        body = post_body(post, hook.tenant)
+        try:
+            async with asyncio.timeout(self.rules.timeout_s):
+                url = parse_webhook_url(hook.url, self.rules.addresses)
+                addresses = await url.resolve_addresses(self.rules.addresses)
+                status = await _send_request(url, addresses[0], body, post_headers(secret, post, body, at))
+            return None if 200 <= status < 300 else f"the answer was {status}"
+        except TimeoutError:
+            return f"no answer within {self.rules.timeout_s:g} s"
+        except (AddressRefused, ArgumentInvalid) as error:
+            return str(error)
+        except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+            return f"no connection ({type(error).__name__})"
 
 
 def post_body(post: WebhookPost, tenant: str) -> bytes:
@@ -258,7 +274,7 @@ def post_headers(secret: str, post: WebhookPost, body: bytes, at: datetime) -> d
     }
 
 
-async def _post(url: WebhookUrl, address: str, body: bytes, headers: dict[str, str]) -> int:
+async def _send_request(url: WebhookUrl, address: str, body: bytes, headers: dict[str, str]) -> int:
     """Send a request to a checked IP address, and return the status of the answer. The rest is not read."""
     context = ssl.create_default_context() if url.is_encrypted else None
     reader, writer = await asyncio.open_connection(
@@ -269,11 +285,7 @@ async def _post(url: WebhookUrl, address: str, body: bytes, headers: dict[str, s
         limit=LONGEST_HEAD_BYTES,
     )
     try:
-        host = f"[{url.host}]" if ":" in url.host else url.host
-        host += "" if url.port == (443 if url.is_encrypted else 80) else f":{url.port}"
-        fields = {"Host": host, "Connection": "close", **headers, "Content-Length": len(body)}
-        lines = [f"POST {url.path} HTTP/1.1", *(f"{name}: {text}" for name, text in fields.items())]
-        writer.write("\r\n".join([*lines, "", ""]).encode("ascii") + body)
+        writer.write(_request_head(url, {**headers, "Content-Length": str(len(body))}) + body)
         await writer.drain()
         version, _, following = (await reader.readuntil(b"\n")).partition(b" ")
         if not version.startswith(b"HTTP/1."):
@@ -281,6 +293,14 @@ async def _post(url: WebhookUrl, address: str, body: bytes, headers: dict[str, s
         return int(following[:3])
     finally:
         writer.transport.abort()
+
+
+def _request_head(url: WebhookUrl, headers: dict[str, str]) -> bytes:
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    host += "" if url.port == _default_port(url.is_encrypted) else f":{url.port}"
+    fields = {"Host": host, "Connection": "close", **headers}
+    lines = [f"POST {url.path} HTTP/1.1", *(f"{name}: {text}" for name, text in fields.items())]
+    return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 
 async def announce_waiting_reviews(store: Store, at: datetime) -> None:
@@ -293,8 +313,8 @@ async def announce_waiting_reviews(store: Store, at: datetime) -> None:
         facts = await asyncio.to_thread(getattr, view.lists, "facts_to_check")
         waiting = await store.read(partial(_waiting_ids, scope=scope, facts=facts, at=at))
         if any(waiting.values()):
-            await store.write(partial(_announce, scope=scope, waiting=waiting, at=at))
-    await store.write(partial(_mark_seen, run_id=last_seen))
+            await store.write(partial(_announce_new_items, scope=scope, waiting=waiting, at=at))
+    await store.write(partial(_mark_runs_seen, run_id=last_seen))
 
 
 def _changed_scopes(transaction: Session) -> tuple[int | None, list[Scope]]:
@@ -329,7 +349,7 @@ def _waiting_ids(transaction: Session, scope: Scope, facts: FactsToCheck, at: da
     }
 
 
-def _announce(transaction: Session, scope: Scope, waiting: dict[str, list[str]], at: datetime) -> None:
+def _announce_new_items(transaction: Session, scope: Scope, waiting: dict[str, list[str]], at: datetime) -> None:
     """Queue a post if an item waits that no earlier post of the scope has listed."""
     ids = sorted(id_ for of_kind in waiting.values() for id_ in of_kind)
     query = select(WebhookPostRow.content).where(
@@ -343,6 +363,6 @@ def _announce(transaction: Session, scope: Scope, waiting: dict[str, list[str]],
     webhooks.announce(transaction, WebhookEvent.REVIEW_WAITS, scope, f"review/{scope}/{digest}", content, at)
 
 
-def _mark_seen(transaction: Session, run_id: int) -> None:
+def _mark_runs_seen(transaction: Session, run_id: int) -> None:
     for row in transaction.exec(select(WebhookRow)):
         row.seen_run_id = max(row.seen_run_id, run_id)

@@ -26,6 +26,7 @@ from afterword import telemetry
 from afterword.errors import StoreError, StoreOutdated, StoreUnreachable
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
+from afterword.facts.scopes import Scope
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import JobResult
 from afterword.pipeline.batch import Failure, NotStarted, run_batch
@@ -95,10 +96,10 @@ async def _has_tables(app: App) -> bool:
 async def enqueue(app: App, store: Store) -> int:
     """Add every waiting session to the queue, unless it is in it. Return how many were added."""
     waiting = await store.read(sessions.pending_session_keys)
-    return sum([await _put(app, key, scope_key) for key, scope_key in waiting])
+    return sum([await _enqueue_session(app, key, scope_key) for key, scope_key in waiting])
 
 
-async def _put(app: App, key: int, scope_key: int) -> bool:
+async def _enqueue_session(app: App, key: int, scope_key: int) -> bool:
     job = app.configure_task(
         SESSION, queue=QUEUE, lock=f"scope:{scope_key}", queueing_lock=f"session:{scope_key}:{key}"
     )
@@ -109,13 +110,13 @@ async def _put(app: App, key: int, scope_key: int) -> bool:
     return True
 
 
-async def _is_open(app: App) -> bool:
+async def _has_open_jobs(app: App) -> bool:
     query = "SELECT count(*) AS open FROM procrastinate_jobs WHERE task_name = %(task)s AND status IN ('todo', 'doing')"
     row = await app.connector.execute_query_one_async(query, task=SESSION)
     return bool(row["open"])
 
 
-async def retry_stalled(app: App, *, silent_s: float = STALLED_AFTER_S) -> int:
+async def retry_stalled_jobs(app: App, *, silent_s: float = STALLED_AFTER_S) -> int:
     """Queue the jobs of dead workers again, for other workers. Return how many there were."""
     stalled = list(await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=silent_s))
     for job in stalled:
@@ -124,6 +125,14 @@ async def retry_stalled(app: App, *, silent_s: float = STALLED_AFTER_S) -> int:
         except UniqueViolation:  # the session is already in the queue again
             await app.job_manager.finish_job(job, status=Status.ABORTED, delete_job=True)
     return len(stalled)
+
+
+async def _cancel_until_done(working: asyncio.Future[None]) -> None:
+    while not working.done():
+        # Procrastinate loses a cancellation that comes while it registers the worker.
+        # A second one that comes while it hands sessions back would end that.
+        working.cancel()
+        await asyncio.wait({working}, timeout=2 * PATIENCE_S)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,12 +167,12 @@ class Worker:
         with on_stop(partial(halt.stop, "a signal")):
             while halt() is None:
                 try:
-                    await retry_stalled(app)
-                    await self._sweep(app)
+                    await retry_stalled_jobs(app)
+                    await self._queue_waiting_sessions(app)
                     pause_s = PAUSE_S
-                    if once and not await _is_open(app):
+                    if once and not await _has_open_jobs(app):
                         break
-                    await self._work(app, halt, concurrency, once=once)
+                    await self._run_procrastinate(app, halt, concurrency, once=once)
                 except (ConnectorException, StoreUnreachable):
                     if once:
                         raise
@@ -173,7 +182,7 @@ class Worker:
                     pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         return JobResult({"sessions processed": self._processed}, self._failures)
 
-    async def _work(self, app: App, halt: Halt, concurrency: int, *, once: bool) -> None:
+    async def _run_procrastinate(self, app: App, halt: Halt, concurrency: int, *, once: bool) -> None:
         """Work until a stop is requested or the database does not answer, or with `once` until the queue is empty."""
         working = asyncio.ensure_future(
             app.run_worker_async(
@@ -186,29 +195,25 @@ class Worker:
             )
         )
         try:
-            while not working.done() and halt() is None and (not once or await _is_open(app)):
+            while not working.done() and halt() is None and (not once or await _has_open_jobs(app)):
                 await asyncio.wait({working}, timeout=POLL_S)
         finally:
-            while not working.done():
-                # Procrastinate loses a cancellation that comes while it registers the worker.
-                # A second one that comes while it hands sessions back would end that.
-                working.cancel()
-                await asyncio.wait({working}, timeout=2 * PATIENCE_S)
+            await _cancel_until_done(working)
         with suppress(asyncio.CancelledError):
             await working
 
     def _register_tasks(self, app: App) -> None:
         async def sweep(timestamp: int) -> None:  # noqa: ARG001 - the queue passes it by name
-            await self._sweep(app)
+            await self._queue_waiting_sessions(app)
 
         async def retry_dead_workers(timestamp: int) -> None:  # noqa: ARG001 - the queue passes it by name
-            await retry_stalled(app)
+            await retry_stalled_jobs(app)
 
         app.task(name=SESSION, queue=QUEUE)(self.process)
         app.periodic(cron="* * * * *")(app.task(name=SWEEP, queue=QUEUE, queueing_lock=SWEEP)(sweep))
         app.periodic(cron="* * * * * */10")(app.task(name=MEND, queue=QUEUE, queueing_lock=MEND)(retry_dead_workers))
 
-    async def _sweep(self, app: App) -> None:
+    async def _queue_waiting_sessions(self, app: App) -> None:
         await self.store.write(lambda transaction: sessions.requeue_failed_sessions(transaction, datetime.now(UTC)))
         await enqueue(app, self.store)
 
@@ -226,18 +231,23 @@ class Worker:
             retries=self.retries,
         )
         if isinstance(result, Failure):
-            self._failures[result.reason] += 1
-            with suppress(StoreError):  # the failure itself is stored already
-                await self.store.write(
-                    partial(announce_failed_sessions, scope=row.scope, failures=1, at=datetime.now(UTC))
-                )
+            await self._count_failure(result)
         elif not isinstance(result, NotStarted):
             self._processed += 1
-        if self.erases:
-            await erase_and_compare(
-                self.store, [row.scope], judge=self.judge, at=datetime.now(UTC), wait=self.erase_wait
+        await self._update_scope(row.scope)
+
+    async def _count_failure(self, failure: Failure) -> None:
+        self._failures[failure.reason] += 1
+        with suppress(StoreError):  # the failure itself is stored already
+            await self.store.write(
+                partial(announce_failed_sessions, scope=failure.scope, failures=1, at=datetime.now(UTC))
             )
+
+    async def _update_scope(self, scope: Scope) -> None:
+        """Erase what people of the scope asked to forget, and make the vectors of its new facts."""
+        if self.erases:
+            await erase_and_compare(self.store, [scope], judge=self.judge, at=datetime.now(UTC), wait=self.erase_wait)
         if self.refresher is not None:
-            refreshed = await self.refresher.refresh([row.scope])
+            refreshed = await self.refresher.refresh([scope])
             if refreshed.error is not None:
                 _log.warning("the vectors of a memory are left for later: %s", refreshed.error)

@@ -19,12 +19,12 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import SourceInvalid
 from afterword.pipeline.intake import Saved
 
-_HEADER = b"SQLite format 3\0"
-_STUDIO = {"message", "session", "run"}
-_LOG = {"events", "agents"}
-_AGENTS_SDK = {"agent_sessions", "agent_messages"}
+_FILE_HEADER = b"SQLite format 3\0"
+_STUDIO_TABLES = {"message", "session", "run"}
+_LOG_TABLES = {"events", "agents"}
+_SDK_TABLES = {"agent_sessions", "agent_messages"}
 _UNNAMED_CALL = "llm_call_event"
-_PARTS = ("content", "tool_calls", "tool_responses", "function_call")
+_CONTENT_PARTS = ("content", "tool_calls", "tool_responses", "function_call")
 
 Message = dict[str, Any]
 
@@ -39,11 +39,11 @@ def is_database(path: Path) -> bool:
             return True
         # Last, because closing a plain handle of a database file drops all locks that this process has on the file.
         with suppress(OSError), path.open("rb") as file:
-            return file.read(len(_HEADER)) == _HEADER
+            return file.read(len(_FILE_HEADER)) == _FILE_HEADER
         return False
 
 
-def sessions_in(path: Path, scope: Scope | None) -> list[Saved]:
+def sessions_in_database(path: Path, scope: Scope | None) -> list[Saved]:
     """Return the sessions of an AutoGen Studio database, of a v0.2 log, or of a `SQLiteSession` of the Agents SDK.
 
     Studio stores the user of a session (`user_id`). The others do not, so they need `scope`, which also overrides the
@@ -54,11 +54,11 @@ def sessions_in(path: Path, scope: Scope | None) -> list[Saved]:
     try:
         with closing(_open_read_only(path)) as database:
             tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if tables >= _STUDIO:
+            if tables >= _STUDIO_TABLES:
                 return list(_studio_sessions(database, path, scope))
-            if tables >= _LOG:
+            if tables >= _LOG_TABLES:
                 return list(_logged_sessions(database, path, scope))
-            if tables >= _AGENTS_SDK:
+            if tables >= _SDK_TABLES:
                 return list(_sdk_sessions(database, path, scope))
     except sqlite3.Error as error:
         raise SourceInvalid(f"{path} cannot be read as a database ({type(error).__name__})") from None
@@ -95,19 +95,19 @@ def _studio_messages(path: Path, session: int) -> list[Message]:
         runs = database.execute("SELECT * FROM run WHERE session_id = ? ORDER BY id", (session,)).fetchall()
     by_run: dict[object, list[Message]] = {}
     for row in rows:
-        message = _message(_parsed(row["config"]), row["created_at"])
+        message = _agentchat_messages(_json_object(row["config"]), row["created_at"])
         by_run.setdefault(row["run_id"] if "run_id" in columns else None, []).extend(message)
     messages = by_run.pop(None, [])
     for run in runs:
-        result = _parsed(run["team_result"]).get("task_result")
+        result = _json_object(run["team_result"]).get("task_result")
         configs = result.get("messages") if isinstance(result, dict) else None
-        complete = [message for config in configs or [] for message in _message(config, run["created_at"])]
-        task = _message(_parsed(run["task"]), run["created_at"])
+        complete = [message for config in configs or [] for message in _agentchat_messages(config, run["created_at"])]
+        task = _agentchat_messages(_json_object(run["task"]), run["created_at"])
         messages += _merged_messages(task, _merged_messages(complete, by_run.pop(run["id"], [])))
     return messages + [message for other_messages in by_run.values() for message in other_messages]
 
 
-def _message(config: object, created_at: str | None) -> list[Message]:
+def _agentchat_messages(config: object, created_at: str | None) -> list[Message]:
     """Return a stored message in the form of AgentChat, in a list that is empty if the message has no content."""
     if not isinstance(config, dict) or not config.get("content"):
         return []
@@ -117,11 +117,11 @@ def _message(config: object, created_at: str | None) -> list[Message]:
 
 def _merged_messages(first: Sequence[Message], second: Sequence[Message]) -> list[Message]:
     """Return the messages of both lists. A message of the first list is left out if the second one has it, too."""
-    known = {_identity(message) for message in second}
-    return [*(message for message in first if _identity(message) not in known), *second]
+    known = {_message_identity(message) for message in second}
+    return [*(message for message in first if _message_identity(message) not in known), *second]
 
 
-def _identity(message: Mapping[str, Any]) -> tuple[str, str]:
+def _message_identity(message: Mapping[str, Any]) -> tuple[str, str]:
     return str(message.get("source")), json.dumps(message.get("content"), sort_keys=True)
 
 
@@ -149,13 +149,13 @@ def _logged_messages(path: Path, session: str) -> list[Message]:
     with closing(_open_read_only(path)) as database:
         rows = database.execute(query, (session,)).fetchall()
     for state, timestamp in rows:
-        message = _received(_parsed(state), timestamp)
-        if message is not None and not (messages and _content(messages[-1]) == _content(message)):
+        message = _received_message(_json_object(state), timestamp)
+        if message is not None and not (messages and _name_and_content(messages[-1]) == _name_and_content(message)):
             messages.append(message)
     return messages
 
 
-def _received(event: Mapping[str, Any], timestamp: str | None) -> Message | None:
+def _received_message(event: Mapping[str, Any], timestamp: str | None) -> Message | None:
     message = event.get("message")
     if isinstance(message, str):
         message = {"content": message}
@@ -185,14 +185,14 @@ def _sdk_messages(path: Path, session: str) -> list[Message]:
     query = "SELECT message_data, created_at FROM agent_messages WHERE session_id = ? ORDER BY id"
     with closing(_open_read_only(path)) as database:
         rows = database.execute(query, (session,)).fetchall()
-    return [{**_parsed(text), "created_at": _iso(created_at)} for text, created_at in rows]
+    return [{**_json_object(text), "created_at": _iso(created_at)} for text, created_at in rows]
 
 
-def _content(message: Mapping[str, Any]) -> tuple[str, str]:
-    return str(message["name"]), json.dumps([message.get(part) for part in _PARTS], sort_keys=True)
+def _name_and_content(message: Mapping[str, Any]) -> tuple[str, str]:
+    return str(message["name"]), json.dumps([message.get(part) for part in _CONTENT_PARTS], sort_keys=True)
 
 
-def _parsed(text: object) -> dict[str, Any]:
+def _json_object(text: object) -> dict[str, Any]:
     """Return the JSON object that a column contains, or an empty one if it contains none."""
     try:
         value = json.loads(text) if isinstance(text, str) else text

@@ -23,7 +23,7 @@ from afterword.facts.local_time import in_zone
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import SourceInvalid
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.sources.databases import is_database, sessions_in
+from afterword.pipeline.sources.databases import is_database, sessions_in_database
 
 MANIFEST = "manifest.json"
 HISTORY = ".jsonl"
@@ -83,10 +83,10 @@ def find_sessions(
     """
     located: list[tuple[Path, Saved]] = []
     if manifest is not None:
-        located += [(saved.path or manifest, saved) for saved in _by_manifest(manifest, scope, trust_manifest)]
+        located += [(saved.path or manifest, saved) for saved in _sessions_in_manifest(manifest, scope, trust_manifest)]
     for path in paths:
         located += [(saved.path or path, saved) for saved in _sessions_at(path, scope, trust_manifest)]
-    _check_different(located)
+    _check_no_duplicates(located)
     sessions = [saved for _, saved in located]
     if not sessions:
         raise SourceInvalid(f"no session at {', '.join(map(str, paths)) or manifest}; see `afterword run --help`")
@@ -94,7 +94,7 @@ def find_sessions(
     return sorted(sessions, key=lambda saved: in_zone(saved.started_at or saved.file_time or datetime.max, UTC))
 
 
-def _check_different(located: Sequence[tuple[Path, Saved]]) -> None:
+def _check_no_duplicates(located: Sequence[tuple[Path, Saved]]) -> None:
     """Raise `SourceInvalid` if two files are the same session, because one would silently replace the other."""
     paths: dict[tuple[Scope, str], Path] = {}
     for path, saved in located:
@@ -110,35 +110,39 @@ def _check_different(located: Sequence[tuple[Path, Saved]]) -> None:
 def _sessions_at(path: Path, scope: Scope | None, trust_manifest: bool) -> Iterable[Saved]:
     if path.is_file():
         if path.name == MANIFEST:
-            return _by_manifest(path, scope, trust_manifest)
+            return _sessions_in_manifest(path, scope, trust_manifest)
         if is_database(path):
-            return sessions_in(path, scope)
+            return sessions_in_database(path, scope)
         if scope is None:
             raise SourceInvalid(f"{path} is a single session: say whose with --user or --scope")
-        return [_undated(path, scope)]
+        return [_session_of_file(path, scope)]
     if not path.is_dir():
         raise SourceInvalid(f"{path} does not exist; give a saved state, a folder of them, or a manifest")
     if (path / MANIFEST).is_file():
-        return _by_manifest(path / MANIFEST, scope, trust_manifest)
-    return list(_by_layout(path, scope, trust_manifest))
+        return _sessions_in_manifest(path / MANIFEST, scope, trust_manifest)
+    return list(_sessions_in_folder(path, scope, trust_manifest))
 
 
-def _by_layout(folder: Path, scope: Scope | None, trust_manifest: bool) -> Iterator[Saved]:
+def _sessions_in_folder(folder: Path, scope: Scope | None, trust_manifest: bool) -> Iterator[Saved]:
     """Yield the sessions of a folder and of each subfolder. Hidden files are ignored."""
-    loose = _states(folder)
+    loose = _session_files(folder)
     if scope is not None:
-        yield from (_undated(path, scope, folder) for path in loose)
+        yield from (_session_of_file(path, scope, folder) for path in loose)
     subfolders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-    are_users = scope is None and any(not (below / MANIFEST).is_file() and _states(below) for below in subfolders)
+    are_users = scope is None and any(
+        not (below / MANIFEST).is_file() and _session_files(below) for below in subfolders
+    )
     for below in subfolders:
-        yield from _in_subfolder(below, scope, trust_manifest, is_user=are_users)
+        yield from _sessions_in_subfolder(below, scope, trust_manifest, is_user=are_users)
     if scope is None and loose:
         raise SourceInvalid(
             f"{loose[0]} lies in no user's folder: say whose with --user, or use {folder}/<user>/<session>.json"
         )
 
 
-def _in_subfolder(folder: Path, scope: Scope | None, trust_manifest: bool, *, is_user: bool) -> Iterator[Saved]:
+def _sessions_in_subfolder(
+    folder: Path, scope: Scope | None, trust_manifest: bool, *, is_user: bool
+) -> Iterator[Saved]:
     """Yield the sessions that the manifest of a subfolder lists, or without one all its files, as sessions of a user.
 
     Without a manifest nothing is yielded if a `scope` is given. With `is_user` the subfolder stands for a user, whom
@@ -149,28 +153,35 @@ def _in_subfolder(folder: Path, scope: Scope | None, trust_manifest: bool, *, is
         return
     if folder.is_symlink():
         raise SourceInvalid(f"{folder} is a symbolic link, which is no user's folder; move the folder here, or name it")
-    user = Scope.user(_name(folder.name))
+    user = Scope.user(_clean_name(folder.name))
     if has_manifest:
-        yield from _by_manifest(folder / MANIFEST, user if is_user and not trust_manifest else scope, trust_manifest)
+        yield from _sessions_in_manifest(
+            folder / MANIFEST, user if is_user and not trust_manifest else scope, trust_manifest
+        )
     else:
-        yield from (_undated(path, user, folder) for path in _states(folder))
+        yield from (_session_of_file(path, user, folder) for path in _session_files(folder))
 
 
-def _states(folder: Path) -> list[Path]:
+def _session_files(folder: Path) -> list[Path]:
     """Return the session files in a folder. Raises `SourceInvalid` if one is a symbolic link that leads out of it."""
     files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
     files = [path for path in files if path.suffix in (HISTORY, ".json")]
     inside = folder.resolve()
     for path in files:
-        if path.is_symlink() and not path.resolve().is_relative_to(inside):
-            raise SourceInvalid(
-                f"{path} is a symbolic link that leads out of its folder; copy the file here, or name it"
-            )
+        _check_inside(path, inside)
     histories = {path.stem for path in files if path.suffix == HISTORY}
-    return sorted(path for path in files if path.suffix == HISTORY or not (path.stem in histories and _is_empty(path)))
+    return sorted(
+        path for path in files if path.suffix == HISTORY or not (path.stem in histories and _has_no_messages(path))
+    )
 
 
-def _is_empty(path: Path) -> bool:
+def _check_inside(path: Path, folder: Path) -> None:
+    """Raise `SourceInvalid` if a file is a symbolic link that leads out of this folder."""
+    if path.is_symlink() and not path.resolve().is_relative_to(folder):
+        raise SourceInvalid(f"{path} is a symbolic link that leads out of its folder; copy the file here, or name it")
+
+
+def _has_no_messages(path: Path) -> bool:
     """Whether a file is a session of Agent Framework whose messages lie in a history file beside it."""
     try:
         return is_session_without_messages(parse_state(read_bytes(path, path.parent.resolve())))
@@ -180,7 +191,7 @@ def _is_empty(path: Path) -> bool:
 
 def _session_name(path: Path) -> str:
     """Return the session id that a file name stands for. Agent Framework encodes ids that are no safe file names."""
-    name = _name(path.stem)
+    name = _clean_name(path.stem)
     if name.startswith(ENCODED):
         encoded = name.removeprefix(ENCODED).upper()
         with suppress(ValueError):
@@ -188,16 +199,16 @@ def _session_name(path: Path) -> str:
     return name
 
 
-def _name(text: str) -> str:
+def _clean_name(text: str) -> str:
     """Return a file name as text that every database accepts: valid UTF-8, without control characters."""
     return _CONTROL.sub("\ufffd", os.fsencode(text).decode("utf-8", "replace"))
 
 
-def _undated(path: Path, scope: Scope, folder: Path | None = None) -> Saved:
+def _session_of_file(path: Path, scope: Scope, folder: Path | None = None) -> Saved:
     return Saved(scope, _session_name(path), path=path, file_time=_file_time(path), folder=folder and folder.resolve())
 
 
-def _by_manifest(manifest: Path, scope: Scope | None, trust_manifest: bool) -> list[Saved]:
+def _sessions_in_manifest(manifest: Path, scope: Scope | None, trust_manifest: bool) -> list[Saved]:
     try:
         entries = TypeAdapter(list[ManifestEntry]).validate_json(manifest.read_bytes())
     except OSError as error:
@@ -206,7 +217,7 @@ def _by_manifest(manifest: Path, scope: Scope | None, trust_manifest: bool) -> l
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the top"
         raise SourceInvalid(f"{manifest} is no manifest: at {where}: {first['msg']}") from None
-    sessions = [_listed(entry, manifest, scope, trust_manifest) for entry in entries]
+    sessions = [_session_of_entry(entry, manifest, scope, trust_manifest) for entry in entries]
     counts = Counter((saved.scope, saved.session_id) for saved in sessions)
     twice = [key for key, count in counts.items() if count > 1]
     if twice:
@@ -223,11 +234,10 @@ def _file_time(path: Path) -> datetime | None:
         return None
 
 
-def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None, trust_manifest: bool) -> Saved:
-    named = Scope.parse(entry.scope) if entry.scope else None
-    if named is None and entry.user_id is not None:
-        named = Scope.user(entry.user_id)
-    if scope is None and named is None:
+def _session_of_entry(entry: ManifestEntry, manifest: Path, scope: Scope | None, trust_manifest: bool) -> Saved:
+    named = _named_scope(entry)
+    owner = scope or named
+    if owner is None:
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} names neither user_id nor scope")
     if entry.started_at and entry.ended_at and in_zone(entry.ended_at, UTC) < in_zone(entry.started_at, UTC):
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} ends before it starts")
@@ -235,7 +245,7 @@ def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None, trust_man
     if not trust_manifest:
         _check_allowed(entry, manifest, scope, named)
     return Saved(
-        scope or named or Scope.user(""),
+        owner,
         entry.session_id,
         path=path,
         humans=tuple(entry.humans),
@@ -245,6 +255,12 @@ def _listed(entry: ManifestEntry, manifest: Path, scope: Scope | None, trust_man
         off_the_record=entry.off_the_record,
         folder=None if trust_manifest else manifest.parent.resolve(),
     )
+
+
+def _named_scope(entry: ManifestEntry) -> Scope | None:
+    if entry.scope:
+        return Scope.parse(entry.scope)
+    return None if entry.user_id is None else Scope.user(entry.user_id)
 
 
 def _check_allowed(entry: ManifestEntry, manifest: Path, scope: Scope | None, named: Scope | None) -> None:

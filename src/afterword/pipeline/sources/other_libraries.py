@@ -11,7 +11,7 @@ from typing import Any
 from afterword.pipeline.errors import SourceInvalid
 
 
-class Origin(StrEnum):
+class ExportingLibrary(StrEnum):
     """The library that wrote an export."""
 
     MEM0 = "mem0"
@@ -23,7 +23,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class ExportedMemory:
     """One memory of another library: its text, its id there, and the time of its last change if it is known.
 
     `valid_from` and `valid_to` say when it is true in the world, if the library knows that. All times are aware.
@@ -36,7 +36,7 @@ class Memory:
     valid_to: datetime | None = None
 
 
-def memories(kind: Origin, exported: Any) -> list[Memory]:
+def read_export(kind: ExportingLibrary, exported: Any) -> list[ExportedMemory]:
     """Return the memories of a parsed export, without empty ones.
 
     Raises `SourceInvalid` if it is no export of this library, or contains the memories of several people.
@@ -46,12 +46,12 @@ def memories(kind: Origin, exported: Any) -> list[Memory]:
     `Collection.get` returns. Graphiti and Zep: a list of edges (`uuid`, `fact`, `valid_at`, `invalid_at`).
     """
     readers = {
-        Origin.MEM0: _mem0,
-        Origin.LANGMEM: _langmem,
-        Origin.LISTMEMORY: _listmemory,
-        Origin.CHROMADB: _chromadb,
-        Origin.GRAPHITI: _edges,
-        Origin.ZEP: _edges,
+        ExportingLibrary.MEM0: _mem0,
+        ExportingLibrary.LANGMEM: _langmem,
+        ExportingLibrary.LISTMEMORY: _listmemory,
+        ExportingLibrary.CHROMADB: _chromadb,
+        ExportingLibrary.GRAPHITI: _graph_edges,
+        ExportingLibrary.ZEP: _graph_edges,
     }
     _check_single_owner(exported)
     exported_memories = list(readers[kind](exported))
@@ -61,51 +61,51 @@ def memories(kind: Origin, exported: Any) -> list[Memory]:
 
 
 _FORMS = {
-    Origin.MEM0: 'what get_all returns, {"results": [{"id": ..., "memory": ...}]}',
-    Origin.LANGMEM: 'a list of items of the store, [{"namespace": [...], "key": ..., "value": {...}}]',
-    Origin.LISTMEMORY: 'what dump_component returns, {"config": {"memory_contents": [{"content": ...}]}}',
-    Origin.CHROMADB: 'what Collection.get returns, {"ids": [...], "documents": [...], "metadatas": [...]}',
-    Origin.GRAPHITI: 'a list of EntityEdge values, [{"uuid": ..., "fact": ..., "valid_at": ...}]',
-    Origin.ZEP: 'a list of edges of a user, [{"uuid": ..., "fact": ..., "valid_at": ...}]',
+    ExportingLibrary.MEM0: 'what get_all returns, {"results": [{"id": ..., "memory": ...}]}',
+    ExportingLibrary.LANGMEM: 'a list of items of the store, [{"namespace": [...], "key": ..., "value": {...}}]',
+    ExportingLibrary.LISTMEMORY: 'what dump_component returns, {"config": {"memory_contents": [{"content": ...}]}}',
+    ExportingLibrary.CHROMADB: 'what Collection.get returns, {"ids": [...], "documents": [...], "metadatas": [...]}',
+    ExportingLibrary.GRAPHITI: 'a list of EntityEdge values, [{"uuid": ..., "fact": ..., "valid_at": ...}]',
+    ExportingLibrary.ZEP: 'a list of edges of a user, [{"uuid": ..., "fact": ..., "valid_at": ...}]',
 }
 
 
-def _mem0(exported: Any) -> Iterable[Memory]:
+def _mem0(exported: Any) -> Iterable[ExportedMemory]:
     entries = exported.get("results", exported.get("memories", [])) if isinstance(exported, Mapping) else exported
     for place, entry in enumerate(_mappings(entries)):
         text = entry.get("memory") or entry.get("data") or entry.get("text") or ""
-        yield Memory(_one_line(text), str(entry.get("id", place)), _last_change(entry))
+        yield ExportedMemory(_one_line(text), str(entry.get("id", place)), _last_change(entry))
 
 
-def _langmem(exported: Any) -> Iterable[Memory]:
+def _langmem(exported: Any) -> Iterable[ExportedMemory]:
     entries = exported.get("items", []) if isinstance(exported, Mapping) else exported
     for place, entry in enumerate(_mappings(entries)):
         namespace = entry.get("namespace") or entry.get("prefix")
         parts = namespace if isinstance(namespace, list) else [namespace] if namespace else []
         name = "/".join([*map(str, parts), str(entry.get("key", place))])
-        yield Memory(_one_line(_content(entry.get("value"))), name, _last_change(entry))
+        yield ExportedMemory(_one_line(_text_of(entry.get("value"))), name, _last_change(entry))
 
 
-def _listmemory(exported: Any) -> Iterable[Memory]:
+def _listmemory(exported: Any) -> Iterable[ExportedMemory]:
     config = exported.get("config", exported) if isinstance(exported, Mapping) else exported
     entries = config.get("memory_contents", []) if isinstance(config, Mapping) else config
     for place, entry in enumerate(_mappings(entries)):
         if str(entry.get("mime_type") or "text/plain").partition("/")[0] not in ("text", "application"):
             continue  # a picture has no words
         metadata = entry.get("metadata") if isinstance(entry.get("metadata"), Mapping) else {}
-        yield Memory(_one_line(_content(entry.get("content"))), str(place), _last_change(metadata or {}))
+        yield ExportedMemory(_one_line(_text_of(entry.get("content"))), str(place), _last_change(metadata or {}))
 
 
-def _chromadb(exported: Any) -> Iterable[Memory]:
+def _chromadb(exported: Any) -> Iterable[ExportedMemory]:
     columns = exported if isinstance(exported, Mapping) else {}
     texts, ids, metadatas = (columns.get(name) or [] for name in ("documents", "ids", "metadatas"))
     for place, text in enumerate(texts if isinstance(texts, list) else []):
         metadata = metadatas[place] if place < len(metadatas) else None
         name = ids[place] if place < len(ids) else place
-        yield Memory(_one_line(text or ""), str(name), _last_change(metadata or {}))
+        yield ExportedMemory(_one_line(text or ""), str(name), _last_change(metadata or {}))
 
 
-def _edges(exported: Any) -> Iterable[Memory]:
+def _graph_edges(exported: Any) -> Iterable[ExportedMemory]:
     entries = exported.get("edges", []) if isinstance(exported, Mapping) else exported
     for place, edge in enumerate(_mappings(entries)):
         valid_from = _instant(edge.get("valid_at"))
@@ -114,7 +114,7 @@ def _edges(exported: Any) -> Iterable[Memory]:
         if valid_from and valid_to and valid_to < valid_from:
             valid_from = None
         name = edge.get("uuid") or edge.get("uuid_") or place
-        yield Memory(_one_line(edge.get("fact") or ""), str(name), _last_change(edge), valid_from, valid_to)
+        yield ExportedMemory(_one_line(edge.get("fact") or ""), str(name), _last_change(edge), valid_from, valid_to)
 
 
 _OWNER_FIELDS = {
@@ -143,15 +143,15 @@ def _mappings(entries: Any) -> list[Mapping[str, Any]]:
     return [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
 
 
-def _content(value: Any) -> str:
+def _text_of(value: Any) -> str:
     """Return the text of a value: that of its `content`, or else that of all its fields."""
     if isinstance(value, Mapping):
         if "content" in value:
-            return _content(value["content"])
-        fields = ((name, _content(inner)) for name, inner in value.items() if name != "kind")
+            return _text_of(value["content"])
+        fields = ((name, _text_of(inner)) for name, inner in value.items() if name != "kind")
         return "; ".join(f"{name}: {text}" for name, text in fields if text)
     if isinstance(value, list):
-        return ", ".join(text for inner in value if (text := _content(inner)))
+        return ", ".join(text for inner in value if (text := _text_of(inner)))
     return "" if value is None else str(value)
 
 
