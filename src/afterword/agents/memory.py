@@ -301,14 +301,14 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         budget_tokens: int,
         *,
         at: datetime | None = None,
-        also: str = "",
+        second_query: str = "",
         heard: Collection[str] = (),
     ) -> Recall:
         return await recall(
             await self.opened(),
             scope,
             query,
-            second_query=also,
+            second_query=second_query,
             heard=heard,
             at=at or self._clock(),
             budget_tokens=budget_tokens,
@@ -349,10 +349,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         return "\n".join(filter(None, [*stable, *(layers.question_text for _, layers in recalls)]))
 
     async def _recall_layers(
-        self, query: str, heard: Collection[str], timeout_s: float | None = None, *, also: str = ""
+        self, query: str, heard: Collection[str], timeout_s: float | None = None, *, second_query: str = ""
     ) -> list[tuple[Recall, Layers]]:
         """Return the recall result of each scope, and its layers without the turns whose text is in `heard`."""
-        recall_of = partial(self._recall_scope, query, also=also, heard=heard)
+        recall_of = partial(self._recall_scope, query, second_query=second_query, heard=heard)
         reading = recall_of_scopes(recall_of, self._scopes, self._budget_tokens)
         in_time = self._guard.read_in_time(reading, self.timeout_s if timeout_s is None else max(timeout_s, 0.0))
         recalls = list(zip(self._scopes, await in_time, strict=True))
@@ -365,8 +365,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         messages = await model_context.get_messages()
         shown: list[Fact] = []
         marks: list[str] = []
-        query, also = recall_queries(messages, self._scope)
-        for recalled, layers in await self._recall_layers(query, user_texts(messages), also=also):
+        query, second_query = recall_queries(messages, self._scope)
+        recalls = await self._recall_layers(query, user_texts(messages), second_query=second_query)
+        for recalled, layers in recalls:
             mark, next_mark = opening_tag(layers.label), question_tag(layers.label)
             is_shown = await place_block(model_context, layers.stable_text, mark=mark, other_marks=marks)
             # The first part that is told has the preface.

@@ -133,15 +133,14 @@ class _MemoryImport:
             return None
         known = lookup.read_knowledge(transaction, self.scope)
         safe = [assertion for assertion in self.assertions if not is_instruction(assertion.statement)]
-        new = self._unforgotten(transaction, safe)
+        new, policy = self._unforgotten(transaction, safe), scope_rows.approval_policy_of(transaction, self.scope)
         result = MemoryImportResult(
             None,
             len(new),
             guessed=sum(assertion.time_is_guess for assertion in new),
             quarantined=len(self.assertions) - len(safe),
             forgotten=len(safe) - len(new),
-            held=bool(new)
-            and scope_rows.approval_policy_of(transaction, self.scope) is not scope_rows.ApprovalPolicy.AUTO,
+            held=bool(new) and policy is not scope_rows.ApprovalPolicy.AUTO,
         )
         combined = known.revised(known.revision, added=new)
         pairs = required_pairs(new, combined, pairs_a_statement=self.judging.pairs_a_statement)
