@@ -15,7 +15,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword import open as open_afterword
 from afterword.agents.memory import FactMemory
-from afterword.agents.placement import questions
+from afterword.agents.placement import recall_queries
 from afterword.facts.scopes import Scope
 from afterword.store.database.engine import Store
 from injected import CUSTOM, last_request
@@ -112,4 +112,4 @@ async def test_each_agent_is_told_what_bears_on_the_persons_question(
     ],
 )
 def test_the_question_is_what_a_person_said_last(said: list[tuple[str, str]], expected: tuple[str, str]) -> None:
-    assert questions([UserMessage(content=words, source=source) for source, words in said], LENA) == expected
+    assert recall_queries([UserMessage(content=words, source=source) for source, words in said], LENA) == expected
