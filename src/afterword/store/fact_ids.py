@@ -108,7 +108,7 @@ def _facts_saying_the_same(transaction: Session, scope: Scope, former: Assertion
 
 def _matching_criteria(former: Assertion, other: Assertion) -> tuple[bool, bool, bool]:
     """Return three criteria: whether two assertions have matching values, the same slot, and overlapping quotes."""
-    is_same_value = folded(former.value) == folded(other.value) or is_value_within_other(former.value, other.value)
+    is_same_value = folded(former.value) == folded(other.value) or is_one_value_within_other(former.value, other.value)
     rests_on_same_words = any(
         mine.turn is not None
         and (mine.session_id, mine.turn) == (theirs.session_id, theirs.turn)
@@ -119,7 +119,7 @@ def _matching_criteria(former: Assertion, other: Assertion) -> tuple[bool, bool,
     return is_same_value, former.slot == other.slot, rests_on_same_words
 
 
-def is_value_within_other(first: str, second: str) -> bool:
+def is_one_value_within_other(first: str, second: str) -> bool:
     """Return whether one of two values contains the other as a phrase."""
     return bool(first) and bool(second) and (mentions_phrase(first, second) or mentions_phrase(second, first))
 

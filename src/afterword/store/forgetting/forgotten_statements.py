@@ -21,7 +21,7 @@ from afterword.facts.words import folded, terms
 from afterword.recall.named_values import NamedValues
 from afterword.store import lookup
 from afterword.store.database.statements import chunks, fetch_where_in
-from afterword.store.fact_ids import have_overlapping_quotes, is_value_within_other
+from afterword.store.fact_ids import have_overlapping_quotes, is_one_value_within_other
 from afterword.store.ledger import RunStatus
 from afterword.store.scope_rows import scope_key, scope_of_row
 from afterword.store.tables import (
@@ -236,7 +236,7 @@ def _same_value_in_overlapping_quote(
         for row, evidence in transaction.exec(query).all():
             others = quotes.get((session_id, evidence.turn or 0), ())
             if any(
-                have_overlapping_quotes(evidence, other) and is_value_within_other(row.value, value)
+                have_overlapping_quotes(evidence, other) and is_one_value_within_other(row.value, value)
                 for other, value in others
             ):
                 same[row.id] = row

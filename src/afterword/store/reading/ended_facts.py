@@ -21,7 +21,7 @@ _REPLACED_OR_ENDED = (Status.SUPERSEDED, Status.RETRACTED)
 class HiddenTurns:
     """The turns that agents are not told: turns cited by an ended fact, and turns that name the value of one.
 
-    What is superseded is told for a question about the past. All else is never told.
+    Superseded values and turns are told for a question about the past. The others are never told.
     """
 
     never_told_values: NamedValues

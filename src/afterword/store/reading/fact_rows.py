@@ -309,9 +309,9 @@ class StoredFact:
         periods, details = self.periods, self._details()
         if len(periods) != 1 or not periods[0].holds_at(at) or self._rows[0][_MAY_BE] is not None:
             return None
-        return (
-            build_lone_fact(details, periods[0], scope, is_flagged=self.is_flagged) if stands_alone(details) else None
-        )
+        if not stands_alone(details):
+            return None
+        return build_lone_fact(details, periods[0], scope, is_flagged=self.is_flagged)
 
     def history(self, scope: Scope) -> FactHistory:
         """Return the fact over all time, and cache it."""

@@ -245,9 +245,9 @@ def _build_source(view: View, inputs: _LayerInputs) -> LayerSource:
     ended = EndedFacts(view, withdrawn=inputs.withdrawn_words, ends=inputs.ends, corrected=inputs.corrected)
     served = ServedFacts(table, view.is_served & view.are_facts())
     hidden = ended.hidden_turns(lambda: served.facts)
-    names_hidden_value = hidden.never_told_values.are_named_in
+    names_never_told_value = hidden.never_told_values.are_named_in
     entries, former_sentences = (
-        _with_successors(view, [fact for fact in facts if not names_hidden_value(_words(fact))], served)
+        _with_successors(view, [fact for fact in facts if not names_never_told_value(_words(fact))], served)
         for facts in (ended.former, ended.former_sentences)
     )
     return LayerSource(

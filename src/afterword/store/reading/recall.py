@@ -224,15 +224,14 @@ async def search(
     matching = asked.facts_of(view, units)
     scores = _scores_by_id(matching, units)
     facts, best_turns = _best_facts_and_turns(matching, list(said), scores, limit)
+    components = _score_components(view, source, query, facts, past=is_past, meaning=meaning) if explain else ()
     return _build_recall(
         *(facts, scores, best_turns),
         stored=asked.count_served(view),
         lacking=lacking,
         former=() if is_past else tuple(former[:limit]),
         findings=_matching_findings(source, query, at, is_past)[:limit] if asked.allows_everything else (),
-        score_components=_score_components(view, source, query, facts, past=is_past, meaning=meaning)
-        if explain
-        else (),
+        score_components=components,
     )
 
 
