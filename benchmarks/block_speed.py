@@ -25,8 +25,8 @@ from recall_speed import NOW, START, TABLES, Times, fact_rows, scope_row, senten
 from sqlalchemy import insert
 
 from afterword.facts.scopes import Scope
-from afterword.recall.index_units import TOKENIZER, turn_terms
-from afterword.recall.said_index import shown_form
+from afterword.recall.said_index import stored_check_result
+from afterword.recall.search_terms import TOKENIZER, turn_terms
 from afterword.recall.tokens import token_count
 from afterword.store import entries
 from afterword.store.database.compaction import analyze
@@ -64,7 +64,7 @@ def fill(store: Store, size: int) -> None:
             words = sentence(chance, 15)
             turn = {"session_pk": session + 1, "number": number, "speaker": "user", "role": "human", "text": words}
             found_by = TOKENIZER + turn_terms(START, "user", words)
-            derived = {"search_terms": found_by, "shown": shown_form("user", words)}
+            derived = {"search_terms": found_by, "shown": stored_check_result("user", words)}
             rows[TurnRow].append(turn | {"said_at": START, "time_is_guess": False, **derived})
     with store.connecting(writing=True) as connection:
         for table, values_of_table in rows.items():

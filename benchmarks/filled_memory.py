@@ -23,8 +23,8 @@ from afterword.facts.assertions import (
     Verdict,
 )
 from afterword.facts.scopes import Scope
-from afterword.recall.index_units import TOKENIZER, turn_terms
-from afterword.recall.said_index import shown_form
+from afterword.recall.said_index import stored_check_result
+from afterword.recall.search_terms import TOKENIZER, turn_terms
 from afterword.store import ledger
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
@@ -131,7 +131,10 @@ def add_session(rows: Rows, chance: random.Random, number: int, said: Sequence[A
     for turn in range(1, TURNS + 1):
         speaker, role = ("user", "human") if turn % 2 else ("assistant", "agent")
         text = texts.get(turn) or sentence(chance)
-        found = {"search_terms": TOKENIZER + turn_terms(began, "user", text), "shown": shown_form("user", text)}
+        found = {
+            "search_terms": TOKENIZER + turn_terms(began, "user", text),
+            "shown": stored_check_result("user", text),
+        }
         rows[TurnRow].append(
             {"session_pk": key, "number": turn, "speaker": speaker, "role": role, "text": text, "said_at": began}
             | {"time_is_guess": False}

@@ -143,7 +143,7 @@ def vectors(table: UnitTable, local: LocalEmbedder | None) -> Vectors | None:
     """Return the vectors of the units, None without the extra."""
     if local is None:
         return None
-    made = asyncio.run(local.embed([table.unit(place).text for place in range(table.size)]))
+    made = asyncio.run(local.embed([table.unit_at(place).text for place in range(table.size)]))
     return Vectors(local.dimension).revised(table.is_alive, dict(enumerate(map(packed_vector, made))))
 
 
@@ -157,7 +157,7 @@ def answers(one: Conversation, units: Sequence[SearchUnit], local: LocalEmbedder
     texts = [asked.text for asked in one.asked]
     meant: Sequence[Nearness | None] = [None] * len(texts)
     if local and known:
-        near = map(known.near, asyncio.run(local.embed(texts)))
+        near = map(known.nearness_to, asyncio.run(local.embed(texts)))
         meant = [each and each._replace(related=related_terms(text)) for each, text in zip(near, texts, strict=True)]
     return [index.ranked(text, meaning=meaning, weights=weights) for text, meaning in zip(texts, meant, strict=True)]
 

@@ -34,7 +34,7 @@ from sqlmodel import Session
 from afterword.facts.assertions import Kind
 from afterword.facts.safety import must_never_be_missed
 from afterword.facts.scopes import Scope
-from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
+from afterword.recall.search_terms import TOKENIZER, fact_terms, turn_terms
 from afterword.recall.vectors import packed_vector, vector_key
 from afterword.store import entries
 from afterword.store.database.compaction import analyze

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from afterword.facts.assertions import Kind
-from afterword.facts.findings import DAYS, MOST_DAYS, FindingPolicy, WithTools
+from afterword.facts.findings import DAYS, MOST_DAYS, FindingPolicy, ToolFindingPolicy
 from afterword.facts.local_time import read_zone
 from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
@@ -301,8 +301,8 @@ class FindingsOptions(Options):
     """Which findings of agents are kept, in memories that have no setting of their own."""
 
     agents: list[str] = Field(default=[], description='the agents whose findings are kept; "*" is all')
-    agents_with_tools: WithTools = Field(
-        default=WithTools.REVIEW,
+    agents_with_tools: ToolFindingPolicy = Field(
+        default=ToolFindingPolicy.REVIEW,
         description='a finding after tool output waits for a person ("review"), or counts at once ("keep")',
     )
     advice: bool = Field(default=False, description="whether the advice of these agents is kept as well")

@@ -24,7 +24,7 @@ def text_cache(most: int) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]
     return cached
 
 
-def cached_texts() -> int:
+def cached_text_count() -> int:
     """Return how many results are cached."""
     return sum(cache.cache_info().currsize for cache in _caches)
 

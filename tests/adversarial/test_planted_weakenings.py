@@ -91,9 +91,9 @@ def test_a_served_turn_passes_each_guard(
     guard: str, weakened: object, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn = SourceTurn("s", 1, "mira", NOON, text)
-    before = said_index.served_turn(turn)
+    before = said_index.turn_as_shown(turn)
     monkeypatch.setattr(said_index, guard, weakened)
-    after = said_index.served_turn(turn)
+    after = said_index.turn_as_shown(turn)
     assert after is not None
     assert after.text == text
     assert before is None or before.text != text

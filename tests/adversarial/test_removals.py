@@ -206,11 +206,11 @@ def knows_no_health(patch: pytest.MonkeyPatch) -> None:
 
 
 def reads_no_negation(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(removals, "_is_named_to_end", lambda _: True)
+    patch.setattr(removals, "_is_ending_named", lambda _: True)
 
 
 def counts_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(removals, "_is_named", lambda _: True)
+    patch.setattr(removals, "_is_fact_named", lambda _: True)
 
 
 def trusts_any_quote(patch: pytest.MonkeyPatch) -> None:

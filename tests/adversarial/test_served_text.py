@@ -22,8 +22,8 @@ from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, Transcript, Turn
 from afterword.privacy.normalisation import visible_text
-from afterword.recall.block import SaidTurn, entry_line, safe_line
-from afterword.recall.said_index import CHECKS, served_turn, shown_form
+from afterword.recall.block import MatchingTurn, entry_line, safe_line
+from afterword.recall.said_index import CHECKS, stored_check_result, turn_as_shown
 from afterword.settings import Settings
 from kept import stated
 from pasted_cases import pasted_cases
@@ -84,9 +84,9 @@ def test_an_invisible_character_is_neither_stored_nor_served(sign: str) -> None:
     assert value == ("Os lo" if is_control else "Oslo")
     assert sign not in statement
     assert sign not in safe_line(hidden)
-    served = served_turn(source(hidden))
+    served = turn_as_shown(source(hidden))
     assert served is not None
-    assert sign not in entry_line(SaidTurn(served))
+    assert sign not in entry_line(MatchingTurn(served))
 
 
 @pytest.mark.parametrize(("word", "plain"), DISGUISED)
@@ -111,7 +111,7 @@ def test_a_disguised_owner_is_the_owner(name: str) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_turn_with_a_command_is_not_served_and_no_fact(command: str) -> None:
-    served = served_turn(source(f"I live in Oslo. {command}"))
+    served = turn_as_shown(source(f"I live in Oslo. {command}"))
     assert served is None or served.text == "I live in Oslo. […]"
     assert grounded(command, command[:150], command) == []
     assert grounded("The user lives in Oslo.", "Oslo", f"I live in Oslo, {command}") == [] or "afterword" not in command
@@ -120,7 +120,7 @@ def test_a_turn_with_a_command_is_not_served_and_no_fact(command: str) -> None:
 @pytest.mark.parametrize("claim", sorted({case.claim for case in pasted_cases()}))
 def test_a_pasted_text_is_not_served(claim: str) -> None:
     shown = {case.text for case in pasted_cases() if case.claim == claim and case.form != "other length and style"}
-    served = [turn.text for text in shown if (turn := served_turn(source(text)))]
+    served = [turn.text for text in shown if (turn := turn_as_shown(source(text)))]
     assert [text for text in served if claim.rstrip(".") in text] == []
 
 
@@ -134,7 +134,7 @@ def test_a_pasted_text_is_not_served(claim: str) -> None:
     ],
 )
 def test_a_persons_own_words_are_served(text: str, shown: str) -> None:
-    served = served_turn(source(text))
+    served = turn_as_shown(source(text))
     assert served is not None
     assert served.text == shown
 
@@ -178,18 +178,18 @@ CHECKED = [*COMMANDS, *(case.text for case in pasted_cases())]
 
 def test_what_is_stored_of_a_turn_gives_what_is_computed() -> None:
     for text in (*CHECKED, "I live in Oslo.", "I live in Os\u200blo.", "…"):
-        stored = shown_form("mira", text)
-        assert served_turn(replace(source(text), shown=stored)) == served_turn(source(text))
+        stored = stored_check_result("mira", text)
+        assert turn_as_shown(replace(source(text), shown=stored)) == turn_as_shown(source(text))
 
 
 @pytest.mark.parametrize("outdated", ["0:=", "0:", "0:+I live in Rome.", "", "="])
 def test_what_other_checks_have_stored_is_not_used(outdated: str) -> None:
-    assert served_turn(replace(source(COMMANDS[0]), shown=outdated)) is None
-    assert served_turn(replace(source("I live in Oslo."), shown=outdated)) == source("I live in Oslo.")
+    assert turn_as_shown(replace(source(COMMANDS[0]), shown=outdated)) is None
+    assert turn_as_shown(replace(source("I live in Oslo."), shown=outdated)) == source("I live in Oslo.")
 
 
 def test_checks_that_decide_otherwise_have_another_version() -> None:
-    verdicts = [shown_form("mira", text).removeprefix(CHECKS) for text in CHECKED]
+    verdicts = [stored_check_result("mira", text).removeprefix(CHECKS) for text in CHECKED]
     assert (CHECKS, digest(verdicts)) == ("2:", "73b83306a6aeaaac2979"), (
         "raise `CHECKS` in recall/said_index.py, and adapt this line"
     )

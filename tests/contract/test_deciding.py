@@ -17,7 +17,8 @@ from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
-from afterword.facts.validity.timeline import fact_histories, facts_at
+from afterword.facts.validity.fact_history import facts_at
+from afterword.facts.validity.timeline import fact_histories
 from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.proposals import apply_proposal

@@ -18,7 +18,14 @@ from afterword.extractors.candidates import Citation
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Window
 from afterword.extractors.rules import RulesJudge
-from afterword.facts.findings import AgentFinding, FindingPolicy, FindingReview, FindingStatus, WithTools, statement_key
+from afterword.facts.findings import (
+    AgentFinding,
+    FindingPolicy,
+    FindingReview,
+    FindingStatus,
+    ToolFindingPolicy,
+    statement_key,
+)
 from afterword.facts.scopes import Scope
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.reversible_runs import merge_scopes, redo_run, undo_run
@@ -164,14 +171,16 @@ async def test_what_a_person_drops_stays_dropped_also_if_it_is_found_again(store
     assert STRINGS in await block(store)
 
 
-@pytest.mark.parametrize("mode", list(WithTools))
-async def test_after_tool_output_a_finding_waits_unless_the_scope_keeps_it(store: Store, mode: WithTools) -> None:
+@pytest.mark.parametrize("mode", list(ToolFindingPolicy))
+async def test_after_tool_output_a_finding_waits_unless_the_scope_keeps_it(
+    store: Store, mode: ToolFindingPolicy
+) -> None:
     await keep(store, agents_with_tools=mode)
     await process(store, "a", 1, (PAGE, "strings: see the shop"), FOUND)
     (held,) = await store.read(lambda transaction: stored_findings.read_findings(transaction, LENA))
     assert held.after_tools
-    assert (STRINGS in await block(store)) == (mode is WithTools.KEEP)
-    assert ("(after tool output)" in await block(store)) == (mode is WithTools.KEEP)
+    assert (STRINGS in await block(store)) == (mode is ToolFindingPolicy.KEEP)
+    assert ("(after tool output)" in await block(store)) == (mode is ToolFindingPolicy.KEEP)
 
 
 async def test_a_scope_that_holds_all_holds_findings_too(store: Store) -> None:
@@ -444,7 +453,7 @@ async def test_no_finding_of_a_hostile_agent_changes_contests_supports_or_dates_
     for agents in (("researcher",), ()):
         async with Store("sqlite://") as store:
             await store.migrate()
-            policy = FindingPolicy(agents, WithTools.KEEP, advice=True)
+            policy = FindingPolicy(agents, ToolFindingPolicy.KEEP, advice=True)
             await store.write(partial(stored_findings.set_finding_policy, scope=LENA, policy=policy))
             for number, (person, agent) in enumerate(steps):
                 said = ("user", person), ("researcher", agent)

@@ -8,7 +8,7 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
 from afterword.store.reading.recall import search
 from afterword.store.reading.view_cache import view_cache_of
-from afterword.text_caches import cached_texts
+from afterword.text_caches import cached_text_count
 from kept import LENA, facts_of, run, stated
 
 
@@ -23,8 +23,8 @@ async def test_forgetting_leaves_no_words_in_the_caches_of_the_process(store: St
     assert (await search(store, LENA, "Gnarlsburg", at=now)).facts
     await erase_in_scope(store, LENA, forget, at=now, is_preview=True)
     assert views.is_loaded(LENA)
-    assert cached_texts()
+    assert cached_text_count()
     await erase_in_scope(store, LENA, forget, at=now)
     assert not views.is_loaded(LENA)
-    assert not cached_texts()
+    assert not cached_text_count()
     assert not (await search(store, LENA, "Gnarlsburg", at=now)).facts

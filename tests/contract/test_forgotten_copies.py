@@ -21,7 +21,7 @@ from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
-from afterword.recall.block import in_block_order, render_part, scope_label
+from afterword.recall.block import in_block_order, render_block_part, scope_label
 from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import insert_rows
@@ -62,7 +62,9 @@ def result_of_a_tool(text: str) -> dict[str, Any]:
 
 async def served_block(store: Store) -> str:
     def work(transaction: Any) -> str:
-        return render_part(in_block_order(lookup.read_facts(transaction, LENA, at=day(30))), label=scope_label(LENA))
+        return render_block_part(
+            in_block_order(lookup.read_facts(transaction, LENA, at=day(30))), label=scope_label(LENA)
+        )
 
     return await store.read(work)
 

@@ -89,13 +89,16 @@ def check_that_made_on_demand_is_whole(stored: Knowledge) -> None:
     assert required_pairs(everything, stored) == required_pairs(everything, whole)
     assert comparison_partners(everything, stored) == comparison_partners(everything, whole)
     assert stored.last_said_at == whole.last_said_at
-    assert (stored.names.spellings, stored.names.ambiguous) == (whole.names.spellings, whole.names.ambiguous)
-    assert [stored.replacement_starts.get(said.id) for said in everything] == [
-        whole.replacement_starts.get(said.id) for said in everything
+    assert (stored.names.spellings, stored.names.ambiguous_names) == (
+        whole.names.spellings,
+        whole.names.ambiguous_names,
+    )
+    assert [stored.replacement_times.get(said.id) for said in everything] == [
+        whole.replacement_times.get(said.id) for said in everything
     ]
     for said in everything:
         near, expected = (
-            {o.said.id for o in known.index.near(known.index.by_id[said.id])} for known in (stored, whole)
+            {o.said.id for o in known.index.statements_near(known.index.by_id[said.id])} for known in (stored, whole)
         )
         assert near == expected
     half = everything[::2]

@@ -17,8 +17,8 @@ import afterword
 from afterword.facts import words
 from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
-from afterword.recall.index_units import TOKENIZER
 from afterword.recall.ranking import SearchIndex
+from afterword.recall.search_terms import TOKENIZER
 from afterword.store import ledger
 from afterword.store.database.engine import Store, open_store
 from afterword.store.reading import snapshots
@@ -35,7 +35,7 @@ QUERIES = ["where do I live", "tea or coffee", "Mara in Lyon", "Graz Linz Oslo",
 def shown(view: View) -> dict[str, Any]:
     """Return everything that a view says."""
     units = sorted((unit.id for unit in view.served_units()), key=str)
-    past = sorted(str(view.unit(place).id) for place in view.is_past.nonzero()[0].tolist())
+    past = sorted(str(view.unit_at(place).id) for place in view.is_past.nonzero()[0].tolist())
     served = list(view.facts_at(view.served_places()))
     ranked = {
         query: [
@@ -44,7 +44,7 @@ def shown(view: View) -> dict[str, Any]:
         ]
         for query in QUERIES
     }
-    parts = {query: view.index.parts(query, units) for query in QUERIES}
+    parts = {query: view.index.score_parts(query, units) for query in QUERIES}
     kinds = [view.served_places({kind}).size for kind in Kind]
     former = [view.replaced_value(fact) for fact in served]
     return {
@@ -137,7 +137,7 @@ async def test_nothing_is_tokenised_when_a_scope_is_opened(tmp_path: Path) -> No
         try:
             snapshot = snapshots.read(transaction.connection(), Scope.parse(MIRA))
             view = View(snapshot, INSTANTS[0])
-            assert view.index.parts("", ["nobody"]) == {}
+            assert view.index.score_parts("", ["nobody"]) == {}
             return view
         finally:
             sys.setprofile(None)

@@ -31,7 +31,7 @@ from afterword.store.transfer import exports, imports
 from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
 
 MIRA, JOSE = Scope.user("mira"), Scope.user("José")
-JOSE_NFD = Scope.stored("default", ScopeKind.USER, decomposed("José"))
+JOSE_NFD = Scope.from_stored("default", ScopeKind.USER, decomposed("José"))
 LATER = datetime(2026, 4, 1, tzinfo=UTC)
 HOME = "I live in Malmö."
 

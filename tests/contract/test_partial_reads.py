@@ -46,7 +46,10 @@ async def check_review(memory: ScopeMemory, app: Afterword) -> None:
 
     def work(transaction: Session) -> set[tuple[str, str]]:
         known = lookup.read_knowledge(transaction, memory.scope)
-        return {refusal.verdict.pair for refusal in JudgedPairs(known.assertions, known.verdicts, known.names).refused}
+        return {
+            refusal.verdict.pair
+            for refusal in JudgedPairs(known.assertions, known.verdicts, known.names).refused_retirements
+        }
 
     over = {id_ for fact in facts if fact.status in ENDED_STATUSES for id_ in fact.assertion_ids}
     asked = {pair for pair in await (await app.store()).read(work) if over.isdisjoint(pair)}

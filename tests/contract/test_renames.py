@@ -15,7 +15,8 @@ from afterword.facts.assertions import OWNER, Assertion, Authority, Relation, Sp
 from afterword.facts.fact import Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.subjects import told_under_current_names
-from afterword.facts.validity.timeline import fact_histories, facts_at
+from afterword.facts.validity.fact_history import facts_at
+from afterword.facts.validity.timeline import fact_histories
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.store import ledger, lookup
 from afterword.store.agent_requests import PersonQuote, RequestStatus, request_withdrawal

@@ -22,7 +22,7 @@ from afterword.extractors.readers import read_file
 from afterword.extractors.testing import ScriptedEndpoint, replayed
 from afterword.extractors.transcript_assembly import date_turns
 from afterword.extractors.windows import cut_windows
-from afterword.facts.findings import AgentFinding, FindingPolicy, WithTools
+from afterword.facts.findings import AgentFinding, FindingPolicy, ToolFindingPolicy
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript, find_owners
 from afterword.pipeline.sources.folders import find_sessions
@@ -140,7 +140,7 @@ async def test_everything_that_is_told_is_kept_with_the_words_that_say_it(states
 
 async def recorded_findings(session: FindingSession, client: ModelClient) -> tuple[AgentFinding, ...]:
     extraction = await ModelExtractor(client).extract_findings(session.window, AGENTS, advice=session.advice)
-    policy = FindingPolicy(AGENTS, WithTools.KEEP, advice=session.advice)
+    policy = FindingPolicy(AGENTS, ToolFindingPolicy.KEEP, advice=session.advice)
     return ground_findings(
         extraction.candidates,
         session.transcript,

@@ -38,7 +38,7 @@ from afterword.facts.assertions import (
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.validity import timeline
-from afterword.facts.validity.timeline import FactHistory
+from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.words import folded
 from afterword.pipeline.resolution import comparison_partners, required_pairs
 

@@ -9,10 +9,20 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from afterword.facts.assertions import PERSON, RETIRING, Assertion, Cue, Extent, Kind, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import (
+    PERSON,
+    RETIRING_RELATIONS,
+    Assertion,
+    Cue,
+    Extent,
+    Kind,
+    Relation,
+    SpeechAct,
+    Verdict,
+)
 from afterword.facts.fact import Status
 from afterword.facts.validity import timeline
-from afterword.facts.validity.timeline import FactHistory
+from afterword.facts.validity.fact_history import FactHistory, facts_at
 from afterword.facts.words import folded
 from histories import LAST_DAY, Book, Dump, History, Pairing, day, dumped, every_pair
 
@@ -100,7 +110,7 @@ def code_guards_retirements(history: History) -> None:
     for verdict in verdicts:
         old, new = said[verdict.earlier_id], said[verdict.later_id]
         reaches = verdict.relation is Relation.CORRECTS or _reaches(old, new)
-        if verdict.relation in RETIRING and reaches and not may_retire(old, new, verdict.relation):
+        if verdict.relation in RETIRING_RELATIONS and reaches and not may_retire(old, new, verdict.relation):
             _is_contested(within.get(old.id), within.get(new.id), new)
 
 
@@ -322,7 +332,8 @@ def effective(said: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> Eff
     takes = {
         pair: one.relation
         for pair, one in counting.items()
-        if one.relation in RETIRING and (one.judge == PERSON or may_retire(said[pair[0]], said[pair[1]], one.relation))
+        if one.relation in RETIRING_RELATIONS
+        and (one.judge == PERSON or may_retire(said[pair[0]], said[pair[1]], one.relation))
     }
     # What puts something right stands in its place, and so takes from whatever that took from.
     for wrong, right in sorted(takes, key=lambda pair: said[pair[0]].order):
@@ -409,7 +420,7 @@ def _a_last_instant_is_still_within(course: FactHistory) -> None:
 
 
 def _statuses_fit(courses: Sequence[FactHistory], at: datetime, book: Book) -> None:
-    facts = timeline.facts_at(courses, at)
+    facts = facts_at(courses, at)
     assert len({fact.id for fact in facts}) == len(facts)
     ids = {one.id for one in book.assertions}
     for fact in facts:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from afterword.facts.assertions import PERSON, Assertion, Authority, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.validity.alternations import Alternations
+from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.judged_pairs import JudgedPairs
-from afterword.facts.validity.timeline import FactHistory, derived_histories, fact_histories
+from afterword.facts.validity.timeline import fact_histories, histories_of_pairs
 from histories import statement
 
 VALUES = ("Graz", "Oslo", "Porto")
@@ -93,8 +94,8 @@ def drawn(seed: int, *, unusual: bool) -> tuple[list[Assertion], list[Verdict]]:
 
 def derived(said: list[Assertion], verdicts: list[Verdict]) -> tuple[list[FactHistory], frozenset[str], list[object]]:
     pairs = JudgedPairs(said, verdicts)
-    refused = [(refusal.verdict, refusal.reason) for refusal in pairs.refused]
-    return derived_histories(pairs), pairs.erased(), [refused, pairs.contests, sorted(pairs.broader)]
+    refused = [(refusal.verdict, refusal.reason) for refusal in pairs.refused_retirements]
+    return histories_of_pairs(pairs), pairs.hidden_ids(), [refused, pairs.contests, sorted(pairs.broader_restatements)]
 
 
 @given(st.integers(0, 2**32), st.booleans())

@@ -30,19 +30,19 @@ def nearness(near: Nearness | None, count: int = 3) -> list[float]:
 
 
 def test_the_nearest_is_one_and_the_farthest_nought() -> None:
-    tea, coffee, rocket = nearness(vectors_of(TEA, COFFEE, ROCKET).near([1.0, 0.0, 0.0]))
+    tea, coffee, rocket = nearness(vectors_of(TEA, COFFEE, ROCKET).nearness_to([1.0, 0.0, 0.0]))
     assert (tea, rocket) == (1.0, 0.0)
     assert 0.5 < coffee < 1
 
 
 def test_what_lacks_a_vector_is_neither_near_nor_far() -> None:
     vectors = vectors_of(TEA, None, ROCKET)
-    assert vectors.missing == 1
-    assert nearness(vectors.near([1.0, 0.0, 0.0])) == [1.0, pytest.approx(0.5), 0.0]
+    assert vectors.missing_count == 1
+    assert nearness(vectors.nearness_to([1.0, 0.0, 0.0])) == [1.0, pytest.approx(0.5), 0.0]
 
 
 def test_one_that_stands_out_among_many_is_found() -> None:
-    near = vectors_of(*[ROCKET] * 50, TEA).near([1.0, 0.0, 0.0])
+    near = vectors_of(*[ROCKET] * 50, TEA).nearness_to([1.0, 0.0, 0.0])
     assert near is not None
     assert list(near.nearest) == [50]
 
@@ -61,7 +61,7 @@ def alike(topic: int, unrelated: float, own: float = 1.0) -> list[float]:
 def near_topics(asked: Sequence[float], *made: Sequence[float]) -> list[int]:
     """Return the places of the vectors that are near the one that is asked for."""
     packed = {place: packed_vector(one) for place, one in enumerate(made)}
-    near = Vectors(13).revised(numpy.ones(len(made), dtype=bool), packed).near(asked)
+    near = Vectors(13).revised(numpy.ones(len(made), dtype=bool), packed).nearness_to(asked)
     assert near is not None
     assert all(near.by_place[near.nearest] > 0.25)
     return list(near.nearest)
@@ -99,8 +99,8 @@ def test_an_opposite_text_does_not_make_the_others_near() -> None:
 
 
 def test_without_any_vector_there_is_no_meaning() -> None:
-    assert vectors_of(None, None).near(TEA) is None
-    assert vectors_of().near(TEA) is None
+    assert vectors_of(None, None).nearness_to(TEA) is None
+    assert vectors_of().nearness_to(TEA) is None
 
 
 def test_other_words_have_another_key() -> None:
@@ -130,7 +130,7 @@ async def test_local_vectors_tell_like_from_unlike_and_leave_logging_alone() -> 
     assert {len(vector) for vector in vectors} == {local.dimension}
     packed = {place: packed_vector(vector) for place, vector in enumerate(vectors)}
     known = Vectors(local.dimension).revised(numpy.ones(3, dtype=bool), packed)
-    near = known.near((await local.embed(["drinking tea"]))[0])
+    near = known.nearness_to((await local.embed(["drinking tea"]))[0])
     tea, coffee, rocket = nearness(near)
     assert tea > coffee > rocket
     assert near is not None

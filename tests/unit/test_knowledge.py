@@ -16,7 +16,8 @@ from afterword.facts.persistent_map import SHARED_IDS, PersistentMap, group_ids,
 from afterword.facts.scopes import Scope
 from afterword.facts.subjects import SubjectNames
 from afterword.facts.validity import neighbourhood
-from afterword.facts.validity.timeline import FactHistory, derived_histories, fact_histories
+from afterword.facts.validity.fact_history import FactHistory
+from afterword.facts.validity.timeline import fact_histories, histories_of_pairs
 from afterword.pipeline.resolution import required_pairs
 from afterword.store.database.cache import Cache, TransactionCache
 from histories import LENA, Book, Digits, Dump, History, Judge, Told, day, dumped, histories, holds_for, statement
@@ -80,7 +81,7 @@ class Incremental:
         for history in list(self.histories.values()):
             if affected & {assertion.id for assertion in history.members}:
                 del self.histories[history.id]
-        updated = derived_histories(self.known.judged_pairs(affected), affected)
+        updated = histories_of_pairs(self.known.judged_pairs(affected), affected)
         self.histories.update((history.id, history) for history in updated)
 
 
@@ -169,7 +170,7 @@ def nothing_loses_its_effect(patch: pytest.MonkeyPatch) -> None:
 
 
 def only_judged_neighbours_are_read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(neighbourhood, "_binds", lambda verdict: verdict.relation is Relation.SAME)
+    patch.setattr(neighbourhood, "_binds_statements", lambda verdict: verdict.relation is Relation.SAME)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +203,7 @@ def test_a_change_that_was_called_off_stays_without_effect_where_only_its_neighb
     known = Knowledge.of(1, (graz, oslo, called_off, later), verdicts)
     ids = {graz.id, later.id}
     expected = fact_histories(known.assertions, known.verdicts)[:1]
-    assert derived_histories(known.judged_pairs(ids), ids) == expected
+    assert histories_of_pairs(known.judged_pairs(ids), ids) == expected
     assert expected[0].spans[0].end is None
 
 

@@ -12,7 +12,7 @@ from afterword.facts.assertions import OWNER, Evidence, EvidenceKind, Kind
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
-from afterword.recall.block import FormerFact, SaidTurn, missing_line
+from afterword.recall.block import FormerFact, MatchingTurn, missing_line
 from afterword.recall.layers import Layers, LayerSources, LineCache, choose_layers
 from afterword.recall.tokens import token_count
 
@@ -52,12 +52,12 @@ former_facts = st.lists(st.text(max_size=60), max_size=6).map(
     ]
 )
 turns = st.lists(st.text(max_size=90), max_size=8).map(
-    lambda texts: [SaidTurn(SourceTurn("s1", number, "user", NOON, text)) for number, text in enumerate(texts)]
+    lambda texts: [MatchingTurn(SourceTurn("s1", number, "user", NOON, text)) for number, text in enumerate(texts)]
 )
 
 
 def sources(
-    facts: list[Fact], former: list[FormerFact], said: list[SaidTurn], *, past: bool = False, fits: bool = True
+    facts: list[Fact], former: list[FormerFact], said: list[MatchingTurn], *, past: bool = False, fits: bool = True
 ) -> LayerSources:
     newest = facts[::-1]
     return LayerSources(
@@ -74,7 +74,7 @@ def sources(
 
 @given(memories, former_facts, turns, st.booleans(), st.integers(min_value=0, max_value=900))
 def test_no_more_is_told_than_the_budget(
-    facts: list[Fact], former: list[FormerFact], said: list[SaidTurn], past: bool, budget: int
+    facts: list[Fact], former: list[FormerFact], said: list[MatchingTurn], past: bool, budget: int
 ) -> None:
     layers = choose_layers(sources(facts, former, said, past=past), label=LABEL, budget_tokens=budget)
     assert token_count(layers.text) <= budget
@@ -82,7 +82,7 @@ def test_no_more_is_told_than_the_budget(
 
 @given(memories, former_facts, turns, st.booleans(), st.integers(min_value=0, max_value=900))
 def test_flagged_facts_are_all_told_where_they_fit_and_else_the_newest(
-    facts: list[Fact], former: list[FormerFact], said: list[SaidTurn], past: bool, budget: int
+    facts: list[Fact], former: list[FormerFact], said: list[MatchingTurn], past: bool, budget: int
 ) -> None:
     layers = choose_layers(sources(facts, former, said, past=past), label=LABEL, budget_tokens=budget)
     flagged = [each for each in facts if each.is_flagged]
@@ -101,7 +101,7 @@ def test_flagged_facts_are_all_told_where_they_fit_and_else_the_newest(
 
 @given(memories, former_facts, turns, st.booleans())
 def test_everything_is_told_where_there_is_room_and_the_first_part_knows_no_question(
-    facts: list[Fact], former: list[FormerFact], said: list[SaidTurn], past: bool
+    facts: list[Fact], former: list[FormerFact], said: list[MatchingTurn], past: bool
 ) -> None:
     asked = choose_layers(sources(facts, former, said, past=past), label=LABEL, budget_tokens=50_000)
     silent = choose_layers(sources(facts, former, []), label=LABEL, budget_tokens=50_000)
@@ -113,7 +113,7 @@ def test_everything_is_told_where_there_is_room_and_the_first_part_knows_no_ques
 
 @given(memories, former_facts, turns, turns, st.integers(min_value=0, max_value=600))
 def test_the_first_part_is_the_same_whatever_is_asked(
-    facts: list[Fact], former: list[FormerFact], said: list[SaidTurn], others: list[SaidTurn], budget: int
+    facts: list[Fact], former: list[FormerFact], said: list[MatchingTurn], others: list[MatchingTurn], budget: int
 ) -> None:
     first = choose_layers(sources(facts, former, said), label=LABEL, budget_tokens=budget)
     second = sources(facts, former, others, past=True)
@@ -151,7 +151,7 @@ def test_turns_that_say_what_no_chosen_fact_says_come_first() -> None:
     """Otherwise a budget is spent on what is told twice. Where there is room, such a turn is told all the same."""
     cited = Evidence(EvidenceKind.TURN, "I moved to Oslo", "s1", 1, "user", 0)
     known = [replace(fact(0, "Lena lives in Oslo."), evidence=(cited,))]
-    said = [SaidTurn(SourceTurn("s1", number, "user", NOON, f"Turn {number} about Oslo")) for number in (1, 2, 3)]
+    said = [MatchingTurn(SourceTurn("s1", number, "user", NOON, f"Turn {number} about Oslo")) for number in (1, 2, 3)]
     several = sources(known, [], said, fits=False)
     whole = choose_layers(several, label=LABEL, budget_tokens=2_000)
     assert [each.turn.number for each in whole.said] == [1, 2, 3]

@@ -13,7 +13,7 @@ from afterword.extractors.grounding import ground
 from afterword.extractors.readers import read_state
 from afterword.extractors.rules.dates import split_days
 from afterword.facts.assertions import Kind
-from afterword.facts.local_time import at_offset, in_zone, offset_seconds, read_zone
+from afterword.facts.local_time import at_offset, at_speaker_offset, offset_seconds, read_zone
 from afterword.facts.scopes import Scope
 from afterword.store.rows import turn_of, turn_values
 from afterword.store.tables import TurnRow
@@ -64,7 +64,7 @@ def test_an_offset_can_be_taken_from_an_instant_and_given_back(wall_time: dateti
     ],
 )
 def test_a_zone_stands_in_for_an_offset_that_is_not_known(text: str, expected: str) -> None:
-    assert in_zone(datetime.fromisoformat(text), read_zone("Europe/Vienna")).isoformat() == expected
+    assert at_speaker_offset(datetime.fromisoformat(text), read_zone("Europe/Vienna")).isoformat() == expected
 
 
 @pytest.mark.parametrize("name", ["Mars/Olympus", "", "../etc/passwd", "+02:00"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from afterword.facts.scopes import Scope, ScopeKind
-from afterword.facts.transcripts import Role, Transcript, Turn, find_owners, is_generic
+from afterword.facts.transcripts import Role, Transcript, Turn, find_owners, is_generic_name
 
 
 def spoken_by(*names: str, assumed: tuple[str, ...] = ()) -> Transcript:
@@ -69,5 +69,5 @@ def test_nobody_is_the_owner_of_what_does_not_speak(kind: ScopeKind) -> None:
 
 
 def test_generic_names_are_known_in_any_letter_case() -> None:
-    assert is_generic("User_Proxy")
-    assert not is_generic("Ursula")
+    assert is_generic_name("User_Proxy")
+    assert not is_generic_name("Ursula")

@@ -73,7 +73,7 @@ def test_a_statement_has_a_bounded_number_of_pairs_with_other_slots(statements: 
     pairs = selected(statements, statements, most)
     counts = Counter(later for earlier, later in pairs if by_id[earlier].slot != by_id[later].slot)
     for id_, count in counts.items():
-        if not IndexedStatement.of(by_id[id_]).is_vague:
+        if not IndexedStatement.of(by_id[id_]).is_vague_retraction:
             assert count <= (most if by_id[id_].act is SpeechAct.STATE else WITHDRAWAL_PAIRS)
 
 

@@ -20,7 +20,8 @@ from afterword.facts.assertions import (
     SpeechAct,
     Verdict,
 )
-from afterword.facts.validity.timeline import FactHistory, fact_histories
+from afterword.facts.validity.fact_history import FactHistory
+from afterword.facts.validity.timeline import fact_histories
 from histories import statement
 
 Day = tuple[int, int]

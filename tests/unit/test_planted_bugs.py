@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import promises
-from afterword.facts.assertions import RETIRING, Assertion, Relation, SpeechAct
+from afterword.facts.assertions import RETIRING_RELATIONS, Assertion, Relation, SpeechAct
 from afterword.facts.fact import Status
 from afterword.facts.validity import judged_pairs, periods, stated_intervals, timeline
 from afterword.facts.validity.periods import ValidityPeriod
@@ -40,7 +40,7 @@ def a_correction_is_a_change(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_retraction_is_ignored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(judged_pairs, "RETIRING", RETIRING - {Relation.RETRACTS})
+    patch.setattr(judged_pairs, "RETIRING_RELATIONS", RETIRING_RELATIONS - {Relation.RETRACTS})
 
 
 def a_retraction_brings_the_former_value_back(patch: pytest.MonkeyPatch) -> None:
@@ -72,12 +72,12 @@ def the_last_instant_is_outside(patch: pytest.MonkeyPatch) -> None:
 
 def an_interval_has_no_end(patch: pytest.MonkeyPatch) -> None:
     """What was said for a while takes the time after it as well."""
-    subtract = periods.subtracted
+    subtract = periods.periods_outside
 
     def endless(spans: list[ValidityPeriod], interval: Any, ending: Status, by: str) -> list[ValidityPeriod]:
         return subtract(spans, (interval[0], None), ending, by)
 
-    patch.setattr(timeline, "subtracted", endless)
+    patch.setattr(timeline, "periods_outside", endless)
 
 
 def the_past_retires(patch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def restatements_are_dropped(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_erased_is_shown(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(judged_pairs.JudgedPairs, "erased", lambda _: frozenset())
+    patch.setattr(judged_pairs.JudgedPairs, "hidden_ids", lambda _: frozenset())
 
 
 def a_refusal_is_silent(patch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.facts.words import content_words, terms
+from afterword.facts.words import terms, without_stop_words
 from afterword.recall import bm25
 from afterword.recall.bm25 import K1, B, Postings, WordScores
 from afterword.recall.unit_table import UnitTable
@@ -38,7 +38,7 @@ def meaning_of(table: UnitTable, by_id: dict[str, float]) -> Nearness:
     """Return a meaning that is given, by the id of a unit."""
     by_place = numpy.zeros(table.size)
     for unit_id, near in by_id.items():
-        place = table.place(unit_id)
+        place = table.place_of(unit_id)
         if place is not None:
             by_place[place] = near
     return Nearness(by_place, (by_place > 0.5).nonzero()[0])
@@ -140,8 +140,8 @@ COLLECTIONS = st.lists(TURNS | FACTS, max_size=24, unique_by=lambda unit: unit.i
 
 def revised(table: UnitTable, units: Sequence[TextUnit]) -> UnitTable:
     """Return the table that holds these units, made of another one by what differs."""
-    before = {table.unit(place).id: place for place in table.by_order.tolist()}
-    same = {unit.id for unit in units if unit.id in before and table.unit(before[unit.id]) == unit}
+    before = {table.unit_at(place).id: place for place in table.by_order.tolist()}
+    same = {unit.id for unit in units if unit.id in before and table.unit_at(before[unit.id]) == unit}
     removed = [place for unit_id, place in before.items() if unit_id not in same]
     return table.revised(removed, [unit for unit in units if unit.id not in same])
 
@@ -159,8 +159,10 @@ def test_a_revised_index_ranks_to_the_last_bit_like_a_new_one(
     for past_table, units in history:  # earlier tables are as they were
         index, new = index_of(past_table), search_index(units)
         assert index.ranked(query) == new.ranked(query)
-        assert index.parts(query, [unit.id for unit in units]) == new.parts(query, [unit.id for unit in units])
-        in_order = [past_table.unit(place) for place in past_table.by_order.tolist()]
+        assert index.score_parts(query, [unit.id for unit in units]) == new.score_parts(
+            query, [unit.id for unit in units]
+        )
+        in_order = [past_table.unit_at(place) for place in past_table.by_order.tolist()]
         assert in_order == sorted(units, key=lambda unit: unit.order)
 
 
@@ -174,22 +176,24 @@ def test_revised_vectors_rank_like_new_ones(
 
     def with_new(vectors: Vectors, table: UnitTable) -> Vectors:
         lacking = [
-            place for place in vectors.lacks(table.is_alive) if not (has_gaps and "moon" in table.unit(place).text)
+            place
+            for place in vectors.missing_places(table.is_alive)
+            if not (has_gaps and "moon" in table.unit_at(place).text)
         ]
-        return vectors.revised(table.is_alive, {place: vector(table.unit(place)) for place in lacking})
+        return vectors.revised(table.is_alive, {place: vector(table.unit_at(place)) for place in lacking})
 
     table, vectors, asked = UnitTable(), Vectors(4), numpy.random.default_rng(seed).standard_normal(4).tolist()
     for units in collections:
         before, table = table, revised(table, units)
         vectors = with_new(vectors if before.lineage is table.lineage else Vectors(4), table)
         new_table = table_of(units)
-        new = with_new(Vectors(4), new_table).near(asked)
-        near = vectors.near(asked)
+        new = with_new(Vectors(4), new_table).nearness_to(asked)
+        near = vectors.nearness_to(asked)
         assert (near is None) == (new is None)
         if near is not None and new is not None:
-            found = {table.unit(place).id for place in near.nearest}
-            assert found == {new_table.unit(place).id for place in new.nearest}
-            places = [(table.place(unit.id), new_table.place(unit.id)) for unit in units]
+            found = {table.unit_at(place).id for place in near.nearest}
+            assert found == {new_table.unit_at(place).id for place in new.nearest}
+            places = [(table.place_of(unit.id), new_table.place_of(unit.id)) for unit in units]
             nearness = near.by_place[numpy.array([place for place, _ in places])]
             assert nearness == pytest.approx(new.by_place[numpy.array([place for _, place in places])], abs=1e-4)
 
@@ -206,7 +210,7 @@ def test_the_parts_of_a_score_add_up_to_it(units: list[TextUnit], query: str, is
     meaning = meaning_of(table, {units[0].id: 1.0, units[2].id: 0.7}) if is_near and len(units) > 2 else None
     meaning = meaning and meaning._replace(related={"tea": {"jam": 0.8}, "moon": {"lamp": 0.3, "quasar": 0.5}})
     ranked = index.ranked(query, meaning=meaning)
-    parts = index.parts(query, [unit.id for unit, _ in ranked], meaning=meaning)
+    parts = index.score_parts(query, [unit.id for unit, _ in ranked], meaning=meaning)
     for unit, score in ranked:
         assert sum(parts[unit.id].values()) == pytest.approx(score)
         assert all(parts[unit.id].values())
@@ -230,7 +234,7 @@ def test_scores_are_those_of_the_formula(documents: list[list[str]], wanted: set
     table = table_of(
         [TextUnit(f"{place:03}", " ".join(str(ord(word)) for word in words)) for place, words in enumerate(documents)]
     )
-    scores = WordScores(table.counts, table.lengths, table.is_alive).sums(str(ord(word)) for word in wanted)
+    scores = WordScores(table.counts, table.lengths, table.is_alive).document_scores(str(ord(word)) for word in wanted)
     mean = sum(map(len, documents)) / max(len(documents), 1) or 1.0
     for words, score in zip(documents, scores, strict=True):
         expected = 0.0
@@ -243,7 +247,7 @@ def test_scores_are_those_of_the_formula(documents: list[list[str]], wanted: set
 
 def test_terms_are_stems_without_case_accents_and_stop_words() -> None:
     assert terms("She's RUNNING the Écoles, please!") == ["run", "ecol"]
-    assert content_words("She's RUNNING the Écoles, please!") == "running ecoles"
+    assert without_stop_words("She's RUNNING the Écoles, please!") == "running ecoles"
 
 
 def test_the_weights_that_are_kept_are_bounded_and_change_no_score(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,9 @@ from afterword.facts.assertions import Assertion, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.validity import neighbourhood
+from afterword.facts.validity.fact_history import facts_at
 from afterword.facts.validity.neighbourhood import context_ids
-from afterword.facts.validity.timeline import fact_histories, facts_at
+from afterword.facts.validity.timeline import fact_histories
 from afterword.pipeline import resolution
 from afterword.pipeline.resolution import required_pairs
 from histories import CoherentJudge, History, Told, day, dumped, every_pair, histories, holds_for, statement

@@ -10,7 +10,7 @@ import pytest
 
 from afterword.facts.transcripts import SourceTurn
 from afterword.facts.words import terms
-from afterword.recall.block import SaidTurn
+from afterword.recall.block import MatchingTurn
 from afterword.recall.bm25 import NO_RELATED, Related
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
@@ -54,7 +54,7 @@ class Unit:
         return (self.number,)
 
 
-def told(question: str, *, hidden: int = 0, related: Related = NO_RELATED) -> list[SaidTurn]:
+def told(question: str, *, hidden: int = 0, related: Related = NO_RELATED) -> list[MatchingTurn]:
     units = [
         Unit(number, speaker, SourceTurn("talk", number, speaker, NOON, text))
         for number, (speaker, text) in enumerate(TALK, 1)
@@ -95,7 +95,7 @@ def test_a_related_word_finds_what_has_no_word_of_the_question() -> None:
     assert told("Any tents?", hidden=4, related=related) == []
 
 
-def spoken(*talks: tuple[tuple[str, str], ...], question: str, until: int = 999) -> list[SaidTurn]:
+def spoken(*talks: tuple[tuple[str, str], ...], question: str, until: int = 999) -> list[MatchingTurn]:
     """What is found in several talks, each a day after the one before, until a day. The last is stored first."""
     before: dict[str, dict[int, SourceTurn]] = {}
     units: list[Unit] = []

@@ -22,7 +22,7 @@ from afterword.facts.assertions import (
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.validity.timeline import timeline
-from afterword.recall.block import in_block_order, render_part
+from afterword.recall.block import in_block_order, render_block_part
 
 LENA = Scope.user("lena")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -178,7 +178,7 @@ def test_two_subjects_that_do_not_name_each_other_stay_contested_and_both_are_to
     other = replace(about("Ben Ito", "the firm", 2, attribute="owns"), statement="Ben Ito bought the firm.")
     both = facts([owned, other], judged(owned, other, Relation.CHANGES))
     assert {fact.status for fact in both.values()} == {Status.CONTESTED}
-    block = render_part(in_block_order(both.values()), label="user-1")
+    block = render_block_part(in_block_order(both.values()), label="user-1")
     assert owned.statement in block
     assert other.statement in block
     assert block.count("contested") == 2

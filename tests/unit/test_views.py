@@ -9,7 +9,7 @@ from typing import Any
 
 from afterword.facts.assertions import OWNER
 from afterword.facts.fact import Fact
-from afterword.facts.validity.timeline import FactHistory, facts_at
+from afterword.facts.validity.fact_history import FactHistory, facts_at
 from afterword.recall.unit_table import UnitTable
 from afterword.store.fact_details import DETAILS
 from afterword.store.reading.fact_rows import KINDS, StoredFact, stored_facts
@@ -67,7 +67,7 @@ def without_record(fact: Fact) -> Fact:
 def views_say_what_the_timeline_says(history: History) -> None:
     courses = sorted(history.at_once().courses(), key=lambda one: one.members[0].order)
     table = UnitTable().revised((), map(stored, courses))
-    assert [table.unit(place).id for place in table.by_order.tolist()] == [one.id for one in courses]
+    assert [table.unit_at(place).id for place in table.by_order.tolist()] == [one.id for one in courses]
     snapshot = Snapshot(LENA, ScopeVersion(1, 1), table)
     view: View | None = None
     for at in instants(courses):
@@ -78,7 +78,7 @@ def views_say_what_the_timeline_says(history: History) -> None:
         assert list(map(without_record, served)) == known
         assert list(map(without_record, view.lists.all_facts())) == facts_at(courses, at)
         past = {fact.id for fact in facts_at(courses, at) if not fact.is_served}
-        assert {table.unit(place).id for place in view.is_past.nonzero()[0].tolist()} <= past
+        assert {table.unit_at(place).id for place in view.is_past.nonzero()[0].tolist()} <= past
         afresh = View(snapshot, at)
         assert (view.is_served.tolist(), view.is_past.tolist()) == (afresh.is_served.tolist(), afresh.is_past.tolist())
 

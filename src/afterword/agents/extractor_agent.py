@@ -25,7 +25,7 @@ from afterword.extractors.windows import cut_windows
 from afterword.extractors.words_named_by_model import WordsNamedByModel
 from afterword.facts.assertions import Assertion, Kind, SpeechAct
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn, find_owners, is_generic
+from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn, find_owners, is_generic_name
 from afterword.facts.words import folded
 from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.policy import Privacy
@@ -183,7 +183,7 @@ class ExtractorAgent(BaseChatAgent):
     def _role_of_speaker(self, message: BaseChatMessage) -> Role:
         if isinstance(message, ToolCallSummaryMessage):
             return Role.TOOL
-        is_person = is_generic(message.source) or folded(message.source) in self._humans
+        is_person = is_generic_name(message.source) or folded(message.source) in self._humans
         return Role.HUMAN if is_person else Role.AGENT
 
     def _turns(self) -> tuple[Turn, ...]:

@@ -19,7 +19,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.block import safe_line, with_exceptions
-from afterword.recall.index_units import matched_words
+from afterword.recall.search_terms import matched_words
 from afterword.store.entered_statements import Entry
 from afterword.store.reading.recall import Recall
 

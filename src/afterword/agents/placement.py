@@ -23,7 +23,7 @@ from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 
 from afterword.agents.saved_blocks import BLOCK_SOURCE
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import is_generic
+from afterword.facts.transcripts import is_generic_name
 from afterword.privacy.blanking import letters_and_digits
 from afterword.recall.block import OPENING, opening_tag, question_tag
 
@@ -152,7 +152,7 @@ def _text_of_person(message: UserMessage, name: str) -> str:
     request = _TEAM_REQUEST.match(words)
     if request is not None:
         return request["words"]
-    return words if is_generic(message.source) or letters_and_digits(message.source) == name else ""
+    return words if is_generic_name(message.source) or letters_and_digits(message.source) == name else ""
 
 
 def user_texts(messages: Sequence[LLMMessage]) -> set[str]:

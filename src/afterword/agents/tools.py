@@ -29,7 +29,7 @@ from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import OWNER, Assertion, EvidenceKind, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
-from afterword.facts.transcripts import HUMAN_NAMES, Turn, find_owners, is_generic
+from afterword.facts.transcripts import HUMAN_NAMES, Turn, find_owners, is_generic_name
 from afterword.facts.words import folded, snake_case
 from afterword.recall.block import FINDINGS_HEADING, entry_line, safe_line, with_exceptions
 from afterword.store import agent_requests, sessions
@@ -150,7 +150,7 @@ class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         Whoever may speak counts, even those who have said nothing yet.
         """
         name = last_turn_of_person.speaker if last_turn_of_person else OWNER
-        is_owner = is_generic(name) or folded(name) in find_owners(sorted(self._humans), (), self._memory.scope)
+        is_owner = is_generic_name(name) or folded(name) in find_owners(sorted(self._humans), (), self._memory.scope)
         return OWNER if is_owner else name
 
 

@@ -19,7 +19,7 @@ from afterword.facts.assertions import OWNER, Assertion, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
 from afterword.facts.scopes import Scope, ScopeKind
-from afterword.facts.transcripts import SourceTurn, is_generic
+from afterword.facts.transcripts import SourceTurn, is_generic_name
 from afterword.facts.words import folded, snake_case
 from afterword.privacy.prompt_injection import commands_assistant
 from afterword.recall.block import safe_line
@@ -147,7 +147,9 @@ class AgentAccess(Checked):
         The arguments are those of `ScopeMemory.facts`. Raises `ArgumentInvalid`.
         """
         wanted = fact_filter(status, kind, about, tags)
-        fitting = [fact for fact in sorted(await self._agent_facts(), key=fact_cursor) if wanted.fits(fact)]
+        fitting = [
+            fact for fact in sorted(await self._agent_facts(), key=fact_cursor) if wanted.fits_apart_from_status(fact)
+        ]
         chosen = [fact for fact in fitting if wanted.has_status(fact)]
         shown, next_cursor = page(chosen, fact_cursor, limit=limit, after=after)
         return FactPage(tuple(map(cleaned_fact, shown)), len(chosen), len(fitting) - len(chosen), next_cursor)
@@ -254,7 +256,7 @@ class AgentAccess(Checked):
         entry = Entry(
             statement,
             known_kind,
-            OWNER if not name or is_generic(name) or is_own_name else name,
+            OWNER if not name or is_generic_name(name) or is_own_name else name,
             snake_case(checked_text("attribute", attribute, may_be_empty=True)) or "note",
             checked_text("value", value, may_be_empty=True) or None,
             tags=new_tag_names(tags),

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from afterword.errors import ArgumentInvalid
 from afterword.facts.assertions import Kind
-from afterword.facts.fact import SERVED, Fact, FactFilter, Status
+from afterword.facts.fact import SERVED_STATUSES, Fact, FactFilter, Status
 from afterword.facts.local_time import at_offset, offset_seconds
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
@@ -119,7 +119,7 @@ def fact_filter(status: Several | None, kind: Several | None, about: str | None,
 
     Without a status it selects the facts that hold: current and contested.
     """
-    statuses: frozenset[Status] | None = SERVED
+    statuses: frozenset[Status] | None = SERVED_STATUSES
     if status is not None:
         statuses = None if status == EVERY_STATUS else choices(Status, status, "status")
     if about is not None and not about.strip():

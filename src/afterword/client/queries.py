@@ -36,7 +36,7 @@ from afterword.client.results import (
 )
 from afterword.client.store_results import AuditPage
 from afterword.errors import ArgumentInvalid, NotFound
-from afterword.facts.assertions import RETIRING
+from afterword.facts.assertions import RETIRING_RELATIONS
 from afterword.facts.fact import Fact, FactChange, FactFilter, FactOrder
 from afterword.facts.scopes import Scope
 from afterword.privacy.foreign.stretches import foreign_turns
@@ -81,7 +81,7 @@ def _with_effects(transaction: Session, scope: Scope, recorded: Sequence[Recorde
     """Return the verdicts with `effect` and `refused_because` set."""
     known = lookup.read_knowledge(transaction, scope)
     pairs = known.judged_pairs({id_ for entry in recorded for id_ in entry.verdict.pair})
-    refused = {refusal.verdict.pair: refusal.reason for refusal in pairs.refused}
+    refused = {refusal.verdict.pair: refusal.reason for refusal in pairs.refused_retirements}
     statuses = runs.statuses_of(transaction, {run_id for entry in recorded for run_id in entry.run_ids})
 
     def effect(entry: RecordedVerdict) -> VerdictEffect:
@@ -89,12 +89,12 @@ def _with_effects(transaction: Session, scope: Scope, recorded: Sequence[Recorde
         if verdict not in known.verdicts_by_id.get(verdict.earlier_id, ()):
             of_runs = {statuses[run_id] for run_id in entry.run_ids}
             return next((effect for status, effect in _NOT_IN_FORCE.items() if status in of_runs), VerdictEffect.UNDONE)
-        if pairs.decided.get(verdict.pair) != verdict:
+        if pairs.verdicts.get(verdict.pair) != verdict:
             return VerdictEffect.OVERRULED
         if verdict.pair in refused:
             return VerdictEffect.REFUSED
         retired_by = {later_id for later_id, _ in pairs.retirements.get(verdict.earlier_id, ())}
-        is_without_effect = verdict.relation in RETIRING and verdict.later_id not in retired_by
+        is_without_effect = verdict.relation in RETIRING_RELATIONS and verdict.later_id not in retired_by
         return VerdictEffect.OVERRULED if is_without_effect else VerdictEffect.COUNTS
 
     effects = [(entry, effect(entry)) for entry in recorded]
@@ -162,7 +162,7 @@ def fact_page(
     facts: Iterable[Fact], wanted: FactFilter, order: FactOrder, *, limit: int | None, after: str | None, offset: int
 ) -> FactPage:
     """Return a page of `facts`, which must be sorted by the time of saying. Raises `ArgumentInvalid`."""
-    fitting = [fact for fact in facts if wanted.fits(fact)]
+    fitting = [fact for fact in facts if wanted.fits_apart_from_status(fact)]
     chosen = order.sorted(filter(wanted.has_status, fitting))
     shown, cursor = page(chosen[offset:], fact_cursor, limit=limit, after=after)
     return FactPage(shown, len(chosen), len(fitting) - len(chosen), cursor if order is FactOrder.SAID else None)

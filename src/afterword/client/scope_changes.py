@@ -11,7 +11,7 @@ from afterword.client.arguments import Instant, Several, choices, instant, new_t
 from afterword.client.findings.scope_findings import ScopeFindings
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
-from afterword.facts.local_time import in_zone, read_zone
+from afterword.facts.local_time import at_speaker_offset, read_zone
 from afterword.facts.transcripts import refers_to_person
 from afterword.pipeline.proposals import apply_proposal
 from afterword.pipeline.reversible_runs import redo_run, undo_run
@@ -54,7 +54,7 @@ class ScopeChanges(ScopeFindings):
         because of other writers.
         """
         (known_kind,) = choices(Kind, kind, "kind")
-        said_at = in_zone(self._resources.now(), await self._zone())
+        said_at = at_speaker_offset(self._resources.now(), await self._zone())
         entry = Entry(
             statement,
             known_kind,

@@ -56,7 +56,7 @@ from afterword.facts.findings import FindingStatus
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account
-from afterword.recall.index_units import matched_words
+from afterword.recall.search_terms import matched_words
 from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, lookup, reviews, scope_rows
 from afterword.store.costs import Spending

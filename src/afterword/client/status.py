@@ -11,9 +11,9 @@ from sqlmodel import Session
 
 from afterword.client.resources import Resources
 from afterword.client.store_results import QueueStatus, ScopeStatus, StoreCosts, StoreStatus, VectorStatus
-from afterword.facts.fact import SERVED, Status
+from afterword.facts.fact import SERVED_STATUSES, Status
 from afterword.facts.scopes import Scope
-from afterword.facts.validity.timeline import facts_at
+from afterword.facts.validity.fact_history import facts_at
 from afterword.pipeline.consolidation import read_judging_coverage
 from afterword.privacy.policy import OFF_THE_RECORD, SECRETS_MASKED
 from afterword.setting_sections import PrivacyOptions
@@ -103,7 +103,7 @@ def _statuses_of_facts(
     """Yield each scope, the statuses of its facts, and how many of them agents may be told."""
     for scope in scopes:
         facts = facts_at(lookup.read_histories(transaction, scope), at)
-        yield scope, [fact.status for fact in facts], sum(fact.status in SERVED for fact in facts)
+        yield scope, [fact.status for fact in facts], sum(fact.status in SERVED_STATUSES for fact in facts)
 
 
 async def _vectors(

@@ -28,7 +28,7 @@ from afterword.facts.findings import (
     AgentFinding,
     FindingPolicy,
     FindingReview,
-    WithTools,
+    ToolFindingPolicy,
     repeats_note,
 )
 from afterword.facts.scopes import Scope
@@ -168,7 +168,7 @@ def _grounded(
     _check_own_words(places, before)
     _check_said(statement, evidence, places, before)
     after_tools = any(turn.role is Role.TOOL and turn.speaker not in OWN_TOOLS for turn in before)
-    waits = after_tools and policy.agents_with_tools is WithTools.REVIEW
+    waits = after_tools and policy.agents_with_tools is ToolFindingPolicy.REVIEW
     return AgentFinding(
         id="",
         scope=scope,
@@ -201,7 +201,7 @@ def _evidence(
         turn = turns.get(cited.turn)
         if turn is None:
             raise _RejectedError("turn_unknown")
-        if turn.role is not Role.AGENT or not policy.names(turn.speaker):
+        if turn.role is not Role.AGENT or not policy.keeps_findings_of(turn.speaker):
             raise _RejectedError("not_an_agent")
         quote = find_quote(cited.quote, turn.text)
         if quote is None:

@@ -11,8 +11,8 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from afterword.facts.local_time import in_zone
-from afterword.facts.stretches import LARGEST_COMPARED, common_stretches
+from afterword.facts.local_time import at_speaker_offset
+from afterword.facts.sequence_diff import LARGEST_COMPARED, diff_runs
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 
 # The sources of times, most exact first.
@@ -78,7 +78,7 @@ def date_turns(
 
 def localise_turns(transcript: Transcript, zone: tzinfo) -> Transcript:
     """Return the transcript with the offset of `zone` in every time that has none."""
-    turns = [turn.dated(in_zone(turn.said_at, zone)) if turn.said_at else turn for turn in transcript.turns]
+    turns = [turn.dated(at_speaker_offset(turn.said_at, zone)) if turn.said_at else turn for turn in transcript.turns]
     return replace(transcript, turns=tuple(turns))
 
 
@@ -173,13 +173,13 @@ def _basis(turns: Sequence[Turn], basis: TimeBasis | None, new: TimeBasis | None
 
 
 def common_turns(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
-    """Compare two readings of a session turn by turn, and return their runs as `common_stretches` does.
+    """Compare two readings of a session turn by turn, and return their runs as `diff_runs` does.
 
     Mostly the later reading goes on from the last turns of the earlier one. That is preferred to a match of as many
     turns elsewhere: short answers and placeholders stand at many places.
     """
     old, new = [_speaker_and_text(turn) for turn in before], [_speaker_and_text(turn) for turn in after]
-    stretches = common_stretches(old, new)
+    stretches = diff_runs(old, new)
     number_equal = sum(end - start for is_equal, start, end, _, _ in stretches if is_equal)
     for number in range(min(len(old), len(new), LARGEST_COMPARED // (len(old) + 1)), max(number_equal, 1) - 1, -1):
         start = len(old) - number

@@ -17,7 +17,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.transcript_assembly import common_turns
-from afterword.facts.stretches import LARGEST_COMPARED
+from afterword.facts.sequence_diff import LARGEST_COMPARED
 from afterword.facts.transcripts import Role, Turn
 from afterword.normal_form import composed
 from afterword.privacy.off_record import hide_off_record, hide_off_record_in_state, is_off_record

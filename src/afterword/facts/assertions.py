@@ -157,7 +157,7 @@ class Extent(StrEnum):
     DAYS = "days"
 
 
-RETIRING = frozenset({Relation.NARROWS, Relation.CHANGES, Relation.CORRECTS, Relation.RETRACTS})
+RETIRING_RELATIONS = frozenset({Relation.NARROWS, Relation.CHANGES, Relation.CORRECTS, Relation.RETRACTS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +190,26 @@ class Verdict:
     def rank(self) -> tuple[int, str]:
         """The sort key among verdicts on one pair: a person outranks a model, and a model outranks the rules."""
         return (2 if self.judge == PERSON else 0 if self.judge.startswith("rules") else 1), self.judge
+
+
+def deciding_verdict(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict that counts among several on one pair."""
+    return max(
+        verdicts,
+        key=lambda verdict: (
+            *(verdict.rank, verdict.relation, verdict.reason, verdict.joins_subjects, verdict.parts_subjects),
+            *(verdict.extent or "", verdict.remainder or ""),
+        ),
+    )
+
+
+def deciding_verdicts(verdicts: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
+    """Return the verdict that counts for each pair."""
+    decided: dict[tuple[str, str], Verdict] = {}
+    for verdict in verdicts:
+        other = decided.get(verdict.pair)
+        decided[verdict.pair] = deciding_verdict((other, verdict)) if other else verdict
+    return decided
 
 
 def digest(*parts: object, length: int = 20) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.validity.timeline import facts_at
+from afterword.facts.validity.fact_history import facts_at
 
 
 def judge_by_rival_id(known: Knowledge, fact: Fact, *, is_now: bool, has_same_slot: bool, judge: str) -> dict[str, str]:

@@ -94,7 +94,7 @@ class DependenceWording(NamedTuple):
 
 def naming_stems(superseded: Iterable[Fact]) -> set[str]:
     """Return the longest stem of the value of each superseded fact. A fact that contains the value has this stem."""
-    return {max(stems, key=len) for fact in superseded if (stems := _value_stems(fact))}
+    return {max(stems, key=len) for fact in superseded if (stems := _identifying_value_stems(fact))}
 
 
 def changed_groups(superseded: Sequence[Fact]) -> frozenset[int]:
@@ -114,7 +114,7 @@ class _ScopeIndex:
         for fact in self.served.values():
             for stem in _stems(fact):
                 self.ids_by_stem[stem].add(fact.id)
-            for number, word in groups_of(fact):
+            for number, word in groups_affecting(fact):
                 self.words_by_group[number][fact.id] = word
 
     def dependents_of(self, changed: Fact) -> Iterable[tuple[Fact, str]]:
@@ -129,14 +129,14 @@ class _ScopeIndex:
             for fact_id, word in self.words_by_group[number].items()
             if _shares_subject(self.served[fact_id], changed, group, word)
         }
-        for fact_id, reason in (by_group | self._by_value(changed)).items():
+        for fact_id, reason in (by_group | self._dependents_by_value(changed)).items():
             fact = self.served[fact_id]
-            if _slot(fact) != _slot(changed) and fact is not successor and _is_older(fact, changed, successor):
+            if _slot(fact) != _slot(changed) and fact is not successor and _predates_change(fact, changed, successor):
                 yield fact, reason
 
-    def _by_value(self, changed: Fact) -> dict[str, str]:
+    def _dependents_by_value(self, changed: Fact) -> dict[str, str]:
         """Return the ids of the facts that name the old value, with the reason."""
-        stems = _value_stems(changed)
+        stems = _identifying_value_stems(changed)
         if not stems:
             return {}
         fact_ids = set.intersection(*(self.ids_by_stem.get(stem, set()) for stem in stems))
@@ -153,19 +153,19 @@ def _ended_at(fact: Fact) -> datetime:
 
 
 def _slot(fact: Fact) -> tuple[str, str]:
-    return _name(fact.subject), _name(fact.attribute)
+    return _comparable_name(fact.subject), _comparable_name(fact.attribute)
 
 
-def _name(text: str) -> str:
+def _comparable_name(text: str) -> str:
     """Return a subject or an attribute in folded form, with underscores as spaces."""
-    return folded(_spaced(text))
+    return folded(_without_underscores(text))
 
 
-def _spaced(text: str) -> str:
+def _without_underscores(text: str) -> str:
     return text.replace("_", " ")
 
 
-def _is_older(fact: Fact, changed: Fact, successor: Fact | None) -> bool:
+def _predates_change(fact: Fact, changed: Fact, successor: Fact | None) -> bool:
     """Whether the fact was last said before the change, so that it may not reflect it."""
     last_said_at = fact.last_said_at or fact.said_at
     if last_said_at >= _ended_at(changed):
@@ -174,7 +174,7 @@ def _is_older(fact: Fact, changed: Fact, successor: Fact | None) -> bool:
         return True
     if successor.said_at < changed.said_at and last_said_at < changed.said_at:
         return False  # the value that held when the fact was said holds again
-    stems, old_stems, new_stems = _stems(fact), _value_stems(changed), _value_stems(successor)
+    stems, old_stems, new_stems = _stems(fact), _identifying_value_stems(changed), _identifying_value_stems(successor)
     names_old, names_new = bool(old_stems) and old_stems <= stems, bool(new_stems) and new_stems <= stems
     return not names_new or (names_old and last_said_at < successor.said_at)
 
@@ -182,7 +182,9 @@ def _is_older(fact: Fact, changed: Fact, successor: Fact | None) -> bool:
 def _only_adds_detail(changed: Fact, successor: Fact) -> bool:
     """Whether the new value contains all words of the old one. A more exact value is not a change."""
     stems = frozenset(terms(changed.value))
-    is_negated = bool(_NEGATION.search(_spaced(successor.value))) and not _NEGATION.search(_spaced(changed.value))
+    is_negated = bool(_NEGATION.search(_without_underscores(successor.value))) and not _NEGATION.search(
+        _without_underscores(changed.value)
+    )
     return bool(stems) and stems <= frozenset(terms(successor.value)) and not is_negated
 
 
@@ -193,10 +195,10 @@ def _belongs_to(changed: Fact, group: AttributeGroup) -> bool:
     words = _attribute_words(changed)
     if words & group.attributes and words <= group.attributes | QUALIFIERS:
         return not (group.name == "stack" and words == {"language"} and folded(changed.subject) == OWNER)
-    return bool(group.opening and group.opening.match(_spaced(changed.statement)))
+    return bool(group.opening and group.opening.match(_without_underscores(changed.statement)))
 
 
-def groups_of(fact: DependenceWording | Fact) -> Iterable[tuple[int, str]]:
+def groups_affecting(fact: DependenceWording | Fact) -> Iterable[tuple[int, str]]:
     """Yield the number of each group that the fact depends on, with the word of the fact that shows it."""
     if _attribute_words(fact) & (_PERMANENT | _OCCUPATION):
         return
@@ -212,7 +214,7 @@ def _text_without_excluded(fact: DependenceWording | Fact, group: AttributeGroup
 
     If the statement contains such a phrase, the attribute is left out too, since it may mean the phrase.
     """
-    attribute, whole = _spaced(fact.attribute), _spaced(fact.statement)
+    attribute, whole = _without_underscores(fact.attribute), _without_underscores(fact.statement)
     if group.excluded is None:
         return f"{attribute}. {whole}"
     statement = group.excluded.sub(" ", whole)
@@ -227,33 +229,33 @@ def _shares_subject(fact: Fact, changed: Fact, group: AttributeGroup, word: str)
         return True
     # The word may name something of the owner, as in "Anna is the user's boss".
     owned = rf"\buser['’]s (?:new |local |family |line )?{re.escape(word)}\b"
-    text = _spaced(f"{fact.subject}. {fact.statement}")
+    text = _without_underscores(f"{fact.subject}. {fact.statement}")
     if folded(changed.subject) == OWNER and re.search(owned, text, re.IGNORECASE):
         return True
     return group.is_household and _is_of_household(fact) and _is_of_household(changed)
 
 
 def _has_same_subject(fact: Fact, changed: Fact) -> bool:
-    subject = _name(changed.subject)
-    if _name(fact.subject) == subject:
+    subject = _comparable_name(changed.subject)
+    if _comparable_name(fact.subject) == subject:
         return True
     stems = frozenset(terms(subject))
     return subject != OWNER and bool(stems) and stems <= frozenset(terms(fact.subject))
 
 
 def _is_of_household(fact: Fact) -> bool:
-    subject = _name(fact.subject)
-    return subject == OWNER or bool(_HOUSEHOLD.match(subject) or _HOUSEHOLD.match(_spaced(fact.statement)))
+    subject = _comparable_name(fact.subject)
+    return subject == OWNER or bool(_HOUSEHOLD.match(subject) or _HOUSEHOLD.match(_without_underscores(fact.statement)))
 
 
 def _is_same_occasion(fact: Fact, changed: Fact) -> bool:
     subject = "" if folded(changed.subject) == OWNER else changed.subject
-    stems = frozenset(terms(f"{subject} {_spaced(changed.attribute)} {changed.statement}"))
+    stems = frozenset(terms(f"{subject} {_without_underscores(changed.attribute)} {changed.statement}"))
     names = frozenset(stem for stem in stems - _GENERIC_STEMS if not _NUMBER.fullmatch(stem))
     return bool((names - _OCCASION_STEMS or names) & _stems(fact))
 
 
-def _value_stems(fact: Fact) -> frozenset[str]:
+def _identifying_value_stems(fact: Fact) -> frozenset[str]:
     """Return the stems of the value, or none if they are too common to identify it."""
     stems = frozenset(terms(fact.value))
     is_name = any(len(stem) >= 4 and not _NUMBER.fullmatch(stem) for stem in stems - _GENERIC_STEMS)
@@ -270,7 +272,7 @@ def _means_value(fact: Fact, changed: Fact, stems: frozenset[str]) -> bool:
         return True
     if _writes_as_name(changed, stems):
         return _writes_as_name(fact, stems)
-    context = frozenset(terms(f"{_spaced(changed.attribute)} {changed.statement}"))
+    context = frozenset(terms(f"{_without_underscores(changed.attribute)} {changed.statement}"))
     context -= frozenset(terms(f"{changed.value} {changed.subject}")) | _GENERIC_STEMS
     return bool(context & _stems(fact))
 
@@ -286,13 +288,17 @@ def _writes_as_name(fact: Fact, stems: frozenset[str]) -> bool:
 
 def _may_depend_on_value(fact: Fact, changed: Fact) -> bool:
     """Whether a fact that contains the old value may depend on it: not if it is about the past or somebody else."""
-    if _attribute_words(fact) & _PERMANENT or _PAST.search(_spaced(fact.statement)):
+    if _attribute_words(fact) & _PERMANENT or _PAST.search(_without_underscores(fact.statement)):
         return False
     if _has_same_subject(fact, changed):
         return True
     mentioned = frozenset(terms(fact.statement)) - frozenset(terms(fact.subject))
     subject = frozenset(terms(changed.subject))
-    return bool(subject) and subject <= mentioned and _name(fact.attribute) != _name(changed.attribute)
+    return (
+        bool(subject)
+        and subject <= mentioned
+        and _comparable_name(fact.attribute) != _comparable_name(changed.attribute)
+    )
 
 
 def _attribute_words(fact: DependenceWording | Fact) -> frozenset[str]:
@@ -300,4 +306,4 @@ def _attribute_words(fact: DependenceWording | Fact) -> frozenset[str]:
 
 
 def _stems(fact: Fact) -> frozenset[str]:
-    return frozenset(terms(f"{fact.statement} {fact.value} {_spaced(fact.attribute)}"))
+    return frozenset(terms(f"{fact.statement} {fact.value} {_without_underscores(fact.attribute)}"))

@@ -30,7 +30,7 @@ class Status(StrEnum):
 ENDED_STATUSES = frozenset({Status.SUPERSEDED, Status.RETRACTED, Status.EXPIRED})
 
 
-SERVED = frozenset({Status.CURRENT, Status.CONTESTED})
+SERVED_STATUSES = frozenset({Status.CURRENT, Status.CONTESTED})
 """The statuses of facts that hold and whose subject is clear. Agents are told these facts."""
 
 
@@ -97,7 +97,7 @@ class Fact:
     @property
     def is_served(self) -> bool:
         """Whether agents are told the fact: it is current or contested, or it is pending and flagged."""
-        return self.status in SERVED or (self.status is Status.PENDING and self.is_flagged)
+        return self.status in SERVED_STATUSES or (self.status is Status.PENDING and self.is_flagged)
 
     @property
     def told_statement(self) -> str:
@@ -142,23 +142,25 @@ class FactOrder(StrEnum):
     def sorted(self, facts: Iterable[Fact]) -> list[Fact]:
         """Return the facts in this order. They must be given in the order of saying."""
         if self is FactOrder.SUBJECT:
-            return sorted(facts, key=lambda fact: (*subject_key(fact.kind, fact.subject, fact.said_at), fact.id))
+            return sorted(facts, key=lambda fact: (*subject_sort_key(fact.kind, fact.subject, fact.said_at), fact.id))
         if self is FactOrder.LEARNED:
-            return sorted(facts, key=lambda fact: learned_key(fact.recorded_at or fact.said_at, fact.said_at, fact.id))
+            return sorted(
+                facts, key=lambda fact: learned_sort_key(fact.recorded_at or fact.said_at, fact.said_at, fact.id)
+            )
         return list(facts)
 
 
-def subject_key(kind: Kind, subject: str, said_at: datetime) -> tuple[Any, ...]:
+def subject_sort_key(kind: Kind, subject: str, said_at: datetime) -> tuple[Any, ...]:
     """Return the sort key of the order by subject, without the id of the fact."""
-    return *subject_group(kind, subject), -said_at.timestamp()
+    return *_subject_group_key(kind, subject), -said_at.timestamp()
 
 
-def subject_group(kind: Kind, subject: str) -> tuple[Any, ...]:
+def _subject_group_key(kind: Kind, subject: str) -> tuple[Any, ...]:
     """Return the first part of the sort key by subject. It is equal for all facts of one kind about one subject."""
     return _KINDS[kind], subject != OWNER, subject.lower()
 
 
-def learned_key(learned_at: datetime, said_at: datetime, fact_id: str) -> tuple[Any, ...]:
+def learned_sort_key(learned_at: datetime, said_at: datetime, fact_id: str) -> tuple[Any, ...]:
     """Return the sort key of the order in which facts were learned."""
     return -learned_at.timestamp(), said_at, fact_id
 
@@ -175,7 +177,7 @@ class FactFilter:
     about: frozenset[str] | None
     tags: frozenset[str]
 
-    def fits(self, fact: Fact) -> bool:
+    def fits_apart_from_status(self, fact: Fact) -> bool:
         """Whether a fact has the kind, the subject and the tags of the filter."""
         if (self.kinds is not None and fact.kind not in self.kinds) or not self.tags.issubset(fact.tags):
             return False

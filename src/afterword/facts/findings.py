@@ -26,7 +26,7 @@ _ECHO = 0.8
 """A finding repeats a note if one line of the agent's notes contains at least this share of the finding's words."""
 
 
-class WithTools(StrEnum):
+class ToolFindingPolicy(StrEnum):
     """What happens to a finding if the agent used tools before: it waits for a person, or is kept at once."""
 
     REVIEW = "review"
@@ -61,7 +61,7 @@ class FindingPolicy:
     """
 
     agents: tuple[str, ...] = ()
-    agents_with_tools: WithTools = WithTools.REVIEW
+    agents_with_tools: ToolFindingPolicy = ToolFindingPolicy.REVIEW
     advice: bool = False
     days: float = DAYS
 
@@ -70,15 +70,15 @@ class FindingPolicy:
         """Whether findings of any agent are kept."""
         return bool(self.agents)
 
-    def names(self, agent: str) -> bool:
+    def keeps_findings_of(self, agent: str) -> bool:
         """Return whether findings of this agent are kept."""
         return EVERY_AGENT in self.agents or folded(agent) in map(folded, self.agents)
 
-    def expiry(self, said_at: datetime, last_at: datetime | None = None) -> datetime:
-        """Return when a finding expires. If the agent named an end, `last_at`, it expires then at the latest."""
+    def expiry(self, said_at: datetime, stated_end: datetime | None = None) -> datetime:
+        """Return when a finding expires. If the agent named an end, `stated_end`, it expires then at the latest."""
         # Earlier versions stored days without an upper bound, and also "not a number".
         usual = said_at + timedelta(days=self.days if 0 < self.days <= MOST_DAYS else MOST_DAYS)
-        return usual if last_at is None else min(usual, last_at)
+        return usual if stated_end is None else min(usual, stated_end)
 
     def as_json(self) -> dict[str, Any]:
         """Return the policy as it is stored."""
@@ -87,7 +87,7 @@ class FindingPolicy:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> FindingPolicy:
         """Return a stored policy."""
-        mode = WithTools(stored["agents_with_tools"])
+        mode = ToolFindingPolicy(stored["agents_with_tools"])
         return cls(tuple(stored["agents"]), mode, bool(stored["advice"]), float(stored["days"]))
 
 

@@ -11,13 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime
 from functools import cached_property
 
-from afterword.facts.assertions import Assertion, Verdict
+from afterword.facts.assertions import Assertion, Verdict, deciding_verdicts
 from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids, regroup_ids
 from afterword.facts.similarity import StatementIndex
 from afterword.facts.subjects import LabelPair, SubjectNames, joined_labels, renamed_labels, undoes_renaming
-from afterword.facts.validity.judged_pairs import JudgedPairs, deciding_verdicts
-from afterword.facts.validity.neighbourhood import affected_ids, context_ids, replacement_starts
-from afterword.facts.validity.timeline import FactHistory, derived_histories
+from afterword.facts.validity.fact_history import FactHistory
+from afterword.facts.validity.judged_pairs import JudgedPairs
+from afterword.facts.validity.neighbourhood import affected_ids, context_ids, replacement_times
+from afterword.facts.validity.timeline import histories_of_pairs
 from afterword.facts.words import folded
 
 
@@ -25,7 +26,7 @@ class Knowledge:
     """All live assertions and verdicts of one scope at one revision.
 
     `ids_by_subject` holds the ids of the assertions about each folded subject, `ids_by_session` those of each session.
-    `verdicts_by_id` holds the verdicts on each assertion. `replacement_starts` holds the times at which each replaced
+    `verdicts_by_id` holds the verdicts on each assertion. `replacement_times` holds the times at which each replaced
     assertion was replaced. `last_said_at` is the time of the latest assertion.
     """
 
@@ -44,39 +45,31 @@ class Knowledge:
         self.ids_by_subject = ids_by_subject
         self.ids_by_session = ids_by_session
         self.last_said_at = last_said_at
-        self.replacement_starts: PersistentMap[str, tuple[datetime, ...]] = PersistentMap({})
+        self.replacement_times: PersistentMap[str, tuple[datetime, ...]] = PersistentMap({})
+        self._make_index: Callable[[], StatementIndex] | None = None
+        self._last_judged: JudgedPairs | None = None
         self.names: SubjectNames = SubjectNames({}, ())
         self._joins: Mapping[tuple[str, str], LabelPair] = {}
-        self._make_index: Callable[[], StatementIndex] | None = None
         self._renames: Mapping[str, LabelPair] = {}
-        self._last_judged: JudgedPairs | None = None
 
     @classmethod
     def of(cls, revision: int, assertions: Iterable[Assertion], verdicts: Iterable[Verdict]) -> Knowledge:
         """Return the knowledge of these assertions and verdicts. A verdict may name an assertion that is not live."""
-        by_id = {assertion.id: assertion for assertion in assertions}
-        verdicts_by_id: dict[str, list[Verdict]] = defaultdict(list)
-        pairs: set[tuple[str, str]] = set()
-        for verdict in verdicts:
-            for id_ in verdict.pair:
-                verdicts_by_id[id_].append(verdict)
-            if verdict.joins_subjects:
-                pairs.add(verdict.pair)
+        by_id, verdicts = {assertion.id: assertion for assertion in assertions}, list(verdicts)
         knowledge = cls(
             revision,
             PersistentMap(by_id),
-            PersistentMap({id_: tuple(judged) for id_, judged in verdicts_by_id.items()}),
+            PersistentMap(_group_verdicts(verdicts)),
             group_ids(_subject_pairs(by_id.values())),
             group_ids(_session_pairs(by_id.values())),
             max((assertion.said_at for assertion in by_id.values()), default=None),
         )
-        knowledge.replacement_starts = PersistentMap(
-            {id_: starts for id_ in by_id if (starts := knowledge._replacement_starts(id_)) is not None}
+        knowledge.replacement_times = PersistentMap(
+            {id_: times for id_ in by_id if (times := knowledge._replacement_times(id_)) is not None}
         )
-        knowledge._joins = knowledge._joins_of(pairs)
         spellings = {label: knowledge._spelling(label) for label in knowledge.ids_by_subject}
-        knowledge._renames = knowledge._renames_of(by_id)
-        knowledge.names = SubjectNames(spellings, [*knowledge._joins.values(), *knowledge._renames.values()])
+        joins = knowledge._joins_of(verdict.pair for verdict in verdicts if verdict.joins_subjects)
+        knowledge._set_names(spellings, joins, knowledge._renames_of(by_id))
         return knowledge
 
     @classmethod
@@ -90,7 +83,7 @@ class Knowledge:
         ids_by_session: PersistentMap[str, Sequence[str]],
         all_spellings: Mapping[str, set[str]],
         replaced_ids: Iterable[str],
-        joined: Iterable[tuple[str, str]],
+        joined_pairs: Iterable[tuple[str, str]],
         renaming_ids: Iterable[str],
         last_said_at: datetime | None,
         make_index: Callable[[], StatementIndex],
@@ -98,20 +91,18 @@ class Knowledge:
         """Return the knowledge in a store. Each assertion and verdict is made when it is first needed.
 
         `all_spellings` holds the spellings of each subject whose name has several words. `replaced_ids` are the
-        assertions that may have been replaced, `joined` the pairs whose verdicts join their subjects, `renaming_ids`
-        the assertions that give a former name of their subject.
+        assertions that may have been replaced, `joined_pairs` the pairs whose verdicts join their subjects, and
+        `renaming_ids` the assertions that give a former name of their subject.
         """
         groups = ids_by_subject, ids_by_session
         knowledge = cls(revision, PersistentMap(assertions), PersistentMap(verdicts), *groups, last_said_at)
-        starts = LazyMap(dict.fromkeys(replaced_ids), knowledge._replacement_starts)
-        knowledge.replacement_starts = PersistentMap(starts)
-        knowledge._joins = knowledge._joins_of(joined)
+        times = LazyMap(dict.fromkeys(replaced_ids), knowledge._replacement_times)
+        knowledge.replacement_times = PersistentMap(times)
         several = (label for label, spellings in all_spellings.items() if len(spellings) > 1)
         spellings = {label: label for label in ids_by_subject}
         spellings |= {label: spelling for label, (spelling, *_) in all_spellings.items()}
         spellings |= {label: knowledge._spelling(label) for label in several}
-        knowledge._renames = knowledge._renames_of(renaming_ids)
-        knowledge.names = SubjectNames(spellings, [*knowledge._joins.values(), *knowledge._renames.values()])
+        knowledge._set_names(spellings, knowledge._joins_of(joined_pairs), knowledge._renames_of(renaming_ids))
         knowledge._make_index = make_index
         return knowledge
 
@@ -167,21 +158,24 @@ class Knowledge:
             regroup_ids(self.ids_by_session, _session_pairs(removed), _session_pairs(added)),
             None,
         )
-        times = [self.last_said_at, *(assertion.said_at for assertion in added)]
-        if any(assertion.said_at == self.last_said_at for assertion in removed):
-            times = [assertion.said_at for assertion in after.assertions]
-        after.last_said_at = max(filter(None, times), default=None)
+        is_latest_removed = any(assertion.said_at == self.last_said_at for assertion in removed)
+        known_times = [said.said_at for said in after.assertions] if is_latest_removed else [self.last_said_at]
+        after.last_said_at = max(filter(None, (*known_times, *(said.said_at for said in added))), default=None)
         if "index" in self.__dict__ or self._make_index is not None:
             after.index = self.index.revised(removed, added)
-        rejudged = {verdict.earlier_id for verdict in changed_verdicts}
-        for changed in (*removed, *added):
-            rejudged |= {changed.id, *(verdict.earlier_id for verdict in after.verdicts_by_id.get(changed.id, ()))}
-        after.replacement_starts = self.replacement_starts.updated(
-            {id_: after._replacement_starts(id_) for id_ in rejudged}
-        )
-        after.names, after._joins, after._renames = self.names, self._joins, self._renames
-        after._update_names([*removed, *added], changed_verdicts)
+        after._derive_from(self, [*removed, *added], changed_verdicts)
         return after
+
+    def _derive_from(self, before: Knowledge, changed: list[Assertion], changed_verdicts: list[Verdict]) -> None:
+        """Take over the times of replacements and the names, and derive again those that changes may affect."""
+        rejudged = {verdict.earlier_id for verdict in changed_verdicts}
+        for said in changed:
+            rejudged |= {said.id, *(verdict.earlier_id for verdict in self.verdicts_by_id.get(said.id, ()))}
+        self.replacement_times = before.replacement_times.updated(
+            {id_: self._replacement_times(id_) for id_ in rejudged}
+        )
+        self.names, self._joins, self._renames = before.names, before._joins, before._renames
+        self._update_names(changed, changed_verdicts)
 
     def affected_ids(self, before: Knowledge, ids: Iterable[str]) -> set[str]:
         """Return all assertions whose facts may differ from `before`, where `ids` were added, removed or judged."""
@@ -207,11 +201,11 @@ class Knowledge:
 
     def histories(self, ids: Collection[str]) -> list[FactHistory]:
         """Return the histories of the facts to which these assertions belong, in order of saying."""
-        return derived_histories(self.judged_pairs(ids), ids)
+        return histories_of_pairs(self.judged_pairs(ids), ids)
 
-    def _replacement_starts(self, id_: str) -> tuple[datetime, ...] | None:
+    def _replacement_times(self, id_: str) -> tuple[datetime, ...] | None:
         verdicts = self.verdicts_by_id.get(id_, ())
-        return replacement_starts(id_, self.by_id, verdicts) if id_ in self.by_id and verdicts else None
+        return replacement_times(id_, self.by_id, verdicts) if id_ in self.by_id and verdicts else None
 
     def _joins_of(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], LabelPair]:
         """Return the labels that the deciding verdicts on these pairs join in the whole scope."""
@@ -254,8 +248,13 @@ class Knowledge:
         ids = {*(said.id for said in changed), *(id_ for pair in pairs for id_ in pair)}
         renames = {id_: labels for id_, labels in self._renames.items() if id_ not in ids} | self._renames_of(ids)
         if joins != self._joins or renames != self._renames or spellings != self.names.spellings:
-            self.names = SubjectNames(spellings, [*joins.values(), *renames.values()])
-            self._joins, self._renames = joins, renames
+            self._set_names(spellings, joins, renames)
+
+    def _set_names(
+        self, spellings: Mapping[str, str], joins: Mapping[tuple[str, str], LabelPair], renames: Mapping[str, LabelPair]
+    ) -> None:
+        self.names = SubjectNames(spellings, [*joins.values(), *renames.values()])
+        self._joins, self._renames = joins, renames
 
     def _spelling(self, label: str) -> str:
         """Return the latest spelling of a folded name. A single word stays folded, since it is no full name."""
@@ -270,18 +269,24 @@ def _is_made_of(
     judged: JudgedPairs, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], names: SubjectNames
 ) -> bool:
     """Whether judged pairs were made of exactly these assertions, verdicts and names."""
-    is_equal = judged.by_id == by_id and judged.decided == deciding_verdicts(verdicts)
+    is_equal = judged.by_id == by_id and judged.verdicts == deciding_verdicts(verdicts)
     return is_equal and judged.names is not None and not names.changed_labels(judged.names)
+
+
+def _group_verdicts(verdicts: Iterable[Verdict]) -> dict[str, tuple[Verdict, ...]]:
+    """Return the verdicts on each assertion."""
+    verdicts_by_id: dict[str, list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        for id_ in verdict.pair:
+            verdicts_by_id[id_].append(verdict)
+    return {id_: tuple(judged) for id_, judged in verdicts_by_id.items()}
 
 
 def _updated_verdicts(
     before: PersistentMap[str, tuple[Verdict, ...]], changed: list[Verdict], added: list[Verdict]
 ) -> PersistentMap[str, tuple[Verdict, ...]]:
     changed_keys = {(*verdict.pair, verdict.judge) for verdict in changed}
-    added_by_id: dict[str, list[Verdict]] = {id_: [] for verdict in changed for id_ in verdict.pair}
-    for verdict in added:
-        for id_ in verdict.pair:
-            added_by_id[id_].append(verdict)
+    added_by_id = {**{id_: () for verdict in changed for id_ in verdict.pair}, **_group_verdicts(added)}
     changes: dict[str, tuple[Verdict, ...] | None] = {}
     for id_, new in added_by_id.items():
         unchanged = (old for old in before.get(id_, ()) if (*old.pair, old.judge) not in changed_keys)

@@ -20,7 +20,7 @@ def read_zone(name: str) -> tzinfo:
         raise ValueError(f"{name!r} is no time zone; write UTC or for example Europe/Vienna") from None
 
 
-def in_zone(at: datetime, zone: tzinfo) -> datetime:
+def at_speaker_offset(at: datetime, zone: tzinfo) -> datetime:
     """Return an instant with the UTC offset of the speaker.
 
     An offset other than zero is kept. A time without an offset is a local time of `zone`. A time in UTC gets the offset

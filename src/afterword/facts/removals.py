@@ -108,7 +108,7 @@ def asks_for_everything(said: Assertion) -> bool:
     return said.act is SpeechAct.ERASE and not words.isdisjoint(_ALL) and words <= _ALL | _OF_ALL
 
 
-def has_found(request: Assertion, after: Knowledge) -> bool:
+def has_matched_statement(request: Assertion, after: Knowledge) -> bool:
     """Return whether a request to erase matched any statement, even if a person has overruled it since."""
     verdicts = after.verdicts_by_id.get(request.id, ())
     return any(verdict.later_id == request.id and verdict.relation is Relation.RETRACTS for verdict in verdicts)
@@ -123,9 +123,9 @@ def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:
         is_foreign = any(cited.session_id != session_id for cited in removal.fact.evidence)
         if not is_foreign or session_id is None:
             continue  # a session may correct itself, and an entry without a session belongs to none
-        is_unnamed_health = is_about_health(removal.fact) and not _is_named_to_end(removal)
+        is_unnamed_health = is_about_health(removal.fact) and not _is_ending_named(removal)
         health += is_unnamed_health
-        facts[session_id] += is_unnamed_health or not _is_named(removal)
+        facts[session_id] += is_unnamed_health or not _is_fact_named(removal)
     return UnnamedRemovals(max(facts.values(), default=0), health)
 
 
@@ -163,20 +163,20 @@ def held_reason(counts: Mapping[str, int]) -> str | None:
     return f"it would end or hide {unnamed} facts of other sessions that the person did not name{among}"
 
 
-def _is_named(removal: Removal) -> bool:
+def _is_fact_named(removal: Removal) -> bool:
     """Whether the person's words name the fact: a word of its value, its subject or its attribute."""
     fact = removal.fact
     subject = "" if folded(fact.subject) == OWNER else fact.subject
     names = {*terms(fact.value), *terms(subject), *terms(fact.attribute.replace("_", " "))} - _GENERIC
-    return not names or not names.isdisjoint(terms(_said(removal.by)))
+    return not names or not names.isdisjoint(terms(_words_of_last_speaker(removal.by)))
 
 
-def _is_named_to_end(removal: Removal) -> bool:
+def _is_ending_named(removal: Removal) -> bool:
     """Whether the person's words name the fact's value or subject, and say that it is over or should be forgotten.
 
     If a statement of another value replaces the fact, the words need not say that it is over.
     """
-    said = _said(removal.by)
+    said = _words_of_last_speaker(removal.by)
     if removal.is_replaced and removal.by.act is SpeechAct.STATE:
         return _names_value_or_subject(removal.fact, said)
     return _says_that_it_ends(removal.fact, said)
@@ -192,7 +192,7 @@ def _names_value_or_subject(fact: Fact, said: str) -> bool:
     return not names.isdisjoint(terms(said))
 
 
-def _said(assertion: Assertion) -> str:
+def _words_of_last_speaker(assertion: Assertion) -> str:
     """Return the quoted words of the person who spoke last, without quotes of other speakers such as an agent."""
     speaker = assertion.evidence[-1].speaker
     return " ".join(cited.quote for cited in assertion.evidence if cited.speaker == speaker)

@@ -81,14 +81,14 @@ def must_never_be_missed(kind: Kind, statement: str, attribute: str = "", value:
     return concerns_health_or_safety(words) or is_standing_instruction(kind, statement)
 
 
-def assertion_flag(assertion: Assertion) -> bool:
+def is_assertion_flagged(assertion: Assertion) -> bool:
     """Return whether an assertion is flagged: as a person or a model decided, or else by its words."""
     if assertion.is_flagged is not None:
         return assertion.is_flagged
     return must_never_be_missed(assertion.kind, assertion.statement, assertion.attribute, assertion.value)
 
 
-def is_flagged(flags: Sequence[tuple[bool, bool]]) -> bool:
+def is_fact_flagged(flags: Sequence[tuple[bool, bool]]) -> bool:
     """Return whether a fact is flagged.
 
     `flags` has an entry for each assertion of the fact, in the order of saying: whether a person entered it, and its

@@ -22,7 +22,7 @@ class ScopeKind(StrEnum):
     AGENT = "agent"
 
 
-def _check(part: str, name: str, *, slash_allowed: bool) -> None:
+def _check_name(part: str, name: str, *, slash_allowed: bool) -> None:
     if not isinstance(name, str) or not name.strip():
         raise ScopeInvalid(f"the {part} of a scope is empty; name whose memory it is, for example user 'lena'")
     if len(name) > LONGEST_NAME:
@@ -45,8 +45,8 @@ class Scope:
     id: str
 
     def __post_init__(self) -> None:
-        _check("tenant", self.tenant, slash_allowed=False)
-        _check("id", self.id, slash_allowed=True)
+        _check_name("tenant", self.tenant, slash_allowed=False)
+        _check_name("id", self.id, slash_allowed=True)
         object.__setattr__(self, "tenant", composed(self.tenant))
         object.__setattr__(self, "id", composed(self.id))
 
@@ -59,7 +59,7 @@ class Scope:
         return cls(tenant, ScopeKind.USER, name)
 
     @classmethod
-    def stored(cls, tenant: str, kind: str, name: str) -> Scope:
+    def from_stored(cls, tenant: str, kind: str, name: str) -> Scope:
         """Return the scope of these stored names as they are. An older store may hold names that are not NFC."""
         scope = cls(tenant, ScopeKind(kind), name)
         object.__setattr__(scope, "tenant", tenant)
@@ -79,7 +79,7 @@ class Scope:
     @property
     def other_forms(self) -> tuple[Scope, ...]:
         """The scope with its names in NFD, under which an older store may hold it; none if that is the same."""
-        form = Scope.stored(decomposed(self.tenant), self.kind, decomposed(self.id))
+        form = Scope.from_stored(decomposed(self.tenant), self.kind, decomposed(self.id))
         return () if form == self else (form,)
 
     @classmethod

@@ -30,7 +30,7 @@ _GENERIC_STEMS = frozenset(terms("want prefer like need take use get go make say
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
-_SUBJECT, _VAGUE_RETRACTION, _CLEARING, _SAME_WEIGHT, _SAME_SPEAKER, _VALUE_WORD = range(1, 7)
+_SUBJECT, _VAGUE_RETRACTION, _CLEARING, _SAME_TRAITS, _SAME_SPEAKER, _VALUE_WORD = range(1, 7)
 SLOT_REACH, WORD_REACH, CLEARING_REACH = 32, 64, 8
 """How far apart, in the order of saying, two statements under one key of the index may be to be compared.
 
@@ -65,7 +65,7 @@ def statement_stems(assertion: Assertion) -> StatementStems:
     return StatementStems(subject, attribute, value, subject | attribute | value | sentence)
 
 
-def is_compared(stem: str) -> bool:
+def is_distinctive_stem(stem: str) -> bool:
     """Return whether a stem tells what a statement is about. Generic verbs and years do not."""
     return stem not in _GENERIC_STEMS and (len(stem) != len("2000") or not _YEAR.fullmatch(stem))
 
@@ -101,7 +101,7 @@ def _overlap(stems: frozenset[str], others: frozenset[str]) -> float:
 
 @text_cache(10_000)
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(filter(is_compared, terms(text)))
+    return frozenset(filter(is_distinctive_stem, terms(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +119,17 @@ class IndexedStatement:
         return cls(assertion, statement_stems(assertion), assertion.slot, assertion.order)
 
     @property
-    def is_vague(self) -> bool:
+    def is_vague_retraction(self) -> bool:
         """Whether it may withdraw any statement about its subject."""
         return self.said.act is SpeechAct.ERASE or (self.said.act is not SpeechAct.STATE and self.words.names_little)
 
     @property
-    def is_clearing(self) -> bool:
+    def is_clearing_retraction(self) -> bool:
         """Whether it withdraws everything about its subject."""
         return self.said.act is not SpeechAct.STATE and self.said.attribute == EVERYTHING and not self.said.value
 
     @property
-    def weight(self) -> tuple[Authority, bool, bool, bool]:
+    def replacement_traits(self) -> tuple[Authority, bool, bool, bool]:
         """The properties that decide whether the statement can replace another one of its slot for good."""
         said = self.said
         return said.authority, said.time_is_guess, said.valid_to is None, said.limited_to is None
@@ -143,14 +143,14 @@ class IndexedStatement:
     def retraction_keys(self) -> list[Hashable]:
         """Further index keys of a statement that may withdraw many others."""
         subject = self.slot[0]
-        keys: list[Hashable] = [(_VAGUE_RETRACTION, subject)] if self.is_vague else []
-        return [*keys, (_CLEARING, subject)] if self.is_clearing else keys
+        keys: list[Hashable] = [(_VAGUE_RETRACTION, subject)] if self.is_vague_retraction else []
+        return [*keys, (_CLEARING, subject)] if self.is_clearing_retraction else keys
 
     @property
     def slot_keys(self) -> list[Hashable]:
         """The keys under which the statement is found among the statements of its slot."""
         words = ((_VALUE_WORD, word) for word in self.words.value)
-        return [(_SAME_WEIGHT, self.weight), (_SAME_SPEAKER, self.said.speaker), *words]
+        return [(_SAME_TRAITS, self.replacement_traits), (_SAME_SPEAKER, self.said.speaker), *words]
 
 
 class StatementIndex:
@@ -221,18 +221,18 @@ class StatementIndex:
             _update_sorted(groups, gone, come)
         return after
 
-    def near(self, statement: IndexedStatement) -> list[IndexedStatement]:
+    def statements_near(self, statement: IndexedStatement) -> list[IndexedStatement]:
         """Return other statements that may affect this one: for each key, the nearest in the order of saying."""
         subject, order = statement.slot[0], statement.order
-        ids = {id_ for word in statement.words.said for id_ in self._nearest(word, order, WORD_REACH)}
+        ids = {id_ for word in statement.words.said for id_ in self._nearest_of_key(word, order, WORD_REACH)}
         if subject != OWNER:
-            ids.update(self._nearest((_SUBJECT, subject), order, WORD_REACH))
+            ids.update(self._nearest_of_key((_SUBJECT, subject), order, WORD_REACH))
         # Statements of the same slot are chosen separately, since they share words and would be too many.
         ids.difference_update(self._ids.get(statement.slot, ()))
         ids.update(self._nearest_of_slot(statement))
         vague, clearing = (_VAGUE_RETRACTION, subject), (_CLEARING, subject)
         for key, reach in ((vague, WORD_REACH), (clearing, CLEARING_REACH)):
-            ids.update(self._nearest(key, order, reach))
+            ids.update(self._nearest_of_key(key, order, reach))
             if key in statement.retraction_keys:
                 ids.update(self._said_since(key, statement, reach))
         return [self.by_id[id_] for id_ in ids - {statement.said.id}]
@@ -247,7 +247,7 @@ class StatementIndex:
         if len(ids := self._ids.get(statement.slot, ())) <= SLOT_REACH:
             return ids
         groups = self._groups_of_slot(statement.slot)
-        keys: list[Hashable] = [key for key in tuple(groups) if isinstance(key, tuple) and key[0] == _SAME_WEIGHT]
+        keys: list[Hashable] = [key for key in tuple(groups) if isinstance(key, tuple) and key[0] == _SAME_TRAITS]
         keys.append((_SAME_SPEAKER, statement.said.speaker))
         keys += [(_VALUE_WORD, word) for word in statement.words.value]
         return (id_ for key in keys for id_ in _nearest_in(groups.get(key, []), statement.order, SLOT_REACH))
@@ -260,21 +260,21 @@ class StatementIndex:
             self._slots[slot] = {key: sorted(entries) for key, entries in groups.items()}
         return self._slots[slot]
 
-    def _nearest(self, key: Hashable, order: Order, reach: int) -> Sequence[str]:
+    def _nearest_of_key(self, key: Hashable, order: Order, reach: int) -> Sequence[str]:
         """Return the statements of a key that were said at most `reach` places before or after."""
         ids = self._ids.get(key, ())
-        return ids if len(ids) <= reach else _nearest_in(self._in_order(key), order, reach)
+        return ids if len(ids) <= reach else _nearest_in(self._sorted_of_key(key), order, reach)
 
     def _said_since(self, key: Hashable, retraction: IndexedStatement, reach: int) -> Sequence[str]:
         """Return what precedes a retraction on its subject, back to the `reach`-th earlier retraction of this kind."""
-        retractions = self._in_order(key)
+        retractions = self._sorted_of_key(key)
         place = bisect_left(retractions, (retraction.order, ""))
-        ordered = self._in_order((_SUBJECT, retraction.slot[0]))
+        ordered = self._sorted_of_key((_SUBJECT, retraction.slot[0]))
         first = bisect_left(ordered, retractions[place - reach]) if place >= reach else 0
         last = bisect_left(ordered, (retraction.order, ""))
         return [id_ for _, id_ in ordered[first:last]]
 
-    def _in_order(self, key: Hashable) -> Ordered:
+    def _sorted_of_key(self, key: Hashable) -> Ordered:
         """Return the statements of a key in the order of saying, sorted once."""
         if key not in self._sorted:
             self._sorted[key] = sorted([(self._orders[id_], id_) for id_ in self._ids.get(key, ())])

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from afterword.facts.assertions import OWNER, PERSON, Assertion, Authority, Cue, Relation, SpeechAct, Verdict
-from afterword.facts.fact import SERVED, Fact, Status
+from afterword.facts.fact import SERVED_STATUSES, Fact, Status
 from afterword.facts.scopes import ScopeKind
-from afterword.facts.similarity import is_compared
+from afterword.facts.similarity import is_distinctive_stem
 from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.words import folded, folded_words, plain_words, terms
 
@@ -22,17 +22,17 @@ LEAST_COMMON_WORDS, LEAST_COMMON_SHARE = 2, 0.2
 """How many words two sentences must have in common to be about the same thing, and which share of the shorter one."""
 
 
-_NAMING_STATUSES = SERVED | {Status.SUPERSEDED, Status.EXPIRED}
+_NAMING_STATUSES = SERVED_STATUSES | {Status.SUPERSEDED, Status.EXPIRED}
 _QUALIFIERS = (
     "Old New Upper Lower Great Little North South East West Saint St San Santa Mount Alt Alte Neu Neue".split()
 )
 """Words that make a different name together with the name after them: "Old Harrow" is not "Harrow"."""
 _FORMERLY = "former formerly previously früher ehemals vormals antes ancien anciennement già voorheen".split()
 """Words before a name that mark it as a former name."""
-_NO_LONGER_BEFORE = r"(?<![\w@/.-])" + "".join(
+_NAME_START = r"(?<![\w@/.-])" + "".join(
     rf"(?<!\b{word} )" for word in (*(f"(?-i:{qualifier})" for qualifier in _QUALIFIERS), *_FORMERLY)
 )
-_NO_LONGER_AFTER = r"(?!\w|[-./@_]\w| & | (?-i:[A-ZÀ-ÖØ-Þ]))"
+_NAME_END = r"(?!\w|[-./@_]\w| & | (?-i:[A-ZÀ-ÖØ-Þ]))"
 """A pattern of what may not follow a name, so that it is not replaced inside a longer one: "Max" is not "Max Weber"."""
 
 
@@ -65,12 +65,12 @@ def undoes_renaming(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
 
 def share_topic(earlier: Assertion, later: Assertion) -> bool:
     """Whether two sentences have at least two words in common, and at least a fifth of the words of the shorter one."""
-    first, second = ({stem for stem in terms(said.statement) if is_compared(stem)} for said in (earlier, later))
+    first, second = ({stem for stem in terms(said.statement) if is_distinctive_stem(stem)} for said in (earlier, later))
     common = len(first & second)
     return common >= LEAST_COMMON_WORDS and common >= LEAST_COMMON_SHARE * min(len(first), len(second))
 
 
-def is_handed_over(earlier: Assertion, later: Assertion) -> bool:
+def names_new_holder(earlier: Assertion, later: Assertion) -> bool:
     """Whether the later statement names a new holder of the same office or thing ("Ben is the chair now").
 
     It must be said as a change and have the same attribute, and the words of one value must contain those of the other.
@@ -95,19 +95,25 @@ def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
         return True
     owner, other = (earlier, later) if is_owner[0] else (later, earlier)
     said = {*folded_words(owner.statement), *(word for cited in owner.evidence for word in folded_words(cited.quote))}
-    names = {folded(word) for word in plain_words(other.value) if word[0].isupper()}
-    is_named = said.issuperset(folded_words(other.subject)) or (owner is later and not said.isdisjoint(names))
-    stems = set(terms(other.value))
-    is_wished = bool(stems) and stems.issubset(terms(owner.statement))
-    fulfils = verdict.relation is Relation.CHANGES and owner is earlier and is_wished
-    return is_named or fulfils or share_topic(earlier, later)
+    if said.issuperset(folded_words(other.subject)):
+        return True
+    if owner is later:
+        is_close = not said.isdisjoint(folded(word) for word in plain_words(other.value) if word[0].isupper())
+    else:
+        is_close = verdict.relation is Relation.CHANGES and _has_all_words(owner, other.value)
+    return is_close or share_topic(earlier, later)
+
+
+def _has_all_words(said: Assertion, value: str) -> bool:
+    stems = set(terms(value))
+    return bool(stems) and stems.issubset(terms(said.statement))
 
 
 def _has_name(said: Assertion, label: str) -> bool:
     return label != OWNER and _padded(label) in _padded(said.statement)
 
 
-def _is_scope_itself(said: Assertion) -> bool:
+def _is_about_scope_itself(said: Assertion) -> bool:
     """Whether the subject of a statement is the team, project or agent that the scope belongs to, which is unique."""
     return said.scope.kind is not ScopeKind.USER and folded(said.subject) == folded(said.scope.id)
 
@@ -125,8 +131,10 @@ class SubjectNames:
         self._parents: dict[str, str] = {}
         joins = list(joins)
         self._join(pair for pair in joins if not any(map(_is_single_word, pair)))
-        self.ambiguous: dict[str, set[str]] = self._ambiguous()
-        self._join(pair for pair in joins if any(map(_is_single_word, pair)) and not self.ambiguous.keys() & set(pair))
+        self.ambiguous_names: dict[str, set[str]] = self._find_ambiguous_names()
+        self._join(
+            pair for pair in joins if any(map(_is_single_word, pair)) and not self.ambiguous_names.keys() & set(pair)
+        )
 
     def canonical(self, label: str) -> str:
         """Return the label that stands for all labels of the same subject."""
@@ -144,11 +152,11 @@ class SubjectNames:
         """Return the labels that mean another subject than they did before."""
         if self is before:
             return set()
-        labels = {*self._parents, *before._parents, *self.ambiguous, *before.ambiguous}
+        labels = {*self._parents, *before._parents, *self.ambiguous_names, *before.ambiguous_names}
         return {label for label in labels if self._meaning(label) != before._meaning(label)}
 
     def _meaning(self, label: str) -> tuple[object, ...]:
-        people = {(self.spellings[name], self.canonical(name)) for name in self.ambiguous.get(label, ())}
+        people = {(self.spellings[name], self.canonical(name)) for name in self.ambiguous_names.get(label, ())}
         return self.canonical(label), people
 
     def _join(self, joins: Iterable[LabelPair]) -> None:
@@ -157,7 +165,7 @@ class SubjectNames:
             if parent != child:
                 self._parents[child] = parent
 
-    def _ambiguous(self) -> dict[str, set[str]]:
+    def _find_ambiguous_names(self) -> dict[str, set[str]]:
         """Return the single-word names that occur in the full names of several people, each with these full names."""
         full_names: dict[str, set[str]] = defaultdict(set)
         for label, spelling in self.spellings.items():
@@ -180,16 +188,11 @@ class Subjects:
         self._parted: dict[str, set[str]] = defaultdict(set)
         for verdict in verdicts:
             for id_, other_id in ((verdict.earlier_id, verdict.later_id), (verdict.later_id, verdict.earlier_id)):
-                if verdict.parts_subjects and not _is_scope_itself(by_id[id_]):
+                if verdict.parts_subjects and not _is_about_scope_itself(by_id[id_]):
                     self._parted[id_].add(other_id)
                 if verdict.joins_subjects and _may_join(verdict, by_id):
                     self._joined[id_].add(folded(by_id[other_id].subject))
-        joins = (joined_labels(verdict, by_id) for verdict in verdicts)
-        undone = {verdict.earlier_id for verdict in verdicts if undoes_renaming(verdict, by_id)}
-        renames = (renamed_labels(said) for said in by_id.values() if said.id not in undone)
-        in_order = sorted(() if names else by_id.values(), key=lambda assertion: assertion.order)
-        spellings = {folded(assertion.subject): assertion.subject for assertion in in_order}  # the latest of each
-        self._names = names or SubjectNames(spellings, filter(None, (*joins, *renames)))
+        self._names = names or _names_of(by_id, verdicts)
 
     def are_same(self, earlier: Assertion, later: Assertion) -> bool:
         """Whether both statements are known to be about the same subject."""
@@ -203,7 +206,7 @@ class Subjects:
         """Whether a verdict says that the two statements are about different subjects of the same name."""
         return later.id in self._parted.get(earlier.id, ())
 
-    def concern_one(self, earlier: Sequence[Assertion], later: Sequence[Assertion]) -> bool:
+    def concern_one_subject(self, earlier: Sequence[Assertion], later: Sequence[Assertion]) -> bool:
         """Whether two facts are about one subject, or the later one is known to concern the subject of the earlier one.
 
         Each fact is given by its statement and the repetitions of it. "Ada sold the bakery to Ben" is about Ada, and
@@ -217,7 +220,7 @@ class Subjects:
         if self.are_parted(old, new):
             return False
         is_named = share_topic(old, new) and self._has_full_name(old, new)
-        return is_named or is_handed_over(old, new) or any(_has_name(said, folded(old.subject)) for said in later)
+        return is_named or names_new_holder(old, new) or any(_has_name(said, folded(old.subject)) for said in later)
 
     def _has_full_name(self, said: Assertion, of: Assertion) -> bool:
         """Whether a sentence contains a present or former name, of several words, of another statement's subject."""
@@ -226,13 +229,23 @@ class Subjects:
 
     def possible_people(self, assertion: Assertion) -> tuple[str, ...]:
         """Return the names of all people whom a statement may be about, or nothing if its subject is clear."""
-        names = self._names.ambiguous.get(folded(assertion.subject), set())
+        names = self._names.ambiguous_names.get(folded(assertion.subject), set())
         joined = self._joined.get(assertion.id, set())
         if len(set(map(self._names.canonical, joined & names))) == 1:
             return ()
         if names:
             return tuple(sorted(self._names.spellings[name] for name in names))
         return (assertion.subject, assertion.subject) if self._parted.get(assertion.id) and not joined else ()
+
+
+def _names_of(by_id: Mapping[str, Assertion], verdicts: Sequence[Verdict]) -> SubjectNames:
+    """Return the names of the subjects of these statements, as if there were no others in the scope."""
+    joins = (joined_labels(verdict, by_id) for verdict in verdicts)
+    undone = {verdict.earlier_id for verdict in verdicts if undoes_renaming(verdict, by_id)}
+    renames = (renamed_labels(said) for said in by_id.values() if said.id not in undone)
+    in_order = sorted(by_id.values(), key=lambda assertion: assertion.order)
+    spellings = {folded(assertion.subject): assertion.subject for assertion in in_order}  # the latest of each
+    return SubjectNames(spellings, filter(None, (*joins, *renames)))
 
 
 def _is_single_word(label: str) -> bool:
@@ -254,30 +267,39 @@ class CurrentNames:
     by_former: Mapping[str, str]
     spellings: Mapping[str, str]
 
-    def told(self, fact: Fact) -> Fact:
+    def renamed_fact(self, fact: Fact) -> Fact:
         """Return the fact with former names replaced by current ones.
 
         A fact about a renaming keeps the former name in its sentence, and so does a fact whose sentence also contains
         the new name.
         """
-        names = self.by_former
         own = folded(fact.former_name) if fact.former_name else None
+        statement, value, limited_to, outcome = self._renamed_texts(fact, own)
+        if own and own in self.by_former and own not in folded(statement):
+            statement = f"{statement.rstrip('.')} (formerly {fact.former_name})."
+        return replace(
+            fact,
+            subject=self.current_subject(fact.subject),
+            statement=statement,
+            value=value,
+            exceptions=tuple(map(self.renamed_fact, fact.exceptions)),
+            may_be=tuple(map(self.current_subject, fact.may_be)),
+            limited_to=limited_to or None,
+            outcome=outcome or None,
+        )
+
+    def _renamed_texts(self, fact: Fact, own: str | None) -> Sequence[str]:
+        """Return the statement, value, limit and outcome of a fact with current names. The former name `own` stays."""
         texts = [fact.statement, fact.value, fact.limited_to or "", fact.outcome or ""]
-        for former in sorted(names, key=len, reverse=True):
-            if former != own and not _has_new_words(fact.statement, former, names[former]):
+        for former in sorted(self.by_former, key=len, reverse=True):
+            name = self.by_former[former]
+            if former != own and not _has_words_of_new_name(fact.statement, former, name):
                 # In a text about the subject itself the name may be written in lower case.
                 spelling = former if folded(fact.subject) == former else self.spellings[former]
-                texts = [_renamed(text, former, spelling, names[former]) for text in texts]
-        statement, value, limited_to, outcome = texts
-        if own and own in names and own not in folded(statement):
-            statement = f"{statement.rstrip('.')} (formerly {fact.former_name})."
-        subject = self.subject(fact.subject)
-        exceptions = tuple(map(self.told, fact.exceptions))
-        may_be = tuple(map(self.subject, fact.may_be))
-        renamed = replace(fact, subject=subject, statement=statement, value=value, exceptions=exceptions, may_be=may_be)
-        return replace(renamed, limited_to=limited_to or None, outcome=outcome or None)
+                texts = [_with_current_name(text, former, spelling, name) for text in texts]
+        return texts
 
-    def subject(self, name: str) -> str:
+    def current_subject(self, name: str) -> str:
         """Return the current name of a subject."""
         return self.by_former.get(folded(name), name) if self.by_former else name
 
@@ -318,10 +340,10 @@ def current_names(facts: Iterable[Fact], at: datetime) -> CurrentNames:
 def told_under_current_names(facts: Sequence[Fact], at: datetime) -> list[Fact]:
     """Return all facts of a scope, given with their status at `at`, with the names that are current then."""
     names = current_names(facts, at)
-    return list(map(names.told, facts)) if names.by_former else list(facts)
+    return list(map(names.renamed_fact, facts)) if names.by_former else list(facts)
 
 
-def _renamed(text: str, former: str, spelling: str, name: str) -> str:
+def _with_current_name(text: str, former: str, spelling: str, name: str) -> str:
     """Return a text with a former name replaced by the current one.
 
     If the former name was spelt with a capital letter, the same word in lower case is not replaced: "Mercury" is not
@@ -333,10 +355,10 @@ def _renamed(text: str, former: str, spelling: str, name: str) -> str:
         is_common_word = written[0].islower() and not spelling.islower()
         return written[0] if is_common_word else name
 
-    return re.sub(rf"{_NO_LONGER_BEFORE}{spaced}{_NO_LONGER_AFTER}", replacement, text, flags=re.IGNORECASE)
+    return re.sub(rf"{_NAME_START}{spaced}{_NAME_END}", replacement, text, flags=re.IGNORECASE)
 
 
-def _has_new_words(text: str, former: str, name: str) -> bool:
+def _has_words_of_new_name(text: str, former: str, name: str) -> bool:
     """Whether a text contains all words that the new name has in addition to the former one."""
     new_words = {*folded_words(name)}.difference(folded_words(former))
     return bool(new_words) and new_words.issubset(folded_words(text))

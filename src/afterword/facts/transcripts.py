@@ -134,7 +134,7 @@ class SourceTurn:
         return self.session_id, self.number
 
 
-def is_generic(name: str) -> bool:
+def is_generic_name(name: str) -> bool:
     """Return whether a speaker's name stands for a person without naming one, such as "user"."""
     return folded(name) in HUMAN_NAMES
 
@@ -153,7 +153,7 @@ def find_owners(humans: Sequence[str], assumed_names: Sequence[str], scope: Scop
     if scope.kind is not ScopeKind.USER:
         return ()
     assumed = {folded(name) for name in assumed_names}
-    generic = {folded(name) for name in humans if is_generic(name)}
+    generic = {folded(name) for name in humans if is_generic_name(name)}
     known = {folded(name) for name in humans} - assumed - generic
     named = _named_by(scope.id, known) or _named_by(scope.id, assumed)
     taken = known if len(known) <= 1 and named.isdisjoint(assumed) else named

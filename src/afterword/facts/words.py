@@ -48,10 +48,10 @@ def terms(text: str) -> list[str]:
     plain = without_accents(text)
     words = plain_words(plain)
     parts = words if plain.isascii() else [part for word in words for part in _split_unspaced(word)]
-    return list(filter(None, map(_term, parts)))
+    return list(filter(None, map(_stem_of_word, parts)))
 
 
-def content_words(text: str) -> str:
+def without_stop_words(text: str) -> str:
     """Return the words of a text without case and accents, not stemmed, stop words left out."""
     return " ".join(word for word in plain_words(without_accents(text)) if word not in STOP_WORDS)
 
@@ -106,7 +106,7 @@ _stemmer = _Stemmer()
 
 
 @text_cache(50_000)
-def _term(word: str) -> str:
+def _stem_of_word(word: str) -> str:
     return "" if word in STOP_WORDS else _stemmer.stem(word) or word
 
 
@@ -141,7 +141,7 @@ _BEFORE_DAY = re.compile(
 )
 
 
-def named_days(text: str) -> frozenset[str]:
+def named_dates(text: str) -> frozenset[str]:
     """Return the days, weekdays, months and years in a text, in the words of the text.
 
     Ambiguous words such as "may" count only after a word such as "in" or "until".

@@ -28,7 +28,7 @@ from afterword.extractors.windows import cut_windows, window_key
 from afterword.extractors.words_named_by_model import WordsNamedByModel, hidden_as_continued, hidden_as_stored
 from afterword.facts.assertions import Assertion
 from afterword.facts.findings import FindingPolicy
-from afterword.facts.local_time import in_zone
+from afterword.facts.local_time import at_speaker_offset
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn, find_owners
 from afterword.pipeline.errors import SourceInvalid
@@ -273,7 +273,9 @@ def _read_saved(saved: Saved, stored: StoredSession, privacy: Privacy) -> Transc
 
 def _dated_transcript(saved: Saved, fresh: Transcript, zone: tzinfo, now: datetime) -> Transcript:
     """Return the transcript with the known times of the session. Raises `SourceInvalid` for one in the future."""
-    started, ended, written = (at and in_zone(at, zone) for at in (saved.started_at, saved.ended_at, saved.file_time))
+    started, ended, written = (
+        at and at_speaker_offset(at, zone) for at in (saved.started_at, saved.ended_at, saved.file_time)
+    )
     dated = date_turns(fresh, started_at=started, ended_at=ended, file_time=written)
     _check_times(saved, dated, {"started_at": started, "ended_at": ended}, now)
     return dated

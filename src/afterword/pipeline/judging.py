@@ -15,7 +15,7 @@ from afterword.extractors.slot_relation import RELATION_VERSION, is_cleared
 from afterword.facts.assertions import Relation, SpeechAct, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.validity.timeline import facts_at
+from afterword.facts.validity.fact_history import facts_at
 from afterword.facts.validity.wording import remainder_fault
 from afterword.facts.words import folded
 from afterword.pipeline.errors import BudgetReached
@@ -65,7 +65,7 @@ class PairJudging:
         """
         if pairs and self._judge.pairs_a_call is not None:
             ids = {id_ for pair in pairs for id_ in pair_ids(pair)}
-            erased = known.judged_pairs(ids).erased()
+            erased = known.judged_pairs(ids).hidden_ids()
             pairs = [pair for pair in pairs if not erased & set(pair_ids(pair))]
         stored = read_verdicts(transaction, self._scope, pairs, self._judge.version)
         cleared = {
@@ -175,7 +175,7 @@ def _other_names(known: Knowledge, pairs: Sequence[Pair]) -> dict[str, list[str]
         label: known.ids_by_subject.get(label, ()) for labels in labels_by_subject.values() for label in labels
     }
     ids = {id_ for label_ids in ids_by_label.values() for id_ in label_ids}
-    erased = known.judged_pairs(ids).erased() if ids else frozenset[str]()
+    erased = known.judged_pairs(ids).hidden_ids() if ids else frozenset[str]()
     names: dict[str, str] = {}
     for label, label_ids in ids_by_label.items():
         said = [known.by_id[id_] for id_ in label_ids if id_ not in erased]

@@ -13,19 +13,20 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import (
     UnnamedRemovals,
     asks_for_everything,
-    has_found,
+    has_matched_statement,
     removals_between,
     unnamed_removals,
 )
 from afterword.facts.similarity import IndexedStatement, similarity
+from afterword.facts.validity.fact_history import facts_at
 from afterword.facts.validity.neighbourhood import (
     LAST_REPLACEMENTS,
     REPLACEMENTS,
     is_replaced_before,
     may_withdraw_in_advance,
-    replacement_starts,
+    replacement_times,
 )
-from afterword.facts.validity.timeline import derived_histories, facts_at
+from afterword.facts.validity.timeline import histories_of_pairs
 from afterword.facts.words import folded, plain_words, terms
 from afterword.text_caches import text_cache
 
@@ -145,7 +146,7 @@ def _statements_to_judge_with(
     A statement that was replaced `count` times already is left out. The retraction `ignored_id` counts as if it had
     withdrawn none of these replacements.
     """
-    near = list(known.index.near(statement))
+    near = list(known.index.statements_near(statement))
     retractions = [each for each in (*near, statement) if each.said.act is not SpeechAct.STATE]
     retractions = [each for each in retractions if each.said.id != ignored_id]
     partners = []
@@ -165,8 +166,8 @@ def _pairs_to_judge_again(
     """
     if retraction.said.act is SpeechAct.STATE:
         return
-    for earlier in known.index.near(retraction):
-        if earlier.said.id in known.replacement_starts and _undone_ids(earlier, known, [retraction]):
+    for earlier in known.index.statements_near(retraction):
+        if earlier.said.id in known.replacement_times and _undone_ids(earlier, known, [retraction]):
             before = {other.said.id for other in _statements_to_judge_with(earlier, known, count, retraction.said.id)}
             after = [other for other in _statements_to_judge_with(earlier, known, count) if other.order > earlier.order]
             for later in _nearest_by_value(earlier, after):
@@ -182,14 +183,14 @@ def _is_replaced(
     retractions: Sequence[IndexedStatement],
 ) -> bool:
     """Whether at least `count` changes, which none of these retractions may withdraw, came between two statements."""
-    starts = known.replacement_starts.get(earlier.said.id)
+    starts = known.replacement_times.get(earlier.said.id)
     if starts is None or not is_replaced_before(earlier.said, later.said, starts, count):
         return False
     undone_ids = _undone_ids(earlier, known, retractions)
     if not undone_ids:
         return True
     verdicts = known.verdicts_by_id.get(earlier.said.id, ())
-    remaining = replacement_starts(earlier.said.id, known.by_id, verdicts, undone_ids)
+    remaining = replacement_times(earlier.said.id, known.by_id, verdicts, undone_ids)
     return remaining is not None and is_replaced_before(earlier.said, later.said, remaining, count)
 
 
@@ -234,7 +235,7 @@ def _least_similarity(earlier: IndexedStatement, later: IndexedStatement) -> flo
 
 def _may_be_named(earlier: IndexedStatement, withdrawal: IndexedStatement) -> bool:
     """Whether the words of a withdrawal name a statement, or are too vague to decide."""
-    return withdrawal.is_vague or withdrawal.words.value <= earlier.words.said
+    return withdrawal.is_vague_retraction or withdrawal.words.value <= earlier.words.said
 
 
 def _similarity(first: IndexedStatement, second: IndexedStatement) -> float:
@@ -280,7 +281,7 @@ class _LikelyPairs:
 
     def contains(self, earlier: IndexedStatement, later: IndexedStatement) -> bool:
         """Whether a required pair is among the likely ones."""
-        if earlier.slot == later.slot or later.is_vague:
+        if earlier.slot == later.slot or later.is_vague_retraction:
             return True
         if later.said.id not in self._likeliest:
             self._likeliest[later.said.id] = self._likeliest_before(later)
@@ -298,7 +299,7 @@ class _LikelyPairs:
         return frozenset(id_ for id_ in likeliest[: self._most] if ranks[id_][1] >= least)
 
     def _rank(self, earlier: IndexedStatement, later: IndexedStatement) -> Rank:
-        replaced_at = self._known.replacement_starts.get(earlier.said.id)
+        replaced_at = self._known.replacement_times.get(earlier.said.id)
         is_replaced = replaced_at is not None and is_replaced_before(earlier.said, later.said, replaced_at, 1)
         return not is_replaced, _likelihood(earlier, later), earlier.order
 
@@ -360,8 +361,8 @@ def changes_between(before: Knowledge, after: Knowledge, ids: Collection[str], n
     at = max(instant for instant in (now, before.last_said_at, after.last_said_at) if instant is not None)
     old = facts_at(before.histories(ids), at)
     pairs = after.judged_pairs(ids)
-    hidden = pairs.erased()
-    changes = compare_facts(old, facts_at(derived_histories(pairs, ids), at))
+    hidden = pairs.hidden_ids()
+    changes = compare_facts(old, facts_at(histories_of_pairs(pairs, ids), at))
     return replace(
         changes,
         hidden=sum(hidden.issuperset(fact.assertion_ids) for fact in old),
@@ -373,7 +374,7 @@ def changes_between(before: Knowledge, after: Knowledge, ids: Collection[str], n
 
 
 def _is_unfound_request(said: Assertion, after: Knowledge) -> bool:
-    return said.act is SpeechAct.ERASE and (asks_for_everything(said) or not has_found(said, after))
+    return said.act is SpeechAct.ERASE and (asks_for_everything(said) or not has_matched_statement(said, after))
 
 
 def _is_retired(old: Fact | None, fact: Fact) -> bool:

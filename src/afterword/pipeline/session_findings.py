@@ -82,7 +82,7 @@ async def _queueing_after_failure(store: Store, scope: Scope, session_id: str) -
 def _agents_to_read(transcript: Transcript | Window, policy: FindingPolicy) -> tuple[str, ...]:
     """Return the agents of a transcript whose findings are kept, in the order in which they first speak."""
     speakers = (turn.speaker for turn in transcript.turns if turn.role is Role.AGENT)
-    return tuple(dict.fromkeys(speaker for speaker in speakers if policy.names(speaker)))
+    return tuple(dict.fromkeys(speaker for speaker in speakers if policy.keeps_findings_of(speaker)))
 
 
 class _FindingsReading:

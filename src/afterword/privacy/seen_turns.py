@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from afterword.facts.stretches import LARGEST_COMPARED, common_stretches
+from afterword.facts.sequence_diff import LARGEST_COMPARED, diff_runs
 from afterword.facts.transcripts import Transcript, Turn
 
 UNKNOWN_WORDS = ""
@@ -173,7 +173,7 @@ def _equal_pairs(seen: Sequence[str], marks: Sequence[str]) -> list[tuple[int, i
             break
         head += 1
     pairs = [(place, place) for place in range(head)]
-    for is_equal, start, end, new_start, new_end in common_stretches(seen[head:], marks[head:]):
+    for is_equal, start, end, new_start, new_end in diff_runs(seen[head:], marks[head:]):
         old_places, new_places = range(head + start, head + end), range(head + new_start, head + new_end)
         blanked = [place for place in new_places if marks[place] == UNKNOWN_WORDS]
         pairs += zip(old_places, new_places if is_equal else blanked, strict=False)

@@ -61,7 +61,7 @@ def defuse_tags(text: str) -> str:
     if not _ANY_BRACKET.search(text):
         return text
     brackets = [place for place, character in enumerate(text) if character in BRACKETS]
-    letters = list(_folded(text))
+    letters = list(_comparable_letters(text))
     places = [place for place, _ in letters]
     folded = "".join(letter for _, letter in letters)
     characters = list(text)
@@ -71,7 +71,7 @@ def defuse_tags(text: str) -> str:
     return "".join(characters)
 
 
-def _folded(text: str) -> Iterator[tuple[int, str]]:
+def _comparable_letters(text: str) -> Iterator[tuple[int, str]]:
     """Yield the letters and digits of a text without case and accents, each with its position in the text."""
     for place, character in enumerate(text):
         if character not in BRACKETS:
@@ -94,7 +94,7 @@ class FormerFact:
 
 
 @dataclass(frozen=True, slots=True)
-class SaidTurn:
+class MatchingTurn:
     """A turn that matches a question, its score, and the turn before it if that is needed to understand it."""
 
     turn: SourceTurn
@@ -107,7 +107,7 @@ class SaidTurn:
         return self.turn.said_at is not None, self.turn.said_at or _NEVER, self.turn.place
 
 
-Entry = Fact | FormerFact | SaidTurn | AgentFinding
+Entry = Fact | FormerFact | MatchingTurn | AgentFinding
 
 
 def scope_label(scope: Scope) -> str:
@@ -136,7 +136,7 @@ def missing_line(count: int) -> str:
     return f"({count} more notes on health, safety or standing instructions have no room here: ask, or look them up.)"
 
 
-def render_part(
+def render_block_part(
     entries: Sequence[Entry],
     *,
     label: str,
@@ -183,7 +183,7 @@ def entry_key(entry: Entry) -> str:
     """Return a key that is unique among the entries of a scope."""
     if isinstance(entry, AgentFinding):
         return f"found {entry.id}"
-    if isinstance(entry, SaidTurn):
+    if isinstance(entry, MatchingTurn):
         return f"{entry.turn.number} {entry.turn.session_id}"
     # If one part of a fact ended before the rest, the fact has two former sentences: with that part and without it.
     return entry.id if isinstance(entry, Fact) else f"before {entry.fact.id} {entry.fact.valid_to}"
@@ -209,7 +209,7 @@ def entry_line(entry: Entry) -> str:
     elif isinstance(entry, AgentFinding):
         line = _finding_line(entry)
     else:
-        line = _former_line(entry) if isinstance(entry, FormerFact) else _said_line(entry)
+        line = _former_line(entry) if isinstance(entry, FormerFact) else _turn_line(entry)
     # The bracket of a tag and its name may come from two parts of the line.
     return defuse_tags(line)
 
@@ -222,11 +222,11 @@ def with_exceptions(fact: Fact, words: Callable[[Fact], str] = lambda fact: safe
 def _with_notes(fact: Fact) -> str:
     statement = safe_line(fact.statement)
     notes = (
-        _validity(fact),
-        *_restriction_and_outcome(fact, statement),
+        _validity_note(fact),
+        *_restriction_and_outcome_notes(fact, statement),
         "contested" if fact.status is Status.CONTESTED else "",
         "no longer so" if fact.status in ENDED_STATUSES else "",
-        _candidates(fact),
+        _possible_people_note(fact),
     )
     return f"{safe_line(fact.told_statement)}{_in_parentheses(notes)}"
 
@@ -241,8 +241,8 @@ def _former_line(former: FormerFact) -> str:
     start, end = (_day(moment) if moment else "" for moment in (fact.valid_from or fact.said_at, fact.valid_to))
     days = start if start == end else f"{start} to {end}" if end else f"said {start}"
     statement = safe_line(fact.statement)
-    notes = _in_parentheses(_restriction_and_outcome(fact, statement))
-    return f"- {days}: {statement.rstrip('.')}{notes}{_successor(former.successor, statement)}"
+    notes = _in_parentheses(_restriction_and_outcome_notes(fact, statement))
+    return f"- {days}: {statement.rstrip('.')}{notes}{_successor_note(former.successor, statement)}"
 
 
 def _finding_line(finding: AgentFinding) -> str:
@@ -253,7 +253,7 @@ def _finding_line(finding: AgentFinding) -> str:
     return f"- {_day(finding.said_at)} {safe_line(finding.agent)}{verb}: {safe_line(finding.statement)}{notes}"
 
 
-def _successor(successor: Fact | None, statement: str) -> str:
+def _successor_note(successor: Fact | None, statement: str) -> str:
     if successor is None:
         return ""
     value = safe_line(successor.value)
@@ -262,7 +262,7 @@ def _successor(successor: Fact | None, statement: str) -> str:
     return f"; {'now' if successor.is_served else 'then'}: {text.rstrip('.')}"
 
 
-def _said_line(said: SaidTurn) -> str:
+def _turn_line(said: MatchingTurn) -> str:
     turn = said.turn
     day = f"{_day(turn.said_at)} " if turn.said_at else ""
     line = f'- {day}{safe_line(turn.speaker)}: "{_clipped(turn.text, LONGEST_TURN)}"'
@@ -283,12 +283,12 @@ def safe_line(text: str) -> str:
     return defuse_tags(" ".join(visible_text(_CONTROL.sub(" ", text)).split()))
 
 
-def _candidates(fact: Fact) -> str:
+def _possible_people_note(fact: Fact) -> str:
     names = dict.fromkeys(map(safe_line, fact.may_be))
     return f"may be about {' or '.join(names)}" if len(names) > 1 else ""
 
 
-def _restriction_and_outcome(fact: Fact, statement: str) -> Sequence[str]:
+def _restriction_and_outcome_notes(fact: Fact, statement: str) -> Sequence[str]:
     if not fact.limited_to and not fact.outcome:
         return ()
     said = statement.casefold()
@@ -299,17 +299,17 @@ def _restriction_and_outcome(fact: Fact, statement: str) -> Sequence[str]:
     )
 
 
-def _validity(fact: Fact) -> str:
+def _validity_note(fact: Fact) -> str:
     start, end = fact.valid_from, fact.ends_at
     if fact.dated and start and end and _day(start) == _day(end):
         return f"on {_day(start)}"
     begin = _begin_word(fact, start) if start else ""
     # After an exception a fact is valid again from the last second of the exception on, so one second is added.
     parts = [f"{begin} {_day(start + _INSTANT)}" if begin and start else "", f"until {_day(end)}" if end else ""]
-    return ", ".join(filter(None, (" ".join(filter(None, parts)), *map(_interruption, fact.interruptions))))
+    return ", ".join(filter(None, (" ".join(filter(None, parts)), *map(_interruption_note, fact.interruptions))))
 
 
-def _interruption(days: tuple[datetime, datetime]) -> str:
+def _interruption_note(days: tuple[datetime, datetime]) -> str:
     first, last = _day(days[0]), _day(days[1] - _INSTANT)
     return f"not {first}" if first >= last else f"not {first} to {last}"
 

@@ -50,15 +50,8 @@ class Postings:
     """
 
     def __init__(self, documents: Sequence[str], first: int = 0) -> None:
-        numbers: defaultdict[str, int] = defaultdict()
-        numbers.default_factory = numbers.__len__
-        end = numbers[END]
-        parts = [numpy.empty(0, dtype=numpy.int32)]
-        for start in range(0, len(documents), SPLIT_TOGETHER):
-            words = f" {END} ".join([*documents[start : start + SPLIT_TOGETHER], ""]).split()
-            parts.append(numpy.fromiter(map(numbers.__getitem__, words), numpy.int32, len(words)))
-        word_numbers = numpy.concatenate(parts)
-        is_end = word_numbers == end
+        numbers, word_numbers = _numbered_words(documents)
+        is_end = word_numbers == numbers[END]
         self.lengths: Array = (numpy.diff(is_end.nonzero()[0], prepend=-1) - 1).astype(numpy.int32)
         # One number for each occurrence of a word in a document, so that one sort brings equal ones together.
         keys = word_numbers[~is_end].astype(numpy.int64)
@@ -69,7 +62,7 @@ class Postings:
         is_first[1:] = keys[1:] != keys[:-1]
         starts = is_first.nonzero()[0]
         distinct = keys[starts]
-        self._numbers = dict(numbers)
+        self._numbers = numbers
         self._places = (distinct % max(len(documents), 1) + first).astype(numpy.int32)
         self._counts = numpy.diff(starts, append=len(keys)).astype(numpy.int32)
         self._starts = numpy.searchsorted(distinct, numpy.arange(len(numbers) + 1) * len(documents))
@@ -81,6 +74,17 @@ class Postings:
             return None
         start, end = self._starts[number], self._starts[number + 1]
         return self._places[start:end], self._counts[start:end]
+
+
+def _numbered_words(documents: Sequence[str]) -> tuple[dict[str, int], Array]:
+    """Return a number for each word, and the numbers of the words of all documents, with `END` after each document."""
+    numbers: defaultdict[str, int] = defaultdict(None, {END: 0})
+    numbers.default_factory = numbers.__len__
+    parts = [numpy.empty(0, dtype=numpy.int32)]
+    for start in range(0, len(documents), SPLIT_TOGETHER):
+        words = f" {END} ".join([*documents[start : start + SPLIT_TOGETHER], ""]).split()
+        parts.append(numpy.fromiter(map(numbers.__getitem__, words), numpy.int32, len(words)))
+    return dict(numbers), numpy.concatenate(parts)
 
 
 class WordScores:
@@ -108,9 +112,9 @@ class WordScores:
         """The number of words whose weights are cached."""
         return len(self._weights)
 
-    def sums(self, words: Iterable[str]) -> Array:
+    def document_scores(self, words: Iterable[str]) -> Array:
         """Return the score of each document (or group), 0 for those that contain none of the words."""
-        weights = {word: self._weight(word) for word in words}
+        weights = {word: self._word_weights(word) for word in words}
         sums = numpy.zeros(len(self._lengths))
         # Always in the same order: sums of fractions depend on it.
         for word in sorted(weights, key=lambda word: (-weights[word][0], word)):
@@ -119,7 +123,7 @@ class WordScores:
                 sums[places] += amounts
         return sums
 
-    def related_sums(self, related: Related) -> Array:
+    def related_scores(self, related: Related) -> Array:
         """Return what related words add to the score of each document.
 
         A related word counts less than the word itself, in proportion to its similarity, even if it is rarer. Only the
@@ -127,10 +131,10 @@ class WordScores:
         """
         sums = numpy.zeros(len(self._lengths))
         for word in sorted(related):
-            frequency, places, amounts = self._weight(word)
+            frequency, places, amounts = self._word_weights(word)
             best = numpy.zeros(len(sums))
             for other, likeness in related[word].items():
-                frequency_of_other, places_of_other, amounts_of_other = self._weight(other)
+                frequency_of_other, places_of_other, amounts_of_other = self._word_weights(other)
                 if frequency_of_other:
                     share = likeness * min(1.0, self._rarity(frequency) / self._rarity(frequency_of_other))
                     best[places_of_other] = numpy.maximum(best[places_of_other], share * amounts_of_other)
@@ -142,26 +146,11 @@ class WordScores:
     def _rarity(self, frequency: int) -> float:
         return math.log(1 + (self._count - frequency + 0.5) / (frequency + 0.5))
 
-    def _weight(self, word: str) -> tuple[int, Any, Array]:
+    def _word_weights(self, word: str) -> tuple[int, Any, Array]:
         """Return how many documents contain a word, their places (a slice for all), and its weight at each place."""
         weighed = self._weights.get(word)
         if weighed is None:
-            places, counts = self._counts(word)
-            is_selected = self._is_selected[places]
-            places, counts = places[is_selected], counts[is_selected]
-            if self._groups is not None:
-                totals = numpy.bincount(self._groups[places], counts)
-                places = totals.nonzero()[0]
-                counts = totals[places]
-            frequency = len(places)
-            shares = B * self._lengths[places] / self._mean_length
-            weights = self._rarity(frequency) * counts * (K1 + 1) / (counts + K1 * (1 - B + shares))
-            if frequency * COMMON_WORD > len(self._lengths):
-                everywhere = numpy.zeros(len(self._lengths))
-                everywhere[places] = weights
-                weighed = frequency, slice(None), everywhere
-            else:
-                weighed = frequency, places, weights
+            weighed = self._computed_word_weights(word)
             size = 1 + len(weighed[2])
             if self._kept + size > self._most_kept:
                 # A new dict, because another thread may still read the old one.
@@ -169,6 +158,23 @@ class WordScores:
             self._weights[word] = weighed
             self._kept += size
         return weighed
+
+    def _computed_word_weights(self, word: str) -> tuple[int, Any, Array]:
+        places, counts = self._counts(word)
+        is_selected = self._is_selected[places]
+        places, counts = places[is_selected], counts[is_selected]
+        if self._groups is not None:
+            totals = numpy.bincount(self._groups[places], counts)
+            places = totals.nonzero()[0]
+            counts = totals[places]
+        frequency = len(places)
+        shares = B * self._lengths[places] / self._mean_length
+        weights = self._rarity(frequency) * counts * (K1 + 1) / (counts + K1 * (1 - B + shares))
+        if frequency * COMMON_WORD <= len(self._lengths):
+            return frequency, places, weights
+        everywhere = numpy.zeros(len(self._lengths))
+        everywhere[places] = weights
+        return frequency, slice(None), everywhere
 
 
 def best_places(scores: Array, most: int) -> Array:
@@ -189,14 +195,14 @@ def best_places(scores: Array, most: int) -> Array:
 def _best_without_ties(scores: Array, most: int) -> Array:
     sample, lower_bound = scores[::SAMPLE], sys.float_info.min
     if len(sample) > most:
-        lower_bound = max(_greatest_after(sample, most), lower_bound)
+        lower_bound = max(_greatest_after_best(sample, most), lower_bound)
     places = (scores >= lower_bound).nonzero()[0]
     if len(places) > most:
         best = scores[places]
-        places = places[best > _greatest_after(best, most)]
+        places = places[best > _greatest_after_best(best, most)]
     return places
 
 
-def _greatest_after(scores: Array, number: int) -> float:
+def _greatest_after_best(scores: Array, number: int) -> float:
     place = len(scores) - number - 1
     return float(numpy.partition(scores, place)[place])

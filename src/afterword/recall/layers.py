@@ -18,14 +18,14 @@ from afterword.recall.block import (
     MAX_PASSED_OVER,
     Entry,
     FormerFact,
-    SaidTurn,
+    MatchingTurn,
     entry_heading,
     entry_key,
     entry_line,
     frame,
     in_block_order,
     missing_line,
-    render_part,
+    render_block_part,
 )
 from afterword.recall.tokens import token_count
 
@@ -80,7 +80,7 @@ class LineCache:
 
 
 def _has_same_line(rendered: Entry, entry: Entry) -> bool:
-    if isinstance(rendered, SaidTurn) and isinstance(entry, SaidTurn):
+    if isinstance(rendered, MatchingTurn) and isinstance(entry, MatchingTurn):
         return rendered.turn is entry.turn and rendered.context is entry.context
     return rendered is entry
 
@@ -103,7 +103,7 @@ class LayerSources:
     latest: Iterable[Fact]
     former: Sequence[FormerFact] = ()
     former_ranked: Sequence[FormerFact] = ()
-    said: Iterable[SaidTurn] = ()
+    said: Iterable[MatchingTurn] = ()
     findings: Sequence[AgentFinding] = ()
     turn_count: int = 0
     fact_count: int = 0
@@ -125,41 +125,45 @@ class Layers:
 
     label: str
     lines: LineCache = field(default_factory=LineCache, repr=False, compare=False)
-    stable: list[Entry] = field(default_factory=list)
-    asked: list[Entry] = field(default_factory=list)
+    stable_entries: list[Entry] = field(default_factory=list)
+    question_entries: list[Entry] = field(default_factory=list)
     missing: int = 0
 
     @property
     def facts(self) -> list[Fact]:
         """The chosen facts that hold now."""
-        return [entry for entry in (*self.stable, *self.asked) if isinstance(entry, Fact)]
+        return [entry for entry in (*self.stable_entries, *self.question_entries) if isinstance(entry, Fact)]
 
     @property
     def former(self) -> list[FormerFact]:
         """The chosen facts that held before."""
-        return [entry for entry in (*self.stable, *self.asked) if isinstance(entry, FormerFact)]
+        return [entry for entry in (*self.stable_entries, *self.question_entries) if isinstance(entry, FormerFact)]
 
     @property
-    def said(self) -> list[SaidTurn]:
+    def said(self) -> list[MatchingTurn]:
         """The chosen turns."""
-        return [entry for entry in self.asked if isinstance(entry, SaidTurn)]
+        return [entry for entry in self.question_entries if isinstance(entry, MatchingTurn)]
 
     @property
     def findings(self) -> list[AgentFinding]:
         """The chosen findings of agents."""
-        return [entry for entry in self.asked if isinstance(entry, AgentFinding)]
+        return [entry for entry in self.question_entries if isinstance(entry, AgentFinding)]
 
     @property
     def stable_text(self) -> str:
         """The part that stays the same from turn to turn; empty if nothing is told in it."""
-        return render_part(self.stable, label=self.label, missing=self.missing, line_of=self.lines.line)
+        return render_block_part(self.stable_entries, label=self.label, missing=self.missing, line_of=self.lines.line)
 
     @property
     def question_text(self) -> str:
         """The part that depends on the question; empty if nothing is told in it."""
-        has_preface = not (self.stable or self.missing)
-        return render_part(
-            self.asked, label=self.label, is_for_question=True, has_preface=has_preface, line_of=self.lines.line
+        has_preface = not (self.stable_entries or self.missing)
+        return render_block_part(
+            self.question_entries,
+            label=self.label,
+            is_for_question=True,
+            has_preface=has_preface,
+            line_of=self.lines.line,
         )
 
     @property
@@ -168,20 +172,22 @@ class Layers:
         return "\n".join(filter(None, (self.stable_text, self.question_text)))
 
 
-def unheard(said: Iterable[SaidTurn], texts: Collection[str]) -> Iterator[SaidTurn]:
-    """Yield the turns that have none of these texts, which the agent sees already."""
-    heard = set(map(_letters, texts))
-    yield from (each for each in said if not _is_heard(each, heard))
+def turns_outside_context(said: Iterable[MatchingTurn], texts: Collection[str]) -> Iterator[MatchingTurn]:
+    """Yield the turns that are not among these texts, which the agent's context contains already."""
+    context_letters = set(map(_letters, texts))
+    yield from (each for each in said if not _is_in_context(each, context_letters))
 
 
 def _letters(text: str) -> str:
     return _NO_LETTERS.sub("", visible_text(text)).casefold()
 
 
-def _is_heard(said: SaidTurn, heard: Collection[str]) -> bool:
+def _is_in_context(said: MatchingTurn, context_letters: Collection[str]) -> bool:
     """Return whether a turn is one of these texts. For a placeholder in the turn the text may have any words."""
     pieces = list(map(_letters, _PLACEHOLDER.split(said.turn.text)))
-    return pieces[0] in heard if len(pieces) == 1 else any(_consists_of(text, pieces) for text in heard)
+    if len(pieces) == 1:
+        return pieces[0] in context_letters
+    return any(_consists_of(text, pieces) for text in context_letters)
 
 
 def _consists_of(text: str, pieces: Sequence[str]) -> bool:
@@ -205,37 +211,39 @@ class _Selection:
         self._headings: set[tuple[bool, str]] = set()
         self._opened: set[bool] = set()
 
-    def cost(self, entry: Entry, *, is_asked: bool) -> int:
+    def cost(self, entry: Entry, *, is_for_question: bool) -> int:
         """Return the tokens that an entry would add, with its heading and the frame of its part if they are new."""
         heading = entry_heading(entry)
-        opening = 0 if is_asked in self._opened else self._frame_cost(is_asked=is_asked)
-        of_heading = 0 if (is_asked, heading) in self._headings else token_count(heading)
+        opening = 0 if is_for_question in self._opened else self._frame_cost(is_for_question=is_for_question)
+        of_heading = 0 if (is_for_question, heading) in self._headings else token_count(heading)
         return self._lines.tokens(entry) + opening + of_heading
 
-    def _frame_cost(self, *, is_asked: bool) -> int:
-        has_preface = not is_asked or False not in self._opened
-        return token_count("\n".join(frame(self.layers.label, is_for_question=is_asked, has_preface=has_preface)))
+    def _frame_cost(self, *, is_for_question: bool) -> int:
+        has_preface = not is_for_question or False not in self._opened
+        return token_count(
+            "\n".join(frame(self.layers.label, is_for_question=is_for_question, has_preface=has_preface))
+        )
 
     def opening_cost(self) -> int:
         """Return the tokens of the frame of the part for the question, or 0 if that part has entries already."""
-        return 0 if True in self._opened else self._frame_cost(is_asked=True)
+        return 0 if True in self._opened else self._frame_cost(is_for_question=True)
 
-    def take(self, entry: Entry, *, is_asked: bool, reserve: int = 0) -> bool:
+    def take(self, entry: Entry, *, is_for_question: bool, reserve: int = 0) -> bool:
         """Add an entry to a part if at least `reserve` tokens remain then. Return whether the entry is in a part."""
         key = entry_key(entry)
         if key in self._keys:
             return True
-        cost = self.cost(entry, is_asked=is_asked)
+        cost = self.cost(entry, is_for_question=is_for_question)
         if cost > self.left - reserve:
             return False
         self.left -= cost
         self._keys.add(key)
-        self._opened.add(is_asked)
-        self._headings.add((is_asked, entry_heading(entry)))
-        (self.layers.asked if is_asked else self.layers.stable).append(entry)
+        self._opened.add(is_for_question)
+        self._headings.add((is_for_question, entry_heading(entry)))
+        (self.layers.question_entries if is_for_question else self.layers.stable_entries).append(entry)
         return True
 
-    def take_many(self, entries: Iterable[Entry], *, share_tokens: int, most: int | None = None) -> None:
+    def take_for_question(self, entries: Iterable[Entry], *, share_tokens: int, most: int | None = None) -> None:
         """Add entries to the part for the question, in order, within `share_tokens`, and at most `most` of them."""
         opening = self.opening_cost()
         reserve = max(self.left - opening - share_tokens, 0)
@@ -244,7 +252,7 @@ class _Selection:
             if most is not None and taken >= most:
                 return
             is_known = entry_key(entry) in self._keys
-            if self.take(entry, is_asked=True, reserve=reserve):
+            if self.take(entry, is_for_question=True, reserve=reserve):
                 passed_over = 0
                 taken += not is_known
             else:
@@ -252,38 +260,38 @@ class _Selection:
                 if passed_over >= MAX_PASSED_OVER:
                     return
 
-    def take_all(self, entries: Sequence[Entry], *, reserve: int = 0) -> bool:
+    def take_all_stable(self, entries: Sequence[Entry], *, reserve: int = 0) -> bool:
         """Add all entries to the stable part if that leaves `reserve` tokens. Return whether they were added."""
         headings = {(False, entry_heading(entry)) for entry in entries} - self._headings
-        total = 0 if False in self._opened or not entries else self._frame_cost(is_asked=False)
+        total = 0 if False in self._opened or not entries else self._frame_cost(is_for_question=False)
         total += sum(token_count(heading) for _, heading in headings)
         for entry in entries:
             total += self._lines.tokens(entry)
             if total > self.left - reserve:
                 return False
-        return all(self.take(entry, is_asked=False) for entry in entries)
+        return all(self.take(entry, is_for_question=False) for entry in entries)
 
     def take_flagged(self, flagged: Sequence[Fact]) -> None:
         """Add the flagged facts to the stable part, or only the newest if not all fit.
 
         `layers.missing` is set to the number of those that are left out.
         """
-        if self.take_all(flagged):
+        if self.take_all_stable(flagged):
             return
         reserve = token_count(missing_line(len(flagged)))
         taken = 0
-        while taken < len(flagged) and self.take(flagged[taken], is_asked=False, reserve=reserve):
+        while taken < len(flagged) and self.take(flagged[taken], is_for_question=False, reserve=reserve):
             taken += 1
         self.layers.missing = len(flagged) - taken
         # If no flagged fact fits, the line about the missing ones is the only line of the part.
-        opening = 0 if taken else self._frame_cost(is_asked=False)
+        opening = 0 if taken else self._frame_cost(is_for_question=False)
         self._opened.add(False)
         self.left -= reserve + opening
 
 
-def fit_whole(facts: Sequence[Fact], *, label: str, budget_tokens: int, lines: LineCache) -> bool:
+def all_facts_fit(facts: Sequence[Fact], *, label: str, budget_tokens: int, lines: LineCache) -> bool:
     """Return whether all facts fit the budget."""
-    return _Selection(label, budget_tokens, lines).take_all(facts)
+    return _Selection(label, budget_tokens, lines).take_all_stable(facts)
 
 
 def room_for_facts(budget_tokens: int, *, has_turns: bool) -> int:
@@ -301,18 +309,18 @@ def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, line
     agents found gets a small share.
     """
     selection = _Selection(label, budget_tokens, LineCache() if lines is None else lines)
-    if sources.all_facts is not None and selection.take_all(in_block_order(sources.all_facts)):
+    if sources.all_facts is not None and selection.take_all_stable(in_block_order(sources.all_facts)):
         reserve = budget_tokens - room_for_facts(budget_tokens, has_turns=sources.turn_count > 0)
-        if not selection.take_all(sources.former, reserve=reserve):
+        if not selection.take_all_stable(sources.former, reserve=reserve):
             _take_some_former(selection, sources, 0 if sources.is_about_the_past else reserve)
         _take_findings(selection, sources, budget_tokens)
-        selection.take_many(sources.said, share_tokens=selection.left, most=MOST_TURNS_BESIDE_ALL)
+        selection.take_for_question(sources.said, share_tokens=selection.left, most=MOST_TURNS_BESIDE_ALL)
     else:
         selection.take_flagged(sources.flagged)
         _take_by_question(selection, sources, budget_tokens)
     if selection.left < 0:
         return Layers(label)
-    return _in_order(selection.layers)
+    return _with_sorted_entries(selection.layers)
 
 
 def _take_some_former(selection: _Selection, sources: LayerSources, reserve: int) -> None:
@@ -321,31 +329,31 @@ def _take_some_former(selection: _Selection, sources: LayerSources, reserve: int
     Each of the two groups may take half of the tokens that remain beside `reserve`.
     """
     for former in (sources.former_ranked, sources.former):
-        selection.take_many(former, share_tokens=max(selection.left - reserve, 0) // 2)
+        selection.take_for_question(former, share_tokens=max(selection.left - reserve, 0) // 2)
 
 
 def _take_findings(selection: _Selection, sources: LayerSources, budget_tokens: int) -> None:
-    selection.take_many(sources.findings, share_tokens=int(SHARE_OF_FINDINGS * budget_tokens))
+    selection.take_for_question(sources.findings, share_tokens=int(SHARE_OF_FINDINGS * budget_tokens))
 
 
 def _take_by_question(selection: _Selection, sources: LayerSources, budget_tokens: int) -> None:
     whole = max(selection.left - selection.opening_cost(), 0)
     of_former = SHARE_OF_FORMER_ASKED if sources.is_about_the_past else SHARE_OF_FORMER
-    selection.take_many(sources.ranked, share_tokens=int(sources.share_of_facts * whole))
-    selection.take_many(sources.former_ranked, share_tokens=int(of_former * whole))
+    selection.take_for_question(sources.ranked, share_tokens=int(sources.share_of_facts * whole))
+    selection.take_for_question(sources.former_ranked, share_tokens=int(of_former * whole))
     _take_findings(selection, sources, budget_tokens)
-    selection.take_many(_repeats_last(sources.said, selection.layers), share_tokens=selection.left)
-    selection.take_many(sources.ranked, share_tokens=selection.left)
+    selection.take_for_question(_supporting_turns_last(sources.said, selection.layers), share_tokens=selection.left)
+    selection.take_for_question(sources.ranked, share_tokens=selection.left)
     if sources.is_about_the_past:
-        selection.take_many(sources.former, share_tokens=int(of_former * whole))
-    selection.take_many(sources.latest, share_tokens=selection.left)
+        selection.take_for_question(sources.former, share_tokens=int(of_former * whole))
+    selection.take_for_question(sources.latest, share_tokens=selection.left)
 
 
-def _repeats_last(said: Iterable[SaidTurn], layers: Layers) -> Iterator[SaidTurn]:
+def _supporting_turns_last(said: Iterable[MatchingTurn], layers: Layers) -> Iterator[MatchingTurn]:
     """Yield the turns that support no chosen fact, then those that support one."""
     facts = (*layers.facts, *(former.fact for former in layers.former))
     cited = {(evidence.session_id, evidence.turn) for fact in facts for evidence in fact.evidence}
-    repeated: list[SaidTurn] = []
+    repeated: list[MatchingTurn] = []
     for each in said:
         if each.turn.place in cited:
             repeated.append(each)
@@ -354,13 +362,13 @@ def _repeats_last(said: Iterable[SaidTurn], layers: Layers) -> Iterator[SaidTurn
     yield from repeated
 
 
-def _in_order(layers: Layers) -> Layers:
-    for part in (layers.stable, layers.asked):
+def _with_sorted_entries(layers: Layers) -> Layers:
+    for part in (layers.stable_entries, layers.question_entries):
         facts = in_block_order(entry for entry in part if isinstance(entry, Fact))
         former = sorted(
             (entry for entry in part if isinstance(entry, FormerFact)), key=lambda entry: entry.order, reverse=True
         )
-        said = sorted((entry for entry in part if isinstance(entry, SaidTurn)), key=lambda entry: entry.order)
+        said = sorted((entry for entry in part if isinstance(entry, MatchingTurn)), key=lambda entry: entry.order)
         findings = [entry for entry in part if isinstance(entry, AgentFinding)]
         part[:] = [*facts, *former, *said, *sorted(findings, key=lambda finding: (finding.said_at, finding.id))]
     return layers

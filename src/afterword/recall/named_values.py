@@ -36,7 +36,7 @@ class NamedValues:
     def __bool__(self) -> bool:
         return bool(self._by_word)
 
-    def are_named_in(self, words: Words) -> bool:
+    def is_any_named_in(self, words: Words) -> bool:
         """Return whether a text with these words names one of the values."""
         return any(
             len(value & words) >= (len(value) if len(value) <= FEW_WORDS else MOST_OF * len(value))
@@ -60,7 +60,7 @@ def former_value(fact: Fact, superseded: Iterable[Fact]) -> str | None:
         if candidate.status is Status.SUPERSEDED
         and candidate.retired_by in fact.assertion_ids
         and candidate.valid_to is not None
-        and _attribute(candidate) == _attribute(fact)
+        and _attribute_key(candidate) == _attribute_key(fact)
     ]
     last = max(former, key=lambda candidate: (candidate.valid_to, candidate.said_at, candidate.id), default=None)
     value = last.value.strip() if last is not None else ""
@@ -68,5 +68,5 @@ def former_value(fact: Fact, superseded: Iterable[Fact]) -> str | None:
     return value if is_new and _SHORT_VALUE.fullmatch(value) and not is_instruction(value) else None
 
 
-def _attribute(fact: Fact) -> tuple[str, str, str]:
+def _attribute_key(fact: Fact) -> tuple[str, str, str]:
     return fact.kind, fact.subject.casefold(), fact.attribute.casefold()

@@ -41,6 +41,8 @@ class Weights:
 
 
 WEIGHTS = Weights()
+_NO_CONTEXT = Weights(0, 0, tuple((distance, 0.0) for distance, _ in WEIGHTS.neighbours), 0, 0, 0, 0, 0)
+_CONTEXT_PARTS = "neighbours conversation named asking fact sources".split()
 
 
 class SearchIndex:
@@ -54,11 +56,11 @@ class SearchIndex:
         self._supported_facts: dict[int, list[int]] = {}
 
     @cached_property
-    def _words(self) -> WordScores:
+    def _word_scores(self) -> WordScores:
         return WordScores(self._table.counts, self._table.lengths, self._is_selected)
 
     @cached_property
-    def _conversations(self) -> WordScores:
+    def _conversation_scores(self) -> WordScores:
         table = self._table
         is_turn = self._is_selected & (table.conversation >= 0)
         return WordScores(table.counts, table.lengths, is_turn, table.conversation)
@@ -66,7 +68,9 @@ class SearchIndex:
     @property
     def cached_words(self) -> int:
         """The number of words with cached weights. The cache of views estimates the memory of an index by it."""
-        made: list[WordScores] = [self.__dict__[name] for name in ("_words", "_conversations") if name in self.__dict__]
+        made: list[WordScores] = [
+            self.__dict__[name] for name in ("_word_scores", "_conversation_scores") if name in self.__dict__
+        ]
         return sum(scores.cached_words for scores in made)
 
     def ranked(
@@ -84,7 +88,7 @@ class SearchIndex:
         `most` limits their number. `among` says for each place whether its unit may be returned.
         """
         places = self.ranked_places(query, meaning=meaning, weights=weights, most=most, among=among)
-        return [(self._table.unit(place), score) for place, score in places.items()]
+        return [(self._table.unit_at(place), score) for place, score in places.items()]
 
     def ranked_places(
         self,
@@ -105,25 +109,21 @@ class SearchIndex:
         best_first = numpy.lexsort((self._table.rank[places], -scores))[:most]
         return dict(zip(places[best_first].tolist(), scores[best_first].tolist(), strict=True))
 
-    def parts(
+    def score_parts(
         self, query: str, unit_ids: Iterable[Hashable], *, meaning: Nearness | None = None
     ) -> dict[Hashable, dict[str, float]]:
         """Return the summands of the score of each of these units: words, meaning, and each other criterion."""
         wanted = question_terms(query)
         places, base, by_words = self._base_scores(wanted, meaning, WEIGHTS)
-        zero = Weights(0, 0, tuple((distance, 0.0) for distance, _ in WEIGHTS.neighbours), 0, 0, 0, 0, 0)
-        base_at, words_at = (
-            dict(zip(places.tolist(), base, strict=True)),
-            dict(zip(places.tolist(), by_words, strict=True)),
-        )
+        base_at, words_at = (dict(zip(places.tolist(), scores, strict=True)) for scores in (base, by_words))
         scores_at: dict[str, dict[int, float]] = {}
-        for part in ("neighbours", "conversation", "named", "asking", "fact", "sources"):
-            weights = replace(zero, **{part: getattr(WEIGHTS, part)})
+        for part in _CONTEXT_PARTS:
+            weights = replace(_NO_CONTEXT, **{part: getattr(WEIGHTS, part)})
             in_context, scores = self._with_context(places, base, wanted, weights)
             scores_at[part] = dict(zip(in_context.tolist(), scores, strict=True))
         parts: dict[Hashable, dict[str, float]] = {}
         for unit_id in unit_ids:
-            place = self._table.place(unit_id)
+            place = self._table.place_of(unit_id)
             if place is not None and self._is_selected[place]:
                 base_score, word_score = base_at.get(place, 0.0), words_at.get(place, 0.0)
                 shares = {"words": word_score, "meaning": base_score - word_score}
@@ -135,9 +135,9 @@ class SearchIndex:
         self, wanted: frozenset[str], meaning: Nearness | None, weights: Weights
     ) -> tuple[Array, Array, Array]:
         """Return the places of the best units, their scores by words and meaning, and their scores by words alone."""
-        sums = by_words = self._words.sums(wanted)
+        sums = by_words = self._word_scores.document_scores(wanted)
         if meaning is not None and meaning.related:
-            sums = by_words + weights.related * self._words.related_sums(meaning.related)
+            sums = by_words + weights.related * self._word_scores.related_scores(meaning.related)
         best = sums.max(initial=0.0) or 1.0
         if meaning is None:
             places = best_places(sums, MOST_CANDIDATES)
@@ -158,26 +158,30 @@ class SearchIndex:
         is_turn = table.conversation[places] >= 0
         if is_turn.any():
             turns, turn_scores = places[is_turn], scores[is_turn]
-            support = self._supported(turns, turn_scores) if table.has_support else {}
+            support = self._support_scores(turns, turn_scores) if table.has_support else {}
             neighbours, shares = self._neighbours(turns, turn_scores, weights)
             facts = numpy.array(list(support), dtype=int)
             amounts = numpy.concatenate((scores, shares, numpy.zeros(len(facts))))
             places, numbers = numpy.unique(numpy.concatenate((places, neighbours, facts)), return_inverse=True)
             scores = numpy.bincount(numbers, amounts, len(places))
             is_turn = table.conversation[places] >= 0
-        names = table.names_with(wanted)
+        names = table.name_numbers_with(wanted)
         scores = scores + weights.named * numpy.isin(table.name[places], names) if names else scores.copy()
         scores[~is_turn] += weights.fact
         if is_turn.any():
-            turns = places[is_turn]
-            by_conversation = self._conversations.sums(wanted)
-            best = by_conversation.max() or 1.0
-            scores[is_turn] += weights.conversation * by_conversation[table.conversation[turns]] / best
-            scores[is_turn] -= weights.asking * table.asks[turns]
+            scores[is_turn] += self._conversation_shares(places[is_turn], wanted, weights)
+            scores[is_turn] -= weights.asking * table.asks[places[is_turn]]
         if support:
             # The places are in order, and the supported facts are among them.
             scores[numpy.searchsorted(places, list(support))] += weights.sources * numpy.array(list(support.values()))
         return places, scores
+
+    def _conversation_shares(self, turns: Array, wanted: frozenset[str], weights: Weights) -> Array:
+        """Return what is added to the score of each turn for the words of its conversation."""
+        by_conversation = self._conversation_scores.document_scores(wanted)
+        best = by_conversation.max() or 1.0
+        shares: Array = weights.conversation * by_conversation[self._table.conversation[turns]] / best
+        return shares
 
     def _neighbours(self, turns: Array, scores: Array, weights: Weights) -> tuple[Array, Array]:
         """Return the places of the turns near these turns, and what is added to the score of each."""
@@ -200,13 +204,13 @@ class SearchIndex:
             amounts.append(share[is_beside] * scores[is_beside])
         return numpy.concatenate(places), numpy.concatenate(amounts)
 
-    def _supported(self, turns: Array, scores: Array) -> dict[int, float]:
+    def _support_scores(self, turns: Array, scores: Array) -> dict[int, float]:
         """Return the selected facts that these turns support, each with the score of its best turn."""
         support: dict[int, float] = {}
         for place, score in zip(turns.tolist(), scores.tolist(), strict=True):
             facts = self._supported_facts.get(place)
             if facts is None:
-                of_turn = self._table.supported_by(self._table.unit(place).id)
+                of_turn = self._table.places_supported_by(self._table.unit_at(place).id)
                 facts = self._supported_facts[place] = [fact for fact in of_turn if self._is_selected[fact]]
             for fact in facts:
                 support[fact] = max(support.get(fact, 0.0), score)

@@ -44,7 +44,9 @@ class Unit(Protocol):
     def order(self) -> tuple[Any, ...]: ...  # noqa: D102
 
 
-class _Segment:
+class _IndexSegment:
+    """Units that lie next to each other in a table, from the place `first` on, with the index of their words."""
+
     def __init__(self, units: Sequence[Unit], first: int) -> None:
         self.units, self.first = units, first
         self.places = {unit.id: place for place, unit in enumerate(units, first)}
@@ -81,7 +83,7 @@ class UnitTable:
     def __init__(self) -> None:
         self.lineage: object = object()
         self.size = 0
-        self._segments: tuple[_Segment, ...] = ()
+        self._segments: tuple[_IndexSegment, ...] = ()
         self._firsts: list[int] = []
         self._conversations: dict[str | None, int] = {}
         self._names: dict[str | None, int] = {}
@@ -103,10 +105,10 @@ class UnitTable:
         size = self.size + len(units)
         if size > 2 * (len(self.by_order) - len(gone) + len(units)):
             remaining = set(self.by_order.tolist()).difference(gone)
-            return UnitTable().revised((), [*map(self.unit, remaining), *units])
+            return UnitTable().revised((), [*map(self.unit_at, remaining), *units])
         after = object.__new__(UnitTable)
         after.lineage, after.size = self.lineage, size
-        after._segments = self._with_segment(units)
+        after._segments = self._segments_with(units)
         after._firsts = [segment.first for segment in after._segments]
         conversations = [unit.conversation for unit in units]
         after._conversations = _numbered(self._conversations, conversations)
@@ -114,30 +116,35 @@ class UnitTable:
         after._names = _numbered(self._names, names)
         after.is_alive = numpy.concatenate((self.is_alive, numpy.ones(len(units), dtype=bool)))
         after.is_alive[gone] = False
-        after.conversation = _grown(self.conversation, [after._conversations.get(name, -1) for name in conversations])
-        after.name = _grown(self.name, [after._names.get(name, -1) for name in names])
-        after.number = _grown(self.number, [unit.number for unit in units])
-        after.asks = _grown(self.asks, [unit.asks for unit in units])
-        by_order = self.by_order[after.is_alive[self.by_order]]
-        spots = [
-            len(by_order) and bisect_left(by_order, unit.order, key=lambda place: self.unit(place).order)
-            for unit in units
-        ]
-        after.by_order = numpy.insert(by_order, spots, numpy.arange(self.size, size))
+        after.conversation = _appended(
+            self.conversation, [after._conversations.get(name, -1) for name in conversations]
+        )
+        after.name = _appended(self.name, [after._names.get(name, -1) for name in names])
+        after.number = _appended(self.number, [unit.number for unit in units])
+        after.asks = _appended(self.asks, [unit.asks for unit in units])
+        after.by_order = self._order_with(units, self.by_order[after.is_alive[self.by_order]])
         for segment in after._segments if is_searched else ():
             segment.postings()
         return after
 
-    def _with_segment(self, units: list[Unit]) -> tuple[_Segment, ...]:
+    def _order_with(self, added: list[Unit], remaining: Array) -> Array:
+        """Return the places of the remaining and the added units in the order of the units."""
+        positions = [
+            len(remaining) and bisect_left(remaining, unit.order, key=lambda place: self.unit_at(place).order)
+            for unit in added
+        ]
+        return numpy.insert(remaining, positions, numpy.arange(self.size, self.size + len(added)))
+
+    def _segments_with(self, units: list[Unit]) -> tuple[_IndexSegment, ...]:
         """Return the segments with these units. Segments of up to twice their size are joined, so that few remain."""
         segments, joined = list(self._segments), units
         while segments and len(segments[-1].units) <= 2 * len(joined):
             joined = [*segments.pop().units, *joined]
         if joined:
-            segments.append(_Segment(joined, self.size + len(units) - len(joined)))
+            segments.append(_IndexSegment(joined, self.size + len(units) - len(joined)))
         return tuple(segments)
 
-    def unit(self, place: int) -> Any:
+    def unit_at(self, place: int) -> Any:
         """Return the fact or turn at a place."""
         segment = self._segments[bisect_right(self._firsts, place) - 1]
         return segment.units[place - segment.first]
@@ -155,7 +162,7 @@ class UnitTable:
         """Whether the table contains, or once contained, turns."""
         return bool(self._conversations)
 
-    def place(self, unit_id: Hashable) -> int | None:
+    def place_of(self, unit_id: Hashable) -> int | None:
         """Return the place of a unit, or None if the table does not contain it."""
         for segment in reversed(self._segments):
             place = segment.places.get(unit_id)
@@ -168,17 +175,17 @@ class UnitTable:
         """Whether any fact names the turns that support it."""
         return any(segment.supported for segment in self._segments)
 
-    def supported_by(self, turn_id: Hashable) -> list[int]:
+    def places_supported_by(self, turn_id: Hashable) -> list[int]:
         """Return the places of the facts that a turn supports."""
         places = [place for segment in self._segments for place in segment.supported.get(turn_id, ())]
         return [place for place in places if self.is_alive[place]]
 
-    def superseded_by(self, statement_id: Hashable) -> list[int]:
+    def places_superseded_by(self, statement_id: Hashable) -> list[int]:
         """Return the places of the facts that a statement superseded."""
         places = [place for segment in self._segments for place in segment.superseded.get(statement_id, ())]
         return [place for place in places if self.is_alive[place]]
 
-    def turns_of(self, conversation: str) -> list[int]:
+    def turn_places(self, conversation: str) -> list[int]:
         """Return the positions in this table of the turns of a conversation."""
         number = self._conversations.get(conversation, -2)
         places: list[int] = ((self.conversation == number) & self.is_alive).nonzero()[0].tolist()
@@ -195,7 +202,7 @@ class UnitTable:
             numpy.concatenate([empty, *(numbers for _, numbers in counts)]),
         )
 
-    def names_with(self, words: Iterable[str]) -> list[int]:
+    def name_numbers_with(self, words: Iterable[str]) -> list[int]:
         """Return the numbers of the names (of speakers or subjects) that contain any of these words."""
         return list({number for word in words for number in self._names_by_word.get(word, ())})
 
@@ -231,5 +238,5 @@ def _numbered(known: dict[str | None, int], names: Iterable[str | None]) -> dict
     return known | {name: number for number, name in enumerate(new, len(known))} if new else known
 
 
-def _grown(array: Array, values: list[Any]) -> Array:
+def _appended(array: Array, values: list[Any]) -> Array:
     return numpy.concatenate((array, numpy.array(values, dtype=array.dtype)))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy
 
 from afterword.errors import AfterwordError
-from afterword.facts.words import content_words
+from afterword.facts.words import without_stop_words
 from afterword.recall.bm25 import NO_RELATED, Array, Related
 
 MOST_NEAREST = 100
@@ -91,7 +91,7 @@ class LocalEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector for each text, in order. Each takes about 0.1 ms."""
-        return list(wordllama().embed([content_words(text) or "nothing" for text in texts], norm=True))
+        return list(wordllama().embed([without_stop_words(text) or "nothing" for text in texts], norm=True))
 
 
 class Nearness(NamedTuple):
@@ -107,7 +107,7 @@ class Nearness(NamedTuple):
     related: Related = NO_RELATED
 
 
-class _Rows:
+class _VectorRows:
     """Memory for vectors by place, shared by successive `Vectors`. Only the latest of these may write to it."""
 
     def __init__(self, size: int, dimension: int) -> None:
@@ -146,7 +146,7 @@ class Vectors:
     """
 
     def __init__(self, dimension: int) -> None:
-        self._rows = _Rows(0, dimension)
+        self._rows = _VectorRows(0, dimension)
         self._rows.latest = self
         self._sum = numpy.zeros(dimension)
         self._update(numpy.zeros(0, dtype=bool), numpy.zeros(0, dtype=bool))
@@ -174,17 +174,17 @@ class Vectors:
         """The memory of the vectors in bytes."""
         return int(self._rows.vectors.nbytes)
 
-    def lacks(self, is_wanted: Array) -> list[int]:
+    def missing_places(self, is_wanted: Array) -> list[int]:
         """Return the places of the wanted units that have no vector here."""
         places: list[int] = (is_wanted & ~_resized(self.is_known, len(is_wanted))).nonzero()[0].tolist()
         return places
 
-    def _rows_for(self, after: Vectors, size: int) -> _Rows:
+    def _rows_for(self, after: Vectors, size: int) -> _VectorRows:
         with self._rows.lock:
             if self._rows.latest is self and size <= len(self._rows.lengths):
                 self._rows.latest = after
                 return self._rows
-        rows, count = _Rows(size, self._rows.vectors.shape[1]), len(self.is_known)
+        rows, count = _VectorRows(size, self._rows.vectors.shape[1]), len(self.is_known)
         rows.vectors[:count], rows.lengths[:count] = self._rows.vectors[:count], self._rows.lengths[:count]
         rows.latest = after
         return rows
@@ -193,30 +193,22 @@ class Vectors:
         self.is_wanted: Array = is_wanted
         self.is_known: Array = is_known
         self._places = (is_wanted & is_known).nonzero()[0]
-        self.made: int = len(self._places)
-        self.missing: int = int(is_wanted.sum()) - self.made
-        self._mean = (self._sum / max(self.made, 1)).astype(numpy.float32)
+        self.known_count: int = len(self._places)
+        self.missing_count: int = int(is_wanted.sum()) - self.known_count
+        self._mean = (self._sum / max(self.known_count, 1)).astype(numpy.float32)
         self._scale: Array | None = None
         self.read_at_s: float = monotonic()
 
-    def near(self, query: Vector) -> Nearness | None:
+    def nearness_to(self, query: Vector) -> Nearness | None:
         """Return how near the units are to the query, or None if no unit has a vector.
 
         Raises `EmbeddingUnavailable` if the query is no usable vector.
         """
-        if not self.made:
+        if not self.known_count:
             return None
-        with numpy.errstate(over="ignore", invalid="ignore"):
-            asked: Array = numpy.asarray(query, dtype=numpy.float32)
-            is_usable = asked.shape == self._mean.shape and 0 < asked @ asked < math.inf
-        if not is_usable:
-            raise EmbeddingUnavailable(f"the vector of the question is not {len(self._mean)} {USABLE}")
-        wanted = asked - self._mean
-        cosine, scale = self._products(wanted)
-        cosine -= self._mean @ wanted
-        cosine *= scale
-        count = len(self.is_known)
-        is_complete = self.made == count
+        asked = self._usable_query(query)
+        is_complete = self.known_count == len(self.is_known)
+        cosine = self._centred_cosines(asked)
         if not is_complete:
             cosine = cosine[self._places]
         low, high = float(cosine.min()), float(cosine.max())
@@ -226,20 +218,43 @@ class Vectors:
         threshold, width = mean + NEAR_DEVIATIONS * deviation, max(high - low, 1e-9)
         cosine -= low
         cosine /= width
-        if self.made > FEW:
+        if self.known_count > FEW:
             nearest = (cosine > (threshold - low) / width).nonzero()[0]
         else:
-            share = self._share_of_way(asked)
-            nearest = (share > NEAR_SHARE).nonzero()[0]
-            # Equal vectors do not differ from their mean, so their nearness would be 0.
-            cosine[nearest] = numpy.maximum(cosine[nearest], share[nearest])
+            nearest = self._raise_nearest_of_few(cosine, asked)
         if len(nearest) > MOST_NEAREST:
             nearest = nearest[numpy.argpartition(-cosine[nearest], MOST_NEAREST)[:MOST_NEAREST]]
         if is_complete:
             return Nearness(cosine, nearest)
-        nearness = numpy.full(count, (mean - low) / width, dtype=numpy.float32)
+        nearness = numpy.full(len(self.is_known), (mean - low) / width, dtype=numpy.float32)
         nearness[self._places] = cosine
         return Nearness(nearness, self._places[nearest])
+
+    def _raise_nearest_of_few(self, nearness: Array, asked: Array) -> Array:
+        """Return the positions of the vectors near the query among few ones, and raise their nearness to their share.
+
+        Equal vectors do not differ from their mean, so their nearness would be 0.
+        """
+        share = self._share_of_way(asked)
+        nearest: Array = (share > NEAR_SHARE).nonzero()[0]
+        nearness[nearest] = numpy.maximum(nearness[nearest], share[nearest])
+        return nearest
+
+    def _usable_query(self, query: Vector) -> Array:
+        with numpy.errstate(over="ignore", invalid="ignore"):
+            asked: Array = numpy.asarray(query, dtype=numpy.float32)
+            is_usable = asked.shape == self._mean.shape and 0 < asked @ asked < math.inf
+        if not is_usable:
+            raise EmbeddingUnavailable(f"the vector of the question is not {len(self._mean)} {USABLE}")
+        return asked
+
+    def _centred_cosines(self, asked: Array) -> Array:
+        """Return the cosine of each vector and the query after the mean is subtracted, without the query's length."""
+        wanted = asked - self._mean
+        cosine, scale = self._products(wanted)
+        cosine -= self._mean @ wanted
+        cosine *= scale
+        return cosine
 
     def _share_of_way(self, asked: Array) -> Array:
         """Return for each vector which share of the way it covers from the least similar one to the query."""

@@ -18,7 +18,7 @@ from sqlmodel import Session
 from afterword.errors import NotFound
 from afterword.facts.assertions import (
     PERSON,
-    RETIRING,
+    RETIRING_RELATIONS,
     Assertion,
     Authority,
     Evidence,
@@ -301,7 +301,7 @@ def _propose(transaction: Session, request: _Request, revision: int) -> RequestO
     if request.quote is None and (outcome := _earlier_outcome(transaction, scope, source)):
         return outcome
     proposal = request.proposal(source, revision)
-    retires = any(verdict.relation in RETIRING for verdict in request.verdicts)
+    retires = any(verdict.relation in RETIRING_RELATIONS for verdict in request.verdicts)
     if request.quote is None or approval_policy_of(transaction, scope).holds(retires=retires):
         return RequestOutcome(RequestStatus.HELD, ledger.propose_run(transaction, proposal, is_held=True))
     return RequestOutcome(RequestStatus.DONE, ledger.propose_and_apply(transaction, proposal)[0])

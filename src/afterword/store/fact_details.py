@@ -13,8 +13,8 @@ from afterword.facts.assertions import Assertion, Authority, Cue, Evidence, Evid
 from afterword.facts.fact import Fact, Status
 from afterword.facts.local_time import at_offset
 from afterword.facts.scopes import Scope
+from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.periods import ValidityPeriod
-from afterword.facts.validity.timeline import FactHistory
 from afterword.store.database.statements import moment
 from afterword.store.rows import parse_json_list, rewordings_of, tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow

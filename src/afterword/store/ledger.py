@@ -21,7 +21,8 @@ from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript
-from afterword.facts.validity.timeline import FactHistory, fact_histories
+from afterword.facts.validity.fact_history import FactHistory
+from afterword.facts.validity.timeline import fact_histories
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store.access.audit import note_run
 from afterword.store.database.statements import (

@@ -17,7 +17,8 @@ from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.subjects import told_under_current_names
-from afterword.facts.validity.timeline import FactHistory, erased_ids, fact_histories, facts_at
+from afterword.facts.validity.fact_history import FactHistory, facts_at
+from afterword.facts.validity.timeline import erased_ids, fact_histories
 from afterword.store.database.cache import Cache, TransactionCache
 from afterword.store.database.statements import CompiledQuery, fetch_rows, fetch_where_in, select_columns
 from afterword.store.reading.fact_rows import read_stored_facts

@@ -19,7 +19,7 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
 from afterword.facts.subjects import current_names
 from afterword.facts.transcripts import Transcript
-from afterword.facts.validity.timeline import facts_at
+from afterword.facts.validity.fact_history import facts_at
 from afterword.store.database.statements import (
     fetch_rows,
     fetch_where_in,
@@ -349,7 +349,7 @@ def _facts_under_current_names(
 ) -> list[Fact]:
     """Return the facts of these statements. Each has the name that its subject had at `at`."""
     names = current_names(facts_at(known.histories(known.renaming_ids), at), at)
-    return list(map(names.told, _facts_of_assertions(transaction, known, ids, at)))
+    return list(map(names.renamed_fact, _facts_of_assertions(transaction, known, ids, at)))
 
 
 def _facts_of_assertions(transaction: Session, known: Knowledge, ids: Collection[str], at: datetime) -> list[Fact]:

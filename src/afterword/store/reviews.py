@@ -11,12 +11,12 @@ from sqlalchemy import tuple_
 from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound, StateConflict
-from afterword.facts.assertions import PERSON, RETIRING, Assertion, Authority, Relation, SpeechAct, Verdict
+from afterword.facts.assertions import PERSON, RETIRING_RELATIONS, Assertion, Authority, Relation, SpeechAct, Verdict
 from afterword.facts.corrections import corrected_statements, judge_by_rival_id, with_end_of_correction
 from afterword.facts.fact import ENDED_STATUSES, Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.validity.timeline import FactHistory
+from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.wording import reworded_value
 from afterword.store import fact_ids, lookup
 from afterword.store.database.engine import Store
@@ -72,7 +72,7 @@ def read_contests(transaction: Session, scope: Scope, *, at: datetime) -> list[C
     """
     # Two assertions can be contested only if a verdict says that one retires the other.
     query = select(VerdictRow.earlier_id, VerdictRow.later_id).where(
-        VerdictRow.scope_id == scope_key(transaction, scope), col(VerdictRow.relation).in_(map(str, RETIRING))
+        VerdictRow.scope_id == scope_key(transaction, scope), col(VerdictRow.relation).in_(map(str, RETIRING_RELATIONS))
     )
     judged_ids = {id_ for pair in transaction.exec(query) for id_ in pair}
     if not judged_ids:
@@ -171,7 +171,9 @@ def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdi
         return frozenset(judged.roots[id_] for id_ in pair)
 
     contested = {facts(pair) for pair in pairs if len(facts(pair)) > 1}
-    decided = [pair for pair, judging in judged.decided.items() if judging.judge == PERSON and facts(pair) in contested]
+    decided = [
+        pair for pair, judging in judged.verdicts.items() if judging.judge == PERSON and facts(pair) in contested
+    ]
     if decided:
         run_id = _deciding_run_id(transaction, scope, decided)
         reason = f"run {run_id} has decided between the same facts; undo it first: `afterword undo {run_id}`"
@@ -253,7 +255,7 @@ def _contests_between(known: Knowledge, ids: Iterable[str]) -> list[Contest]:
     """Return the contests between these assertions, in the order of saying."""
     ids = {id_ for id_ in ids if id_ in known.by_id}
     pairs = known.judged_pairs(ids)
-    refusals = [refusal for refusal in pairs.refused if ids.issuperset(refusal.verdict.pair)]
+    refusals = [refusal for refusal in pairs.refused_retirements if ids.issuperset(refusal.verdict.pair)]
     refusals.sort(key=lambda refusal: tuple(pairs.position[id_] for id_ in refusal.verdict.pair))
     return [
         Contest(

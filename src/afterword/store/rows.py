@@ -31,14 +31,14 @@ from afterword.facts.assertions import (
 )
 from afterword.facts.fact import Status
 from afterword.facts.local_time import at_offset, offset_seconds
-from afterword.facts.safety import assertion_flag
+from afterword.facts.safety import is_assertion_flagged
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, Transcript, Turn
+from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.periods import ValidityPeriod
-from afterword.facts.validity.timeline import FactHistory
 from afterword.facts.validity.wording import Rewording
-from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
-from afterword.recall.said_index import shown_form
+from afterword.recall.said_index import stored_check_result
+from afterword.recall.search_terms import TOKENIZER, fact_terms, turn_terms
 from afterword.store.tables import AssertionRow, EvidenceRow, TurnRow, VerdictRow
 
 Values = dict[str, Any]
@@ -76,7 +76,7 @@ def assertion_values(assertion: Assertion, scope_id: int, recorded_at: datetime)
         "cue": str(assertion.cue) if assertion.cue else None,
         "limited_to": assertion.limited_to,
         "outcome": assertion.outcome,
-        "is_flagged": assertion_flag(assertion),
+        "is_flagged": is_assertion_flagged(assertion),
         "tags": "\n".join(assertion.tags) or None,
         "former_name": assertion.former_name,
         "utc_offset_s": offset_seconds(assertion.said_at),
@@ -241,7 +241,7 @@ def derived_turn_values(turn: Turn) -> Values:
     if turn.role is not Role.HUMAN:
         return {"search_terms": None, "shown": None}
     words = turn_terms(turn.said_at, turn.speaker, turn.text)
-    return {"search_terms": f"{TOKENIZER}{words}", "shown": shown_form(turn.speaker, turn.text)}
+    return {"search_terms": f"{TOKENIZER}{words}", "shown": stored_check_result(turn.speaker, turn.text)}
 
 
 def turn_of(row: TurnRow) -> Turn:

@@ -118,7 +118,7 @@ def find_scopes(
 
 def scope_of_row(row: Any) -> Scope:
     """Return the scope of a row."""
-    return Scope.stored(row.tenant, row.kind, row.name)
+    return Scope.from_stored(row.tenant, row.kind, row.name)
 
 
 def check_known(transaction: Session, scope: Scope) -> None:

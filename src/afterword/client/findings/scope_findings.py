@@ -19,7 +19,7 @@ from afterword.facts.findings import (
     FindingPolicy,
     FindingReview,
     FindingStatus,
-    WithTools,
+    ToolFindingPolicy,
 )
 from afterword.store.findings import stored_findings
 from afterword.store.findings.stored_findings import SavedFinding, save_finding
@@ -117,7 +117,7 @@ class ScopeFindings(ScopeReading):
         self,
         agents: Collection[str] | str | None = None,
         *,
-        agents_with_tools: WithTools | str | None = None,
+        agents_with_tools: ToolFindingPolicy | str | None = None,
         advice: bool | None = None,
         days: float | None = None,
     ) -> FindingPolicy:
@@ -137,7 +137,7 @@ class ScopeFindings(ScopeReading):
         if days is not None and not 0 < days <= MOST_DAYS:
             raise ArgumentInvalid(f"days={days} must be greater than 0 and at most {MOST_DAYS:,}")
         if agents_with_tools is not None:
-            (mode,) = choices(WithTools, agents_with_tools, "agents_with_tools")
+            (mode,) = choices(ToolFindingPolicy, agents_with_tools, "agents_with_tools")
         policy = FindingPolicy(
             names, mode, before.advice if advice is None else advice, before.days if days is None else days
         )

@@ -57,7 +57,7 @@ from afterword.facts.fact import Fact, FactChange, FactOrder
 from afterword.facts.findings import (
     AgentFinding,
     FindingPolicy,
-    WithTools,
+    ToolFindingPolicy,
 )
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.halt import Halt
@@ -308,7 +308,7 @@ class SyncScopeMemory:
         self,
         agents: Collection[str] | str | None = None,
         *,
-        agents_with_tools: WithTools | str | None = None,
+        agents_with_tools: ToolFindingPolicy | str | None = None,
         advice: bool | None = None,
         days: float | None = None,
     ) -> FindingPolicy: ...

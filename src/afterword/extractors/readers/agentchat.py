@@ -22,7 +22,7 @@ from afterword.extractors.readers.utterances import (
     speaker_name,
     without_base64,
 )
-from afterword.facts.transcripts import PROGRAM_NAMES, Role, is_generic
+from afterword.facts.transcripts import PROGRAM_NAMES, Role, is_generic_name
 from afterword.facts.words import folded
 from afterword.privacy.state_keys import EXAMPLE_MARK
 
@@ -95,7 +95,7 @@ def conversation_of(layout: str, messages: object, utterances: list[Utterance]) 
     speakers = Speakers()
     speakers.collect(messages)
     # A model may have answered under the name "user" beside a person of that name.
-    agents = frozenset(name for name in speakers.models | speakers.acting if not is_generic(name))
+    agents = frozenset(name for name in speakers.models | speakers.acting if not is_generic_name(name))
     return SavedConversation(layout, utterances, agents, unclear=frozenset(speakers.unknown))
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
-from afterword.facts.local_time import in_zone
-from afterword.facts.transcripts import Role, is_generic
+from afterword.facts.local_time import at_speaker_offset
+from afterword.facts.transcripts import Role, is_generic_name
 from afterword.normal_form import composed
 from afterword.privacy.blanking import letters_and_digits
 
@@ -98,7 +98,7 @@ class People:
 
     def has(self, name: str | None) -> bool:
         """Whether the name is known to be a person's: the caller listed it, or it is a generic one."""
-        return name is not None and (self.is_listed(name) or is_generic(name))
+        return name is not None and (self.is_listed(name) or is_generic_name(name))
 
     def is_listed(self, name: str) -> bool:
         """Whether the caller listed the name as a person's."""
@@ -145,7 +145,7 @@ def local_instant(value: object, log: ReadingLog) -> datetime | None:
         return None
     with suppress(ValueError, OverflowError):
         if isinstance(value, str | datetime):
-            local = in_zone(value if isinstance(value, datetime) else datetime.fromisoformat(value), log.zone)
+            local = at_speaker_offset(value if isinstance(value, datetime) else datetime.fromisoformat(value), log.zone)
             local.astimezone(UTC)  # a time that UTC does not have cannot be stored
             return local
     log.skip("unreadable time")

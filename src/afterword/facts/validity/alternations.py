@@ -43,7 +43,7 @@ class Alternations:
             sides = roots[earlier], roots[later]
             if verdict.relation is Relation.CHANGES:
                 self._extents[sides].add(verdict.extent)
-            if not self._is_simple(verdict, sides[0], by_id[later]):
+            if not self._may_occur_in_alternation(verdict, sides[0], by_id[later]):
                 self._entangled.update(sides)
 
     def only_replace_each_other(self, root: str, other_root: str) -> bool:
@@ -51,11 +51,11 @@ class Alternations:
         if root == other_root or not self._entangled.isdisjoint((root, other_root)):
             return False
         directions = (root, other_root), (other_root, root)
-        source = self._source(root)
-        is_one_source = source is not None and source == self._source(other_root)
+        source = self._common_source(root)
+        is_one_source = source is not None and source == self._common_source(other_root)
         return is_one_source and all(self._extents.get(sides, {None}) in _OPEN_EXTENTS for sides in directions)
 
-    def _is_simple(self, verdict: Verdict, root: str, later: Assertion) -> bool:
+    def _may_occur_in_alternation(self, verdict: Verdict, root: str, later: Assertion) -> bool:
         if verdict.judge == PERSON or verdict.parts_subjects:
             return False
         if verdict.relation is Relation.RETRACTS:
@@ -64,7 +64,7 @@ class Alternations:
             return is_plain and all(member.said_at != later.said_at for member in self._members.get(root, ()))
         return verdict.relation in _HARMLESS or (verdict.relation is Relation.CHANGES and not verdict.remainder)
 
-    def _source(self, root: str) -> tuple[object, ...] | None:
+    def _common_source(self, root: str) -> tuple[object, ...] | None:
         """Return the source that all statements of a fact have in common, None if they differ or name days."""
         if root not in self._sources:
             sources = set(map(_source, self._members.get(root, ())))

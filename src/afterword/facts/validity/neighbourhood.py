@@ -11,18 +11,27 @@ statements are no longer compared with this value.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from afterword.facts.assertions import PERSON, RETIRING, Assertion, Cue, Relation, SpeechAct, Verdict
-from afterword.facts.validity.judged_pairs import deciding_verdict
-from afterword.facts.validity.periods import is_plain
+from afterword.facts.assertions import (
+    PERSON,
+    RETIRING_RELATIONS,
+    Assertion,
+    Cue,
+    Relation,
+    SpeechAct,
+    Verdict,
+    deciding_verdict,
+)
+from afterword.facts.validity.periods import is_undated_and_unmarked
 from afterword.facts.validity.retirement_guard import refusal_reason
 from afterword.facts.words import folded
 
-_BINDING = frozenset({Relation.SAME, Relation.CONTINUES, Relation.NARROWS, Relation.CORRECTS})
-_ACTING = RETIRING | {Relation.EXCEPTS}
+_IN_ONE_FACT = frozenset({Relation.SAME, Relation.CONTINUES})
+_BINDING = _IN_ONE_FACT | {Relation.NARROWS, Relation.CORRECTS}
+_AFFECTING_OTHER_FACTS = RETIRING_RELATIONS | {Relation.EXCEPTS}
 """The relations by which a statement affects another fact: when it holds, or which exceptions are told with it."""
 _UNDOING = frozenset({Relation.RETRACTS, Relation.CORRECTS})
 
@@ -61,52 +70,56 @@ def affected_ids(
     for id_ in tuple(changed):
         if before.by_id.get(id_) != after.by_id.get(id_):
             moved.add(id_)
-        for verdict in {*_effective(before, id_)} ^ {*_effective(after, id_)}:
+        for verdict in {*_verdicts_on_live_pairs(before, id_)} ^ {*_verdicts_on_live_pairs(after, id_)}:
             changed.update(verdict.pair)
-            if (
-                verdict.relation in (Relation.SAME, Relation.CONTINUES)
-                or verdict.joins_subjects
-                or verdict.parts_subjects
-            ):
+            if verdict.relation in _IN_ONE_FACT or _is_about_subjects(verdict):
                 moved.update(verdict.pair)
-    beyond = _neighbours(sides, _closure(sides, moved), _acts)
+    beyond = _ends_of_edges(sides, _binding_closure(sides, moved), _affects_other_fact)
     changed |= beyond
-    unmoved, number_moved = changed - moved, len(moved)
-    while unmoved:
-        fact = _closure(sides, (next(iter(unmoved)),))  # equal for each statement of the fact
+    own = _binding_closure(sides, changed | moved)
+    if uncertain := _of_facts_that_may_lose_effect(sides, changed - moved):
+        beyond = _ends_of_edges(sides, _binding_closure(sides, moved | uncertain), _affects_other_fact)
+    return _binding_closure(sides, own | beyond)
+
+
+def _of_facts_that_may_lose_effect(sides: Sequence[JudgedStatements], ids: Iterable[str]) -> set[str]:
+    """Return those of the statements whose facts have a statement that may lose its effect."""
+    unchecked, uncertain = {*ids}, set[str]()
+    while unchecked:
+        fact = _binding_closure(sides, (next(iter(unchecked)),))  # equal for each statement of the fact
         if any(_may_lose_effect(sides, id_) for id_ in fact):
-            moved |= unmoved & fact
-        unmoved -= fact
-    own = _closure(sides, changed | moved)
-    if len(moved) > number_moved:
-        beyond = _neighbours(sides, _closure(sides, moved), _acts)
-    return _closure(sides, own | beyond)
+            uncertain |= unchecked & fact
+        unchecked -= fact
+    return uncertain
 
 
 def context_ids(known: JudgedStatements, ids: Iterable[str]) -> set[str]:
     """Return these statements and all statements on which the histories of their facts depend."""
     sides = (known,)
-    own = _closure(sides, ids)
-    judged = _closure(sides, own | _neighbours(sides, own, _acts))
-    dated = _closure(sides, (id_ for id_ in judged if id_ in known.by_id and _has_own_days(known.by_id[id_])))
-    deciding = _neighbours(sides, judged, lambda verdict: verdict.relation is Relation.RETRACTS)
-    context = _closure(sides, judged | deciding | _neighbours(sides, dated, _acts))
-    return context | _neighbours(sides, context, lambda verdict: verdict.joins_subjects or verdict.parts_subjects)
+    own = _binding_closure(sides, ids)
+    judged = _binding_closure(sides, own | _ends_of_edges(sides, own, _affects_other_fact))
+    dated = _binding_closure(sides, (id_ for id_ in judged if id_ in known.by_id and _has_own_days(known.by_id[id_])))
+    deciding = _ends_of_edges(sides, judged, lambda verdict: verdict.relation is Relation.RETRACTS)
+    context = _binding_closure(sides, judged | deciding | _ends_of_edges(sides, dated, _affects_other_fact))
+    return context | _ends_of_edges(sides, context, _is_about_subjects)
 
 
-def _effective(known: JudgedStatements, id_: str) -> list[Verdict]:
+def _verdicts_on_live_pairs(known: JudgedStatements, id_: str) -> list[Verdict]:
     """Return the verdicts on a statement whose other statement is live too."""
     verdicts = known.verdicts_by_id.get(id_, ()) if id_ in known.by_id else ()
     return [verdict for verdict in verdicts if _other_id(verdict, id_) in known.by_id]
 
 
-def _others(
-    known: JudgedStatements, id_: str, is_edge: Callable[[Verdict], bool], but: Container[str] = ()
+def _connected_ids(
+    known: JudgedStatements, id_: str, is_edge: Callable[[Verdict], bool], excluded: Container[str] = ()
 ) -> list[str]:
-    """Return the live statements, except `but`, that a verdict for which `is_edge` holds connects with a live one."""
+    """Return the live statements that a verdict for which `is_edge` holds connects with a live one.
+
+    The statements in `excluded` are left out.
+    """
     # The kind of a verdict is checked first, since that is fast and rules out most verdicts.
     edges = [_other_id(verdict, id_) for verdict in known.verdicts_by_id.get(id_, ()) if is_edge(verdict)]
-    others = [other for other in edges if other not in but]
+    others = [other for other in edges if other not in excluded]
     return [other for other in others if other in known.by_id] if others and id_ in known.by_id else []
 
 
@@ -114,25 +127,27 @@ def _other_id(verdict: Verdict, id_: str) -> str:
     return verdict.earlier_id if verdict.later_id == id_ else verdict.later_id
 
 
-def _neighbours(sides: Iterable[JudgedStatements], ids: Iterable[str], is_edge: Callable[[Verdict], bool]) -> set[str]:
-    """Return those of the statements that have such a verdict, and the statements that it connects with them."""
+def _ends_of_edges(
+    sides: Iterable[JudgedStatements], ids: Iterable[str], is_edge: Callable[[Verdict], bool]
+) -> set[str]:
+    """Return both ends of each verdict for which `is_edge` holds, of the verdicts on these statements."""
     ends: set[str] = set()
     for known in sides:
         for id_ in ids:
-            if others := _others(known, id_, is_edge):
+            if others := _connected_ids(known, id_, is_edge):
                 ends.add(id_)
                 ends.update(others)
     return ends
 
 
-def _closure(sides: Sequence[JudgedStatements], ids: Iterable[str]) -> set[str]:
+def _binding_closure(sides: Sequence[JudgedStatements], ids: Iterable[str]) -> set[str]:
     """Return these statements with all that are connected by repeating, continuing, narrowing or correcting."""
     closure = set(ids)
     pending = list(closure)
     while pending:
         id_ = pending.pop()
         for known in sides:
-            others = _others(known, id_, _binds, closure)
+            others = _connected_ids(known, id_, _binds_statements, closure)
             closure.update(others)
             pending += others
     return closure
@@ -143,7 +158,7 @@ def _may_lose_effect(sides: Iterable[JudgedStatements], id_: str) -> bool:
     return any(
         _has_own_days(known.by_id[verdict.earlier_id]) or verdict.relation in _UNDOING
         for known in sides
-        for verdict in _effective(known, id_)
+        for verdict in _verdicts_on_live_pairs(known, id_)
         if verdict.earlier_id == id_
     )
 
@@ -154,18 +169,22 @@ def _has_own_days(assertion: Assertion) -> bool:
     return is_plan or assertion.valid_to is not None
 
 
-def _acts(verdict: Verdict) -> bool:
-    return verdict.relation in _ACTING
+def _affects_other_fact(verdict: Verdict) -> bool:
+    return verdict.relation in _AFFECTING_OTHER_FACTS
 
 
-def _binds(verdict: Verdict) -> bool:
+def _is_about_subjects(verdict: Verdict) -> bool:
+    return verdict.joins_subjects or verdict.parts_subjects
+
+
+def _binds_statements(verdict: Verdict) -> bool:
     # A person's edit keeps the exceptions of the statement that it replaces.
     is_edit = verdict.relation is Relation.CHANGES and verdict.judge == PERSON
     return verdict.relation in _BINDING or is_edit
 
 
-def replacement_starts(
-    id_: str, by_id: Mapping[str, Assertion], verdicts: Iterable[Verdict], undone_ids: Container[str] = ()
+def replacement_times(
+    id_: str, by_id: Mapping[str, Assertion], verdicts: Collection[Verdict], undone_ids: Container[str] = ()
 ) -> tuple[datetime, ...] | None:
     """Return the times at which the first replacements of a statement were said, None if it was not replaced.
 
@@ -173,33 +192,32 @@ def replacement_starts(
     guard allows. Those of `undone_ids` do not count.
     """
     judged: dict[str, list[Verdict]] = defaultdict(list)
-    is_exception = by_id[id_].valid_to is not None
     for verdict in verdicts:
         if verdict.earlier_id == id_ and verdict.later_id in by_id and verdict.later_id not in undone_ids:
             judged[verdict.later_id].append(verdict)
-        is_exception |= verdict.relation is Relation.EXCEPTS and verdict.later_id == id_
-    starts = [
+    is_exception = _is_exception(by_id[id_], verdicts)
+    times = [
         by_id[later_id].said_at
         for later_id, on_pair in judged.items()
-        if (deciding := deciding_verdict(on_pair)).relation is Relation.CHANGES
-        and deciding.remainder is None
+        if _changes_whole(deciding_verdict(on_pair))
         and _replaces(by_id[id_], by_id[later_id])
         # A repeated general statement does not replace an exception to it.
-        and not (is_exception and is_plain(by_id[later_id]))
+        and not (is_exception and is_undated_and_unmarked(by_id[later_id]))
     ]
-    return tuple(sorted(starts)[: REPLACEMENTS + 1]) or None
+    return tuple(sorted(times)[: REPLACEMENTS + 1]) or None
 
 
-def is_replaced_before(earlier: Assertion, later: Assertion, starts: tuple[datetime, ...], count: int) -> bool:
-    """Whether the pair need not be judged, since `count` replacements of the earlier statement precede the later one.
+def is_replaced_before(earlier: Assertion, later: Assertion, times: tuple[datetime, ...], needed: int) -> bool:
+    """Whether the pair need not be judged, since `needed` replacements of the earlier statement precede the later one.
 
-    The later statement must have another value. It must not correct or retract, and must have no end. A statement with
-    an end ("in Rome until Friday") must be judged: after its end the earlier value may hold again.
+    `times` are the times of the replacements (see `replacement_times`). The later statement must have another value. It
+    must not correct or retract, and must have no end. A statement with an end ("in Rome until Friday") must be judged:
+    after its end the earlier value may hold again.
     """
     is_denial = later.act is not SpeechAct.STATE or later.cue is Cue.CORRECTION
-    if len(starts) < count or is_denial or later.valid_to is not None:
+    if len(times) < needed or is_denial or later.valid_to is not None:
         return False
-    begins_after = starts[count - 1] < min(later.said_at, later.valid_from or later.said_at)
+    begins_after = times[needed - 1] < min(later.said_at, later.valid_from or later.said_at)
     return begins_after and folded(earlier.value) != folded(later.value)
 
 
@@ -207,6 +225,15 @@ def may_withdraw_in_advance(said: Assertion, retraction: Assertion) -> bool:
     """Whether a retraction may mean that the statement never held. Then the statement has replaced nothing."""
     is_after = said.act is SpeechAct.STATE is not retraction.act and said.order < retraction.order
     return is_after and (retraction.valid_from or retraction.said_at) <= (said.valid_from or said.said_at)
+
+
+def _is_exception(said: Assertion, verdicts: Iterable[Verdict]) -> bool:
+    is_judged = any(verdict.relation is Relation.EXCEPTS and verdict.later_id == said.id for verdict in verdicts)
+    return is_judged or said.valid_to is not None
+
+
+def _changes_whole(verdict: Verdict) -> bool:
+    return verdict.relation is Relation.CHANGES and verdict.remainder is None
 
 
 def _replaces(earlier: Assertion, later: Assertion) -> bool:

@@ -30,10 +30,10 @@ class ValidityPeriod:
         return at == self.end and self.by is None and at >= self.start
 
 
-def subtracted(
+def periods_outside(
     spans: Sequence[ValidityPeriod], interval: tuple[datetime, datetime | None], ending: Status, by: str
 ) -> list[ValidityPeriod]:
-    """Return the parts of the periods that lie outside an interval."""
+    """Return the parts of the periods that lie outside an interval. A part that ends at its start ends by `by`."""
     start, end = interval
     remaining: list[ValidityPeriod] = []
     for span in spans:
@@ -47,7 +47,7 @@ def subtracted(
     return remaining
 
 
-def merged(spans: Sequence[ValidityPeriod]) -> list[ValidityPeriod]:
+def united_periods(spans: Sequence[ValidityPeriod]) -> list[ValidityPeriod]:
     """Return the union of the periods, sorted by start."""
     periods: list[ValidityPeriod] = []
     for span in sorted(spans, key=lambda span: (span.start, span.end is None, span.end or span.start)):
@@ -77,13 +77,15 @@ def extent_by_dates(
     return Extent.WHOLE if has_same_start or has_not_begun(earlier_interval, later) else Extent.DAYS
 
 
-def repeats_days(again: Assertion, general: Assertion) -> bool:
+def repeats_days(repetition: Assertion, general: Assertion) -> bool:
     """Whether a repetition names no other days than the general statement, and is not marked as a change."""
-    own_days, days = (again.valid_from, again.valid_to), (general.valid_from, general.valid_to)
-    return again.cue is None and all(day is None or day == former for day, former in zip(own_days, days, strict=True))
+    own_days, days = (repetition.valid_from, repetition.valid_to), (general.valid_from, general.valid_to)
+    return repetition.cue is None and all(
+        day is None or day == former for day, former in zip(own_days, days, strict=True)
+    )
 
 
-def is_plain(said: Assertion) -> bool:
+def is_undated_and_unmarked(said: Assertion) -> bool:
     """Whether a statement names no days and is not marked as a change or a correction."""
     return said.valid_from is None and said.valid_to is None and said.cue is None
 

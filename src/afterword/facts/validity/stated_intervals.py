@@ -33,32 +33,29 @@ class _StatedIntervals:
     def __init__(self, pairs: JudgedPairs, corrected_by: Mapping[str, str]) -> None:
         self.intervals: dict[str, Interval] = {}
         self._pairs, self._corrected_by = pairs, corrected_by
-        self._continuing = {
-            later for laters in pairs.continued_by.values() for later in laters if later not in corrected_by
-        }
+        self._continuing = pairs.continuing_ids.difference(corrected_by)
         self._corrected_starts: dict[str, list[datetime]] = defaultdict(list)
-        self._dated: dict[str, list[Assertion]] = {
-            root: dated
-            for root, members in pairs.members.items()
-            # A repetition may take its first or last day from one of these.
-            if (
-                dated := [
-                    said
-                    for said in members
-                    if said.valid_from is not None or said.valid_to is not None or said.id in self._continuing
-                ]
-            )
-        }
-        self._changed_parts: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
-        for earlier in {earlier for earlier, _ in pairs.remainders}:
-            for later, relation in pairs.retirements[earlier]:
-                if (earlier, later) in pairs.remainders and later not in corrected_by:
-                    self._changed_parts[later].append((earlier, relation))
+        dated = {root: list(filter(self._has_bound, members)) for root, members in pairs.members.items()}
+        self._dated: dict[str, list[Assertion]] = {root: members for root, members in dated.items() if members}
+        self._changed_parts = self._find_changed_parts()
         for assertion in pairs.ordered:
-            self._add(assertion)
+            self._add_interval(assertion)
 
-    def _add(self, assertion: Assertion) -> None:
-        start, end = self._restated(assertion)
+    def _has_bound(self, said: Assertion) -> bool:
+        """Whether a repetition may take over the first or the last day of a statement."""
+        return said.valid_from is not None or said.valid_to is not None or said.id in self._continuing
+
+    def _find_changed_parts(self) -> dict[str, list[tuple[str, Relation]]]:
+        """Return for each statement the earlier ones of which it ends a part only, with the relation."""
+        changed_parts: dict[str, list[tuple[str, Relation]]] = defaultdict(list)
+        for earlier in {earlier for earlier, _ in self._pairs.remainders}:
+            for later, relation in self._pairs.retirements[earlier]:
+                if (earlier, later) in self._pairs.remainders and later not in self._corrected_by:
+                    changed_parts[later].append((earlier, relation))
+        return changed_parts
+
+    def _add_interval(self, assertion: Assertion) -> None:
+        start, end = self._restated_interval(assertion)
         if assertion.id in self._continuing:
             start, end = self._without_gap(start, assertion), assertion.valid_to
         self.intervals[assertion.id] = (start if end is None else min(start, end), end)
@@ -67,23 +64,25 @@ class _StatedIntervals:
                 if relation is Relation.CORRECTS:
                     self._corrected_starts[later].append(self.intervals[assertion.id][0])
         if assertion.id in self._continuing and end is not None:
-            # The continuation sets the end of the earlier assertions of the fact.
-            for each in self._said_before(assertion):
-                former_start, former_end = self.intervals[each.id]
-                if former_end is None or former_end > end:
-                    self.intervals[each.id] = min(former_start, end), end
+            self._end_continued(assertion, end)
         for earlier, relation in self._changed_parts.get(assertion.id, ()):
-            self.intervals[earlier] = self._moved(self._pairs.by_id[earlier], assertion, relation)
+            self.intervals[earlier] = self._moved_interval(self._pairs.by_id[earlier], assertion, relation)
 
-    def _moved(self, earlier: Assertion, later: Assertion, relation: Relation) -> Interval:
+    def _end_continued(self, continuing: Assertion, end: datetime) -> None:
+        """End the earlier assertions of a fact where the assertion that continues them ends."""
+        for each in self._said_before(continuing):
+            former_start, former_end = self.intervals[each.id]
+            if former_end is None or former_end > end:
+                self.intervals[each.id] = min(former_start, end), end
+
+    def _moved_interval(self, earlier: Assertion, later: Assertion, relation: Relation) -> Interval:
         """Return the interval of an earlier statement with its days replaced by those that a later statement names.
 
         A day is replaced if the remainder of the earlier sentence does not name it any more. A statement that has begun
         keeps its first day, and also its last day if its sentence did not name that.
         """
-        pair, interval, later_interval = (earlier.id, later.id), self.intervals[earlier.id], self.intervals[later.id]
-        extent = self._pairs.extents.get(pair) or extent_by_dates(earlier, later, interval, later_interval)
-        if relation is Relation.CHANGES and extent is not Extent.WHOLE:
+        pair, interval = (earlier.id, later.id), self.intervals[earlier.id]
+        if relation is Relation.CHANGES and _change_extent(self._pairs, self.intervals, pair) is not Extent.WHOLE:
             return interval
         is_first_day_open = has_not_begun(interval, later)
         days = (earlier.valid_from if is_first_day_open else None, later.valid_from), (earlier.valid_to, later.valid_to)
@@ -98,20 +97,24 @@ class _StatedIntervals:
         )
         return interval if start is None or (end is not None and end < start) else (start, end)
 
-    def _restated(self, assertion: Assertion) -> Interval:
+    def _restated_interval(self, assertion: Assertion) -> Interval:
         """Return the interval that an assertion names, with bounds taken over from earlier assertions of the fact."""
         start, end = assertion.valid_from or assertion.said_at, assertion.valid_to
         if assertion.valid_from is None and assertion.act is SpeechAct.STATE:
             start = min([start, *self._corrected_starts[assertion.id]])
         for repeated in self._said_before(assertion, self._dated):
             if repeated.id not in self._corrected_by:
-                # A start or an end that an earlier assertion announced still applies.
-                is_ahead = repeated.valid_from is not None and repeated.valid_from > assertion.said_at
-                if assertion.valid_from is None and repeated.valid_from is not None and is_ahead:
-                    start = max(start, repeated.valid_from)
-                if assertion.valid_to is None:
-                    continued_end = self.intervals[repeated.id][1]
-                    end = continued_end if repeated.id in self._continuing else repeated.valid_to or end
+                start, end = self._with_announced_bounds(assertion, (start, end), repeated)
+        return start, end
+
+    def _with_announced_bounds(self, assertion: Assertion, interval: Interval, repeated: Assertion) -> Interval:
+        """Return an assertion's interval with the bounds that the repeated one announced, if it names none itself."""
+        start, end = interval
+        announced = repeated.valid_from
+        if assertion.valid_from is None and announced is not None and announced > assertion.said_at:
+            start = max(start, announced)
+        if assertion.valid_to is None:
+            end = self.intervals[repeated.id][1] if repeated.id in self._continuing else repeated.valid_to or end
         return start, end
 
     def _said_before(
@@ -130,12 +133,19 @@ class _StatedIntervals:
 def change_extents(pairs: JudgedPairs, intervals: Mapping[str, Interval]) -> dict[IdPair, Extent]:
     """Return for every change whether it replaces all of the earlier statement or only some of its days."""
     return {
-        (earlier, later): pairs.extents.get((earlier, later))
-        or extent_by_dates(pairs.by_id[earlier], pairs.by_id[later], intervals[earlier], intervals[later])
+        (earlier, later): _change_extent(pairs, intervals, (earlier, later))
         for earlier, retirements in pairs.retirements.items()
         for later, relation in retirements
         if relation is Relation.CHANGES
     }
+
+
+def _change_extent(pairs: JudgedPairs, intervals: Mapping[str, Interval], pair: IdPair) -> Extent:
+    """Return the extent that a judge gave a change. If it gave none, the dates decide."""
+    earlier, later = pair
+    return pairs.extents.get(pair) or extent_by_dates(
+        pairs.by_id[earlier], pairs.by_id[later], intervals[earlier], intervals[later]
+    )
 
 
 def replaced_plans(

@@ -65,7 +65,7 @@ class OmittedPart:
 
     def covers(self, at: datetime) -> bool:
         """Whether the interval contains an instant."""
-        return _spans(self.interval, at)
+        return _contains(self.interval, at)
 
 
 def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str | None:
@@ -73,7 +73,7 @@ def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str
     said, words = folded_words(earlier.statement), folded_words(remainder)
     if len(words) >= len(said):
         return "it is not shorter"
-    places = _places(words, said)
+    places = _places_in_order(words, said)
     if places is None:
         return "it has other words, or another order"
     omitted = [place for place in range(len(said)) if place not in places]
@@ -82,13 +82,16 @@ def remainder_fault(remainder: str, earlier: Assertion, later: Assertion) -> str
     stems, left_out = {*terms(remainder)}, {*terms(earlier.statement)} - {*terms(remainder)}
     if not left_out or not stems - {*terms(earlier.subject)}:
         return "it leaves out nothing, or everything"
-    values = [later.value]
-    if folded(earlier.attribute) == folded(later.attribute):
-        # If both have the same value, something else changed: "all but Ada pay cash" ends when Ada pays cash too.
-        values = [] if folded(earlier.value) == folded(later.value) else [later.value, earlier.value]
-    if any(value_stems and value_stems <= stems for value_stems in map(set, map(terms, values))):
-        return "it has the value that changed"
-    return None
+    changed_values = filter(None, map(set, map(terms, _changed_values(earlier, later))))
+    return "it has the value that changed" if any(value <= stems for value in changed_values) else None
+
+
+def _changed_values(earlier: Assertion, later: Assertion) -> Sequence[str]:
+    """Return the values of a change that a remainder of the earlier sentence may not have."""
+    if folded(earlier.attribute) != folded(later.attribute):
+        return [later.value]
+    # If both have the same value, something else changed: "all but Ada pay cash" ends when Ada pays cash too.
+    return [] if folded(earlier.value) == folded(later.value) else [later.value, earlier.value]
 
 
 def lacks_ended_part(statement: str, earlier: str, remainder: str) -> bool:
@@ -130,9 +133,8 @@ def rewordings_by_period(earlier: Assertion, omissions: Sequence[OmittedPart]) -
     """
     if not omissions:
         return []
-    bounds = sorted({bound for each in omissions for bound in each.interval if bound is not None})
     rewordings: list[Rewording] = []
-    for start, end in zip(bounds, [*bounds[1:], None], strict=False):
+    for start, end in _periods_between(bound for each in omissions for bound in each.interval):
         active = [each for each in omissions if each.covers(start)]
         if active:
             last = max(active, key=lambda each: each.order)
@@ -145,33 +147,44 @@ def fact_rewordings(
     lead_id: str,
     statements: Mapping[str, str],
     spans: Mapping[str, Sequence[Interval]],
-    own: Mapping[str, Sequence[Rewording]],
+    own_rewordings: Mapping[str, Sequence[Rewording]],
 ) -> tuple[Rewording, ...]:
     """Return the periods in which a fact is told in other words than those of its leading assertion.
 
     A part of the sentence is left out while none of the fact's statements that hold contains it: it has ended in them,
     or they never had it. `spans` are the periods in which each statement of the fact holds, in the order of saying.
-    `own` are the rewordings of each statement.
+    `own_rewordings` are the rewordings of each statement.
     """
-    if not any(own.get(id_) for id_ in spans):
+    if not any(own_rewordings.get(id_) for id_ in spans):
         return ()
-    bounds = {bound for id_ in spans for each in own.get(id_, ()) for bound in (each.start, each.end)}
+    bounds = {bound for id_ in spans for each in own_rewordings.get(id_, ()) for bound in (each.start, each.end)}
     bounds |= {bound for periods in spans.values() for period in periods for bound in period}
-    ordered = sorted(bound for bound in bounds if bound is not None)
     rewordings: list[Rewording] = []
-    for start, end in zip(ordered, [*ordered[1:], None], strict=False):
-        holding = [id_ for id_, periods in spans.items() if any(_spans(period, start) for period in periods)]
-        reworded = {id_: each for id_ in holding if (each := _rewording_at(own.get(id_, ()), start))}
+    for start, end in _periods_between(bounds):
+        holding = [id_ for id_, periods in spans.items() if any(_contains(period, start) for period in periods)]
+        reworded = {id_: each for id_ in holding if (each := _rewording_at(own_rewordings.get(id_, ()), start))}
         whole = [statements[id_] for id_ in holding if id_ not in reworded]
         parts = [(statements[id_], each.statement) for id_, each in reworded.items()]
         if parts and all(lacks_ended_part(statement, *part) for statement in whole for part in parts):
             told = reworded.get(lead_id) or next(reversed(reworded.values()))
             ended_by = told.ended_by if all(each.ended_by for each in reworded.values()) else None
-            if rewordings and (rewordings[-1].end, rewordings[-1].statement) == (start, told.statement):
-                former = rewordings.pop()  # the same words still apply
-                start, ended_by = former.start, former.ended_by and ended_by
-            rewordings.append(Rewording(start, end, told.statement, ended_by))
+            _append_rewording(rewordings, Rewording(start, end, told.statement, ended_by))
     return tuple(rewordings)
+
+
+def _periods_between(bounds: Iterable[datetime | None]) -> Iterable[Interval]:
+    """Return the periods that begin at each of these times and end at the next one. The last one is open."""
+    ordered = sorted({bound for bound in bounds if bound is not None})
+    return zip(ordered, [*ordered[1:], None], strict=False)
+
+
+def _append_rewording(rewordings: list[Rewording], new: Rewording) -> None:
+    """Append a rewording. If the same words apply up to its start, the last rewording is prolonged instead."""
+    last = rewordings[-1] if rewordings else None
+    if last is not None and (last.end, last.statement) == (new.start, new.statement):
+        rewordings[-1] = replace(last, end=new.end, ended_by=last.ended_by and new.ended_by)
+    else:
+        rewordings.append(new)
 
 
 def rewordings_with_continuations(
@@ -199,7 +212,7 @@ def reworded_value(value: str, statement: str) -> str:
     return value if {*terms(value)} <= {*terms(statement)} else statement.rstrip(".")
 
 
-def _places(words: Sequence[str], said: Sequence[str]) -> set[int] | None:
+def _places_in_order(words: Sequence[str], said: Sequence[str]) -> set[int] | None:
     """Return the positions of these words in a sentence, None if it does not contain all of them in this order.
 
     Linking words are skipped, and a word may have another ending than in the sentence.
@@ -209,7 +222,7 @@ def _places(words: Sequence[str], said: Sequence[str]) -> set[int] | None:
     for word in words:
         if word in _LINKS or (word in _CONNECTIVES and word in said):
             continue
-        place = next((place for place in range(start, len(said)) if _are_one_word(said[place], word)), None)
+        place = next((place for place in range(start, len(said)) if _are_same_word(said[place], word)), None)
         if place is None:
             return None
         places.add(place)
@@ -217,7 +230,7 @@ def _places(words: Sequence[str], said: Sequence[str]) -> set[int] | None:
     return places
 
 
-def _are_one_word(word: str, other: str) -> bool:
+def _are_same_word(word: str, other: str) -> bool:
     return word == other or bool(terms(word) and terms(word) == terms(other))
 
 
@@ -230,5 +243,5 @@ def _rewording_at(rewordings: Sequence[Rewording], at: datetime) -> Rewording | 
     return next((each for each in rewordings if each.covers(at)), None)
 
 
-def _spans(interval: Interval, at: datetime) -> bool:
+def _contains(interval: Interval, at: datetime) -> bool:
     return interval[0] <= at and (interval[1] is None or at < interval[1])

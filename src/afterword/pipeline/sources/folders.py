@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationEr
 
 from afterword.extractors.errors import ReadError
 from afterword.extractors.readers import is_session_without_messages, parse_state, read_bytes
-from afterword.facts.local_time import in_zone
+from afterword.facts.local_time import at_speaker_offset
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import SourceInvalid
 from afterword.pipeline.intake import Saved
@@ -33,7 +33,7 @@ ENCODED = "~session-"
 
 def _checked_instant(at: datetime) -> datetime:
     try:
-        in_zone(at, UTC)
+        at_speaker_offset(at, UTC)
     except OverflowError:
         raise ValueError("this is no instant: UTC has no such day") from None
     return at
@@ -91,7 +91,9 @@ def find_sessions(
     if not sessions:
         raise SourceInvalid(f"no session at {', '.join(map(str, paths)) or manifest}; see `afterword run --help`")
     # Local times count as UTC here: the zone of a scope is known only when its session is read.
-    return sorted(sessions, key=lambda saved: in_zone(saved.started_at or saved.file_time or datetime.max, UTC))
+    return sorted(
+        sessions, key=lambda saved: at_speaker_offset(saved.started_at or saved.file_time or datetime.max, UTC)
+    )
 
 
 def _check_no_duplicates(located: Sequence[tuple[Path, Saved]]) -> None:
@@ -239,7 +241,11 @@ def _session_of_entry(entry: ManifestEntry, manifest: Path, scope: Scope | None,
     owner = scope or named
     if owner is None:
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} names neither user_id nor scope")
-    if entry.started_at and entry.ended_at and in_zone(entry.ended_at, UTC) < in_zone(entry.started_at, UTC):
+    if (
+        entry.started_at
+        and entry.ended_at
+        and at_speaker_offset(entry.ended_at, UTC) < at_speaker_offset(entry.started_at, UTC)
+    ):
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} ends before it starts")
     path = manifest.parent / entry.path
     if not trust_manifest:

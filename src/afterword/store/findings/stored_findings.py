@@ -20,7 +20,7 @@ from afterword.facts.findings import (
     FindingPolicy,
     FindingReview,
     FindingStatus,
-    WithTools,
+    ToolFindingPolicy,
     statement_key,
     united_findings,
 )
@@ -178,14 +178,14 @@ async def save_finding(
 
     def work(transaction: Session) -> SavedFinding:
         policy = finding_policy_of(transaction, scope, store.privacy)
-        if not policy.names(agent) or read_pause(transaction, scope) is not None:
+        if not policy.keeps_findings_of(agent) or read_pause(transaction, scope) is not None:
             return SavedFinding(SavingOutcome.NOT_KEPT)
         if count_masks((statement, topic)):
             return SavedFinding(SavingOutcome.SECRET)
         forgotten = read_forgotten(transaction, scope)
         if is_finding_forgotten(forgotten, statement, at):
             return SavedFinding(SavingOutcome.FORGOTTEN)
-        waits = after_tools and policy.agents_with_tools is WithTools.REVIEW
+        waits = after_tools and policy.agents_with_tools is ToolFindingPolicy.REVIEW
         review = FindingReview.WAITING if waits else FindingReview.OPEN
         finding = AgentFinding("", scope, None, agent, topic, statement, at, policy.expiry(at), review=review)
         known = (each.status_at(at) for each in read_findings(transaction, scope) if each.key == finding.key)

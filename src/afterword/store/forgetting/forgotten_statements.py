@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from sqlmodel import Session, col, func, select
 
 from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct
-from afterword.facts.removals import asks_for_everything, has_found
+from afterword.facts.removals import asks_for_everything, has_matched_statement
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
 from afterword.facts.words import folded, terms
@@ -117,7 +117,7 @@ def read_waiting_requests(transaction: Session, scope: Scope) -> list[EraseReque
     requests = [
         EraseRequest(said, tuple(hidden[said.id]), since.get(said.id, said.said_at))
         for said in asking
-        if (hidden[said.id] and said.id in since) or not (has_found(said, known) or said.id in dismissed)
+        if (hidden[said.id] and said.id in since) or not (has_matched_statement(said, known) or said.id in dismissed)
     ]
     return sorted(requests, key=lambda request: (request.hidden_since, request.request.order))
 
@@ -147,7 +147,7 @@ def turns_meant(transaction: Session, scope_id: int, request: Assertion) -> dict
     for session_id, turn in transaction.exec(query):
         is_earlier = turn.said_at is None or turn.said_at <= request.said_at
         is_own = (session_id, turn.number) in own
-        if is_own or (is_earlier and named.are_named_in(frozenset(terms(turn.text)))):
+        if is_own or (is_earlier and named.is_any_named_in(frozenset(terms(turn.text)))):
             meant[session_id].append(turn.text)
     return meant
 

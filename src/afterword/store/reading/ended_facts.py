@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.transcripts import SourceTurn, TurnPlace
-from afterword.facts.validity.timeline import FactHistory
+from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.wording import Rewording, reworded_value
 from afterword.facts.words import terms
 from afterword.recall.named_values import NamedValues, Words
@@ -37,9 +37,9 @@ class HiddenTurns:
 
     def is_value_named_in(self, words: frozenset[str], *, is_about_the_past: bool) -> bool:
         """Return whether these words name a hidden value."""
-        if self.never_told_values.are_named_in(words):
+        if self.never_told_values.is_any_named_in(words):
             return True
-        return not is_about_the_past and self.superseded_values.are_named_in(words)
+        return not is_about_the_past and self.superseded_values.is_any_named_in(words)
 
 
 class EndedFacts:
@@ -59,7 +59,7 @@ class EndedFacts:
         self.former_sentences: list[Fact] = []
         table = view.snapshot.table
         places = (table.is_alive & ~view.is_served).nonzero()[0]
-        for stored in map(view.unit, places[table.rank[places].argsort()].tolist()):
+        for stored in map(view.unit_at, places[table.rank[places].argsort()].tolist()):
             if isinstance(stored, StoredFact):
                 self._add(stored)
         for stored in view.reworded_facts():
@@ -131,7 +131,7 @@ class EndedFacts:
             retired_by=rewording.ended_by,
             exceptions=(),
         )
-        return self._view.names.told(part) if self._view.has_renamings else part
+        return self._view.names.renamed_fact(part) if self._view.has_renamings else part
 
 
 def _is_replaced_plan(history: FactHistory, corrected: frozenset[str]) -> bool:

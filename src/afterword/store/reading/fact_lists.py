@@ -15,7 +15,15 @@ from weakref import proxy
 import numpy
 
 from afterword.facts.dependents import Dependent, changed_groups, dependents, naming_stems
-from afterword.facts.fact import SERVED, Fact, FactFilter, FactOrder, Status, learned_key, subject_key
+from afterword.facts.fact import (
+    SERVED_STATUSES,
+    Fact,
+    FactFilter,
+    FactOrder,
+    Status,
+    learned_sort_key,
+    subject_sort_key,
+)
 from afterword.recall.bm25 import Array
 from afterword.store.reading.fact_rows import StoredFact
 
@@ -98,12 +106,16 @@ class FactLists:
     def counts(self) -> FactCounts:
         """The number of facts by status, and the number of facts that hold by subject."""
         numbers = numpy.bincount(self._statuses[self._places_by_saying], minlength=UNKNOWN + 1).tolist()
-        subjects = Counter(self._subject(self.stored_fact(place)) for place in self._places_with_status(SERVED))
+        subjects = Counter(
+            self._subject(self.stored_fact(place)) for place in self._places_with_status(SERVED_STATUSES)
+        )
         return FactCounts(dict(zip(STATUSES, numbers, strict=False)), dict(subjects.most_common()))
 
     def served_places_except(self, fact_ids: Collection[str]) -> list[int]:
         """Return the positions of the facts that hold, except those with `fact_ids`, in the order of saying."""
-        return [place for place in self._places_with_status(SERVED) if self.stored_fact(place).id not in fact_ids]
+        return [
+            place for place in self._places_with_status(SERVED_STATUSES) if self.stored_fact(place).id not in fact_ids
+        ]
 
     def pending_places(self) -> list[int]:
         """Return the positions of the facts whose subject is unclear, in the order of saying."""
@@ -146,7 +158,7 @@ class FactLists:
 
     def stored_fact(self, place: int) -> StoredFact:
         """Return the stored form of the fact at a position."""
-        stored: StoredFact = self._view.snapshot.table.unit(place)
+        stored: StoredFact = self._view.snapshot.table.unit_at(place)
         return stored
 
     def _are_matching(self, fact_filter: FactFilter) -> Array:
@@ -157,7 +169,7 @@ class FactLists:
         scope, pending = self._view.snapshot.scope, STATUSES.index(Status.PENDING)
         for place in are_matching.nonzero()[0].tolist():
             stored = self.stored_fact(place)
-            may_be = map(self._view.names.subject, stored.may_be if self._statuses[place] == pending else ())
+            may_be = map(self._view.names.current_subject, stored.may_be if self._statuses[place] == pending else ())
             are_matching[place] = fact_filter.tags <= stored.tags and fact_filter.is_about(
                 scope, self._subject(stored), may_be
             )
@@ -178,7 +190,7 @@ class FactLists:
     def _places_by_subject(self) -> Array:
         def key(place: int) -> tuple[object, ...]:
             stored = self.stored_fact(place)
-            return *subject_key(stored.kind, self._subject(stored), stored.said_at), stored.id
+            return *subject_sort_key(stored.kind, self._subject(stored), stored.said_at), stored.id
 
         return self._sorted_places(key)
 
@@ -186,7 +198,7 @@ class FactLists:
     def _places_by_learning(self) -> Array:
         def key(place: int) -> tuple[object, ...]:
             stored = self.stored_fact(place)
-            return learned_key(stored.learned_at, stored.said_at, stored.id)
+            return learned_sort_key(stored.learned_at, stored.said_at, stored.id)
 
         return self._sorted_places(key)
 
@@ -211,4 +223,4 @@ class FactLists:
         return status
 
     def _subject(self, stored: StoredFact) -> str:
-        return self._view.names.subject(stored.subject)
+        return self._view.names.current_subject(stored.subject)

@@ -16,17 +16,17 @@ from sqlalchemy.sql import Select
 from sqlmodel import col
 
 from afterword.facts.assertions import OWNER, EvidenceKind, Kind
-from afterword.facts.dependents import DependenceWording, groups_of
+from afterword.facts.dependents import DependenceWording, groups_affecting
 from afterword.facts.fact import Fact, Status
 from afterword.facts.local_time import at_offset
-from afterword.facts.safety import is_flagged, must_never_be_missed
+from afterword.facts.safety import is_fact_flagged, must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TurnPlace
+from afterword.facts.validity.fact_history import FactHistory, deciding_span
 from afterword.facts.validity.periods import ValidityPeriod
-from afterword.facts.validity.timeline import FactHistory, deciding_span
 from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
-from afterword.recall.index_units import fact_terms, fact_text
+from afterword.recall.search_terms import fact_terms, fact_text
 from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, Plain, has_listed_name, moment
 from afterword.store.fact_details import (
     ATTRIBUTE,
@@ -137,7 +137,7 @@ class StoredFact:
         """Whether it is one of the facts that an agent must never miss, for example an allergy."""
         if self._is_flagged is None:
             flags = [(row[ITEM_KIND] == EvidenceKind.PERSON, _is_flagged_in_row(row)) for row in self._details()]
-            self._is_flagged = is_flagged(flags)
+            self._is_flagged = is_fact_flagged(flags)
         return self._is_flagged
 
     @property
@@ -169,7 +169,7 @@ class StoredFact:
         """The numbers of the attribute groups on which it depends. They are cached, since finding them takes time."""
         if self._groups is None:
             wording = DependenceWording(self.kind, self._details_of_row(self._lead_row)[ATTRIBUTE], self.statement)
-            self._groups = tuple(number for number, _ in groups_of(wording))
+            self._groups = tuple(number for number, _ in groups_affecting(wording))
         return self._groups
 
     @property

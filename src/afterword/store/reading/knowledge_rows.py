@@ -28,9 +28,9 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.local_time import at_offset
 from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids
 from afterword.facts.scopes import Scope
-from afterword.facts.similarity import StatementIndex, is_compared, statement_stems
+from afterword.facts.similarity import StatementIndex, is_distinctive_stem, statement_stems
 from afterword.facts.words import terms
-from afterword.recall.index_units import TOKENIZER, words_without_date
+from afterword.recall.search_terms import TOKENIZER, words_without_date
 from afterword.store.database.statements import ColumnsAsJson, Plain, moment
 from afterword.store.rows import tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow, VerdictRow
@@ -94,7 +94,7 @@ class _StatementRows:
         return StatementIndex.of_groups(
             self.assertions,
             LazyMap(self.first, lambda id_: _order(self._rows(id_))),
-            (by_slot.as_dict(), {stem: ids for stem, ids in by_stem.items() if is_compared(stem)}),
+            (by_slot.as_dict(), {stem: ids for stem, ids in by_stem.items() if is_distinctive_stem(stem)}),
             self.ids_by_subject,
             [id_ for id_, row in rows if row[_ACT] != SpeechAct.STATE],
         )
@@ -141,7 +141,7 @@ def knowledge_of(revision: int, assertions: Iterable[Plain], verdicts: Sequence[
         all_spellings=statements.spellings(),
         replaced_ids={row[_EARLIER] for row in verdicts if row[_RELATION] == Relation.CHANGES}
         & statements.first.keys(),
-        joined={(row[_EARLIER], row[_LATER]) for row in verdicts if row[_JOINS]},
+        joined_pairs={(row[_EARLIER], row[_LATER]) for row in verdicts if row[_JOINS]},
         renaming_ids=[id_ for id_, row in statements.first.items() if row[_FORMER_NAME]],
         # Instants that are stored as text sort in the order of time too.
         last_said_at=moment(max(row[_SAID_AT] for row in statements.first.values())) if statements.first else None,

@@ -58,7 +58,7 @@ class ServedFacts:
     def facts(self) -> tuple[StoredFact, ...]:
         """The facts that hold, in the order of saying."""
         by_order = self.table.by_order
-        return tuple(map(self.table.unit, by_order[self.are_served[by_order]].tolist()))
+        return tuple(map(self.table.unit_at, by_order[self.are_served[by_order]].tolist()))
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class _LayerInputs:
     @property
     def size(self) -> int:
         """The number of its turns and of cached word weights, plus one for the object itself."""
-        return self.turns.index.count + self.turns.index.cached_words + 1
+        return self.turns.index.turn_count + self.turns.index.cached_words + 1
 
 
 @dataclass(slots=True)
@@ -232,7 +232,7 @@ def _read_findings_with_words(
     policy = finding_policy_of(transaction, scope, privacy)
     if not policy.is_on:
         return ()
-    findings = [finding for finding in read_findings(transaction, scope) if policy.names(finding.agent)]
+    findings = [finding for finding in read_findings(transaction, scope) if policy.keeps_findings_of(finding.agent)]
     served = [finding for finding in findings if policy.advice or not finding.is_advice]
     return tuple(
         (finding, frozenset(terms(f"{finding.topic} {finding.statement} {finding.source or ''}")))
@@ -245,7 +245,7 @@ def _build_source(view: View, inputs: _LayerInputs) -> LayerSource:
     ended = EndedFacts(view, withdrawn=inputs.withdrawn_words, ends=inputs.ends, corrected=inputs.corrected)
     served = ServedFacts(table, view.is_served & view.are_facts())
     hidden = ended.hidden_turns(lambda: served.facts)
-    names_never_told_value = hidden.never_told_values.are_named_in
+    names_never_told_value = hidden.never_told_values.is_any_named_in
     entries, former_sentences = (
         _with_successors(view, [fact for fact in facts if not names_never_told_value(_words(fact))], served)
         for facts in (ended.former, ended.former_sentences)
@@ -265,7 +265,7 @@ def _build_source(view: View, inputs: _LayerInputs) -> LayerSource:
 def _index_of(former: Sequence[FormerFact], table: UnitTable) -> SearchIndex:
     """Return the search index over these former facts."""
     is_former = numpy.zeros(table.size, dtype=bool)
-    is_former[[place for entry in former if (place := table.place(entry.fact.id)) is not None]] = True
+    is_former[[place for entry in former if (place := table.place_of(entry.fact.id)) is not None]] = True
     return SearchIndex(table, is_former)
 
 
@@ -279,9 +279,9 @@ def _with_successors(view: View, former: Sequence[Fact], served: ServedFacts) ->
     by_assertion: dict[str, Fact] = {name: fact for fact in former for name in fact.assertion_ids}
     missing = {fact.retired_by for fact in former if fact.retired_by} - set(by_assertion)
     for name in list(missing):
-        place = table.place(name)
+        place = table.place_of(name)
         if place is not None and view.is_served[place]:
-            by_assertion[name] = view.fact(table.unit(place))
+            by_assertion[name] = view.fact(table.unit_at(place))
             missing.remove(name)
     for stored in served.facts if missing else ():
         if not missing.isdisjoint(stored.assertion_ids):

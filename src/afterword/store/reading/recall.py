@@ -15,9 +15,16 @@ from afterword.facts.findings import AgentFinding
 from afterword.facts.safety import must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
-from afterword.recall.block import FormerFact, SaidTurn, in_block_order, scope_label
+from afterword.recall.block import FormerFact, MatchingTurn, in_block_order, scope_label
 from afterword.recall.bm25 import Array
-from afterword.recall.layers import Layers, LayerSources, choose_layers, fit_whole, room_for_facts, unheard
+from afterword.recall.layers import (
+    Layers,
+    LayerSources,
+    all_facts_fit,
+    choose_layers,
+    room_for_facts,
+    turns_outside_context,
+)
 from afterword.recall.questions import is_about_the_past
 from afterword.recall.vectors import Embedder, Nearness
 from afterword.store.database.engine import Store
@@ -97,7 +104,7 @@ async def recall(
     served = view.served_places(kinds)
     label = scope_label(scope)
     source = await layer_source(store, view)
-    turn_count = source.said.count if kinds is None else 0
+    turn_count = source.said.turn_count if kinds is None else 0
     all_facts = _all_if_they_fit(view, served, label, room_for_facts(budget_tokens, has_turns=turn_count > 0))
     queries = [view.names.with_other_names(text) for text in dict.fromkeys((query, second_query)) if text.strip()]
     units, lacking = ([], 0) if all_facts is not None else await _rank_facts(store, view, queries, kinds, embedder)
@@ -105,14 +112,14 @@ async def recall(
         all_facts=all_facts,
         flagged=[] if all_facts is not None else _flagged_facts(view, source, kinds),
         ranked=[view.fact_with_replaced_value(unit) for unit, _ in units if isinstance(unit, StoredFact)],
-        latest=map(view.fact_with_replaced_value, map(view.snapshot.table.unit, served[::-1])),
+        latest=map(view.fact_with_replaced_value, map(view.snapshot.table.unit_at, served[::-1])),
         turn_count=turn_count,
         fact_count=len(served),
         is_about_the_past=is_about_the_past(query),
     )
     if kinds is None:
         sources = _with_other_layers(sources, source, queries, at, embedder)
-        sources = replace(sources, said=unheard(sources.said, heard))
+        sources = replace(sources, said=turns_outside_context(sources.said, heard))
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
     return _build_recall(
         layers.facts,
@@ -170,7 +177,7 @@ def _rank_former_facts(source: LayerSource, query: str, *, most: int | None = No
 
 def _matching_turns(
     source: LayerSource, queries: Sequence[str], at: datetime, *, is_about_the_past: bool, embedder: Embedder | None
-) -> Iterator[SaidTurn]:
+) -> Iterator[MatchingTurn]:
     """Yield the turns that match the queries, best first."""
     hidden = partial(source.hidden.includes, is_about_the_past=is_about_the_past)
     matching = [
@@ -218,7 +225,7 @@ async def search(
     source, is_past = await layer_source(store, view), is_about_the_past(query)
     former = [each for each in _rank_former_facts(source, query) if asked.includes(each.fact)]
     units = _rank_units(view, source, query, former if is_past else (), asked=asked, meaning=meaning, limit=limit)
-    said: Iterator[SaidTurn] = iter(())
+    said: Iterator[MatchingTurn] = iter(())
     if turns and asked.allows_everything:
         said = islice(_matching_turns(source, [query], at, is_about_the_past=is_past, embedder=embedder), limit)
     matching = asked.facts_of(view, units)
@@ -258,7 +265,7 @@ class _SearchFilter:
         served = view.served_places(self.kinds)
         if not self.tags:
             return served
-        return served[[view.snapshot.table.unit(place).tags.issuperset(self.tags) for place in served.tolist()]]
+        return served[[view.snapshot.table.unit_at(place).tags.issuperset(self.tags) for place in served.tolist()]]
 
     def facts_of(self, view: View, units: Units) -> list[Fact]:
         """Return the facts among these units that pass the filter."""
@@ -296,13 +303,13 @@ def _matching_findings(
 
 
 def _best_facts_and_turns(
-    facts: Sequence[Fact], said: Sequence[SaidTurn], scores: Mapping[Hashable, float], limit: int | None
-) -> tuple[list[Fact], list[SaidTurn]]:
+    facts: Sequence[Fact], said: Sequence[MatchingTurn], scores: Mapping[Hashable, float], limit: int | None
+) -> tuple[list[Fact], list[MatchingTurn]]:
     """Return the facts and the turns with the highest scores, best first, at most `limit` of both together."""
-    scored: list[tuple[float, Fact | SaidTurn]] = [(scores.get(fact.id, 0.0), fact) for fact in facts]
+    scored: list[tuple[float, Fact | MatchingTurn]] = [(scores.get(fact.id, 0.0), fact) for fact in facts]
     scored += [(each.score, each) for each in said]
     best = [each for _, each in sorted(scored, key=lambda pair: -pair[0])[:limit]]
-    return [each for each in best if isinstance(each, Fact)], [each for each in best if isinstance(each, SaidTurn)]
+    return [each for each in best if isinstance(each, Fact)], [each for each in best if isinstance(each, MatchingTurn)]
 
 
 def _score_components(
@@ -310,7 +317,9 @@ def _score_components(
 ) -> tuple[Mapping[str, float], ...]:
     """Return the components of the score of each fact."""
     names = [fact.id for fact in facts]
-    parts = view.index.parts(query, names, meaning=meaning) | (source.former_index.parts(query, names) if past else {})
+    parts = view.index.score_parts(query, names, meaning=meaning) | (
+        source.former_index.score_parts(query, names) if past else {}
+    )
     return tuple(parts[name] for name in names)
 
 
@@ -324,14 +333,14 @@ def _all_if_they_fit(view: View, served: Array, label: str, budget_tokens: int) 
     """Return all of these served facts, None if they do not fit the budget together."""
     if len(served) > budget_tokens or view.count_characters(served) > MOST_LETTERS_PER_TOKEN * budget_tokens:
         return None
-    facts = [view.fact_with_replaced_value(view.snapshot.table.unit(place)) for place in served]
-    return facts if fit_whole(facts, label=label, budget_tokens=budget_tokens, lines=view.lines) else None
+    facts = [view.fact_with_replaced_value(view.snapshot.table.unit_at(place)) for place in served]
+    return facts if all_facts_fit(facts, label=label, budget_tokens=budget_tokens, lines=view.lines) else None
 
 
 def _build_recall(
     facts: Sequence[Fact],
     scores: Mapping[Hashable, float],
-    said: Sequence[SaidTurn] = (),
+    said: Sequence[MatchingTurn] = (),
     *,
     stored: int,
     lacking: int = 0,

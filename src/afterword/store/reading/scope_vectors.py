@@ -174,15 +174,15 @@ async def nearness_to_query(
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
     is_sent = not getattr(embedder, "is_local", False)
-    if not known.made or (is_sent and store.privacy.markers.read(query) is not None):
-        return None, known.missing
+    if not known.known_count or (is_sent and store.privacy.markers.read(query) is not None):
+        return None, known.missing_count
     try:
         [vector] = await embedder.embed([store.privacy.mask_text(query) if is_sent else query])
-        near = known.near(vector)
+        near = known.nearness_to(vector)
     except AfterwordError as error:  # for example a budget that is used up
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
-    return near and near._replace(related=related_words(query, embedder)), known.missing
+    return near and near._replace(related=related_words(query, embedder)), known.missing_count
 
 
 def related_words(query: str, embedder: Embedder | None) -> Related:
@@ -291,7 +291,7 @@ class _VectorRefresh:
 async def _loaded_vectors(store: Store, view: View, model: VectorModel) -> Vectors:
     """Return the vectors of the served facts and turns of a view, from the view or from the store."""
     known = view.vectors.get(model)
-    is_stale = known is not None and bool(known.missing) and monotonic() - known.read_at_s > READ_AGAIN_S
+    is_stale = known is not None and bool(known.missing_count) and monotonic() - known.read_at_s > READ_AGAIN_S
     if known is not None and known.is_wanted is view.is_served and not is_stale:
         return known
     read = view.readers[model] = partial(_read_vectors, model)
@@ -304,7 +304,7 @@ def _read_vectors(model: VectorModel, view: View, transaction: Session) -> Vecto
     Only the vectors that the view does not have yet are read.
     """
     known = view.vectors.get(model) or Vectors(model[1])
-    keys = {place: vector_key(view.unit(place).text_to_embed) for place in known.lacks(view.is_served)}
+    keys = {place: vector_key(view.unit_at(place).text_to_embed) for place in known.missing_places(view.is_served)}
     wanted = list(keys.values()) if len(keys) <= CHUNK else None
     contents = _stored_vectors(view.snapshot.version.key, model, wanted, transaction) if keys else {}
     made = {place: contents[key] for place, key in keys.items() if key in contents}

@@ -134,23 +134,23 @@ def _updated_table(connection: Connection, key: int, before: UnitTable, changes:
     """Return the table of a scope after these changes. Only the changed facts and sessions are read."""
     changed = list(dict.fromkeys(fact_id for change in changes for fact_id in change.fact_ids))
     facts = read_stored_facts(connection, key, changed)
-    gone = {place for fact_id in changed if (place := before.place(fact_id)) is not None}
+    gone = {place for fact_id in changed if (place := before.place_of(fact_id)) is not None}
     cited = {place for fact in facts for place in fact.sources}
 
     def is_cited(turn_id: TurnPlace) -> bool:
-        return turn_id in cited or any(place not in gone for place in before.supported_by(turn_id))
+        return turn_id in cited or any(place not in gone for place in before.places_supported_by(turn_id))
 
     sessions = session_ids_of_changes(changes)
-    sessions |= {turn_id[0] for turn_id in cited if before.place(turn_id) is None}
+    sessions |= {turn_id[0] for turn_id in cited if before.place_of(turn_id) is None}
     rows = _SESSION_TURNS.ask_listed(connection, sorted(sessions), scope=key, role=str(Role.HUMAN))
     turns = {turn.id: turn for turn in map(StoredTurn, rows) if is_cited(turn.id)}
-    known = {turn_id for place in gone for turn_id in before.unit(place).sources}
-    known |= {before.unit(place).id for session_id in sessions for place in before.turns_of(session_id)}
+    known = {turn_id for place in gone for turn_id in before.unit_at(place).sources}
+    known |= {before.unit_at(place).id for session_id in sessions for place in before.turn_places(session_id)}
     for turn_id in known:
-        place = before.place(turn_id)
+        place = before.place_of(turn_id)
         if place is None:
             continue
-        if turn_id in turns and turns[turn_id].turn == before.unit(place).turn:
+        if turn_id in turns and turns[turn_id].turn == before.unit_at(place).turn:
             del turns[turn_id]
         elif turn_id[0] in sessions or not is_cited(turn_id):
             gone.add(place)

@@ -58,7 +58,7 @@ def read_spoken_turns(
     changed |= {name for name in before.marks.keys() | marks.keys() if before.marks.get(name) != marks.get(name)}
     roles = {"human": str(Role.HUMAN), "agent": str(Role.AGENT)}
     rows = _TURNS.ask_listed(connection, sorted(changed & marks.keys()), scope=now.key, **roles)
-    gone = [place for name in changed for place in before.index.table.turns_of(name)]
+    gone = [place for name in changed for place in before.index.table.turn_places(name)]
     turns, earlier = _turns_with_predecessors(
         sorted(rows, key=itemgetter(0, 4)), scope, includes_other_people=includes_other_people
     )

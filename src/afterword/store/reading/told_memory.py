@@ -19,7 +19,7 @@ async def read_told_facts(store: Store, scope: Scope, *, at: datetime) -> tuple[
     view = await view_cache_of(store).view(store, scope, at)
     source = await layer_source(store, view)
     holding = [
-        view.fact_with_replaced_value(view.snapshot.table.unit(place)) for place in view.served_places().tolist()
+        view.fact_with_replaced_value(view.snapshot.table.unit_at(place)) for place in view.served_places().tolist()
     ]
     return (*holding, *(former.fact for former in source.former))
 

@@ -11,7 +11,7 @@ from sqlmodel import SQLModel
 
 from afterword.facts.local_time import at_offset
 from afterword.facts.transcripts import SourceTurn
-from afterword.recall.index_units import turn_terms, turn_text
+from afterword.recall.search_terms import turn_terms, turn_text
 from afterword.store.database.statements import Plain, moment
 from afterword.store.tables import SessionRow, TurnRow
 from afterword.text_caches import text_cache

@@ -15,7 +15,7 @@ from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.subjects import CurrentNames, current_names
 from afterword.facts.transcripts import TurnPlace
-from afterword.facts.validity.timeline import FactHistory, facts_at
+from afterword.facts.validity.fact_history import FactHistory, facts_at
 from afterword.recall.bm25 import Array
 from afterword.recall.layers import LineCache
 from afterword.recall.named_values import former_value
@@ -74,7 +74,7 @@ class View:
         if before is not None and has_same_table and before.since <= at:
             self._copy_marks(before)
             size, turns = before.size, self._turns_with_other_facts(before)
-        due = [(place, table.unit(place)) for place, then in self._next_changes.items() if then <= at]
+        due = [(place, table.unit_at(place)) for place, then in self._next_changes.items() if then <= at]
         self._mark_served_and_past(chain(due, table.units_from(size)), turns)
         self.lists: FactLists = FactLists(self)
         self.until: datetime | None = min(self._next_changes.values(), default=None)
@@ -94,7 +94,7 @@ class View:
         turns = set(before.snapshot.unlinked_turns ^ self.snapshot.unlinked_turns)
         removed = before.snapshot.table.is_alive & ~self.snapshot.table.is_alive[: before.size]
         for place in removed.nonzero()[0].tolist():
-            turns.update(unit.sources if isinstance(unit := before.unit(place), StoredFact) else ())
+            turns.update(unit.sources if isinstance(unit := before.unit_at(place), StoredFact) else ())
         return turns
 
     def _mark_served_and_past(
@@ -125,9 +125,9 @@ class View:
         """Mark the turns whose facts are all served."""
         table, unlinked = self.snapshot.table, self.snapshot.unlinked_turns
         for turn_id in turn_ids:
-            turn_place = table.place(turn_id)
+            turn_place = table.place_of(turn_id)
             if turn_place is not None:
-                facts = table.supported_by(turn_id)
+                facts = table.places_supported_by(turn_id)
                 is_served = bool(facts) and all(self.is_served[fact] for fact in facts)
                 self.is_served[turn_place] = is_served and turn_id not in unlinked
 
@@ -155,13 +155,13 @@ class View:
 
     @cached_property
     def _row_bytes(self) -> int:
-        sample = list(map(self.unit, range(0, self.size, max(1, self.size // SAMPLED_UNITS))))
+        sample = list(map(self.unit_at, range(0, self.size, max(1, self.size // SAMPLED_UNITS))))
         rows = sum(unit.memory_bytes for unit in sample) / max(1, len(sample))
         return VIEW_BYTES + int(self.size * (rows + UNIT_BYTES))
 
-    def unit(self, place: int) -> StoredFact | StoredTurn:
+    def unit_at(self, place: int) -> StoredFact | StoredTurn:
         """Return the fact or turn at a position of the table."""
-        unit: StoredFact | StoredTurn = self.snapshot.table.unit(place)
+        unit: StoredFact | StoredTurn = self.snapshot.table.unit_at(place)
         return unit
 
     def served_places(self, kinds: Collection[Kind] | None = None) -> Array:
@@ -182,20 +182,20 @@ class View:
 
     def reworded_facts(self) -> Iterator[StoredFact]:
         """Yield the facts that hold and whose sentence changes at some time because a part of them ended."""
-        return (self.snapshot.table.unit(place) for place in self._reworded if self.is_served[place])
+        return (self.snapshot.table.unit_at(place) for place in self._reworded if self.is_served[place])
 
     def facts_at(self, places: Iterable[int]) -> Iterator[Fact]:
         """Yield the facts at these positions, as they are at the instant of the view."""
-        return (self.fact(self.snapshot.table.unit(place)) for place in places)
+        return (self.fact(self.snapshot.table.unit_at(place)) for place in places)
 
     def served_units(self) -> list[StoredFact | StoredTurn]:
         """Return all facts and turns that may be served."""
-        return [self.unit(place) for place in self.is_served.nonzero()[0].tolist()]
+        return [self.unit_at(place) for place in self.is_served.nonzero()[0].tolist()]
 
     def rank(self, fact: Fact) -> int:
         """Return the rank of a fact in the order of saying."""
         table = self.snapshot.table
-        return int(table.rank[table.place(fact.id)])
+        return int(table.rank[table.place_of(fact.id)])
 
     def fact_with_replaced_value(self, stored: StoredFact) -> Fact:
         """Return a fact with the value that it replaced, if any. Its line then also says since when it holds."""
@@ -209,8 +209,10 @@ class View:
     def replaced_value(self, fact: Fact) -> str | None:
         """Return the value that a fact replaced, None if there is none or agents may not be told it."""
         table = self.snapshot.table
-        places = [place for name in fact.assertion_ids for place in table.superseded_by(name) if self.is_past[place]]
-        return former_value(fact, filter(None, map(self._fact_unless_wrong, map(table.unit, places))))
+        places = [
+            place for name in fact.assertion_ids for place in table.places_superseded_by(name) if self.is_past[place]
+        ]
+        return former_value(fact, filter(None, map(self._fact_unless_wrong, map(table.unit_at, places))))
 
     def _fact_unless_wrong(self, stored: StoredFact) -> Fact | None:
         # A fact was wrong if one of the people who said it was corrected, even if the others were not.
@@ -238,7 +240,7 @@ class View:
     def fact_without_caching(self, stored: StoredFact) -> Fact:
         """Return a stored fact as it is at the instant of the view, without caching it. The fact must be known then."""
         fact = stored.lone_fact(self.snapshot.scope, self.since) or self._fact_of_history(stored)
-        return self.names.told(fact) if self._renaming else fact
+        return self.names.renamed_fact(fact) if self._renaming else fact
 
     def _fact_of_history(self, stored: StoredFact) -> Fact:
         history = stored.history_without_caching(self.snapshot.scope)
@@ -250,12 +252,14 @@ class View:
     def _histories_without_caching(self, ids: Iterable[str]) -> list[FactHistory]:
         table, scope = self.snapshot.table, self.snapshot.scope
         return [
-            table.unit(place).history_without_caching(scope) for place in map(table.place, ids) if place is not None
+            table.unit_at(place).history_without_caching(scope)
+            for place in map(table.place_of, ids)
+            if place is not None
         ]
 
     @cached_property
     def names(self) -> CurrentNames:
         """The present names of subjects that were renamed."""
         scope, table = self.snapshot.scope, self.snapshot.table
-        renaming = [table.unit(place).history(scope) for place in self._renaming]
+        renaming = [table.unit_at(place).history(scope) for place in self._renaming]
         return current_names(facts_at(renaming, self.since), self.since)

@@ -9,7 +9,7 @@ from sqlmodel import Session
 
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.fact import ENDED_STATUSES, Fact, Status
-from afterword.facts.validity.timeline import FactHistory
+from afterword.facts.validity.fact_history import FactHistory
 from afterword.store import fact_ids
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import groupby
 
 from afterword.facts.assertions import Evidence, EvidenceKind
-from afterword.facts.fact import SERVED, Fact, Status
+from afterword.facts.fact import SERVED_STATUSES, Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.json_form import JsonForm, Nullable
 
@@ -48,10 +48,10 @@ fact_json: JsonForm[Fact] = JsonForm(
 
 def facts_as_markdown(scope: Scope, facts: Sequence[Fact]) -> str:
     """Return the facts of a scope as Markdown, with quotes and dates: first the facts that hold, then the others."""
-    ordered = sorted(facts, key=lambda fact: (fact.status not in SERVED, fact.kind, fact.said_at, fact.id))
+    ordered = sorted(facts, key=lambda fact: (fact.status not in SERVED_STATUSES, fact.kind, fact.said_at, fact.id))
     statements = {id_: fact.statement for fact in ordered for id_ in (*fact.assertion_ids, fact.id)}
     lines = [f"# What is remembered of {scope}", "", "1 fact." if len(facts) == 1 else f"{len(facts)} facts."]
-    for is_served, group in groupby(ordered, key=lambda fact: fact.status in SERVED):
+    for is_served, group in groupby(ordered, key=lambda fact: fact.status in SERVED_STATUSES):
         lines += ["", "## What holds" if is_served else "## What held once, or is open"]
         for fact in group:
             lines += _fact_lines(fact, statements.get(fact.retired_by or ""))

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from afterword.recall.index_units import TOKENIZER, fact_terms, turn_terms
+from afterword.recall.search_terms import TOKENIZER, fact_terms, turn_terms
 
 revision: str = "0011"
 down_revision: str | None = "0010"

@@ -12,24 +12,24 @@ _MOST_STEPS = 30_000_000
 """The most steps of a comparison: the pairs of equal elements, for each element of the shorter sequence."""
 
 
-def common_stretches(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[bool, int, int, int, int]]:
+def diff_runs(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[bool, int, int, int, int]]:
     """Return the runs of equal and of different elements of two sequences, in order.
 
-    A run is whether its elements are equal, its start and end in `old`, and its start and end in `new`. Comparing takes
-    quadratic time, and more if elements repeat. So in sequences that are very long or repeat very few elements,
-    everything between the common beginning and end counts as different.
+    Each run is given by whether its elements are equal, its start and end in `old`, and its start and end in `new`.
+    Comparing takes quadratic time, and more if elements repeat. So in sequences that are very long or repeat very few
+    elements, everything between the common beginning and end counts as different.
     """
-    head = _shared(old, new)
+    head = _common_prefix_length(old, new)
     number_old, number_new = len(old) - head, len(new) - head
     in_new = Counter(new[head:])
     steps = min(number_old, number_new) * sum(in_new[element] for element in old[head:])
     if number_old * number_new <= LARGEST_COMPARED and steps <= _MOST_STEPS:
         matcher = SequenceMatcher(None, old[head:], new[head:], autojunk=False)
-        stretches = [(True, 0, head, 0, head)]
+        runs = [(True, 0, head, 0, head)]
         for tag, start, end, new_start, new_end in matcher.get_opcodes():
-            stretches.append((tag == "equal", head + start, head + end, head + new_start, head + new_end))
-        return stretches
-    tail = _shared(old[head:][::-1], new[head:][::-1])
+            runs.append((tag == "equal", head + start, head + end, head + new_start, head + new_end))
+        return runs
+    tail = _common_prefix_length(old[head:][::-1], new[head:][::-1])
     old_end, new_end = len(old) - tail, len(new) - tail
     return [
         (True, 0, head, 0, head),
@@ -38,7 +38,7 @@ def common_stretches(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[t
     ]
 
 
-def _shared(old: Sequence[Hashable], new: Sequence[Hashable]) -> int:
+def _common_prefix_length(old: Sequence[Hashable], new: Sequence[Hashable]) -> int:
     """Return how many elements the two sequences have in common at their beginning."""
     return next(
         (place for place, (left, right) in enumerate(zip(old, new, strict=False)) if left != right),

@@ -18,7 +18,7 @@ _MONTH_STEMS = frozenset(stem for month in _MONTHS for stem in terms(month))
 
 def fact_text(said_at: datetime, subject: str, statement: str, attribute: str, value: str) -> str:
     """Return the text by which a fact is found, with its date and subject. Its vector is made of this text."""
-    return f"{_date(said_at)} {_about(subject)} {statement} {attribute} {value}"
+    return f"{_date(said_at)} {_subject_unless_owner(subject)} {statement} {attribute} {value}"
 
 
 def turn_text(said_at: datetime | None, name: str, text: str) -> str:
@@ -28,7 +28,7 @@ def turn_text(said_at: datetime | None, name: str, text: str) -> str:
 
 def fact_terms(said_at: datetime, subject: str, statement: str, attribute: str, value: str) -> str:
     """Return the words by which a fact is found: those of its subject (none for the owner), a tab, and the others."""
-    return _words(_about(subject), fact_text(said_at, OWNER, statement, attribute, value))
+    return _tab_separated_terms(_subject_unless_owner(subject), fact_text(said_at, OWNER, statement, attribute, value))
 
 
 def words_without_date(found_by: str) -> set[str]:
@@ -41,14 +41,14 @@ def words_without_date(found_by: str) -> set[str]:
 
 def turn_terms(said_at: datetime | None, speaker: str, text: str) -> str:
     """Return the words by which a turn is found: those of its speaker, a tab, and the others."""
-    return _words(speaker, turn_text(said_at, "", text))
+    return _tab_separated_terms(speaker, turn_text(said_at, "", text))
 
 
-def _words(name: str, text: str) -> str:
+def _tab_separated_terms(name: str, text: str) -> str:
     return f"{' '.join(terms(name))}\t{' '.join(terms(text))}"
 
 
-def _about(subject: str) -> str:
+def _subject_unless_owner(subject: str) -> str:
     return "" if subject == OWNER else subject
 
 
