@@ -28,10 +28,10 @@ from typing import Any
 
 from afterword import settings
 from afterword.composition import embedder, open_extractor_and_judge
-from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_pages
+from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_grading_pages
 from afterword.evaluation.measurement import answering_model
 from afterword.evaluation.scenarios.scenario import Gold, Message, Question, Scenario, Session
-from afterword.evaluation.trial import System, run_trial, story_scopes
+from afterword.evaluation.trial import EvaluatedSystem, run_trial, story_scopes
 from afterword.recall.layers import Layers
 from afterword.recall.tokens import token_count
 from afterword.store.database.engine import Store
@@ -108,7 +108,7 @@ async def measure(folder: Path, asked: Scenario, told: dict[str, dict[str, str]]
     done = folder / "processed"
     if not done.exists():
         async with open_extractor_and_judge("model", configured.model) as workers:
-            trial = await run_trial([asked.story()], System("model", workers.extractor, workers.judge), folder)
+            trial = await run_trial([asked.story()], EvaluatedSystem("model", workers.extractor, workers.judge), folder)
         for _, failure in trial.failures:
             raise SystemExit(f"{failure.session_id}: {failure.reason}")
         done.touch()
@@ -125,7 +125,7 @@ async def measure(folder: Path, asked: Scenario, told: dict[str, dict[str, str]]
             other_memories=told,
             budget_tokens=configured.recall.budget_tokens,
         )
-    write_pages(answers, folder, seed=seed)
+    write_grading_pages(answers, folder, seed=seed)
     for system in ("memory", "turns", "history", *told):
         tokens = [answer.tokens_told for answer in answers if answer.system == system]
         sys.stdout.write(f"{system}: {round(sum(tokens) / len(tokens))} tokens a question\n")

@@ -22,7 +22,7 @@ from pathlib import Path
 from locomo import within
 
 from afterword import settings
-from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_pages
+from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_grading_pages
 from afterword.evaluation.measurement import answering_model
 from afterword.evaluation.scenarios.scenario import Scenario, read_scenarios
 from afterword.evaluation.trial import story_scopes
@@ -72,7 +72,7 @@ async def ask(scenarios: list[Scenario], folder: Path, name: str) -> None:
     async with Store(f"sqlite:///{folder / 'empty.db'}") as store:
         scopes = story_scopes([scenario.story() for scenario in scenarios])
         answers = await ask_scenarios(scenarios, scopes, store, replies, systems=(), other_memories={name: told})
-    write_pages(answers, folder)
+    write_grading_pages(answers, folder)
     tokens = [answer.tokens_told for answer in answers]
     sys.stdout.write(f"{name}: {round(sum(tokens) / len(tokens))} tokens a question\n")
 

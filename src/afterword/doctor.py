@@ -17,7 +17,7 @@ from afterword.extractors.errors import ExtractionError
 from afterword.extractors.model.embeddings import EndpointEmbedder
 from afterword.extractors.model.prices import shipped_prices
 from afterword.recall.vectors import USABLE, Embedder, LocalEmbedder, packed_vector, usable_vectors
-from afterword.setting_sections import ModelOptions
+from afterword.setting_sections import EmbeddingOptions, ModelOptions
 from afterword.settings import Settings, SettingsInvalid, profile_path
 from afterword.store.database.engine import Store
 
@@ -34,28 +34,28 @@ class Check:
     fix: str = ""
 
 
-async def examine(*, probe: bool = False) -> list[Check]:
+async def run_checks(*, probe: bool = False) -> list[Check]:
     """Run all checks and return their results. Nothing is changed.
 
     Only with `probe` are requests sent: one to the model in every mode of requesting JSON, and one to the embedder. If
     the configured mode is "auto", the first mode that works is remembered.
     """
-    checks = [_packages()]
+    checks = [_check_packages()]
     try:
         configured = settings.load()
     except SettingsInvalid as error:
         return [*checks, Check("settings", False, str(error), "correct the profile or the variable that is named")]
     checks.append(Check("settings", True, f"profile: {profile_path() or 'none, defaults and environment'}"))
-    checks += [*await _store(configured), _redaction(configured), _extractor(configured)]
-    checks.append(await _embedding(configured, probe=probe))
+    checks += [*await _check_store(configured), _check_redaction(configured), _check_extractor(configured)]
+    checks.append(await _check_embedding(configured, probe=probe))
     if not probe:
         return checks
     if configured.extractor == "rules":
         return [*checks, Check("model", True, "not asked: the offline rules are the extractor, and use no model")]
-    return [*checks, await _model_modes(configured.model)]
+    return [*checks, await _check_model_modes(configured.model)]
 
 
-def _packages() -> Check:
+def _check_packages() -> Check:
     installed, missing = [], []
     for name in PACKAGES:
         try:
@@ -65,7 +65,7 @@ def _packages() -> Check:
     return Check("packages", not missing, ", ".join(installed), f"pip install {' '.join(missing)}")
 
 
-async def _store(configured: Settings) -> list[Check]:
+async def _check_store(configured: Settings) -> list[Check]:
     try:
         store = Store(configured.store.url)
     except StoreError as error:
@@ -77,24 +77,29 @@ async def _store(configured: Settings) -> list[Check]:
         return [Check("store", False, finding, "name another file with AFTERWORD_STORE__URL")]
     if is_new:
         return [Check("store", True, f"{store.shown_url}: it does not exist yet; the first run creates it")]
+    return await _check_existing_store(store)
+
+
+async def _check_existing_store(store: Store) -> list[Check]:
     try:
         async with store:
             await store.check(writing=True)
-            damage = await store.read(_damage) if store.path is not None else None
+            damage = await store.read(_sqlite_damage) if store.path is not None else None
     except StoreError as error:
         is_down = store.dialect == "postgresql" and isinstance(error, StoreUnreachable)
         fix = "start the database for reading and writing" if is_down else "do what the result says"
         return [Check("store", False, str(error), f"{fix}, or name another store with AFTERWORD_STORE__URL")]
     checks = [Check("store", True, f"{store.shown_url} answers, its tables are up to date")]
-    if store.path is not None:
-        checks.append(Check("integrity", damage is None, damage or "no damage", "put a backup in its place"))
-    if store.path is not None and os.name == "posix":
+    if store.path is None:
+        return checks
+    checks.append(Check("integrity", damage is None, damage or "no damage", "put a backup in its place"))
+    if os.name == "posix":
         mode = stat.S_IMODE(store.path.stat().st_mode)
         checks.append(Check("privacy", not mode & 0o077, f"file mode {mode:04o}", f"chmod 600 {store.path}"))
     return checks
 
 
-def _damage(transaction: Session) -> str | None:
+def _sqlite_damage(transaction: Session) -> str | None:
     """Return what is wrong with a SQLite file: its structure, or a row that refers to a missing one."""
     connection = transaction.connection()
     structure = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
@@ -104,12 +109,12 @@ def _damage(transaction: Session) -> str | None:
     return None if orphan is None else f"a row of {orphan[0]} refers to a missing row of {orphan[2]}"
 
 
-def _redaction(configured: Settings) -> Check:
+def _check_redaction(configured: Settings) -> Check:
     kinds = ", ".join(sorted(configured.privacy.policy().kinds))
     return Check("redaction", True, f"masked before anything is stored: {kinds}" if kinds else "no secret is masked")
 
 
-def _extractor(configured: Settings) -> Check:
+def _check_extractor(configured: Settings) -> Check:
     if configured.extractor == "rules":
         return Check(
             "extractor", True, 'offline rules: English patterns, no model (set extractor = "model" to use one)'
@@ -117,49 +122,54 @@ def _extractor(configured: Settings) -> Check:
     model = configured.model
     endpoint = model.base_url or os.environ.get("OPENAI_BASE_URL") or "api.openai.com"
     has_key = model.used_key() is not None
-    finding = f"model {model.name} at {endpoint}, key {_presence(has_key)}, mode {model.mode}"
+    finding = f"model {model.name} at {endpoint}, key {_key_presence(has_key)}, mode {model.mode}"
     # An endpoint that a user runs often needs no key.
     return Check("extractor", has_key or model.base_url is not None, finding, "set OPENAI_API_KEY")
 
 
-async def _embedding(configured: Settings, *, probe: bool) -> Check:
+async def _check_embedding(configured: Settings, *, probe: bool) -> Check:
     """Check the embedder. With `probe`, request one vector from it."""
     options = configured.embedding
-    if options.kind == "auto" and options.used_kind == "none":
-        return Check(
-            "embedding",
-            True,
-            "auto: none is installed, so recall ranks by words; pip install 'afterword[local]' to rank by meaning",
-        )
-    if options.kind == "none":
-        return Check(
-            "embedding",
-            True,
-            'none: recall ranks by words alone (kind = "auto", "local" or "endpoint" ranks by meaning, too)',
-        )
-    if options.kind == "local" and find_spec("wordllama") is None:
-        return Check("embedding", False, "local: wordllama is not installed", "pip install 'afterword[local]'")
+    if (missing := _missing_embedder(options)) is not None:
+        return missing
     try:
         async with open_embedder(options) as embedder:
-            finding, fix = _embedder(configured, embedder)
+            finding, fix = _describe_embedder(configured, embedder)
             finding = f"auto: {finding}" if options.kind == "auto" else finding
             if not fix and probe and embedder is not None:
-                vectors = await embedder.embed(["hello"])
-                finding += ", answers"
-                if not usable_vectors({"hello": packed_vector(vectors[0])}, embedder.dimension):
-                    return Check("embedding", False, finding, f"the vector has to be {embedder.dimension} {USABLE}")
+                finding, fix = f"{finding}, answers", await _probe_embedder(embedder)
     except AfterwordError as error:
         return Check("embedding", False, f"{options.kind}: cannot be used", str(error))
     return Check("embedding", not fix, finding, fix)
 
 
-def _embedder(configured: Settings, embedder: Embedder | None) -> tuple[str, str]:
+def _missing_embedder(options: EmbeddingOptions) -> Check | None:
+    """Return the result if no embedder can be opened, because none is configured or installed; else None."""
+    if options.kind == "auto" and options.used_kind == "none":
+        finding = "auto: none is installed, so recall ranks by words; pip install 'afterword[local]' to rank by meaning"
+        return Check("embedding", True, finding)
+    if options.kind == "none":
+        finding = 'none: recall ranks by words alone (kind = "auto", "local" or "endpoint" ranks by meaning, too)'
+        return Check("embedding", True, finding)
+    if options.kind == "local" and find_spec("wordllama") is None:
+        return Check("embedding", False, "local: wordllama is not installed", "pip install 'afterword[local]'")
+    return None
+
+
+async def _probe_embedder(embedder: Embedder) -> str:
+    """Request one vector, and return how it has to be if it cannot be used, else an empty text."""
+    vectors = await embedder.embed(["hello"])
+    is_usable = usable_vectors({"hello": packed_vector(vectors[0])}, embedder.dimension)
+    return "" if is_usable else f"the vector has to be {embedder.dimension} {USABLE}"
+
+
+def _describe_embedder(configured: Settings, embedder: Embedder | None) -> tuple[str, str]:
     """Return which embedder is configured, and what must be fixed before it can be used."""
     if not isinstance(embedder, EndpointEmbedder):
         return f"{LocalEmbedder.model}, {LocalEmbedder.dimension} dimensions, on this machine", ""
     options, budget = configured.embedding, configured.budget
     has_key = options.used_key() is not None
-    finding = f"{embedder.settings.place}, key {_presence(has_key)}, {embedder.dimension} dimensions"
+    finding = f"{embedder.settings.place}, key {_key_presence(has_key)}, {embedder.dimension} dimensions"
     if not has_key and options.base_url is None:
         return finding, "set AFTERWORD_EMBEDDING__API_KEY or OPENAI_API_KEY"
     is_limited = budget.usd_per_run is not None or budget.usd_per_day is not None
@@ -168,11 +178,11 @@ def _embedder(configured: Settings, embedder: Embedder | None) -> tuple[str, str
     return finding, ""
 
 
-def _presence(has_key: bool) -> str:
+def _key_presence(has_key: bool) -> str:
     return "set" if has_key else "missing"
 
 
-async def _model_modes(options: ModelOptions) -> Check:
+async def _check_model_modes(options: ModelOptions) -> Check:
     try:
         async with model_client(options) as client:
             fault_by_mode = await client.probe()

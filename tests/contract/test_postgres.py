@@ -19,7 +19,7 @@ from sqlalchemy import text
 from sqlmodel import Session
 
 import afterword
-from afterword.doctor import examine
+from afterword.doctor import run_checks
 from afterword.errors import Overtaken, StoreUnreachable
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
@@ -63,7 +63,7 @@ async def test_a_server_that_can_only_be_read_says_so(postgres_store_url: str, m
             assert (await call.http.get("/readyz")).status_code == 503
             assert (await call.http.get("/healthz")).status_code == 200
     monkeypatch.setenv("AFTERWORD_STORE__URL", url)
-    (check,) = [check for check in await examine() if check.name == "store"]
+    (check,) = [check for check in await run_checks() if check.name == "store"]
     assert (check.ok, "can only be read" in check.finding) == (False, True)
 
 

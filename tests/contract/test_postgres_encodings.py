@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 import afterword
-from afterword.doctor import examine
+from afterword.doctor import run_checks
 from afterword.errors import StoreInvalid
 from afterword.store.database.engine import Store
 
@@ -33,7 +33,7 @@ async def test_a_database_with_another_encoding_is_refused_before_anything_is_ma
     with pytest.raises(StoreInvalid, match="needs UTF8"):
         await afterword.open(encoded).scopes()
     monkeypatch.setenv("AFTERWORD_STORE__URL", encoded)
-    (check,) = (check for check in await examine() if check.name == "store")
+    (check,) = (check for check in await run_checks() if check.name == "store")
     assert not check.ok
     assert "needs UTF8" in check.finding
     with psycopg.connect(encoded) as connection:

@@ -10,16 +10,16 @@ import pytest
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from afterword.errors import ArgumentInvalid
-from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_pages
+from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_grading_pages
 from afterword.evaluation.scenarios.scenario import Question, Scenario, read_scenarios
-from afterword.evaluation.trial import System, run_trial, story_scopes
+from afterword.evaluation.trial import EvaluatedSystem, run_trial, story_scopes
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.store.database.engine import Store
 
 
 async def processed(shared: Path, folder: Path) -> Scenario:
     [scenario] = read_scenarios([shared / "data" / "scenarios" / "city-trips-lena.json"])
-    await run_trial([scenario.story()], System("rules", RulesExtractor(), RulesJudge()), folder)
+    await run_trial([scenario.story()], EvaluatedSystem("rules", RulesExtractor(), RulesJudge()), folder)
     return scenario
 
 
@@ -39,7 +39,7 @@ async def test_every_system_is_asked_and_replies_play_back(shared: Path, tmp_pat
     for answer in answers:
         told[answer.system] += answer.tokens_told
     assert told["history"] > told["memory"] > told["nothing"]
-    write_pages(answers, tmp_path / "asked")
+    write_grading_pages(answers, tmp_path / "asked")
     pages = (tmp_path / "asked" / "pages.md").read_text(encoding="utf-8")
     assert "**" not in pages
     assert "memory:" not in pages

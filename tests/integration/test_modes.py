@@ -145,7 +145,7 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 async def probed() -> doctor.Check:
-    return (await doctor.examine(probe=True))[-1]
+    return (await doctor.run_checks(probe=True))[-1]
 
 
 async def test_the_doctor_tries_every_mode_and_says_which_to_set(configured: Any, tmp_path: Path) -> None:
@@ -170,5 +170,5 @@ async def test_the_doctor_says_what_is_wrong_with_a_model_that_answers_in_no_mod
 async def test_without_being_asked_to_the_doctor_asks_no_model(configured: Any) -> None:
     with Endpoint(MODES) as endpoint:
         configured(endpoint)
-        await doctor.examine()
+        await doctor.run_checks()
     assert endpoint.requests == []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.evaluation.scorer import Score, score_facts, score_json, total
+from afterword.evaluation.scorer import Score, score_facts, score_json, total_score
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact, Status
 from scenarios import fact, gold, moved, scenario
@@ -116,7 +116,7 @@ FACTS = st.lists(st.builds(replace, st.sampled_from([GRAZ, LINZ, MOSER]), status
 @given(st.lists(FACTS, max_size=4))
 def test_a_total_is_the_sum_of_its_scenarios(stores: list[list[Fact]]) -> None:
     scores = [score_facts(scenario(), facts) for facts in stores]
-    whole = total(scores)
+    whole = total_score(scores)
     assert whole.facts == sum(map(len, stores))
     for name, share in whole.shares.items():
         assert share == tuple(sum(score.shares[name][side] for score in scores) for side in (0, 1))

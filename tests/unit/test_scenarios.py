@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from afterword.evaluation.report import BEGIN, END, markdown_table, written_into
+from afterword.evaluation.report import BEGIN, END, markdown_table, replace_scorecard
 from afterword.evaluation.scenarios.saved_messages import saved_messages
 from afterword.evaluation.scenarios.scenario import Session, Story, read_scenarios
 from afterword.extractors.readers import read_state
@@ -108,13 +108,13 @@ def test_a_team_that_ends_its_turn_with_tools_says_their_results_and_hands_over(
 
 def test_a_block_is_written_between_its_markers_and_nowhere_else() -> None:
     text = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    assert written_into(text, "new", "x") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
+    assert replace_scorecard(text, "new", "x") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
 
 
 @pytest.mark.parametrize("text", ["", BEGIN, END, f"{END}{BEGIN}", f"{BEGIN}{BEGIN}{END}"])
 def test_a_file_without_its_markers_is_refused(text: str) -> None:
     with pytest.raises(SourceInvalid, match=r"notes\.md needs one line"):
-        written_into(text, "new", "notes.md")
+        replace_scorecard(text, "new", "notes.md")
 
 
 def test_a_table_lines_up() -> None:

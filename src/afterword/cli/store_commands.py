@@ -283,9 +283,9 @@ def doctor_command(
     as_json: Json = False,
 ) -> None:
     """Check the setup, and say how to fix what fails."""
-    from afterword.doctor import examine
+    from afterword.doctor import run_checks
 
-    checks = [replace(check, fix="") if check.ok else check for check in asyncio.run(examine(probe=probe))]
+    checks = [replace(check, fix="") if check.ok else check for check in asyncio.run(run_checks(probe=probe))]
     listed = [{"check": check.name, "ok": check.ok, "found": check.finding, "mend": check.fix} for check in checks]
     rows = [("ok" if check.ok else "FAILS", check.name, check.finding, check.fix) for check in checks]
     print_result(listed, table("afterword", ("", "check", "result", "how to fix it"), rows), as_json=as_json)

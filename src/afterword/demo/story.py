@@ -58,13 +58,13 @@ class DemoResult:
 async def run_demo(path: Path) -> DemoResult:
     """Run the demo in a new store at this path. Raises `DemoFailed` if a bundled session fails."""
     async with await open_store(f"sqlite:///{path}") as store:
-        outcomes = await _process(store)
+        outcomes = await _process_sessions(store)
         facts = await store.read(lambda db: lookup.read_facts(db, OWNER, at=datetime.now(UTC)))
-        block, reply = await _recall(store)
+        block, reply = await _ask_agent(store)
     return DemoResult(outcomes, facts, block, reply)
 
 
-async def _process(store: Store) -> list[SessionOutcome]:
+async def _process_sessions(store: Store) -> list[SessionOutcome]:
     with as_file(files("afterword.demo") / "sessions") as folder:
         outcomes = await run_batch(store, find_sessions([folder]), extractor=RulesExtractor())
     for outcome in outcomes:
@@ -73,7 +73,7 @@ async def _process(store: Store) -> list[SessionOutcome]:
     return [outcome for outcome in outcomes if isinstance(outcome, SessionOutcome)]
 
 
-async def _recall(store: Store) -> tuple[str, str]:
+async def _ask_agent(store: Store) -> tuple[str, str]:
     """Ask a real AssistantAgent with a replayed model. Return the block that its model was shown, and its reply."""
     client = ReplayChatCompletionClient([REPLY], model_info=CAPABILITIES)
     memory = FactMemory(scope=OWNER, store=store)

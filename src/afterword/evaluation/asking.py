@@ -14,7 +14,7 @@ import json
 import random
 import re
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -87,16 +87,16 @@ class RecordedReplies:
 
 
 class RecordedClient(ReplayChatCompletionClient):
-    """A model client for one agent, which takes its answers from `replies`. `shown` holds the last request."""
+    """A model client for one agent, which takes its answers from `replies`."""
 
     def __init__(self, replies: RecordedReplies) -> None:
         super().__init__([""])
         self._replies = replies
-        self.shown: Sequence[LLMMessage] = ()
+        self.last_request: Sequence[LLMMessage] = ()
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Return the reply to these messages. Raises `ArgumentInvalid` if no reply is recorded and no model is set."""
-        self.shown = list(messages)
+        self.last_request = list(messages)
         content = await self._replies.reply(messages, **options)
         usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
         return CreateResult(content=content, finish_reason="stop", usage=usage, cached=True)
@@ -117,78 +117,77 @@ async def ask_scenarios(
     A memory and a plain search for turns may take `budget_tokens`. `other_memories` holds, by the name of another
     memory, its text for each question.
     """
-    other_memories = other_memories or {}
     limit = asyncio.Semaphore(CONCURRENCY)
+    other_memories = other_memories or {}
 
     async def ask(scenario: Scenario, question: Question, system: str) -> AgentAnswer:
         async with limit:
-            words = other_memories[system][question.question] if system in other_memories else None
-            asked = _Asked(scenario, question, system, scopes[scenario.id], budget_tokens, words)
-            return await _ask(asked, store, RecordedClient(replies))
+            text = other_memories[system][question.question] if system in other_memories else None
+            posed = _PosedQuestion(scenario, question, system, scopes[scenario.id], budget_tokens, text)
+            return await _ask_agent(posed, store, RecordedClient(replies))
 
-    return await asyncio.gather(
-        *(
-            ask(scenario, question, system)
-            for scenario in scenarios
-            for question in scenario.gold.questions
-            for system in (*systems, *other_memories)
-        )
-    )
+    questions = [(scenario, question) for scenario in scenarios for question in scenario.gold.questions]
+    names = (*systems, *other_memories)
+    return await asyncio.gather(*(ask(scenario, asked, system) for scenario, asked in questions for system in names))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A question of a scenario to one system. `words` is the text of another memory, if the system is one."""
+class _PosedQuestion:
+    """A question of a scenario to one system. If the system is another memory, `other_memory_text` is its text."""
 
     scenario: Scenario
     question: Question
     system: str
     scope: Scope
     budget_tokens: int
-    words: str | None
+    other_memory_text: str | None
 
     @property
-    def at(self) -> datetime:
+    def asked_at(self) -> datetime:
         """The instant at which the question is asked."""
         ended = max(session.ended_at for session in self.scenario.sessions) + timedelta(hours=1)
         day = self.question.as_of
         return datetime.combine(datetime.fromisoformat(day).date(), time(12), UTC) if day else ended
 
-    def earlier_words(self) -> str:
+    def earlier_conversations(self) -> str:
         """Return the text about earlier conversations for a system other than `memory`."""
-        if self.words is not None:
-            return self.words
-        earlier = [session for session in self.scenario.sessions if session.started_at <= self.at]
+        if self.other_memory_text is not None:
+            return self.other_memory_text
+        earlier = [session for session in self.scenario.sessions if session.started_at <= self.asked_at]
         if self.system == "turns":
             return _found_turns(earlier, self.question.question, self.budget_tokens)
-        return _history(earlier) if self.system == "history" else ""
+        return _history_text(earlier) if self.system == "history" else ""
 
 
-async def _ask(asked: _Asked, store: Store, client: RecordedClient) -> AgentAnswer:
-    question, at = asked.question, asked.at
-    memory = FactMemory(
-        scope=asked.scope, store=store, clock=lambda: at, timeout_s=60, budget_tokens=asked.budget_tokens
-    )
-    system_message = f"{INSTRUCTIONS} Today is {at.date().isoformat()}."
-    if shown := asked.earlier_words():
-        system_message = f"{system_message}\n\nEarlier conversations:\n\n{shown}"
-    memories = [memory] if asked.system == "memory" else None
-    agent = AssistantAgent("assistant", client, memory=memories, system_message=system_message)
-    result = await agent.run(task=question.question)
-    sent = sum(token_count(str(message.content)) for message in client.shown)
+async def _ask_agent(posed: _PosedQuestion, store: Store, client: RecordedClient) -> AgentAnswer:
+    question = posed.question
+    result = await _agent(posed, store, client).run(task=question.question)
+    sent = sum(token_count(str(message.content)) for message in client.last_request)
     alone = token_count(INSTRUCTIONS) + token_count(question.question)
     return AgentAnswer(
-        scenario=asked.scenario.id,
+        scenario=posed.scenario.id,
         question=question.question,
         reference=question.answer,
-        kind=kind_of(question),
-        system=asked.system,
+        kind=question_kind(question),
+        system=posed.system,
         answer=str(getattr(result.messages[-1], "content", "")),
         tokens_told=max(sent - alone, 0),
     )
 
 
-def kind_of(question: Question) -> str:
+def _agent(posed: _PosedQuestion, store: Store, client: RecordedClient) -> AssistantAgent:
+    at = posed.asked_at
+    memory = FactMemory(
+        scope=posed.scope, store=store, clock=lambda: at, timeout_s=60, budget_tokens=posed.budget_tokens
+    )
+    system_message = f"{INSTRUCTIONS} Today is {at.date().isoformat()}."
+    if earlier := posed.earlier_conversations():
+        system_message = f"{system_message}\n\nEarlier conversations:\n\n{earlier}"
+    memories = [memory] if posed.system == "memory" else None
+    return AssistantAgent("assistant", client, memory=memories, system_message=system_message)
+
+
+def question_kind(question: Question) -> str:
     """Return the kind of a question: "several facts", "when", "before" or "now"."""
     if len(question.needs) > 1:
         return "several facts"
@@ -197,35 +196,38 @@ def kind_of(question: Question) -> str:
     return "before" if question.as_of or is_about_the_past(question.question) else "now"
 
 
-def write_pages(answers: Sequence[AgentAnswer], folder: Path, *, seed: int = 0) -> None:
+def write_grading_pages(answers: Sequence[AgentAnswer], folder: Path, *, seed: int = 0) -> None:
     """Write `answers.json`, `pages.md` for graders, and `key.json`, which names the system behind each letter."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [asdict(answer) for answer in answers]
     (folder / "answers.json").write_text(json.dumps(rows, ensure_ascii=False, indent=1), encoding="utf-8")
-    by_question: dict[tuple[str, str], list[AgentAnswer]] = {}
-    for answer in answers:
-        by_question.setdefault((answer.scenario, answer.question), []).append(answer)
-    order = list(by_question.values())
-    shuffle = random.Random(seed)
-    shuffle.shuffle(order)
     lines = ["# Answers to grade", "", "Say of each answer whether it is right: it says what the reference says.", ""]
     key: dict[str, dict[str, str]] = {}
-    for number, group in enumerate(order, 1):
-        shuffled = shuffle.sample(group, len(group))
-        lines += [f"## {number}. {group[0].question}", "", f"Reference: {group[0].reference}", ""]
-        letters = [chr(ord("A") + place) for place in range(len(shuffled))]
-        lines += [f"{letter}: {_plain(each.answer)}" for letter, each in zip(letters, shuffled, strict=True)]
-        lines.append("")
-        key[str(number)] = {letter: each.system for letter, each in zip(letters, shuffled, strict=True)}
+    for number, shuffled in enumerate(_shuffled_by_question(answers, random.Random(seed)), 1):
+        lettered = {chr(ord("A") + place): answer for place, answer in enumerate(shuffled)}
+        lines += [f"## {number}. {shuffled[0].question}", "", f"Reference: {shuffled[0].reference}", ""]
+        lines += [*(f"{letter}: {_without_formatting(answer.answer)}" for letter, answer in lettered.items()), ""]
+        key[str(number)] = {letter: answer.system for letter, answer in lettered.items()}
     (folder / "pages.md").write_text("\n".join(lines), encoding="utf-8")
     (folder / "key.json").write_text(json.dumps(key, indent=1), encoding="utf-8")
 
 
-def _plain(answer: str) -> str:
+def _shuffled_by_question(answers: Sequence[AgentAnswer], shuffle: random.Random) -> Iterator[list[AgentAnswer]]:
+    """Yield the answers to each question. The questions are shuffled, and so are the answers to each of them."""
+    by_question: dict[tuple[str, str], list[AgentAnswer]] = {}
+    for answer in answers:
+        by_question.setdefault((answer.scenario, answer.question), []).append(answer)
+    groups = list(by_question.values())
+    shuffle.shuffle(groups)
+    for group in groups:
+        yield shuffle.sample(group, len(group))
+
+
+def _without_formatting(answer: str) -> str:
     return " ".join(_FORMATTING.sub(" ", answer).split())
 
 
-def _history(sessions: Sequence[Session]) -> str:
+def _history_text(sessions: Sequence[Session]) -> str:
     return "\n\n".join(
         "\n".join(
             [
@@ -249,18 +251,23 @@ def _found_turns(sessions: Sequence[Session], question: str, budget_tokens: int)
         for message in session.messages
         if message.role in SPOKEN
     ]
-    query = " OR ".join(f'"{word}"' for word in without_stop_words(question).split())
-    if not query:
-        return ""
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("CREATE VIRTUAL TABLE turns USING fts5(words, tokenize='porter')")
-        connection.executemany("INSERT INTO turns (rowid, words) VALUES (?, ?)", enumerate(turns))
-        ranked = connection.execute("SELECT rowid FROM turns WHERE turns MATCH ? ORDER BY bm25(turns)", [query])
-        numbers = [number for (place,) in ranked for number in (place, place - 1) if number >= 0]
+    with_turns_before = (number for place in _matching_places(turns, question) for number in (place, place - 1))
     chosen, tokens = set[int](), 0
-    for number in dict.fromkeys(numbers):
+    for number in dict.fromkeys(number for number in with_turns_before if number >= 0):
         tokens += token_count(turns[number])
         if tokens > budget_tokens:
             break
         chosen.add(number)
     return "\n".join(turns[number] for number in sorted(chosen))
+
+
+def _matching_places(turns: Sequence[str], question: str) -> list[int]:
+    """Return the indexes of the turns that contain a word of the question, best match first."""
+    query = " OR ".join(f'"{word}"' for word in without_stop_words(question).split())
+    if not query:
+        return []
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE VIRTUAL TABLE turns USING fts5(words, tokenize='porter')")
+        connection.executemany("INSERT INTO turns (rowid, words) VALUES (?, ?)", enumerate(turns))
+        ranked = connection.execute("SELECT rowid FROM turns WHERE turns MATCH ? ORDER BY bm25(turns)", [query])
+        return [place for (place,) in ranked]

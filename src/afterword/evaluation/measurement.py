@@ -15,8 +15,8 @@ from autogen_core.models import ChatCompletionClient, ModelFamily, ModelInfo
 from afterword.composition import open_extractor_and_judge
 from afterword.errors import ArgumentInvalid
 from afterword.evaluation.scenarios.scenario import Scenario, read_scenarios
-from afterword.evaluation.scorer import Score, score_facts, total
-from afterword.evaluation.trial import EveryUserTurn, Order, System, Trial, run_trial, story_scopes
+from afterword.evaluation.scorer import Score, score_facts, total_score
+from afterword.evaluation.trial import EvaluatedSystem, SessionOrder, Trial, UserTurnExtractor, run_trial, story_scopes
 from afterword.extractors.extractor import Usage
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.extractors.testing import ScriptedEndpoint, recorded_model, replayed
@@ -24,9 +24,15 @@ from afterword.setting_sections import ModelOptions
 from afterword.settings import Settings
 from afterword.store.database.engine import Store
 
+BASELINES = (
+    EvaluatedSystem("offline rules", RulesExtractor(), RulesJudge()),
+    EvaluatedSystem("every user turn", UserTurnExtractor(), RulesJudge()),
+)
+"""The systems with which a model is compared."""
+
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SystemResult:
     """What one system (an extractor with a judge) made of the scenarios, with its scores by scenario and in total."""
 
     trial: Trial
@@ -56,8 +62,8 @@ class Evaluation:
     """
 
     scenarios: Sequence[Scenario]
-    results: Sequence[Result]
-    order: Order = "file"
+    results: Sequence[SystemResult]
+    order: SessionOrder = "file"
     seed: int = 0
     recording: str | None = None
 
@@ -74,7 +80,7 @@ class EvaluationRequest:
     paths: Sequence[Path]
     extractor: str | None = None
     replay: Path | None = None
-    order: Order = "file"
+    order: SessionOrder = "file"
     seed: int = 0
 
     def check(self) -> None:
@@ -97,26 +103,30 @@ async def measure_systems(
     `SourceInvalid` for scenarios that cannot be used.
     """
     scenarios = read_scenarios(request.paths)
-    stories, results = [scenario.story() for scenario in scenarios], list[Result]()
     kind = "model" if request.replay else request.extractor or settings.extractor
     async with (
         _model_options(request.replay, settings.model) as options,
         open_extractor_and_judge(kind, options) as workers,
     ):
         name = "recorded model" if request.replay else f"model {options.name}"
-        systems = [System(name, workers.extractor, workers.judge)] if kind == "model" else []
-        systems.append(System("offline rules", RulesExtractor(), RulesJudge()))
-        systems.append(System("every user turn", EveryUserTurn(), RulesJudge()))
+        tested = [EvaluatedSystem(name, workers.extractor, workers.judge)] if kind == "model" else []
+        systems = [*tested, *BASELINES]
         on_begin(len(systems) * sum(len(scenario.sessions) for scenario in scenarios))
-        for system in systems:
-            with TemporaryDirectory(prefix="afterword-eval-") as folder:
-                trial = await run_trial(
-                    stories, system, Path(folder), order=request.order, seed=request.seed, on_done=lambda _: on_done()
-                )
-            scores = {scenario.id: score_facts(scenario, trial.facts[scenario.id]) for scenario in scenarios}
-            results.append(Result(trial, scores, total(scores.values())))
+        results = [await _measure_system(system, scenarios, request, on_done) for system in systems]
         recording = request.replay.name if request.replay else None
         return Evaluation(scenarios, results, request.order, request.seed, recording)
+
+
+async def _measure_system(
+    system: EvaluatedSystem, scenarios: Sequence[Scenario], request: EvaluationRequest, on_done: Callable[[], None]
+) -> SystemResult:
+    stories = [scenario.story() for scenario in scenarios]
+    with TemporaryDirectory(prefix="afterword-eval-") as folder:
+        trial = await run_trial(
+            stories, system, Path(folder), order=request.order, seed=request.seed, on_done=lambda _: on_done()
+        )
+    scores = {scenario.id: score_facts(scenario, trial.facts[scenario.id]) for scenario in scenarios}
+    return SystemResult(trial, scores, total_score(scores.values()))
 
 
 async def ask_questions(request: EvaluationRequest, settings: Settings, folder: Path, replies: Path | None) -> None:
@@ -125,7 +135,7 @@ async def ask_questions(request: EvaluationRequest, settings: Settings, folder: 
     The answers are written to `folder`. `replies` is a file of recorded replies, by default `replies.jsonl` in the
     folder. Missing replies are requested from the configured model and added. Raises `ArgumentInvalid`.
     """
-    from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_pages
+    from afterword.evaluation.asking import RecordedReplies, ask_scenarios, write_grading_pages
 
     scenarios = read_scenarios(request.paths)
     stories = [scenario.story() for scenario in scenarios]
@@ -135,13 +145,13 @@ async def ask_questions(request: EvaluationRequest, settings: Settings, folder: 
             _model_options(request.replay, settings.model) as options,
             open_extractor_and_judge(kind, options) as workers,
         ):
-            system = System("asked", workers.extractor, workers.judge)
+            system = EvaluatedSystem("asked", workers.extractor, workers.judge)
             await run_trial(stories, system, Path(work), order=request.order, seed=request.seed)
         recorded = RecordedReplies(replies or folder / "replies.jsonl", answering_model(settings.model))
         async with Store(f"sqlite:///{Path(work) / 'afterword.db'}", privacy=settings.store_privacy()) as store:
             scopes, budget = story_scopes(stories), settings.recall.budget_tokens
             answers = await ask_scenarios(scenarios, scopes, store, recorded, budget_tokens=budget)
-    write_pages(answers, folder, seed=request.seed)
+    write_grading_pages(answers, folder, seed=request.seed)
 
 
 def answering_model(options: ModelOptions) -> ChatCompletionClient | None:

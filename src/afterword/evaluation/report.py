@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from afterword.errors import ArgumentInvalid
-from afterword.evaluation.measurement import Evaluation, Result
+from afterword.evaluation.measurement import Evaluation, SystemResult
 from afterword.evaluation.scenarios.scenario import one_line
-from afterword.evaluation.scorer import Share, exported_fact, score_json
+from afterword.evaluation.scorer import Share, fact_for_scorers, score_json
 from afterword.extractors.extractor import Usage
 from afterword.pipeline.errors import SourceInvalid
 
@@ -48,14 +48,14 @@ REASONS = {
 def scorecard(evaluation: Evaluation) -> str:
     """Return the scorecard as Markdown, with a list of failures below it."""
     results = evaluation.results
-    rows = [[label, *(cell(result) for result in results)] for label, cell in _rows(evaluation).items()]
+    rows = [[label, *(cell_of(result) for result in results)] for label, cell_of in _cells_by_label(evaluation).items()]
     lines = [
         _heading(evaluation),
         "",
         *markdown_table(["", *(result.name for result in results)], rows),
         "",
-        *_by_reason(results),
-        *_origin(evaluation),
+        *_stored_not_facts(results),
+        *_system_notes(evaluation),
         *(
             f"- FAILED in {result.name}: session {failure.session_id} of {scenario}: {one_line(failure.reason)}"
             for result in results
@@ -80,23 +80,23 @@ def share_text(share: Share) -> str:
     return "-" if share.ratio is None else f"{share.n} of {share.of} ({share.ratio:.2f})"
 
 
-def written_into(text: str, block: str, place: str) -> str:
-    """Return the text, in which the block replaces what was between the two scorecard markers.
+def replace_scorecard(text: str, card: str, document: str) -> str:
+    """Return the text of a document, in which `card` stands instead of the old scorecard between the two markers.
 
-    Raises `SourceInvalid`, naming `place`, unless the text has each marker once and in order.
+    Raises `SourceInvalid`, naming `document`, unless the text has each marker once and in order.
     """
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise SourceInvalid(
-            f"{place} needs one line {BEGIN!r} and below it one line {END!r}; put them where the scorecard belongs"
+            f"{document} needs one line {BEGIN!r} and below it one line {END!r}; put them where the scorecard belongs"
         )
     before, after = text.split(BEGIN)[0], text.split(END)[1]
-    return f"{before}{BEGIN}\n{block}\n{END}{after}"
+    return f"{before}{BEGIN}\n{card}\n{END}{after}"
 
 
-def _rows(evaluation: Evaluation) -> dict[str, Callable[[Result], str]]:
+def _cells_by_label(evaluation: Evaluation) -> dict[str, Callable[[SystemResult], str]]:
     estimated = " (estimated: characters by four)" if evaluation.recording else ""
 
-    def cell_of(name: str) -> Callable[[Result], str]:
+    def cell_of(name: str) -> Callable[[SystemResult], str]:
         return lambda result: share_text(result.total.shares[name])
 
     return {
@@ -128,14 +128,14 @@ def _heading(evaluation: Evaluation) -> str:
     )
 
 
-def _by_reason(results: Sequence[Result]) -> Iterator[str]:
+def _stored_not_facts(results: Sequence[SystemResult]) -> Iterator[str]:
     for result in results:
         stored = {why: share for why, share in result.total.not_facts_by_why.items() if share.n}
         reasons = ", ".join(f"{REASONS.get(why, why)} {share.n} of {share.of}" for why, share in stored.items())
         yield f"- Not-facts stored by {result.name}: {reasons or 'none'}."
 
 
-def _origin(evaluation: Evaluation) -> list[str]:
+def _system_notes(evaluation: Evaluation) -> list[str]:
     tested = evaluation.results[0].trial.system
     replies = f"; replies played back from {evaluation.recording}" if evaluation.recording else ""
     return [
@@ -155,7 +155,7 @@ def evaluation_json(evaluation: Evaluation) -> Json:
     }
 
 
-def _result_json(result: Result) -> Json:
+def _result_json(result: SystemResult) -> Json:
     trial, usage = result.trial, result.trial.usage
     amounts = {**_usage_json(result.usage), "repairs": usage.repairs}
     return {
@@ -171,9 +171,7 @@ def _result_json(result: Result) -> Json:
         "unjudged": trial.unjudged,
         "repairs": usage.repairs,
         "usage": {
-            "extraction": _usage_json(usage.extraction),
-            "repair": _usage_json(usage.repair),
-            "judging": _usage_json(usage.judging),
+            **{part: _usage_json(getattr(usage, part)) for part in ("extraction", "repair", "judging")},
             "a_session": {name: round(result.per_session(amount), 2) for name, amount in amounts.items()},
         },
     }
@@ -185,29 +183,29 @@ def _usage_json(usage: Usage) -> Json:
 
 def check_markers(path: Path) -> None:
     """Raise `ArgumentInvalid` if a document cannot be read, and `SourceInvalid` if it lacks the scorecard markers."""
-    written_into(_text_of(path), "", str(path))
+    replace_scorecard(_read_text(path), "", str(path))
 
 
 def write_scorecard(path: Path, card: str) -> None:
     """Write the scorecard between the two markers of a document."""
-    _write(path, written_into(_text_of(path), card, str(path)))
+    _write_text(path, replace_scorecard(_read_text(path), card, str(path)))
 
 
 def save_scenario_facts(folder: Path, evaluation: Evaluation) -> None:
     """Write the facts of the first system to files, one for each scenario."""
     for scenario, facts in evaluation.results[0].trial.facts.items():
-        exported = json.dumps([exported_fact(fact) for fact in facts], ensure_ascii=False, indent=1)
-        _write(folder / f"{scenario}.json", f"{exported}\n")
+        exported = json.dumps([fact_for_scorers(fact) for fact in facts], ensure_ascii=False, indent=1)
+        _write_text(folder / f"{scenario}.json", f"{exported}\n")
 
 
-def _text_of(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise ArgumentInvalid(f"{path} cannot be read ({error.strerror})") from None
 
 
-def _write(path: Path, text: str) -> None:
+def _write_text(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
-from afterword.evaluation.scenarios.scenario import GoldFact, Scenario, Story, one_line
+from afterword.evaluation.scenarios.scenario import GoldFact, NotFact, Scenario, Story, one_line
 from afterword.facts.fact import Fact, Status
 
 Json = dict[str, Any]
@@ -69,9 +69,9 @@ class Score:
     misses: Mapping[str, Sequence[Json]] = field(default_factory=dict)
 
 
-def total(scores: Iterable[Score]) -> Score:
+def total_score(scores: Iterable[Score]) -> Score:
     """Return the sum of the scores, without their misses. Every gold fact has the same weight."""
-    return reduce(_sum, scores, Score(0, 0, 0, 0, 0, 0, {}, {}, {}))
+    return reduce(_sum_scores, scores, Score(0, 0, 0, 0, 0, 0, {}, {}, {}))
 
 
 def score_json(score: Score) -> Json:
@@ -95,18 +95,18 @@ def score_json(score: Score) -> Json:
     }
 
 
-def _sum(first: Score, other: Score) -> Score:
+def _sum_scores(first: Score, other: Score) -> Score:
     counts = ("sessions", "facts", "current_facts", "never_stored", "duplicates", "words")
     never = Counter(first.never_stored_by_status) + Counter(other.never_stored_by_status)
     return Score(
         **{name: getattr(first, name) + getattr(other, name) for name in counts},
-        shares=_sums(first.shares, other.shares),
+        shares=_sum_shares(first.shares, other.shares),
         never_stored_by_status=dict(sorted(never.items())),
-        not_facts_by_why=dict(sorted(_sums(first.not_facts_by_why, other.not_facts_by_why).items())),
+        not_facts_by_why=dict(sorted(_sum_shares(first.not_facts_by_why, other.not_facts_by_why).items())),
     )
 
 
-def _sums(shares: Mapping[str, Share], others: Mapping[str, Share]) -> dict[str, Share]:
+def _sum_shares(shares: Mapping[str, Share], others: Mapping[str, Share]) -> dict[str, Share]:
     pairs = {name: (shares.get(name, Share(0, 0)), others.get(name, Share(0, 0))) for name in {**shares, **others}}
     return {name: Share(share.n + other.n, share.of + other.of) for name, (share, other) in pairs.items()}
 
@@ -114,30 +114,46 @@ def _sums(shares: Mapping[str, Share], others: Mapping[str, Share]) -> dict[str,
 @dataclass(frozen=True, slots=True)
 class _GoldMatch:
     gold: GoldFact
-    stored: tuple[Fact, ...]
+    stored_facts: tuple[Fact, ...]
 
     @property
-    def current(self) -> tuple[Fact, ...]:
-        return tuple(fact for fact in self.stored if fact.status is Status.CURRENT)
+    def is_stored(self) -> bool:
+        return bool(self.stored_facts)
+
+    @property
+    def current_facts(self) -> tuple[Fact, ...]:
+        return tuple(fact for fact in self.stored_facts if fact.status is Status.CURRENT)
 
     @property
     def is_wrongly_retired(self) -> bool:
-        return self.gold.status == "current" and bool(self.stored) and not self.current
+        return self.gold.status == "current" and self.is_stored and not self.current_facts
+
+    @property
+    def has_right_kind(self) -> bool:
+        return any(fact.kind == self.gold.kind for fact in self.stored_facts)
+
+    @property
+    def has_right_last_day(self) -> bool:
+        last_day = (self.gold.valid_to or "")[:10]
+        return any(fact.valid_to and fact.valid_to.date().isoformat() == last_day for fact in self.stored_facts)
+
+
+class _NotFactMatch(NamedTuple):
+    not_fact: NotFact
+    stored_facts: tuple[Fact, ...]
 
 
 def score_facts(scenario: Scenario, facts: Sequence[Fact]) -> Score:
     """Return the score of the facts that a store holds after the scenario's last session, retired facts included."""
     current = [fact for fact in facts if fact.status is Status.CURRENT]
-    matches = [_GoldMatch(gold, _matching(gold.keywords, facts)) for gold in scenario.gold.facts]
-    not_facts = [(wrong, _matching(wrong.keywords, current)) for wrong in scenario.gold.not_facts]
+    matches = [_GoldMatch(gold, _facts_with_keywords(gold.keywords, facts)) for gold in scenario.gold.facts]
+    not_facts = [
+        _NotFactMatch(wrong, _facts_with_keywords(wrong.keywords, current)) for wrong in scenario.gold.not_facts
+    ]
     roles = [_quoted_roles(fact, scenario) for fact in facts]
-    gold_facts = [fact for match in matches for fact in match.stored]
-    wrong_facts = [fact for _, stored in not_facts for fact in stored]
-    duplicates = _duplicates(matches, current)
+    duplicates = _duplicate_facts(matches, current)
     unmatched = unmatched_facts(scenario, facts)
-    never_stored = Counter(
-        match.gold.status for match in matches if match.gold.status not in ("current", "retracted") and not match.stored
-    )
+    never_stored = Counter(match.gold.status for match in matches if _is_former(match) and not match.is_stored)
     return Score(
         sessions=len(scenario.sessions),
         facts=len(facts),
@@ -147,30 +163,19 @@ def score_facts(scenario: Scenario, facts: Sequence[Fact]) -> Score:
         words=sum(len(fact.statement.split()) for fact in facts),
         shares={
             **_gold_shares(matches),
-            "precision": _share(facts, lambda fact: _is_among(fact, gold_facts) and not _is_among(fact, wrong_facts)),
+            "precision": _precision(facts, matches, not_facts),
             "evidence_ok": _share(roles, lambda said_by: said_by is not None),
             "grounded_in_user": _share(roles, lambda said_by: said_by is not None and "user" in said_by),
-            "not_facts_stored": _share(not_facts, lambda match: bool(match[1])),
+            "not_facts_stored": _share(not_facts, lambda match: bool(match.stored_facts)),
             "unmatched": Share(len(unmatched), len(current)),
         },
         never_stored_by_status=dict(sorted(never_stored.items())),
-        not_facts_by_why={
-            reason: _share([stored for wrong, stored in not_facts if wrong.why == reason], bool)
-            for reason in sorted({wrong.why for wrong, _ in not_facts})
-        },
+        not_facts_by_why=_shares_by_why(not_facts),
         misses={
             **_gold_misses(matches),
-            "not_facts": [
-                {"why": wrong.why, "statement": wrong.statement, "stored": _statements(stored)}
-                for wrong, stored in not_facts
-                if stored
-            ],
+            "not_facts": _stored_not_facts(not_facts),
             "duplicates": duplicates,
-            "ungrounded": [
-                {"statement": one_line(fact.statement), "evidence": exported_fact(fact)["evidence"]}
-                for fact, said_by in zip(facts, roles, strict=True)
-                if said_by is None
-            ],
+            "ungrounded": _ungrounded_facts(facts, roles),
             "unmatched": [{"statement": statement} for statement in _statements(unmatched)],
         },
     )
@@ -181,11 +186,11 @@ def unmatched_facts(scenario: Scenario, facts: Iterable[Fact]) -> list[Fact]:
     return [
         fact
         for fact in facts
-        if fact.status is Status.CURRENT and not any(_matches(gold.keywords, fact) for gold in scenario.gold.facts)
+        if fact.status is Status.CURRENT and not any(_has_keywords(fact, gold.keywords) for gold in scenario.gold.facts)
     ]
 
 
-def exported_fact(fact: Fact) -> Json:
+def fact_for_scorers(fact: Fact) -> Json:
     """Return a fact in the form that other scoring tools read."""
     return {
         "statement": fact.statement,
@@ -197,14 +202,14 @@ def exported_fact(fact: Fact) -> Json:
     }
 
 
-def _matches(keywords: Sequence[Sequence[str]], fact: Fact) -> bool:
+def _has_keywords(fact: Fact, keywords: Sequence[Sequence[str]]) -> bool:
     """Return whether the statement of a fact contains a keyword of every group, regardless of case."""
     text = one_line(fact.statement)
     return all(any(re.search(keyword, text, re.IGNORECASE) for keyword in group) for group in keywords)
 
 
-def _matching(keywords: Sequence[Sequence[str]], facts: Iterable[Fact]) -> tuple[Fact, ...]:
-    return tuple(fact for fact in facts if _matches(keywords, fact))
+def _facts_with_keywords(keywords: Sequence[Sequence[str]], facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    return tuple(fact for fact in facts if _has_keywords(fact, keywords))
 
 
 def _quoted_roles(fact: Fact, story: Story) -> set[str] | None:
@@ -219,14 +224,12 @@ def _quoted_roles(fact: Fact, story: Story) -> set[str] | None:
     return set().union(*roles) if roles and all(roles) else None
 
 
-def _duplicates(matches: Sequence[_GoldMatch], current: Sequence[Fact]) -> list[Json]:
+def _duplicate_facts(matches: Sequence[_GoldMatch], current: Sequence[Fact]) -> list[Json]:
     """Return the current facts whose gold facts are all matched by other current facts, too.
 
     Facts that match the most gold facts are taken first, and are not duplicates. Of equal ones, the first is taken.
     """
-    gold_ids = [
-        {match.gold.id for match in matches if any(fact is stored for stored in match.current)} for fact in current
-    ]
+    gold_ids = [{match.gold.id for match in matches if _is_among(fact, match.current_facts)} for fact in current]
     covered: set[str] = set()
     remaining = [place for place, ids in enumerate(gold_ids) if ids]
     while remaining:
@@ -238,28 +241,40 @@ def _duplicates(matches: Sequence[_GoldMatch], current: Sequence[Fact]) -> list[
     return [{"gold": sorted(gold_ids[place]), "statement": one_line(current[place].statement)} for place in remaining]
 
 
+def _is_former(match: _GoldMatch) -> bool:
+    return match.gold.status in ("superseded", "expired")
+
+
 def _gold_shares(matches: Sequence[_GoldMatch]) -> dict[str, Share]:
     retracted = [match for match in matches if match.gold.status == "retracted"]
-    expected = [match for match in matches if match.gold.status != "retracted"]
-    current = [match for match in expected if match.gold.status == "current"]
-    former = [match for match in expected if match.gold.status != "current"]
-    stored_former = [match for match in former if match.stored]
+    current = [match for match in matches if match.gold.status == "current"]
+    former = [match for match in matches if _is_former(match)]
+    stored_former = [match for match in former if match.is_stored]
+    stored = [match for match in (*current, *former) if match.is_stored]
     dated = [match for match in stored_former if match.gold.status == "expired" and match.gold.valid_to]
-    stored = [match for match in expected if match.stored]
-    last_days = [
-        ((match.gold.valid_to or "")[:10], [fact.valid_to.date().isoformat() for fact in match.stored if fact.valid_to])
-        for match in dated
-    ]
     return {
-        "fact_recall": _share(expected, lambda match: bool(match.stored)),
-        "current_recall": _share(current, lambda match: bool(match.current)),
-        "update_correct": _share(stored_former, lambda match: not match.current),
-        "update_of_all": _share(former, lambda match: bool(match.stored) and not match.current),
-        "retracted_gone": _share(retracted, lambda match: not match.current),
+        "fact_recall": _share((*current, *former), lambda match: match.is_stored),
+        "current_recall": _share(current, lambda match: bool(match.current_facts)),
+        "update_correct": _share(stored_former, lambda match: not match.current_facts),
+        "update_of_all": _share(former, lambda match: match.is_stored and not match.current_facts),
+        "retracted_gone": _share(retracted, lambda match: not match.current_facts),
         "wrongly_retired": _share(current, lambda match: match.is_wrongly_retired),
-        "kind_correct": _share(stored, lambda match: any(fact.kind == match.gold.kind for fact in match.stored)),
-        "valid_to_correct": _share(last_days, lambda days: days[0] in days[1]),
+        "kind_correct": _share(stored, lambda match: match.has_right_kind),
+        "valid_to_correct": _share(dated, lambda match: match.has_right_last_day),
     }
+
+
+def _precision(facts: Sequence[Fact], matches: Iterable[_GoldMatch], not_facts: Iterable[_NotFactMatch]) -> Share:
+    right = [fact for match in matches for fact in match.stored_facts]
+    wrong = [fact for match in not_facts for fact in match.stored_facts]
+    return _share(facts, lambda fact: _is_among(fact, right) and not _is_among(fact, wrong))
+
+
+def _shares_by_why(not_facts: Sequence[_NotFactMatch]) -> dict[str, Share]:
+    """Return by reason how many not-facts are stored."""
+    reasons = sorted({match.not_fact.why for match in not_facts})
+    stored = {why: [bool(match.stored_facts) for match in not_facts if match.not_fact.why == why] for why in reasons}
+    return {why: _share(answers, bool) for why, answers in stored.items()}
 
 
 def _is_among(fact: Fact, facts: Iterable[Fact]) -> bool:
@@ -271,26 +286,43 @@ def _statements(facts: Iterable[Fact]) -> list[str]:
 
 
 def _gold_misses(matches: Sequence[_GoldMatch]) -> dict[str, list[Json]]:
-    def missed(match: _GoldMatch, **details: object) -> Json:
-        return {"gold": match.gold.id, "statement": match.gold.statement, **details}
-
     return {
         "missed": [
-            missed(match, status=match.gold.status)
+            _gold_miss(match, status=match.gold.status)
             for match in matches
-            if match.gold.status != "retracted" and not match.stored
+            if match.gold.status != "retracted" and not match.is_stored
         ],
         "stale": [
-            missed(match, status=match.gold.status, stored=_statements(match.current))
+            _gold_miss(match, status=match.gold.status, stored=_statements(match.current_facts))
             for match in matches
-            if match.gold.status != "current" and match.current
+            if match.gold.status != "current" and match.current_facts
         ],
         "wrongly_retired": [
-            missed(match, stored=[[str(fact.status), one_line(fact.statement)] for fact in match.stored])
+            _gold_miss(match, stored=[[str(fact.status), one_line(fact.statement)] for fact in match.stored_facts])
             for match in matches
             if match.is_wrongly_retired
         ],
     }
+
+
+def _gold_miss(match: _GoldMatch, **details: object) -> Json:
+    return {"gold": match.gold.id, "statement": match.gold.statement, **details}
+
+
+def _stored_not_facts(not_facts: Iterable[_NotFactMatch]) -> list[Json]:
+    return [
+        {"why": wrong.why, "statement": wrong.statement, "stored": _statements(stored)}
+        for wrong, stored in not_facts
+        if stored
+    ]
+
+
+def _ungrounded_facts(facts: Sequence[Fact], roles: Sequence[set[str] | None]) -> list[Json]:
+    return [
+        {"statement": one_line(fact.statement), "evidence": fact_for_scorers(fact)["evidence"]}
+        for fact, said_by in zip(facts, roles, strict=True)
+        if said_by is None
+    ]
 
 
 def _share(population: Iterable[T], is_counted: Callable[[T], bool]) -> Share:

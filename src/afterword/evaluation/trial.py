@@ -1,6 +1,6 @@
 """Process stories with the whole pipeline, and return the stored facts and the model usage.
 
-A `Story` is a scenario without its gold facts, so the pipeline cannot see them. `EveryUserTurn` is an extractor for
+A `Story` is a scenario without its gold facts, so the pipeline cannot see them. `UserTurnExtractor` is an extractor for
 comparison, which keeps every turn of a person unchanged.
 """
 
@@ -31,10 +31,10 @@ from afterword.store import lookup
 from afterword.store.database.engine import Store
 from afterword.store.reading.told_memory import read_facts_with_ended_parts
 
-Order = Literal["file", "arrival", "shuffle"]
+SessionOrder = Literal["file", "arrival", "shuffle"]
 
 
-class EveryUserTurn:
+class UserTurnExtractor:
     """Returns each turn of a person unchanged, split into parts that fit a statement. For comparison only."""
 
     version = "every-user-turn"
@@ -63,7 +63,7 @@ class EveryUserTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class EvaluatedSystem:
     """An extractor and a judge, under the name that the scorecard shows."""
 
     name: str
@@ -98,7 +98,7 @@ class Trial:
     statements that were not compared.
     """
 
-    system: System
+    system: EvaluatedSystem
     facts: Mapping[str, Sequence[Fact]]
     failures: Sequence[tuple[str, Failure]]
     usage: TrialUsage
@@ -107,10 +107,10 @@ class Trial:
 
 async def run_trial(
     stories: Sequence[Story],
-    system: System,
+    system: EvaluatedSystem,
     folder: Path,
     *,
-    order: Order = "file",
+    order: SessionOrder = "file",
     seed: int = 0,
     on_done: Callable[[SessionOutcome | Failure], None] = lambda _: None,
 ) -> Trial:
@@ -123,7 +123,7 @@ async def run_trial(
     sessions = [
         _write_session(story, session, scopes[story.id], folder)
         for story in stories
-        for session in _ordered(story, order, seed)
+        for session in _ordered_sessions(story, order, seed)
     ]
     extractor = _MeteredExtractor(system.extractor)
     judge = _MeteredJudge(system.judge)
@@ -151,7 +151,7 @@ def story_scopes(stories: Sequence[Story]) -> dict[str, Scope]:
     }
 
 
-def _ordered(story: Story, order: Order, seed: int) -> list[Session]:
+def _ordered_sessions(story: Story, order: SessionOrder, seed: int) -> list[Session]:
     if order == "shuffle":
         return random.Random(f"{seed}/{story.id}").sample(story.sessions, len(story.sessions))
     if order == "arrival" and story.arrival:

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 LIST_MEMORY = "Relevant memory content (in chronological order):"
 """The first line of a block of AutoGen's ListMemory, which stands between line breaks."""
 HANDOFF = "transfer_to_"
-"""How the names of tools begin with which an agent hands over."""
+"""The beginning of the names of the tools with which an agent hands over."""
 TEAMS = frozenset({"round_robin", "selector", "swarm", "team"})
 _TYPES = {
     "user": "TextMessage",
@@ -30,21 +30,21 @@ _TYPES = {
     "tool_result": "ToolCallExecutionEvent",
 }
 _WITHOUT_THOUGHTS = frozenset({"v02", "openai"})
-Event = tuple[Json, datetime | None]
+TimedMessage = tuple[Json, datetime | None]
 """A saved message, and the time at which it was said if the scenario gives one."""
 
 
 def saved_messages(session: Session) -> list[Json]:
     """Return the messages of a session as AutoGen saves them."""
-    turns = [session.messages] if session.container == "openai" else _turns(session.messages)
-    events = [event for turn in turns for event in _events(turn, session.container)]
+    turns = [session.messages] if session.container == "openai" else _speaker_turns(session.messages)
+    timed = [message for turn in turns for message in _saved_turn(turn, session.container)]
     if session.container not in TEAMS:
-        return [fields for fields, _ in events]
-    times = _instants([at for _, at in events], session)
-    return [{**fields, "created_at": at.isoformat()} for (fields, _), at in zip(events, times, strict=True)]
+        return [message for message, _ in timed]
+    times = _message_times([at for _, at in timed], session)
+    return [{**message, "created_at": at.isoformat()} for (message, _), at in zip(timed, times, strict=True)]
 
 
-def _turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
+def _speaker_turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
     """Yield the turns of the speakers: one message of a person, or all that an agent does until it has answered.
 
     The turn of an agent begins with its memory at that time.
@@ -55,7 +55,7 @@ def _turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
         if message.role == "memory":
             memory = message
         elif message.role != "system":
-            if turn and _is_over(turn, message):
+            if turn and _is_turn_over(turn, message):
                 yield turn
                 turn = []
             if not turn and memory is not None and message.role != "user":
@@ -65,7 +65,7 @@ def _turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
         yield turn
 
 
-def _is_over(turn: Sequence[Message], following: Message) -> bool:
+def _is_turn_over(turn: Sequence[Message], following: Message) -> bool:
     """Return whether another speaker follows, or an agent has answered, or has handed over and has all its results."""
     last = turn[-1]
     if "user" in (last.role, following.role) or last.source != following.source or last.role == "assistant":
@@ -74,46 +74,54 @@ def _is_over(turn: Sequence[Message], following: Message) -> bool:
     return has_results and any(message.name.startswith(HANDOFF) for message in turn)
 
 
-def _events(turn: Sequence[Message], container: str) -> Iterator[Event]:
+def _saved_turn(turn: Sequence[Message], container: str) -> Iterator[TimedMessage]:
     """Yield the saved messages of a turn. A member of a team that ends it with tools says their results."""
     for role, group in groupby(turn, key=lambda message: message.role):
-        messages = list(group)
-        if role == "memory":
-            yield _memory(messages[-1], is_team=container in TEAMS), None
-        elif role in ("tool_call", "tool_result"):
-            contents = list(map(_call if role == "tool_call" else _result, messages))
-            yield _fields(role, messages[0], contents), messages[-1].at
-        elif not (role == "thought" and container in _WITHOUT_THOUGHTS):
-            yield from ((_fields(role, message, message.content), message.at) for message in messages)
+        yield from _saved_group(role, list(group), container)
     results = [message for message in turn if message.role == "tool_result"]
     if container in TEAMS and results and turn[-1].role != "assistant":
-        handed_over = next((message for message in results if message.name.startswith(HANDOFF)), None)
-        if handed_over is not None:
-            yield {"type": "HandoffMessage", "source": handed_over.source, "content": handed_over.content}, None
-        else:
-            summary = "\n".join(result.content for result in results)
-            yield {"type": "ToolCallSummaryMessage", "source": results[0].source, "content": summary}, None
+        yield _said_results(results), None
 
 
-def _fields(role: str, message: Message, content: object) -> Json:
+def _saved_group(role: str, messages: Sequence[Message], container: str) -> Iterator[TimedMessage]:
+    """Yield the saved messages of adjacent messages with the same role."""
+    if role == "memory":
+        yield _memory_message(messages[-1], is_team=container in TEAMS), None
+    elif role in ("tool_call", "tool_result"):
+        contents = list(map(_call_json if role == "tool_call" else _result_json, messages))
+        yield _message_json(role, messages[0], contents), messages[-1].at
+    elif not (role == "thought" and container in _WITHOUT_THOUGHTS):
+        yield from ((_message_json(role, message, message.content), message.at) for message in messages)
+
+
+def _said_results(results: Sequence[Message]) -> Json:
+    """Return the message with which a member of a team says the results of its tools, or hands over."""
+    handed_over = next((message for message in results if message.name.startswith(HANDOFF)), None)
+    if handed_over is not None:
+        return {"type": "HandoffMessage", "source": handed_over.source, "content": handed_over.content}
+    summary = "\n".join(result.content for result in results)
+    return {"type": "ToolCallSummaryMessage", "source": results[0].source, "content": summary}
+
+
+def _message_json(role: str, message: Message, content: object) -> Json:
     return {"type": _TYPES[role], "source": message.source or role, "content": content}
 
 
-def _memory(message: Message, *, is_team: bool) -> Json:
+def _memory_message(message: Message, *, is_team: bool) -> Json:
     """Return what an agent is told from its memory: in a team's thread entry by entry, else as a system message."""
     if not is_team:
         is_block = message.content.strip().startswith(LIST_MEMORY)
-        return _fields("system", message, f"\n{message.content.strip()}\n" if is_block else message.content)
+        return _message_json("system", message, f"\n{message.content.strip()}\n" if is_block else message.content)
     entries = re.findall(r"^\d+\.\s+(.+)$", message.content, re.MULTILINE) or [message.content.strip()]
     contents = [{"content": entry, "mime_type": "text/plain"} for entry in entries]
     return {"type": "MemoryQueryEvent", "source": message.source, "content": contents}
 
 
-def _call(message: Message) -> Json:
+def _call_json(message: Message) -> Json:
     return {"id": message.call_id, "name": message.name, "arguments": message.arguments_text}
 
 
-def _result(message: Message) -> Json:
+def _result_json(message: Message) -> Json:
     return {
         "call_id": message.call_id,
         "name": message.name,
@@ -122,15 +130,15 @@ def _result(message: Message) -> Json:
     }
 
 
-def _instants(said_at: Sequence[datetime | None], session: Session) -> list[datetime]:
+def _message_times(said_at: Sequence[datetime | None], session: Session) -> list[datetime]:
     """Return a time for each message. Those without one are spread evenly between their neighbours."""
     known = {place: at for place, at in enumerate(said_at) if at is not None}
     known.setdefault(0, session.started_at)
     known.setdefault(len(said_at) - 1, max(session.ended_at, *known.values()))
-    instants = []
+    times = []
     for place in range(len(said_at)):
         before, after = max(index for index in known if index <= place), min(index for index in known if index >= place)
         share = (place - before) / (after - before) if after > before else 0
         span_us = (known[after] - known[before]) // timedelta(microseconds=1)
-        instants.append(known[before] + timedelta(microseconds=int(span_us * share)))
-    return instants
+        times.append(known[before] + timedelta(microseconds=int(span_us * share)))
+    return times

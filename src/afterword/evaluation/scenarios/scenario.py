@@ -17,17 +17,17 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from afterword.facts.assertions import Kind
 from afterword.pipeline.errors import SourceInvalid
 
-Role = Literal["user", "assistant", "system", "memory", "tool_call", "tool_result", "thought"]
+MessageRole = Literal["user", "assistant", "system", "memory", "tool_call", "tool_result", "thought"]
 Container = Literal["assistant", "round_robin", "selector", "swarm", "team", "v02", "openai"]
 
 
-def _file_name(text: str) -> str:
+def _checked_file_name(text: str) -> str:
     if not re.fullmatch(r"\w[\w.@+-]*", text):
         raise ValueError("must be usable as a file name: letters, digits, and . @ + - _")
     return text
 
 
-def _pattern(text: str) -> str:
+def _checked_pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
@@ -35,19 +35,19 @@ def _pattern(text: str) -> str:
     return text
 
 
-Name = Annotated[str, AfterValidator(_file_name)]
-Keywords = Annotated[list[list[Annotated[str, AfterValidator(_pattern)]]], Field(min_length=1)]
+FileName = Annotated[str, AfterValidator(_checked_file_name)]
+Keywords = Annotated[list[list[Annotated[str, AfterValidator(_checked_pattern)]]], Field(min_length=1)]
 """Groups of regular expressions, searched without regard to case. Every group needs a match of one of its members."""
 
 
-class _Part(BaseModel):
+class _ScenarioPart(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore", frozen=True)
 
 
-class Message(_Part):
+class Message(_ScenarioPart):
     """One message: said, thought, a tool call, a tool result, or injected text."""
 
-    role: Role
+    role: MessageRole
     source: str = ""
     content: str = ""
     name: str = ""
@@ -62,10 +62,10 @@ class Message(_Part):
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
-class Session(_Part):
+class Session(_ScenarioPart):
     """One conversation. `container` is the kind of agent or team that took part in it."""
 
-    session_id: Name
+    session_id: FileName
     started_at: AwareDatetime
     ended_at: AwareDatetime
     container: Container
@@ -77,7 +77,7 @@ class Session(_Part):
         return sorted({message.source for message in self.messages if message.role == "user"})
 
 
-class GoldFact(_Part):
+class GoldFact(_ScenarioPart):
     """A fact that a careful reader would store. `status` is its status after the last session."""
 
     id: str
@@ -88,7 +88,7 @@ class GoldFact(_Part):
     valid_to: str | None = None
 
 
-class NotFact(_Part):
+class NotFact(_ScenarioPart):
     """A statement that must not be stored as true, and the reason."""
 
     statement: str
@@ -96,7 +96,7 @@ class NotFact(_Part):
     why: str
 
 
-class Question(_Part):
+class Question(_ScenarioPart):
     """A question to an agent, the reference answer, the facts that it needs, and the day on which it is asked."""
 
     question: str
@@ -105,7 +105,7 @@ class Question(_Part):
     as_of: str | None = None
 
 
-class Gold(_Part):
+class Gold(_ScenarioPart):
     """The expected facts of a scenario, statements that must not become facts, and questions about the facts."""
 
     facts: list[GoldFact]
@@ -113,19 +113,19 @@ class Gold(_Part):
     questions: list[Question] = []
 
 
-class Story(_Part):
+class Story(_ScenarioPart):
     """The part of a scenario that a pipeline may see: the user, and the sessions in the order of time.
 
     `arrival` lists the session ids in the order in which they reach the pipeline, if that is a different order.
     """
 
-    id: Name
-    user_id: Name
+    id: FileName
+    user_id: FileName
     sessions: list[Session] = Field(min_length=1)
     arrival: list[str] | None = None
 
     @model_validator(mode="after")
-    def _session_ids_are_unique(self) -> Self:
+    def _check_session_ids(self) -> Self:
         ids = [session.session_id for session in self.sessions]
         duplicate_ids = [name for name, count in Counter(ids).items() if count > 1]
         if duplicate_ids:
@@ -163,14 +163,14 @@ def read_scenarios(paths: Sequence[Path]) -> list[Scenario]:
     files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
     if not files:
         raise SourceInvalid(f"no scenario (*.json) at {', '.join(map(str, paths))}; see docs/quality.md for the format")
-    scenarios = [_read(file) for file in files]
+    scenarios = [_read_scenario(file) for file in files]
     duplicate_ids = [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]
     if duplicate_ids:
         raise SourceInvalid(f"two files hold a scenario with the id {duplicate_ids[0]!r}; give each its own id")
     return scenarios
 
 
-def _read(file: Path) -> Scenario:
+def _read_scenario(file: Path) -> Scenario:
     try:
         return Scenario.model_validate_json(file.read_bytes())
     except OSError as error:
