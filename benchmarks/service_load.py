@@ -35,9 +35,9 @@ from recall_speed import TABLES, fill, opened, scope_row, sentence
 from sqlalchemy import Insert, Integer, Table, Text, insert, literal, select
 
 import afterword
-from afterword.server.access import Memory, own_memory
+from afterword.server.access import Memory, select_own_memory
 from afterword.server.app import create_app
-from afterword.server.background import short_pauses
+from afterword.server.background import short_gc_pauses
 from afterword.server.listener import TimedConnection
 from afterword.setting_sections import EmbeddingOptions, ServerOptions, StoreOptions
 from afterword.settings import Settings
@@ -62,7 +62,7 @@ def settings_of(url: str, cache_mb: int | None = None) -> Settings:
 
 async def serve(url: str, port: int, cache_mb: int | None) -> None:
     """Serve the store, with a route beside recall that does nothing."""
-    router = APIRouter(dependencies=[Depends(own_memory)])
+    router = APIRouter(dependencies=[Depends(select_own_memory)])
 
     @router.get(EMPTY)
     async def nothing(_memory: Memory, _q: str = "", _limit: int = 10) -> JSONResponse:
@@ -74,7 +74,7 @@ async def serve(url: str, port: int, cache_mb: int | None) -> None:
         config = uvicorn.Config(
             service, port=port, access_log=False, log_config=None, ws="none", http=TimedConnection, proxy_headers=False
         )
-        async with short_pauses():
+        async with short_gc_pauses():
             await uvicorn.Server(config).serve()
 
 

@@ -22,7 +22,7 @@ from afterword import Afterword, ProcessingOptions
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.pipeline.background import webhook_sending
 from afterword.pipeline.background.webhook_sending import AddressRefused, AddressRules, WebhookUrl
-from afterword.server.pages.run_pages import decisions
+from afterword.server.pages.run_pages import waiting_decisions
 from afterword.setting_sections import (
     EmbeddingOptions,
     ModelOptions,
@@ -158,7 +158,7 @@ async def test_every_decision_that_the_review_asks_for_is_told_by_its_id(app: Af
     review, content = await mira.review(), json.loads(receiver.requests[-1].body)
     assert review.unclear
     assert review.dependents
-    assert content["items"] == sorted(decision.id for decision in decisions(review))
+    assert content["items"] == sorted(decision.id for decision in waiting_decisions(review))
     assert sum(content["waiting"].values()) == len(content["items"]) == 4
     (asked,) = [item for item in content["items"] if item.startswith("erase:")]
     await mira.decide(asked, "reject")

@@ -250,7 +250,7 @@ def inspect_command(
         from afterword.server.pages.rendering import PREFIX, scope_path
     except ModuleNotFoundError as error:
         raise ArgumentInvalid(f"the pages need the extra ({error.name}): pip install 'afterword[server]'") from None
-    opening = "" if owner is None else f"{scope_path(owner).removeprefix(f'{PREFIX}/')}/memory"
+    opened_page = "" if owner is None else f"{scope_path(owner).removeprefix(f'{PREFIX}/')}/memory"
 
     def show_link(link: str) -> None:
         typer.echo(f"open {link}\nstop with Ctrl-C")
@@ -259,7 +259,7 @@ def inspect_command(
 
     async def work(store: afterword.Afterword) -> None:
         options = store.settings.server.model_copy(update={"host": "127.0.0.1", "port": port})
-        await serve(store, options, on_begin=show_link, opening=opening)
+        await serve(store, options, on_begin=show_link, opened_page=opened_page)
 
     with TemporaryDirectory(prefix="afterword-inspect-") as folder:
         call_store(work)

@@ -19,7 +19,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from afterword import Afterword, ApiKey, Run, RunEffect, Scope, ScopeMemory
 from afterword.errors import AfterwordError, NotFound, ScopeInvalid
-from afterword.server.answers import change_json
+from afterword.server.answer_forms import change_json
 from afterword.server.problems import Refused, status_of
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -48,19 +48,19 @@ def parse_number(text: str, *, most_digits: int) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= most_digits else None
 
 
-def accessible_scope(name: str, opens: Callable[[Scope], bool], *, tenant: str | None = None) -> Scope:
+def accessible_scope(name: str, may_open: Callable[[Scope], bool], *, tenant: str | None = None) -> Scope:
     """Return the scope with this name.
 
-    Raises the same `Refused` for an invalid name and for a scope that `opens` rejects, so that they look alike.
+    Raises the same `Refused` for an invalid name and for a scope that `may_open` rejects, so that they look alike.
     """
     with suppress(ScopeInvalid):
         scope = Scope.parse(name)
-        if tenant in (None, scope.tenant) and opens(scope):
+        if tenant in (None, scope.tenant) and may_open(scope):
             return scope
     raise Refused(404, NO_SUCH_MEMORY)
 
 
-class Service:
+class SharedState:
     """What all routes share: the store, and the rate limiter for API keys."""
 
     def __init__(self, app: Afterword, requests_per_minute: int) -> None:
@@ -115,37 +115,37 @@ def check_may_undo(key: ApiKey, run: Run) -> None:
         raise Refused(403, "this run merged or renamed a memory; undoing and redoing it needs an admin key")
 
 
-async def verified_key(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:
+async def verify_and_count_key(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:
     """Return the valid API key of a request, and count the request. Raises `Refused` and `KeyInvalid`."""
-    key = await presented_key(request, credentials)
-    await request.app.state.service.count_request(request, key)
+    key = await verify_key(request, credentials)
+    await request.app.state.shared.count_request(request, key)
     return key
 
 
-async def presented_key(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:
+async def verify_key(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:
     """Return the valid API key of a request without counting the request. Raises `Refused` and `KeyInvalid`."""
     if credentials is None:
         raise Refused(
             401, "the API key is missing; send it as Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"}
         )
-    service: Service = request.app.state.service
-    return await service.app.keys.verify(credentials.credentials)
+    shared: SharedState = request.app.state.shared
+    return await shared.app.keys.verify(credentials.credentials)
 
 
 async def caller(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> KeyHolder:
     """Return the authenticated caller. Raises `KeyInvalid`, and `Refused` for a change with a read-only key."""
-    key = await verified_key(request, credentials)
+    key = await verify_and_count_key(request, credentials)
     if credentials is None or (key.is_read_only and request.method not in SAFE_METHODS):
         raise Refused(403, "this key may only read")
-    return KeyHolder(request.app.state.service.app, key, credentials.credentials)
+    return KeyHolder(request.app.state.shared.app, key, credentials.credentials)
 
 
 AnyCaller = Annotated[KeyHolder, Depends(caller)]
 
 
-async def memory_in_path(
+async def select_memory_in_path(
     request: Request,
     who: AnyCaller,
     tenant: Annotated[str, Path(examples=["default"])],
@@ -157,7 +157,7 @@ async def memory_in_path(
     request.state.memory = who.app.scope(accessible_scope(name, who.key.opens, tenant=decode_path_part(tenant)))
 
 
-async def own_memory(request: Request, who: AnyCaller) -> None:
+async def select_own_memory(request: Request, who: AnyCaller) -> None:
     """Store the key's own memory in `request.state`. Raises `Refused` if the key has none."""
     if who.key.scope is None:
         raise Refused(404, "this key has no memory of its own; name one under /v1/scopes")
@@ -171,16 +171,16 @@ async def admin(who: AnyCaller) -> KeyHolder:
     return who
 
 
-async def _memory(request: Request) -> ScopeMemory:
+async def _selected_memory(request: Request) -> ScopeMemory:
     memory: ScopeMemory = request.state.memory
     return memory
 
 
-Memory = Annotated[ScopeMemory, Depends(_memory)]
+Memory = Annotated[ScopeMemory, Depends(_selected_memory)]
 Admin = Annotated[KeyHolder, Depends(admin)]
 
 
-async def change(
+async def carry_out_change(
     who: KeyHolder,
     action: str,
     work: Callable[[], Awaitable[Answer]],
@@ -228,9 +228,9 @@ class MemoryChange:
     async def carry_out(
         self, action: str, work: Callable[[], Awaitable[Answer]], content: Mapping[str, Any]
     ) -> JSONResponse:
-        """Call `change` for this memory. A repeated idempotency key is accepted only with the same `content`."""
+        """Carry out a change of this memory. A repeated idempotency key is accepted only with the same `content`."""
         scope, key = self.memory.scope, self.idempotency_key
-        return await change(self.who, action, work, scope=scope, idempotency_key=key, content=content)
+        return await carry_out_change(self.who, action, work, scope=scope, idempotency_key=key, content=content)
 
     async def make_run(
         self, action: str, work: Callable[[], Awaitable[RunEffect]], content: Mapping[str, Any]
@@ -243,7 +243,7 @@ class MemoryChange:
         return await self.carry_out(action, answer, content)
 
 
-Changing = Annotated[MemoryChange, Depends()]
+Change = Annotated[MemoryChange, Depends()]
 
 
 async def _answer_of_stored_run(app: Afterword, scope: Scope, run_id: int, statement_id: str | None) -> Answer:

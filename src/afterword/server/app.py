@@ -17,15 +17,15 @@ from starlette.routing import BaseRoute
 import afterword
 from afterword.errors import AfterwordError
 from afterword.server import admin_routes, memory_routes, session_routes
-from afterword.server.access import Service, caller, memory_in_path, own_memory
-from afterword.server.answers import ready_json
-from afterword.server.background import Background
-from afterword.server.contents import ProblemDetails
+from afterword.server.access import SharedState, caller, select_memory_in_path, select_own_memory
+from afterword.server.answer_forms import ready_json
+from afterword.server.background import BackgroundWork
 from afterword.server.mcp.http import MCP_HEADERS, add_mcp
 from afterword.server.pages.mount import add_pages
 from afterword.server.pages.rendering import prepare_pages
-from afterword.server.pages.visit import requester_of
-from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, Guard, add_handlers, problem
+from afterword.server.pages.visit import sender_key_id
+from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, RequestGuard, add_error_handlers, problem_response
+from afterword.server.request_types import ProblemDetails
 from afterword.setting_sections import ServerOptions
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -71,9 +71,9 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
         # It would contain error messages, and URLs, which hold people's names and questions.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    service.state.service = Service(app, options.requests_per_minute)
-    service.state.background = Background(app)
-    add_handlers(service)
+    service.state.shared = SharedState(app, options.requests_per_minute)
+    service.state.background = BackgroundWork(app)
+    add_error_handlers(service)
     if options.cors_origins:
         service.add_middleware(
             CORSMiddleware,
@@ -83,17 +83,17 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
             expose_headers=["ETag", "Location", "Idempotency-Replayed", "Retry-After", "X-Request-ID"],
         )
     service.add_middleware(
-        Guard,
+        RequestGuard,
         hosts=(*LOOPBACK, options.host, *options.allowed_hosts),
         longest_body_bytes=options.longest_body_bytes,
         body_timeout_s=options.body_timeout_s,
-        requester_of=requester_of,
+        sender_key_id=sender_key_id,
     )
     _add_probes(service)
     add_mcp(service, app, origins=options.cors_origins, longest_body_bytes=options.longest_body_bytes)
     add_pages(service, app)
     service.router.routes += _api_routes()
-    _add_document(service)
+    _add_openapi_route(service)
     return service
 
 
@@ -109,13 +109,13 @@ def _api_routes() -> tuple[BaseRoute, ...]:
     for routes in (memory_routes, session_routes):
         of_memory.include_router(routes.router)
     api.include_router(
-        of_memory, prefix="/v1/me", tags=["own memory"], dependencies=[Depends(own_memory)], responses=PROBLEMS
+        of_memory, prefix="/v1/me", tags=["own memory"], dependencies=[Depends(select_own_memory)], responses=PROBLEMS
     )
     api.include_router(
         of_memory,
         prefix="/v1/scopes/{tenant}/{scope_kind}/{scope_id}",
         tags=["a memory by its name"],
-        dependencies=[Depends(memory_in_path)],
+        dependencies=[Depends(select_memory_in_path)],
         responses=PROBLEMS,
     )
     api.include_router(admin_routes.router, responses=PROBLEMS)
@@ -146,11 +146,11 @@ def _add_probes(service: FastAPI) -> None:
     async def readyz() -> JSONResponse:
         """Return whether the store can be read and written, and the periodic jobs that failed when they last ran."""
         try:
-            app = service.state.service.app
+            app = service.state.shared.app
             await app.check()
             failed = [job.name for job in await app.jobs() if job.failure]
         except AfterwordError:
-            return problem(503, UNAVAILABLE)
+            return problem_response(503, UNAVAILABLE)
         return JSONResponse(ready_json(failed))
 
 
@@ -166,7 +166,7 @@ class _DescribedService(FastAPI):
         return document
 
 
-def _add_document(service: FastAPI) -> None:
+def _add_openapi_route(service: FastAPI) -> None:
     @service.get(
         "/openapi.json",
         tags=["document"],

@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 HOUR_S = 3600.0
 SECONDS_BETWEEN_POSTS = 5.0
-SECONDS_BETWEEN = 5.0
+SECONDS_BETWEEN_COLLECTIONS = 5.0
 BUSY_AFTER_S = 0.2
 MOST_THREADS = 4
-FULL_EVERY = 720
+FULL_COLLECTION_EVERY = 720
 """One of this many garbage collections looks at all objects."""
 
 
@@ -57,7 +57,7 @@ class _WorkThread:
             yield
         finally:
             self._loop = None
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_cancel_others(), loop))
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_cancel_other_tasks(), loop))
             loop.call_soon_threadsafe(loop.stop)
             await asyncio.to_thread(thread.join)
             loop.close()
@@ -117,7 +117,7 @@ class WorkThreads:
         return min(self._threads, key=lambda thread: owners[id(thread)])
 
 
-async def _cancel_others() -> None:
+async def _cancel_other_tasks() -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
@@ -126,7 +126,7 @@ async def _cancel_others() -> None:
 
 
 @asynccontextmanager
-async def running_beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def running_tasks(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run coroutines as tasks, and cancel them at the end of the block."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
@@ -140,7 +140,9 @@ async def running_beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[Non
 
 
 @asynccontextmanager
-async def short_pauses(seconds_between: float = SECONDS_BETWEEN, full_every: int = FULL_EVERY) -> AsyncIterator[None]:
+async def short_gc_pauses(
+    seconds_between: float = SECONDS_BETWEEN_COLLECTIONS, full_collection_every: int = FULL_COLLECTION_EVERY
+) -> AsyncIterator[None]:
     """Keep the pauses of Python's garbage collector short until the end of the block.
 
     A full collection looks at every object. With the facts of a thousand memories, these are a million objects, and it
@@ -150,7 +152,7 @@ async def short_pauses(seconds_between: float = SECONDS_BETWEEN, full_every: int
     """
     had_frozen = gc.get_freeze_count() > 0
     try:
-        async with running_beside(_freeze_survivors(seconds_between, full_every)):
+        async with running_tasks(_freeze_surviving_objects(seconds_between, full_collection_every)):
             yield
     finally:
         gc.unfreeze()
@@ -160,9 +162,9 @@ async def short_pauses(seconds_between: float = SECONDS_BETWEEN, full_every: int
             gc.freeze()
 
 
-async def _freeze_survivors(seconds_between: float, full_every: int) -> None:
+async def _freeze_surviving_objects(seconds_between: float, full_collection_every: int) -> None:
     for turn in itertools.count(1):
-        if turn % full_every == 0:
+        if turn % full_collection_every == 0:
             gc.unfreeze()
         # Collect before freezing: garbage that is frozen is freed only by the next full collection. All generations are
         # collected, because what a smaller collection visits differs between versions of Python. They are small:
@@ -172,7 +174,7 @@ async def _freeze_survivors(seconds_between: float, full_every: int) -> None:
         await asyncio.sleep(seconds_between)
 
 
-class Background:
+class BackgroundWork:
     """The background work of the service.
 
     Queued sessions of one memory are processed one after the other, and those of several memories at the same time.
@@ -186,14 +188,14 @@ class Background:
         self._ready: asyncio.Queue[Scope] = asyncio.Queue()
         self._threads = WorkThreads()
 
-    def wake(self, scope: Scope, session_id: str) -> None:
+    def enqueue_session(self, scope: Scope, session_id: str) -> None:
         """Queue a session that is stored as pending."""
         sessions = self._waiting.setdefault(scope, [])
         sessions.append(session_id)
         if len(sessions) == 1:
             self._ready.put_nowait(scope)
 
-    async def in_thread(self, owner: str, work: Coroutine[Any, Any, T]) -> T:
+    async def run_in_thread(self, owner: str, work: Coroutine[Any, Any, T]) -> T:
         """Run long work in a work thread, and return its result. `owner` is a key, a memory or a task."""
         return await self._threads.run(owner, work)
 
@@ -201,11 +203,14 @@ class Background:
     async def running(self) -> AsyncIterator[None]:
         """Do the background work until the end of the block."""
         work = (
-            *(self._repeat(0, self._process_next, "a queued session was not processed") for _ in range(MOST_THREADS)),
+            *(
+                self._repeat(0, self._process_next_session, "a queued session was not processed")
+                for _ in range(MOST_THREADS)
+            ),
             self._repeat(HOUR_S, self._app.requests.discard_old_answers, "old answers were not discarded"),
             self._repeat(SECONDS_BETWEEN_POSTS, self._send_webhook_posts, "posts to webhooks were not sent"),
         )
-        async with self._threads.running(), running_beside(*work):
+        async with self._threads.running(), running_tasks(*work):
             yield
 
     async def _repeat(self, pause_s: float, work: Callable[[], Awaitable[None]], failure: str) -> None:
@@ -217,10 +222,10 @@ class Background:
                 # A session stays pending in the store, and the schedule tries it again.
                 _log.warning("%s (%s)", failure, type(error).__name__)
 
-    async def _process_next(self) -> None:
+    async def _process_next_session(self) -> None:
         scope = await self._ready.get()
         try:
-            await self.in_thread(str(scope), self._process(scope, self._waiting[scope][0]))
+            await self.run_in_thread(str(scope), self._process_session(scope, self._waiting[scope][0]))
         finally:
             self._waiting[scope].pop(0)
             if self._waiting[scope]:
@@ -228,9 +233,9 @@ class Background:
             else:
                 del self._waiting[scope]
 
-    async def _process(self, scope: Scope, session_id: str) -> None:
+    async def _process_session(self, scope: Scope, session_id: str) -> None:
         async with announcing_failures(self._app.resources, [scope]) as reports:
             reports.append(await self._app.scope(scope).process(session_id=session_id))
 
     async def _send_webhook_posts(self) -> None:
-        await self.in_thread("webhooks", self._app.webhooks.send())
+        await self.run_in_thread("webhooks", self._app.webhooks.send())

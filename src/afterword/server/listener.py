@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from afterword import Afterword
 from afterword.errors import ArgumentInvalid
 from afterword.server.app import create_app
-from afterword.server.background import short_pauses
+from afterword.server.background import short_gc_pauses
 from afterword.server.pages.mount import one_time_link
 from afterword.setting_sections import ServerOptions
 
@@ -66,15 +66,15 @@ async def serve(
     options: ServerOptions,
     *,
     on_begin: Callable[[str], None] = lambda _: None,
-    opening: str | None = None,
+    opened_page: str | None = None,
 ) -> None:
     """Serve a store over HTTP until the process is told to stop. `on_begin` is called with the URL.
 
-    With `opening`, a path below `/pages`, this URL is a one-time link to that page and needs no key. Raises
+    With `opened_page`, a path below `/pages`, this URL is a one-time link to that page and needs no key. Raises
     `ArgumentInvalid` if the address cannot be used. If other machines can reach the address, it is also raised with
-    `opening`, and if the store has no valid key.
+    `opened_page`, and if the store has no valid key.
     """
-    if opening is not None and not is_loopback(options.host):
+    if opened_page is not None and not is_loopback(options.host):
         raise ArgumentInvalid(
             f"{options.host} can be reached from other machines; only 127.0.0.1 can be opened without a key"
         )
@@ -107,9 +107,9 @@ async def serve(
     )
     shown_host = f"[{options.host}]" if ":" in options.host else options.host
     with listening:
-        link = "" if opening is None else one_time_link(service, opening)
+        link = "" if opened_page is None else one_time_link(service, opened_page)
         on_begin(f"http://{shown_host}:{listening.getsockname()[1]}{link}")
-        async with short_pauses():
+        async with short_gc_pauses():
             await uvicorn.Server(config).serve(sockets=[listening])
 
 

@@ -14,9 +14,9 @@ from fastapi.responses import JSONResponse, Response
 from afterword import Layer, Scope
 from afterword.client.forms.finding_forms import finding_origin_json, findings_json
 from afterword.client.forms.memory_forms import context_json, origin_json, search_json
-from afterword.server import answers
-from afterword.server.access import Answer, AnyCaller, Changing, Memory, decode_path_part, own_memory
-from afterword.server.contents import (
+from afterword.server import answer_forms
+from afterword.server.access import Answer, AnyCaller, Change, Memory, decode_path_part, select_own_memory
+from afterword.server.request_types import (
     Cursor,
     EditBody,
     FactBody,
@@ -33,7 +33,7 @@ FactId = Annotated[str, Path(max_length=200, description="The id of a fact, or i
 
 FindingId = Annotated[str, Path(max_length=100)]
 text_router: APIRouter = APIRouter(
-    prefix="/v1/memory", tags=["remember and recall"], dependencies=[Depends(own_memory)]
+    prefix="/v1/memory", tags=["remember and recall"], dependencies=[Depends(select_own_memory)]
 )
 
 
@@ -48,7 +48,7 @@ def with_etag(content: dict[str, Any], known: str | None) -> Response:
 
 
 @router.get(
-    "/facts", response_model=answers.fact_page_json.model, responses={304: {"description": "Nothing has changed."}}
+    "/facts", response_model=answer_forms.fact_page_json.model, responses={304: {"description": "Nothing has changed."}}
 )
 async def list_facts(
     memory: Memory,
@@ -67,14 +67,14 @@ async def list_facts(
     page = await memory.facts(
         status=statuses, kind=kind, about=about, tags=tag, as_of=as_of, known_at=known_at, limit=limit, after=after
     )
-    return with_etag(answers.fact_page_json(page), if_none_match)
+    return with_etag(answer_forms.fact_page_json(page), if_none_match)
 
 
-@router.post("/facts", response_model=answers.change_json.model)
-async def remember_fact(body: FactBody, changing: Changing) -> JSONResponse:
+@router.post("/facts", response_model=answer_forms.change_json.model)
+async def remember_fact(body: FactBody, change: Change) -> JSONResponse:
     """Remember a sentence that the application states."""
     content = body.model_dump()
-    return await changing.make_run("remember", lambda: changing.memory.remember(**content), content)
+    return await change.make_run("remember", lambda: change.memory.remember(**content), content)
 
 
 @router.get(
@@ -89,35 +89,33 @@ async def read_one_fact(
     return with_etag(origin_json(await memory.history(decode_path_part(fact_id))), if_none_match)
 
 
-@router.patch("/facts/{fact_id}", response_model=answers.change_json.model)
-async def edit_one_fact(fact_id: FactId, body: EditBody, changing: Changing) -> JSONResponse:
+@router.patch("/facts/{fact_id}", response_model=answer_forms.change_json.model)
+async def edit_one_fact(fact_id: FactId, body: EditBody, change: Change) -> JSONResponse:
     """Correct a fact on behalf of a person."""
     content = body.model_dump()
-    work = partial(changing.memory.edit, decode_path_part(fact_id), **content)
-    return await changing.make_run("edit", work, {**content, "fact": fact_id})
+    work = partial(change.memory.edit, decode_path_part(fact_id), **content)
+    return await change.make_run("edit", work, {**content, "fact": fact_id})
 
 
-@router.post("/facts/{fact_id}/confirm", response_model=answers.change_json.model)
-async def confirm_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
+@router.post("/facts/{fact_id}/confirm", response_model=answer_forms.change_json.model)
+async def confirm_one_fact(fact_id: FactId, change: Change) -> JSONResponse:
     """Mark a fact as confirmed by a person."""
-    return await changing.make_run(
-        "confirm", lambda: changing.memory.confirm(decode_path_part(fact_id)), {"fact": fact_id}
-    )
+    return await change.make_run("confirm", lambda: change.memory.confirm(decode_path_part(fact_id)), {"fact": fact_id})
 
 
-@router.post("/facts/{fact_id}/withdraw", response_model=answers.change_json.model)
-async def withdraw_one_fact(fact_id: FactId, changing: Changing) -> JSONResponse:
+@router.post("/facts/{fact_id}/withdraw", response_model=answer_forms.change_json.model)
+async def withdraw_one_fact(fact_id: FactId, change: Change) -> JSONResponse:
     """Withdraw a fact on behalf of a person: it no longer holds. Nothing is erased."""
-    return await changing.make_run(
-        "withdraw", lambda: changing.memory.withdraw(decode_path_part(fact_id)), {"fact": fact_id}
+    return await change.make_run(
+        "withdraw", lambda: change.memory.withdraw(decode_path_part(fact_id)), {"fact": fact_id}
     )
 
 
-@router.post("/facts/{fact_id}/flag", response_model=answers.change_json.model)
-async def flag_one_fact(fact_id: FactId, body: FlagBody, changing: Changing) -> JSONResponse:
+@router.post("/facts/{fact_id}/flag", response_model=answer_forms.change_json.model)
+async def flag_one_fact(fact_id: FactId, body: FlagBody, change: Change) -> JSONResponse:
     """Flag a fact that an agent must never miss, or remove the flag."""
-    work = partial(changing.memory.flag, decode_path_part(fact_id), flagged=body.flagged)
-    return await changing.make_run("flag", work, {"fact": fact_id, "flagged": body.flagged})
+    work = partial(change.memory.flag, decode_path_part(fact_id), flagged=body.flagged)
+    return await change.make_run("flag", work, {"fact": fact_id, "flagged": body.flagged})
 
 
 @router.get("/recall", response_model=search_json.model)
@@ -165,32 +163,32 @@ async def read_one_finding(memory: Memory, finding_id: FindingId) -> JSONRespons
     return JSONResponse(finding_origin_json(await memory.finding_history(decode_path_part(finding_id))))
 
 
-@router.post("/findings/{finding_id}/{decision}", response_model=answers.decided_finding_json.model)
+@router.post("/findings/{finding_id}/{decision}", response_model=answer_forms.decided_finding_json.model)
 async def decide_one_finding(
-    finding_id: FindingId, decision: Literal["approve", "drop"], changing: Changing
+    finding_id: FindingId, decision: Literal["approve", "drop"], change: Change
 ) -> JSONResponse:
     """Approve a finding, or drop it so that no agent is told it any more, on behalf of a person."""
 
     async def work() -> Answer:
-        memory = changing.memory
+        memory = change.memory
         decide = memory.approve_finding if decision == "approve" else memory.drop_finding
         decided = await decide(decode_path_part(finding_id))
-        return answers.decided_finding_json((decided, decided.status_at(datetime.now(UTC))))
+        return answer_forms.decided_finding_json((decided, decided.status_at(datetime.now(UTC))))
 
-    return await changing.carry_out(f"finding {decision}", work, {"finding": finding_id, "decision": decision})
+    return await change.carry_out(f"finding {decision}", work, {"finding": finding_id, "decision": decision})
 
 
-@text_router.post("/remember", response_model=answers.remembered_json.model)
-async def remember_text(body: RememberBody, changing: Changing) -> JSONResponse:
+@text_router.post("/remember", response_model=answer_forms.remembered_json.model)
+async def remember_text(body: RememberBody, change: Change) -> JSONResponse:
     """Remember a text. It counts as said by the application, and is kept as it is."""
 
     async def work() -> Answer:
-        return answers.remembered_json(await changing.memory.remember_text(body.content, tags=body.tags))
+        return answer_forms.remembered_json(await change.memory.remember_text(body.content, tags=body.tags))
 
-    return await changing.carry_out("remember", work, body.model_dump())
+    return await change.carry_out("remember", work, body.model_dump())
 
 
-@text_router.get("/recall", response_model=answers.memories_json.model)
+@text_router.get("/recall", response_model=answer_forms.memories_json.model)
 async def recall_texts(
     memory: Memory,
     q: Annotated[str, Query(max_length=2000, description="The question; empty for everything.")] = "",
@@ -200,4 +198,4 @@ async def recall_texts(
     """Return the facts that hold now and match a question, best first."""
     names = [name.strip() for text in tags for name in text.split(",") if name.strip()]
     results = await memory.search(q, limit=limit, tags=names, turns=False, explain=False)
-    return JSONResponse(answers.memories_json(results.of_layer(Layer.NOW)))
+    return JSONResponse(answer_forms.memories_json(results.of_layer(Layer.NOW)))

@@ -90,13 +90,15 @@ def status_of(error: AfterwordError) -> int:
     return known or (400 if error.is_usage else 503)
 
 
-def problem(status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any) -> JSONResponse:
+def problem_response(
+    status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
+) -> JSONResponse:
     """Return an error response. `members` are further fields of its JSON."""
     content = {"type": "about:blank", "title": http.HTTPStatus(status).phrase, "status": status, "detail": detail}
     return JSONResponse({**content, **members}, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
-def add_handlers(app: FastAPI) -> None:
+def add_error_handlers(app: FastAPI) -> None:
     """Make the application answer errors of afterword and HTTP, and invalid requests, with problem details."""
     for kind in (AfterwordError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)
@@ -105,32 +107,32 @@ def add_handlers(app: FastAPI) -> None:
 async def _answer_error(request: Request, error: Exception) -> JSONResponse:
     match error:
         case HTTPException(status_code=405) if request.method == "DELETE" and _FACT_PATH.search(request.url.path):
-            return problem(405, NO_DELETION, headers=error.headers)
+            return problem_response(405, NO_DELETION, headers=error.headers)
         case HTTPException():
-            return problem(error.status_code, error.detail, headers=error.headers)
+            return problem_response(error.status_code, error.detail, headers=error.headers)
         case RequestValidationError():
             # The invalid input is left out, because the caller may log the response.
-            faults = [{"field": _field(fault), "message": fault["msg"]} for fault in error.errors()]
-            return problem(422, "the request is invalid; see errors", errors=faults)
+            faults = [{"field": _field_name(fault), "message": fault["msg"]} for fault in error.errors()]
+            return problem_response(422, "the request is invalid; see errors", errors=faults)
         case AfterwordError():
             status = status_of(error)
             headers = {"WWW-Authenticate": 'Bearer error="invalid_token"'} if status == 401 else {}
             if status == 503 or isinstance(error, RequestPending):
                 headers["Retry-After"] = RETRY_AFTER_S
             # The message of a database error contains the URL of the database.
-            return problem(status, UNAVAILABLE if status == 503 else str(error), headers=headers)
+            return problem_response(status, UNAVAILABLE if status == 503 else str(error), headers=headers)
     raise error
 
 
-def _field(fault: Mapping[str, Any]) -> str:
+def _field_name(fault: Mapping[str, Any]) -> str:
     """Return the name of the invalid field, or "body" if the body is not JSON."""
     return "body" if fault["type"] == "json_invalid" else ".".join(map(str, fault["loc"]))
 
 
-class Guard:
+class RequestGuard:
     """ASGI middleware that checks the host and the size of each request, adds headers to its response, and logs it.
 
-    `requester_of` returns the id of the sender's key, or raises an error if the sender is unknown. It is called before
+    `sender_key_id` returns the id of the sender's key, or raises an error if the sender is unknown. It is called before
     a long body is read.
     """
 
@@ -141,11 +143,11 @@ class Guard:
         hosts: Collection[str],
         longest_body_bytes: int,
         body_timeout_s: float,
-        requester_of: Callable[[Request], Awaitable[str]],
+        sender_key_id: Callable[[Request], Awaitable[str]],
     ) -> None:
         self._app, self._hosts = app, frozenset(host.lower() for host in hosts)
         self._longest_body_bytes, self._body_timeout_s = longest_body_bytes, body_timeout_s
-        self._requester_of, self._long_bodies = requester_of, Counter[str]()
+        self._sender_key_id, self._long_bodies = sender_key_id, Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -175,7 +177,9 @@ class Guard:
             places = ", ".join(place.removeprefix(_PACKAGE) for place in own[-MOST_PLACES:])
             _log.error("request %s failed (%s, %s)", request_id, type(error).__name__, places)
             if not status:
-                fault = problem(500, "internal error; the log of the service names it with the id in X-Request-ID")
+                fault = problem_response(
+                    500, "internal error; the log of the service names it with the id in X-Request-ID"
+                )
                 await fault(scope, receive, send_with_headers)
         finally:
             took_ms = (time.perf_counter() - began) * 1000
@@ -186,21 +190,21 @@ class Guard:
 
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         if "*" not in self._hosts and _host_name(headers.get("host", "")) not in self._hosts:
-            await problem(421, "this service does not answer for this host")(scope, receive, send)
+            await problem_response(421, "this service does not answer for this host")(scope, receive, send)
             return
         scope["path"] = routable_path(scope)
         async with AsyncExitStack() as stack:
             answer = self._app
             try:
-                most_bytes = await stack.enter_async_context(self._allowed_bytes(scope, headers))
-                receive = await self._with_body(headers, receive, most_bytes)
+                most_bytes = await stack.enter_async_context(self._accepted_bytes(scope, headers))
+                receive = await self._receive_body(headers, receive, most_bytes)
             except (AfterwordError, Refused) as error:
                 answer = refusal = await _answer_error(Request(scope), error)
                 refusal.headers["Connection"] = "close"
             await answer(scope, receive, send)
 
     @asynccontextmanager
-    async def _allowed_bytes(self, scope: Scope, headers: Headers) -> AsyncIterator[int]:
+    async def _accepted_bytes(self, scope: Scope, headers: Headers) -> AsyncIterator[int]:
         """Yield the largest size of the body that is accepted of this request.
 
         Until the block ends, a long body counts towards `MOST_LONG_BODIES` of its sender. Raises `Refused` if there are
@@ -211,7 +215,7 @@ class Guard:
         if is_short and "transfer-encoding" not in headers:
             yield SHORT_BODY_BYTES
             return
-        sender = await self._requester_of(Request(scope))
+        sender = await self._sender_key_id(Request(scope))
         if self._long_bodies[sender] >= MOST_LONG_BODIES:
             raise Refused(429, "too many long requests at once with this key", headers={"Retry-After": RETRY_AFTER_S})
         self._long_bodies[sender] += 1
@@ -220,7 +224,7 @@ class Guard:
         finally:
             self._long_bodies -= Counter([sender])
 
-    async def _with_body(self, headers: Headers, receive: Receive, most_bytes: int) -> Receive:
+    async def _receive_body(self, headers: Headers, receive: Receive, most_bytes: int) -> Receive:
         """Read the whole body, and return a `receive` function that delivers it once, then what follows it.
 
         Raises `Refused` if the body is longer than `most_bytes`, or arrives too slowly.

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from afterword import Afterword, ApiKey
 from afterword import Scope as MemoryScope
-from afterword.server.access import bearer, verified_key
+from afterword.server.access import bearer, verify_and_count_key
 from afterword.server.mcp.registration import memory_server
 from afterword.server.mcp.server import NAMELESS_AGENT, ToolCaller
 from afterword.server.problems import Refused
@@ -63,7 +63,7 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request. Raises `Refused` and `KeyInvalid`."""
         request = Request(scope, receive)
-        key = await verified_key(request, await bearer(request))
+        key = await verify_and_count_key(request, await bearer(request))
         origin = request.headers.get("origin")
         is_own = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
         if origin is not None and not is_own and origin not in self._origins:

@@ -38,11 +38,13 @@ NOTHING_KNOWN = "Nothing is known from earlier conversations yet."
 def memory_server(caller: Callable[[], ToolCaller]) -> MemoryServer:
     """Return the server whose calls use the memory that `caller` returns."""
     server = MemoryServer(caller, _tools())
-    server.resource("memory://facts/{fact_id}", name="fact", mime_type=JSON)(_fact)
+    server.resource("memory://facts/{fact_id}", name="fact", mime_type=JSON)(_fact_resource)
     # The id of a session is a key of the store and never a path.
     security = ResourceSecurity(exempt_params={"session_id"})
-    server.resource("memory://sessions/{session_id}", name="session", mime_type=JSON, security=security)(_session)
-    server.prompt("memory", title="Load the memory")(_context)
+    server.resource("memory://sessions/{session_id}", name="session", mime_type=JSON, security=security)(
+        _session_resource
+    )
+    server.prompt("memory", title="Load the memory")(_memory_prompt)
     return server
 
 
@@ -56,19 +58,19 @@ def _tools() -> tuple[Tool, ...]:
     )
 
 
-async def _fact(fact_id: str, ctx: CallerContext) -> str:
+async def _fact_resource(fact_id: str, ctx: CallerContext) -> str:
     """A fact with its evidence and its history."""
     with resource_errors():
         return HistoryAnswer.of(await memory_of(ctx).history(fact_id)).model_dump_json()
 
 
-async def _session(session_id: str, ctx: CallerContext) -> str:
+async def _session_resource(session_id: str, ctx: CallerContext) -> str:
     """A session: what its person said, and the facts that it supports."""
     with resource_errors():
         return TranscriptAnswer.of(await memory_of(ctx).session(session_id)).model_dump_json()
 
 
-async def _context(
+async def _memory_prompt(
     ctx: CallerContext, question: Annotated[str, Field(description="What the conversation will be about.")] = ""
 ) -> str:
     """Load what is known from earlier conversations into this one."""

@@ -155,7 +155,7 @@ def can_ask(context: CallerContext) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-def is_open(outcome: RequestOutcome) -> bool:
+def may_be_decided_in_form(outcome: RequestOutcome) -> bool:
     """Return whether the person may decide a request in a form. What reads like a command is left to a review."""
     waits = outcome.answer in (RequestStatus.HELD, RequestStatus.WAITING) and outcome.run_id is not None
     return waits and not outcome.is_command
@@ -175,7 +175,9 @@ async def ask_to_remember(
 ) -> Elicit[ApprovalForm] | NotAsked:
     """Ask to remember a sentence. Return the question for the person, or the outcome if there is none to ask."""
     outcome = await _remember(memory_of(ctx), statement, kind, about, attribute, value, tags)
-    return _question(ctx, outcome, f"May the memory keep this for later conversations? “{_shown(statement)}”")
+    return _question_or_outcome(
+        ctx, outcome, f"May the memory keep this for later conversations? “{_on_one_line(statement)}”"
+    )
 
 
 async def propose_memory(
@@ -194,7 +196,7 @@ async def propose_memory(
     """
     memory = memory_of(ctx)
     outcome = _outcome_if_not_asked(answer) or await _remember(memory, statement, kind, about, attribute, value, tags)
-    return await _settled(memory, outcome, answer, done="It is remembered.")
+    return await _settle_request(memory, outcome, answer, done="It is remembered.")
 
 
 async def ask_to_correct(
@@ -205,8 +207,8 @@ async def ask_to_correct(
     fact = await memory.fact(fact_id)
     outcome = await memory.correct(fact_id, statement, value=value, changed=changed)
     reason = "It held until now." if changed else "The old sentence was wrong."
-    question = f"May the memory replace “{fact.statement}” by “{_shown(statement)}”? {reason}"
-    return _question(ctx, outcome, question)
+    question = f"May the memory replace “{fact.statement}” by “{_on_one_line(statement)}”? {reason}"
+    return _question_or_outcome(ctx, outcome, question)
 
 
 async def propose_correction(
@@ -223,7 +225,7 @@ async def propose_correction(
     """
     memory = memory_of(ctx)
     outcome = _outcome_if_not_asked(answer) or await memory.correct(fact_id, statement, value=value, changed=changed)
-    return await _settled(memory, outcome, answer, done="It is corrected.")
+    return await _settle_request(memory, outcome, answer, done="It is corrected.")
 
 
 async def ask_to_withdraw(fact_id: str, ctx: CallerContext) -> Elicit[ApprovalForm] | NotAsked:
@@ -231,7 +233,7 @@ async def ask_to_withdraw(fact_id: str, ctx: CallerContext) -> Elicit[ApprovalFo
     memory = memory_of(ctx)
     fact = await memory.fact(fact_id)
     outcome = await memory.withdraw(fact_id)
-    return _question(ctx, outcome, f"Is this no longer true? The memory would withdraw “{fact.statement}”")
+    return _question_or_outcome(ctx, outcome, f"Is this no longer true? The memory would withdraw “{fact.statement}”")
 
 
 async def propose_withdrawal(
@@ -245,7 +247,7 @@ async def propose_withdrawal(
     """
     memory = memory_of(ctx)
     outcome = _outcome_if_not_asked(answer) or await memory.withdraw(fact_id)
-    return await _settled(memory, outcome, answer, done="It is withdrawn.")
+    return await _settle_request(memory, outcome, answer, done="It is withdrawn.")
 
 
 async def ask_to_forget(fact_id: str | None, session_id: str | None, ctx: CallerContext) -> Elicit[ErasureForm]:
@@ -260,7 +262,7 @@ async def ask_to_forget(fact_id: str | None, session_id: str | None, ctx: Caller
     memory = memory_of(ctx)
     if session_id is not None:
         await memory.session(session_id)
-        subject = f"the session “{_shown(session_id)}” and everything that rests on it alone"
+        subject = f"the session “{_on_one_line(session_id)}” and everything that rests on it alone"
     else:
         subject = f"“{(await memory.fact(fact_id or '')).statement}”, with the words it rests on"
     receipt = await memory.preview_forget(fact=fact_id, session=session_id)
@@ -319,8 +321,12 @@ async def _remember(
     return await memory.remember(statement, kind=kind, about=about, attribute=attribute, value=value, tags=tags or ())
 
 
-def _question(ctx: CallerContext, outcome: RequestOutcome, question: str) -> Elicit[ApprovalForm] | NotAsked:
-    return Elicit(question, ApprovalForm) if is_open(outcome) and can_ask(ctx) else NotAsked(outcome=outcome)
+def _question_or_outcome(ctx: CallerContext, outcome: RequestOutcome, question: str) -> Elicit[ApprovalForm] | NotAsked:
+    return (
+        Elicit(question, ApprovalForm)
+        if may_be_decided_in_form(outcome) and can_ask(ctx)
+        else NotAsked(outcome=outcome)
+    )
 
 
 def _outcome_if_not_asked(answer: ElicitationResult[PersonAnswer]) -> RequestOutcome | None:
@@ -330,11 +336,11 @@ def _outcome_if_not_asked(answer: ElicitationResult[PersonAnswer]) -> RequestOut
     return None
 
 
-async def _settled(
+async def _settle_request(
     memory: AgentAccess, outcome: RequestOutcome, answer: ElicitationResult[PersonAnswer], *, done: str
 ) -> RequestAnswer:
     approved = approval_of(answer)
-    if approved is not None and is_open(outcome):
+    if approved is not None and may_be_decided_in_form(outcome):
         await memory.decide(outcome, approved=approved)
         if approved:
             return RequestAnswer(status="done", message=f"{done} The person has agreed.")
@@ -361,5 +367,5 @@ async def _settled(
     }[outcome.answer]
 
 
-def _shown(text: str) -> str:
+def _on_one_line(text: str) -> str:
     return " ".join(text.split())

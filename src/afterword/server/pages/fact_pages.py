@@ -110,7 +110,7 @@ class HistoryEntry(NamedTuple):
     """
 
     at: datetime
-    saying: Assertion | None = None
+    assertion: Assertion | None = None
     verdict: RecordedVerdict | None = None
     is_confirmation: bool = False
 
@@ -149,8 +149,8 @@ def history_entries(origin: FactOrigin) -> list[HistoryEntry]:
         for recorded in reversed(verdicts.values())
     ]
     restatements = {entry.verdict.later.id for entry in entries if entry.verdict and entry.is_confirmation}
-    entries += [HistoryEntry(said.said_at, saying=said) for said in origin.assertions if said.id not in restatements]
-    return sorted(entries, key=lambda entry: (entry.at, entry.saying is None))
+    entries += [HistoryEntry(said.said_at, assertion=said) for said in origin.assertions if said.id not in restatements]
+    return sorted(entries, key=lambda entry: (entry.at, entry.assertion is None))
 
 
 async def show_fact_page(visit: Visit) -> Response:
@@ -170,7 +170,7 @@ def _is_confirmation(recorded: RecordedVerdict) -> bool:
     return is_equal and verdict.judge == "person" and verdict.relation == "same"
 
 
-async def save_edited(visit: Visit) -> Response:
+async def edit_fact(visit: Visit) -> Response:
     """Correct a fact: its sentence, its value, or whom it is about."""
     fact_id = visit.path_value("fact_id")
     fact = await visit.memory.fact(fact_id)
@@ -180,26 +180,32 @@ async def save_edited(visit: Visit) -> Response:
     sent, known = {"statement": statement, "about": about}, {"statement": fact.statement, "about": fact.subject}
     meant = {name: words for name, words in sent.items() if words and words != known[name]} or {"statement": statement}
     changed = visit.form.get("changed") == "yes"
-    return await _changed(visit, "edit", lambda: visit.memory.edit(fact_id, changed=changed, **meant))
+    return await _change_and_show_fact(visit, "edit", lambda: visit.memory.edit(fact_id, changed=changed, **meant))
 
 
-async def save_decided(visit: Visit, action: str) -> Response:
+async def confirm_or_withdraw_fact(visit: Visit, action: str) -> Response:
     """Confirm or withdraw a fact, as `action` says, on behalf of a person."""
-    return await _changed(visit, action, lambda: getattr(visit.memory, action)(visit.path_value("fact_id")))
+    return await _change_and_show_fact(
+        visit, action, lambda: getattr(visit.memory, action)(visit.path_value("fact_id"))
+    )
 
 
-async def save_flagged(visit: Visit) -> Response:
+async def flag_fact(visit: Visit) -> Response:
     """Flag a fact that an agent must never miss, or remove the flag."""
     flagged = visit.form.get("flagged") == "yes"
-    return await _changed(visit, "flag", lambda: visit.memory.flag(visit.path_value("fact_id"), flagged=flagged))
+    return await _change_and_show_fact(
+        visit, "flag", lambda: visit.memory.flag(visit.path_value("fact_id"), flagged=flagged)
+    )
 
 
-async def save_remembered(visit: Visit) -> Response:
+async def remember_sentence(visit: Visit) -> Response:
     """Remember a sentence that a person types in."""
-    return await _changed(visit, "remember", lambda: visit.memory.remember_text(visit.form.get("statement", "")))
+    return await _change_and_show_fact(
+        visit, "remember", lambda: visit.memory.remember_text(visit.form.get("statement", ""))
+    )
 
 
-async def _changed(visit: Visit, action: str, work: Callable[[], Awaitable[RunEffect]]) -> Response:
+async def _change_and_show_fact(visit: Visit, action: str, work: Callable[[], Awaitable[RunEffect]]) -> Response:
     """Carry out a change, and show the fact to which it added a statement, else the fact that the path names."""
     effect = await visit.change(action, work)
     facts = [(change.after, change.before.assertion_ids if change.before else ()) for change in effect.changes]
@@ -231,7 +237,7 @@ def numbered_facts(facts: Sequence[Fact]) -> dict[str, tuple[int | None, Fact]]:
     return {fact.id: (number if len(facts) > 1 else None, fact) for number, fact in enumerate(facts, 1)}
 
 
-async def read_session_again(visit: Visit) -> Response:
+async def preview_reprocessing(visit: Visit) -> Response:
     """Process a session again, and show what would change. Nothing is applied."""
     session_id = visit.path_value("session_id")
     async with visit.recorded("reprocess"):
@@ -241,26 +247,26 @@ async def read_session_again(visit: Visit) -> Response:
     return visit.render("proposal.html", session_id=session_id, outcome=outcome, reason=reason)
 
 
-async def try_session_again(visit: Visit) -> Response:
+async def queue_session_again(visit: Visit) -> Response:
     """Queue a failed session again."""
     session_id = visit.path_value("session_id")
     async with visit.recorded("retry"):
         await visit.app.retry(session_id, scope=visit.memory.scope)
-    visit.request.app.state.background.wake(visit.memory.scope, session_id)
+    visit.request.app.state.background.enqueue_session(visit.memory.scope, session_id)
     return visit.redirect(visit.path_to("sessions", quote(session_id, safe="")), done="retry")
 
 
 ROUTES: list[BaseRoute] = [
-    page_route(f"{SCOPE}/facts", save_remembered, is_change=True),
+    page_route(f"{SCOPE}/facts", remember_sentence, is_change=True),
     page_route(FACT, show_fact_page),
-    page_route(f"{FACT}/edit", save_edited, is_change=True),
+    page_route(f"{FACT}/edit", edit_fact, is_change=True),
     *(
-        page_route(f"{FACT}/{name}", partial(save_decided, action=name), is_change=True)
+        page_route(f"{FACT}/{name}", partial(confirm_or_withdraw_fact, action=name), is_change=True)
         for name in ("confirm", "withdraw")
     ),
-    page_route(f"{FACT}/flag", save_flagged, is_change=True),
+    page_route(f"{FACT}/flag", flag_fact, is_change=True),
     page_route(f"{SCOPE}/sessions", show_sessions),
     page_route(SESSION, show_session),
-    page_route(f"{SESSION}/again", read_session_again, is_change=True),
-    page_route(f"{SESSION}/retry", try_session_again, is_change=True),
+    page_route(f"{SESSION}/again", preview_reprocessing, is_change=True),
+    page_route(f"{SESSION}/retry", queue_session_again, is_change=True),
 ]

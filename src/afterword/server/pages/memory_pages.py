@@ -15,13 +15,21 @@ from afterword.client.values import FactOrder, Status
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.server.access import export_content, parse_number
 from afterword.server.pages.rendering import HEADERS
-from afterword.server.pages.visit import PER_PAGE, SCOPE, SHOWN_STATUSES, Visit, page_or_last, page_route, signed_in
+from afterword.server.pages.visit import (
+    PER_PAGE,
+    SCOPE,
+    SHOWN_STATUSES,
+    Visit,
+    page_or_last,
+    page_route,
+    signed_in_session,
+)
 from afterword.server.problems import Refused
 
 LATELY = 5
 MOST_REVIEWED_AT_ONCE = 1000
 KINDS = ("preference", "entity", "decision")
-NO_NEWS = {"lately": (), "review": None, "waiting": 0, "is_review_later": False, "pause": None, "is_empty": False}
+NO_OVERVIEW = {"lately": (), "review": None, "waiting": 0, "is_review_later": False, "pause": None, "is_empty": False}
 LARGEST_BUDGET = 200_000
 MOST_LEFT_OUT = 100
 FORMATS = {
@@ -36,13 +44,13 @@ MOST_ENTRIES, MOST_SUBJECTS = 50, 20
 MOST_SHOWN = 50
 
 
-def waiting_count(review: Review) -> int:
+def decision_count(review: Review) -> int:
     """Return how many decisions a review asks for."""
     listed = (review.contests, review.held, review.dependents, review.unclear, review.erasures, review.findings)
     return sum(map(len, listed))
 
 
-async def _news(visit: Visit) -> dict[str, Any]:
+async def _overview(visit: Visit) -> dict[str, Any]:
     """Return what the page shows only without filters: the latest facts, and what waits for a decision."""
     learned = await visit.memory.facts(status="all", order=FactOrder.LEARNED, limit=LATELY)
     # In a large memory the review takes longer than the list, so the page loads it afterwards.
@@ -51,7 +59,7 @@ async def _news(visit: Visit) -> dict[str, Any]:
     return {
         "lately": learned.facts,
         "review": review,
-        "waiting": waiting_count(review) if review is not None else 0,
+        "waiting": decision_count(review) if review is not None else 0,
         "is_review_later": is_review_later,
         "pause": await visit.memory.paused(),
         "is_empty": not learned.total,
@@ -73,7 +81,7 @@ async def show_memory(visit: Visit) -> Response:
     )
     listed, page = await page_or_last(listing, visit.page_number())
     groups = groupby(listed.facts, key=lambda fact: (str(fact.kind), fact.subject))
-    has_news = not (query or as_of or any(filters.values()) or page.number > 1)
+    is_overview = not (query or as_of or any(filters.values()) or page.number > 1)
     return visit.render(
         "memory.html",
         groups=[(*of_group, list(facts)) for of_group, facts in groups],
@@ -85,7 +93,7 @@ async def show_memory(visit: Visit) -> Response:
         kinds=KINDS,
         statuses=SHOWN_STATUSES,
         list_query={"as_of": as_of, **filters},
-        **(await _news(visit) if has_news else NO_NEWS),
+        **(await _overview(visit) if is_overview else NO_OVERVIEW),
     )
 
 
@@ -94,10 +102,10 @@ async def redirect_to_memory(visit: Visit) -> Response:
     return visit.redirect(visit.path_to("memory"))
 
 
-async def show_waiting(visit: Visit) -> Response:
+async def show_decision_count(visit: Visit) -> Response:
     """Show how many decisions wait. The page of a large memory loads this part afterwards."""
     review = await visit.memory.review()
-    return visit.render("waiting.html", review=review, waiting=waiting_count(review))
+    return visit.render("waiting.html", review=review, waiting=decision_count(review))
 
 
 async def show_context_page(visit: Visit) -> Response:
@@ -148,14 +156,14 @@ def _may_download(visit: Visit, name: str) -> bool:
     return name != FOR_ADMINISTRATORS or visit.visitor.key.is_admin
 
 
-async def save_pause(visit: Visit, action: str) -> Response:
+async def pause_or_resume(visit: Visit, action: str) -> Response:
     """Pause a memory, so that no session is stored, or resume it."""
     async with visit.recorded(action):
         await (visit.memory.pause() if action == "pause" else visit.memory.resume_keeping())
     return visit.redirect(visit.path_to("mine"), done=action)
 
 
-def _target(value_of: Callable[[str], str]) -> dict[str, Any]:
+def _forget_target(value_of: Callable[[str], str]) -> dict[str, Any]:
     """Return the arguments of `ScopeMemory.forget` that are set, which must be exactly one."""
     chosen: dict[str, Any] = {name: value_of(name) for name in ("fact", "session")}
     chosen |= {name: value_of(name) == "yes" for name in ("everything", "asked")}
@@ -164,7 +172,7 @@ def _target(value_of: Callable[[str], str]) -> dict[str, Any]:
 
 async def show_forget_preview(visit: Visit) -> Response:
     """Show what would be erased: the sentences, and how many other rows."""
-    target = _target(visit.query)
+    target = _forget_target(visit.query)
     receipt, statements, total = await visit.memory.preview_forget(**target), list[str](), 0
     match target:
         case {"fact": fact_id}:
@@ -186,23 +194,23 @@ async def show_forget_preview(visit: Visit) -> Response:
 
 async def forget_previewed(visit: Visit) -> Response:
     """Erase what was previewed, and show the receipt."""
-    target = _target(lambda name: visit.form.get(name, ""))
+    target = _forget_target(lambda name: visit.form.get(name, ""))
     if "everything" in target and visit.form.get("name", "").strip() != visit.memory.scope.id:
         raise ArgumentInvalid(visit.reader.text("forget.name_differs"))
     async with visit.recorded("forget"):
         receipt = await visit.memory.forget(**target)
-    return visit.render("forgotten.html", receipt=receipt, is_signed_out=await signed_in(visit.request) is None)
+    return visit.render("forgotten.html", receipt=receipt, is_signed_out=await signed_in_session(visit.request) is None)
 
 
 ROUTES: list[BaseRoute] = [
     page_route(SCOPE, redirect_to_memory),
     page_route(f"{SCOPE}/memory", show_memory),
-    page_route(f"{SCOPE}/waiting", show_waiting),
+    page_route(f"{SCOPE}/waiting", show_decision_count),
     page_route(f"{SCOPE}/context", show_context_page),
     page_route(f"{SCOPE}/mine", show_own_data),
     page_route(f"{SCOPE}/mine/export/{{name}}", send_export),
-    page_route(f"{SCOPE}/mine/pause", partial(save_pause, action="pause"), is_change=True),
-    page_route(f"{SCOPE}/mine/resume", partial(save_pause, action="resume"), is_change=True),
+    page_route(f"{SCOPE}/mine/pause", partial(pause_or_resume, action="pause"), is_change=True),
+    page_route(f"{SCOPE}/mine/resume", partial(pause_or_resume, action="resume"), is_change=True),
     page_route(f"{SCOPE}/forget", show_forget_preview),
     page_route(f"{SCOPE}/forget", forget_previewed, is_change=True),
 ]

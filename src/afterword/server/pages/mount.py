@@ -37,7 +37,7 @@ from afterword.server.pages.visit import (
     page_route,
     read_form,
     show_error,
-    signed_in,
+    signed_in_session,
 )
 
 YEAR_S = 365 * 24 * 3600
@@ -47,7 +47,7 @@ PAGES = (operations_page, memory_pages, fact_pages, run_pages)
 
 async def show_sign_in(request: Request) -> Response:
     """Show the sign-in form, which asks for an API key."""
-    if await signed_in(request) is not None:
+    if await signed_in_session(request) is not None:
         return RedirectResponse(f"{PREFIX}/", 303)
     values = {"target": local_path(request.query_params.get("next", "")), "is_refused": False}
     return render_template(request, Reader.of(request), "sign_in.html", values)
@@ -62,11 +62,11 @@ async def sign_in(request: Request) -> Response:
     except KeyInvalid:
         values = {"target": target, "is_refused": True}
         return render_template(request, Reader.of(request), "sign_in.html", values, status=401)
-    await request.app.state.service.count_request(request, key)
-    sessions: BrowserSessions = request.app.state.sessions
+    await request.app.state.shared.count_request(request, key)
+    sessions: BrowserSessions = request.app.state.browser_sessions
     sessions.end(request.cookies.get(SESSION_COOKIE))
     answer = RedirectResponse(target or f"{PREFIX}/", 303)
-    _set_session(request, answer, sessions.begin(Visitor(key)))
+    _set_session_cookie(request, answer, sessions.begin(Visitor(key)))
     return answer
 
 
@@ -76,19 +76,19 @@ async def open_link(request: Request) -> Response:
     The answer is a page that moves on by itself, not a redirect. After a redirect that began on another site, a browser
     would not send the cookie, because it has SameSite=Strict.
     """
-    sessions, reader = request.app.state.sessions, Reader.of(request)
+    sessions, reader = request.app.state.browser_sessions, Reader.of(request)
     target = sessions.use_link(request.query_params.get("link", "")) if request.method == "GET" else None
     if target is None:
         values = {"title": reader.text("error.link"), "detail": "", "number": 403, "back": ""}
         return render_template(request, reader, "error.html", values, status=403)
     answer = render_template(request, reader, "opened.html", {"target": target})
-    _set_session(request, answer, sessions.begin(Visitor.local()))
+    _set_session_cookie(request, answer, sessions.begin(Visitor.local()))
     return answer
 
 
 async def sign_out(visit: Visit) -> Response:
     """End the session of the browser."""
-    visit.request.app.state.sessions.end(visit.session.id)
+    visit.request.app.state.browser_sessions.end(visit.session.id)
     answer = RedirectResponse(f"{PREFIX}/sign-in", 303)
     answer.delete_cookie(SESSION_COOKIE, path=PREFIX, httponly=True, samesite="strict")
     return answer
@@ -100,7 +100,7 @@ async def redirect_to_start(visit: Visit) -> Response:
     return RedirectResponse(f"{PREFIX}/operations" if own is None else f"{scope_path(own)}/memory", 303)
 
 
-async def set_reader(request: Request) -> Response:
+async def save_reader_settings(request: Request) -> Response:
     """Store the chosen language, time zone and shortcuts in cookies, and redirect to the page."""
     form = await read_form(request)
     answer = RedirectResponse(local_path(form.get("next", "")) or f"{PREFIX}/", 303)
@@ -116,7 +116,7 @@ async def set_reader(request: Request) -> Response:
     return answer
 
 
-def _set_session(request: Request, answer: Response, session: BrowserSession) -> None:
+def _set_session_cookie(request: Request, answer: Response, session: BrowserSession) -> None:
     _set_cookie(request, answer, SESSION_COOKIE, session.id, age_s=SIGNED_IN_S, httponly=True)
 
 
@@ -133,7 +133,7 @@ ROUTES: list[BaseRoute] = [
     Route("/sign-in", show_sign_in),
     Route("/sign-in", sign_in, methods=["POST"]),
     Route("/open", open_link),
-    Route("/reader", set_reader, methods=["POST"]),
+    Route("/reader", save_reader_settings, methods=["POST"]),
     page_route("/sign-out", sign_out, is_change=True),
     page_route("/", redirect_to_start),
 ]
@@ -150,13 +150,13 @@ def add_pages(service: FastAPI, app: Afterword) -> None:
         exception_handlers=dict.fromkeys((AfterwordError, HTTPException, Exception), show_error),
     )
     pages.state.afterword = app
-    pages.state.service = service.state.service
+    pages.state.shared = service.state.shared
     pages.state.background = service.state.background
-    pages.state.sessions = service.state.browser_sessions = BrowserSessions()
-    service.router.routes += [Route("/", _to_pages), Route(PREFIX, _to_pages), Mount(PREFIX, pages)]
+    pages.state.browser_sessions = service.state.browser_sessions = BrowserSessions()
+    service.router.routes += [Route("/", _redirect_to_pages), Route(PREFIX, _redirect_to_pages), Mount(PREFIX, pages)]
 
 
-async def _to_pages(_: Request) -> Response:
+async def _redirect_to_pages(_: Request) -> Response:
     return RedirectResponse(f"{PREFIX}/", 303)
 
 

@@ -66,7 +66,7 @@ async def queue_failed_session(visit: Visit) -> Response:
     session_id = visit.form.get("session", "")
     async with visit.recorded("retry"):
         await visit.app.retry(session_id, scope=scope)
-    visit.request.app.state.background.wake(scope, session_id)
+    visit.request.app.state.background.enqueue_session(scope, session_id)
     return visit.redirect(visit.path_to("operations"), done="retry")
 
 

@@ -50,16 +50,18 @@ LONGEST_SHOWN = 400
 def catalogue(language: str) -> Mapping[str, str]:
     """Return the texts of a language by their dotted keys."""
     content = (files(__package__) / "texts" / f"{language}.toml").read_text(encoding="utf-8")
-    return dict(_flat(tomllib.loads(content)))
+    return dict(_flattened(tomllib.loads(content)))
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def _flattened(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for key, content in table.items():
-        yield from _flat(content, f"{prefix}{key}.") if isinstance(content, dict) else [(f"{prefix}{key}", content)]
+        yield from (
+            _flattened(content, f"{prefix}{key}.") if isinstance(content, dict) else [(f"{prefix}{key}", content)]
+        )
 
 
 @cache
-def _sentences() -> tuple[tuple[str, re.Pattern[str]], ...]:
+def _sentence_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Return the keys of the sentences that afterword itself stores in English, each with a pattern that matches it."""
     return tuple(
         (key, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+)", re.escape(text)), re.DOTALL))
@@ -110,20 +112,20 @@ class Reader:
     def sentence(self, text: str) -> str:
         """Translate a sentence that afterword itself stores in English. Return any other text unchanged."""
         is_looked_up = self.language != DEFAULT_LANGUAGE and len(text) <= LONGEST_SHOWN
-        for key, pattern in _sentences() if is_looked_up else ():
+        for key, pattern in _sentence_patterns() if is_looked_up else ():
             if match := pattern.fullmatch(text):
                 return self.text(key, **match.groupdict())
         return text
 
     def number(self, number: float, digits: int = 0) -> str:
         """Format a number for the reader's language, with this many decimal places."""
-        return self._marked(f"{number:,.{digits}f}")
+        return self._with_local_separators(f"{number:,.{digits}f}")
 
     def dollars(self, spent: Spending) -> str:
         """Format a cost in dollars, or return a dash if no price is known."""
-        return "–" if spent.usd is None else self._marked(dollars(spent.usd))
+        return "–" if spent.usd is None else self._with_local_separators(dollars(spent.usd))
 
-    def _marked(self, number: str) -> str:
+    def _with_local_separators(self, number: str) -> str:
         return number.translate(str.maketrans(",.", self.text("format.marks")))
 
     def instant(self, at: datetime) -> str:
@@ -146,7 +148,7 @@ def zone_by_name(name: str) -> tzinfo | None:
         return None
 
 
-class StoredFiles(StaticFiles):
+class CachedStaticFiles(StaticFiles):
     """The style sheets and scripts. A browser keeps them for five minutes, and then asks whether they have changed."""
 
     def file_response(self, *arguments: Any, **options: Any) -> Response:
@@ -156,11 +158,11 @@ class StoredFiles(StaticFiles):
         return answer
 
 
-STATIC_FILES: ASGIApp = GZipMiddleware(StoredFiles(packages=[(__package__, "static")]))
+STATIC_FILES: ASGIApp = GZipMiddleware(CachedStaticFiles(packages=[(__package__, "static")]))
 
 
 @cache
-def environment() -> Environment:
+def template_environment() -> Environment:
     """Return the Jinja environment of the templates, which escapes all inserted values."""
     made = Environment(
         loader=PackageLoader("afterword.server.pages"),
@@ -177,7 +179,7 @@ def environment() -> Environment:
 @cache
 def prepare_pages() -> None:
     """Compile every template and load the texts, so that no visitor waits for it."""
-    made = environment()
+    made = template_environment()
     for name in made.list_templates():
         made.get_template(name)
     for language in LANGUAGES:
@@ -189,7 +191,7 @@ def render_template(
 ) -> HTMLResponse:
     """Return a page. `values` are the variables of its template."""
     shared = {"t": reader.text, "t_or": reader.text_or, "reader": reader, "path": page_address(request)}
-    content = environment().get_template(template).render({**shared, **values})
+    content = template_environment().get_template(template).render({**shared, **values})
     return HTMLResponse(content, status, headers=HEADERS)
 
 

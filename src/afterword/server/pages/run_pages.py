@@ -28,7 +28,7 @@ async def show_runs(visit: Visit) -> Response:
 
 async def show_run(visit: Visit) -> Response:
     """Show a run with what it changed. In a large memory, the page loads that part afterwards, or by a link."""
-    run, counts = await _run(visit), await visit.memory.fact_counts()
+    run, counts = await _run_in_path(visit), await visit.memory.fact_counts()
     is_later = sum(counts.by_status.values()) > MOST_FACTS_AT_ONCE and visit.query("changes") != "now"
     changes = None if is_later else await visit.memory.run_changes(run.id)
     return visit.render("run.html", run=run, changes=changes, effect=None)
@@ -36,12 +36,12 @@ async def show_run(visit: Visit) -> Response:
 
 async def show_run_changes(visit: Visit) -> Response:
     """Return the part of a run's page that shows what the run changed."""
-    return visit.render("run_changes.html", changes=await visit.memory.run_changes((await _run(visit)).id))
+    return visit.render("run_changes.html", changes=await visit.memory.run_changes((await _run_in_path(visit)).id))
 
 
-async def switch_run(visit: Visit, action: str) -> Response:
+async def change_run_status(visit: Visit, action: str) -> Response:
     """Undo, redo or apply a run, as `action` says, and show what that changed."""
-    run = await _run(visit)
+    run = await _run_in_path(visit)
     check_may_undo(visit.visitor.key, run)
     effect = await visit.change(action, lambda: getattr(visit.memory, action)(run.id))
     return visit.render("run.html", run=effect.run, changes=effect.changes, effect=action)
@@ -49,12 +49,12 @@ async def switch_run(visit: Visit, action: str) -> Response:
 
 async def discard_run(visit: Visit) -> Response:
     """Discard a proposed or held run."""
-    run = await _run(visit)
+    run = await _run_in_path(visit)
     await visit.change("decide", lambda: visit.memory.decide(f"run:{run.id}", "reject"))
     return visit.redirect(visit.path_to("runs"), done="reject")
 
 
-async def _run(visit: Visit) -> Run:
+async def _run_in_path(visit: Visit) -> Run:
     """Return the run that the path names. Raises `NotFound`, also for a run of another memory."""
     number = parse_number(visit.path_value("run_id"), most_digits=9)
     run = None if number is None else await visit.app.run(number)
@@ -63,7 +63,7 @@ async def _run(visit: Visit) -> Run:
     return run
 
 
-class Waiting(NamedTuple):
+class WaitingDecision(NamedTuple):
     """One decision. `kind` names the list of the review that it comes from, and `subject` is its entry there."""
 
     id: str
@@ -71,21 +71,21 @@ class Waiting(NamedTuple):
     subject: Any
 
 
-def decisions(review: Review) -> tuple[Waiting, ...]:
+def waiting_decisions(review: Review) -> tuple[WaitingDecision, ...]:
     """Return every decision that a review asks for. Those that may mislead agents meanwhile come first."""
     return (
-        *(Waiting(contest.id, "contest", contest) for contest in review.contests),
-        *(Waiting(held.id, "held", held) for held in review.held),
-        *(Waiting(erasure.id, "erasure", erasure) for erasure in review.erasures),
-        *(Waiting(f"name:{fact.id}", "name", fact) for fact in review.unclear),
-        *(Waiting(f"finding:{finding.id}", "finding", finding) for finding in review.findings),
-        *(Waiting(f"dependent:{each.fact.id}", "dependent", each) for each in review.dependents),
+        *(WaitingDecision(contest.id, "contest", contest) for contest in review.contests),
+        *(WaitingDecision(held.id, "held", held) for held in review.held),
+        *(WaitingDecision(erasure.id, "erasure", erasure) for erasure in review.erasures),
+        *(WaitingDecision(f"name:{fact.id}", "name", fact) for fact in review.unclear),
+        *(WaitingDecision(f"finding:{finding.id}", "finding", finding) for finding in review.findings),
+        *(WaitingDecision(f"dependent:{each.fact.id}", "dependent", each) for each in review.dependents),
     )
 
 
 async def show_review(visit: Visit) -> Response:
     """Show the decision that the address names, or the first."""
-    waiting = decisions(await visit.memory.review())
+    waiting = waiting_decisions(await visit.memory.review())
     wanted = visit.query("item")
     place = next((place for place, each in enumerate(waiting) if each.id == wanted), 0)
     return visit.render(
@@ -99,12 +99,12 @@ async def show_review(visit: Visit) -> Response:
     )
 
 
-async def decide(visit: Visit) -> Response:
+async def save_decision(visit: Visit) -> Response:
     """Carry out a decision, and show the next one."""
     wanted, decision = visit.form.get("item", ""), visit.form.get("decision", "")
-    ids = [each.id for each in decisions(await visit.memory.review())]
+    ids = [each.id for each in waiting_decisions(await visit.memory.review())]
     following = next((after for item_id, after in pairwise(ids) if item_id == wanted), "")
-    work, run = _work(visit, wanted, decision), ""
+    work, run = _decision_work(visit, wanted, decision), ""
     async with visit.recorded("decide"):
         effect = await work()
     if isinstance(effect, RunEffect) and effect.run.status == "applied":
@@ -112,7 +112,7 @@ async def decide(visit: Visit) -> Response:
     return visit.redirect(visit.path_to("review"), item=following, done="decide", run=run)
 
 
-def _work(visit: Visit, wanted: str, decision: str) -> Callable[[], Awaitable[object]]:
+def _decision_work(visit: Visit, wanted: str, decision: str) -> Callable[[], Awaitable[object]]:
     """Return the function that carries a decision out. Raises `ArgumentInvalid` for an unknown decision."""
     memory, (kind, _, wanted_id) = visit.memory, wanted.partition(":")
     match kind, decision:
@@ -144,11 +144,11 @@ ROUTES: list[BaseRoute] = [
     page_route(RUN, show_run),
     page_route(f"{RUN}/changes", show_run_changes),
     *(
-        page_route(f"{RUN}/{name}", partial(switch_run, action=name), is_change=True)
+        page_route(f"{RUN}/{name}", partial(change_run_status, action=name), is_change=True)
         for name in ("undo", "redo", "apply")
     ),
     page_route(f"{RUN}/reject", discard_run, is_change=True),
     page_route(f"{SCOPE}/review", show_review),
-    page_route(f"{SCOPE}/review", decide, is_change=True),
+    page_route(f"{SCOPE}/review", save_decision, is_change=True),
     page_route(f"{SCOPE}/policy", save_policy, is_change=True),
 ]

@@ -21,14 +21,13 @@ from afterword import Afterword, ApiKey, FactPage, RunEffect, RunPage, Scope, Sc
 from afterword.errors import AfterwordError, KeyInvalid, NotFound
 from afterword.server.access import (
     NO_SUCH_MEMORY,
-    Service,
+    SharedState,
     accessible_scope,
     bearer,
     decode_path_part,
     parse_number,
-    presented_key,
+    verify_key,
 )
-from afterword.server.contents import LONGEST_NAME, LONGEST_TEXT
 from afterword.server.pages.rendering import (
     PREFIX,
     Reader,
@@ -39,6 +38,7 @@ from afterword.server.pages.rendering import (
     scope_path,
 )
 from afterword.server.problems import Refused, encoded_path, status_of
+from afterword.server.request_types import LONGEST_NAME, LONGEST_TEXT
 
 SIGNED_IN_S = 12 * 3600
 """How long a browser stays signed in."""
@@ -229,7 +229,7 @@ def page_route(
     """
 
     async def endpoint(request: Request) -> Response:
-        session = await signed_in(request)
+        session = await signed_in_session(request)
         if session is None:
             target = page_address(request) if request.method == "GET" else ""
             return RedirectResponse(address(f"{PREFIX}/sign-in", next=target if target != f"{PREFIX}/" else ""), 303)
@@ -248,14 +248,14 @@ def page_route(
     return Route(path, endpoint, methods=["POST" if is_change else "GET"])
 
 
-async def signed_in(request: Request) -> BrowserSession | None:
+async def signed_in_session(request: Request) -> BrowserSession | None:
     """Return the session of a browser, or None if it has none or its key is no longer valid.
 
     Raises `Refused` if too many requests were made with the key.
     """
-    session = await _valid_session(request, request.app.state.sessions)
+    session = await _valid_session(request, request.app.state.browser_sessions)
     if session is not None and not session.visitor.is_local:
-        await request.app.state.service.count_request(request, session.visitor.key)
+        await request.app.state.shared.count_request(request, session.visitor.key)
     return session
 
 
@@ -264,9 +264,9 @@ async def _valid_session(request: Request, sessions: BrowserSessions) -> Browser
     session = sessions.find(request.cookies.get(SESSION_COOKIE))
     if session is None or session.visitor.is_local:
         return session
-    service: Service = request.app.state.service
+    shared: SharedState = request.app.state.shared
     try:
-        key = await service.app.keys.get(session.visitor.key.id)
+        key = await shared.app.keys.get(session.visitor.key.id)
     except (KeyInvalid, NotFound):
         sessions.end(session.id)
         return None
@@ -274,13 +274,13 @@ async def _valid_session(request: Request, sessions: BrowserSessions) -> Browser
     return replace(session, visitor=Visitor(key))
 
 
-async def requester_of(request: Request) -> str:
+async def sender_key_id(request: Request) -> str:
     """Return the id of the key that a request carries, or that its browser is signed in with.
 
     Raises `Refused` and `KeyInvalid`.
     """
     session = await _valid_session(request, request.app.state.browser_sessions)
-    key = await presented_key(request, await bearer(request)) if session is None else session.visitor.key
+    key = await verify_key(request, await bearer(request)) if session is None else session.visitor.key
     return key.id
 
 
@@ -328,7 +328,7 @@ def _error_page(request: Request, error: Exception) -> Response:
         "number": status,
         "back": _page_before(request),
     }
-    session = request.app.state.sessions.find(request.cookies.get(SESSION_COOKIE))
+    session = request.app.state.browser_sessions.find(request.cookies.get(SESSION_COOKIE))
     if session is None:
         return render_template(request, reader, "error.html", values, status=status)
     visit = Visit(request, request.app.state.afterword, session, reader, session.visitor.key.scope)

@@ -62,7 +62,7 @@ class FlagBody(Body):
     flagged: bool = True
 
 
-def _usable(name: str) -> str:
+def _usable_session_id(name: str) -> str:
     if not name.strip():
         raise ValueError("the id of a session is empty; give each conversation an id of its own")
     if name in (".", ".."):
@@ -73,7 +73,7 @@ def _usable(name: str) -> str:
 class SessionBody(Body):
     """A saved state of a conversation, in any form that afterword reads."""
 
-    session_id: Annotated[Name, AfterValidator(_usable)] = Field(examples=["monday"])
+    session_id: Annotated[Name, AfterValidator(_usable_session_id)] = Field(examples=["monday"])
     state: dict[str, Any] | list[Any] = Field(
         examples=[
             {
