@@ -25,7 +25,7 @@ from afterword.server.pages.rendering import (
     catalogue,
     local_path,
     preferred_language,
-    refusal_cause,
+    refusal_detail,
     scope_path,
 )
 from afterword.server.pages.visit import LINK_S, MOST_OF_ONE_KEY, SIGNED_IN_S, BrowserSessions
@@ -480,8 +480,8 @@ def test_what_the_memory_says_itself_is_said_in_the_language_of_the_reader() -> 
 def test_a_refusal_names_its_reason_once() -> None:
     for reason, detail in DETAILS.items():
         assert catalogue("en")[f"refused.{reason}"] == detail
-        assert refusal_cause(reason, detail) == ""
-        assert refusal_cause(reason, f"my dog: {detail}") == "my dog"
+        assert refusal_detail(reason, detail) == ""
+        assert refusal_detail(reason, f"my dog: {detail}") == "my dog"
 
 
 async def test_a_history_says_once_what_a_person_stands_for(visitor: Visitor) -> None:

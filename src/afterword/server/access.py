@@ -21,6 +21,7 @@ from afterword import Afterword, ApiKey, Run, RunEffect, Scope, ScopeMemory
 from afterword.errors import AfterwordError, NotFound, ScopeInvalid
 from afterword.server.answer_forms import change_json
 from afterword.server.problems import Refused, status_of
+from afterword.server.request_paths import decode_path_part
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 NO_SUCH_MEMORY = "there is no such memory, or this key does not open it"
@@ -36,11 +37,6 @@ IdempotencyKey = Annotated[
     ),
 ]
 Answer = dict[str, Any]
-
-
-def decode_path_part(text: str) -> str:
-    """Decode the slashes and percent signs that `routable_path` leaves encoded in a part of a path."""
-    return text.replace("%2F", "/").replace("%2f", "/").replace("%25", "%")
 
 
 def parse_number(text: str, *, most_digits: int) -> int | None:

@@ -24,7 +24,8 @@ from afterword.server.mcp.http import MCP_HEADERS, add_mcp
 from afterword.server.pages.mount import add_pages
 from afterword.server.pages.rendering import prepare_pages
 from afterword.server.pages.visit import sender_key_id
-from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, RequestGuard, add_error_handlers, problem_response
+from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, add_error_handlers, problem_response
+from afterword.server.request_guard import RequestGuard
 from afterword.server.request_types import ProblemDetails
 from afterword.setting_sections import ServerOptions
 
@@ -74,6 +75,16 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
     service.state.shared = SharedState(app, options.requests_per_minute)
     service.state.background = BackgroundWork(app)
     add_error_handlers(service)
+    _add_middleware(service, options)
+    _add_probes(service)
+    add_mcp(service, app, origins=options.cors_origins, longest_body_bytes=options.longest_body_bytes)
+    add_pages(service, app)
+    service.router.routes += _api_routes()
+    _add_openapi_route(service)
+    return service
+
+
+def _add_middleware(service: FastAPI, options: ServerOptions) -> None:
     if options.cors_origins:
         service.add_middleware(
             CORSMiddleware,
@@ -89,12 +100,6 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
         body_timeout_s=options.body_timeout_s,
         sender_key_id=sender_key_id,
     )
-    _add_probes(service)
-    add_mcp(service, app, origins=options.cors_origins, longest_body_bytes=options.longest_body_bytes)
-    add_pages(service, app)
-    service.router.routes += _api_routes()
-    _add_openapi_route(service)
-    return service
 
 
 @cache
@@ -105,14 +110,18 @@ def _api_routes() -> tuple[BaseRoute, ...]:
     """
     api = APIRouter(generate_unique_id_function=_operation_id, strict_content_type=False)
     api.include_router(memory_routes.text_router, responses=PROBLEMS)
-    of_memory = APIRouter()
+    memory_router = APIRouter()
     for routes in (memory_routes, session_routes):
-        of_memory.include_router(routes.router)
+        memory_router.include_router(routes.router)
     api.include_router(
-        of_memory, prefix="/v1/me", tags=["own memory"], dependencies=[Depends(select_own_memory)], responses=PROBLEMS
+        memory_router,
+        prefix="/v1/me",
+        tags=["own memory"],
+        dependencies=[Depends(select_own_memory)],
+        responses=PROBLEMS,
     )
     api.include_router(
-        of_memory,
+        memory_router,
         prefix="/v1/scopes/{tenant}/{scope_kind}/{scope_id}",
         tags=["a memory by its name"],
         dependencies=[Depends(select_memory_in_path)],

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from typing import cast
 
 import uvicorn
+from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from afterword import Afterword
@@ -74,6 +75,20 @@ async def serve(
     `ArgumentInvalid` if the address cannot be used. If other machines can reach the address, it is also raised with
     `opened_page`, and if the store has no valid key.
     """
+    await _check_access(app, options, opened_page)
+    listening = _listening_socket(options)
+    service = create_app(app, options)
+    server = uvicorn.Server(_server_config(service))
+    shown_host = f"[{options.host}]" if ":" in options.host else options.host
+    with listening:
+        link = "" if opened_page is None else one_time_link(service, opened_page)
+        on_begin(f"http://{shown_host}:{listening.getsockname()[1]}{link}")
+        async with short_gc_pauses():
+            await server.serve(sockets=[listening])
+
+
+async def _check_access(app: Afterword, options: ServerOptions, opened_page: str | None) -> None:
+    """Raise `ArgumentInvalid` if other machines can reach the address, and no key would be needed or exists."""
     if opened_page is not None and not is_loopback(options.host):
         raise ArgumentInvalid(
             f"{options.host} can be reached from other machines; only 127.0.0.1 can be opened without a key"
@@ -84,6 +99,9 @@ async def serve(
             f"{options.host} can be reached from other machines, and there is no key; make one with `afterword keys "
             "create`, or serve 127.0.0.1"
         )
+
+
+def _listening_socket(options: ServerOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     try:
         listening = socket.create_server((options.host, options.port), family=family, backlog=512)
@@ -91,8 +109,11 @@ async def serve(
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise ArgumentInvalid(f"{options.host}:{options.port} cannot be used: {error.strerror}") from None
-    service = create_app(app, options)
-    config = uvicorn.Config(
+    return listening
+
+
+def _server_config(service: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
         service,
         access_log=False,  # it would contain paths and queries, which hold people's names and words
         log_config=None,
@@ -105,12 +126,6 @@ async def serve(
         timeout_graceful_shutdown=GRACE_S,
         limit_concurrency=MOST_CONNECTIONS,
     )
-    shown_host = f"[{options.host}]" if ":" in options.host else options.host
-    with listening:
-        link = "" if opened_page is None else one_time_link(service, opened_page)
-        on_begin(f"http://{shown_host}:{listening.getsockname()[1]}{link}")
-        async with short_gc_pauses():
-            await uvicorn.Server(config).serve(sockets=[listening])
 
 
 def is_loopback(host: str) -> bool:

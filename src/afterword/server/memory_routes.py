@@ -15,7 +15,8 @@ from afterword import Layer, Scope
 from afterword.client.forms.finding_forms import finding_origin_json, findings_json
 from afterword.client.forms.memory_forms import context_json, origin_json, search_json
 from afterword.server import answer_forms
-from afterword.server.access import Answer, AnyCaller, Change, Memory, decode_path_part, select_own_memory
+from afterword.server.access import Answer, AnyCaller, Change, Memory, select_own_memory
+from afterword.server.request_paths import decode_path_part
 from afterword.server.request_types import (
     Cursor,
     EditBody,

@@ -29,11 +29,11 @@ from afterword.server.access import (
     KeyHolder,
     Memory,
     check_may_undo,
-    decode_path_part,
     export_content,
     parse_number,
 )
-from afterword.server.problems import Refused, encoded_path
+from afterword.server.problems import Refused
+from afterword.server.request_paths import decode_path_part, encoded_path
 from afterword.server.request_types import (
     ConfirmedForgetBody,
     Cursor,

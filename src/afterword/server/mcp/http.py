@@ -64,6 +64,24 @@ class McpEndpoint:
         """Answer a request. Raises `Refused` and `KeyInvalid`."""
         request = Request(scope, receive)
         key = await verify_and_count_key(request, await bearer(request))
+        self._check_origin_and_method(request)
+        if key.scope is None:
+            raise Refused(403, "this key has no memory of its own; make one with `afterword keys create --user`")
+        # State that the server gives to the client for its next request is valid for this key only.
+        scope["user"] = AuthenticatedUser(AccessToken(token=key.id, client_id=key.id, scopes=[]))
+        caller = ToolCaller(
+            self._app.scope(key.scope).for_agent(),
+            may_write=not key.is_read_only,
+            agent=key.name or NAMELESS_AGENT,
+            recording=partial(_recorded, self._app, key, key.scope),
+        )
+        reset = _caller.set(caller)
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            _caller.reset(reset)
+
+    def _check_origin_and_method(self, request: Request) -> None:
         origin = request.headers.get("origin")
         is_own = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
         if origin is not None and not is_own and origin not in self._origins:
@@ -71,21 +89,6 @@ class McpEndpoint:
         if request.method != "POST":
             # The server sends nothing without a request, so a stream would only occupy a connection.
             raise Refused(405, "the MCP server accepts only POST", headers={"Allow": "POST"})
-        if key.scope is None:
-            raise Refused(403, "this key has no memory of its own; make one with `afterword keys create --user`")
-        # State that the server gives to the client for its next request is valid for this key only.
-        scope["user"] = AuthenticatedUser(AccessToken(token=key.id, client_id=key.id, scopes=[]))
-        owner = ToolCaller(
-            self._app.scope(key.scope).for_agent(),
-            may_write=not key.is_read_only,
-            agent=key.name or NAMELESS_AGENT,
-            recording=partial(_recorded, self._app, key, key.scope),
-        )
-        reset = _caller.set(owner)
-        try:
-            await self._answer(scope, receive, send)
-        finally:
-            _caller.reset(reset)
 
 
 @asynccontextmanager

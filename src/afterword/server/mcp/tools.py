@@ -43,7 +43,8 @@ FindingText = Annotated[
 ]
 FindingTopic = Annotated[str, Field(min_length=1, max_length=LONGEST_TOPIC, description="What it is about.")]
 Changed = Annotated[bool, Field(description="True if the fact held until now; false if it was wrong from the start.")]
-_SAVED: Mapping[SavingOutcome, tuple[Literal["done", "waits for review", "declined", "not kept"], str]] = {
+AnswerStatus = Literal["done", "waits for review", "declined", "not kept"]
+_SAVING_ANSWERS: Mapping[SavingOutcome, tuple[AnswerStatus, str]] = {
     SavingOutcome.SAVED: ("done", "It is saved for later conversations, as found by an agent."),
     SavingOutcome.WAITING: ("waits for review", "Later conversations see it once a person approves it."),
     SavingOutcome.KNOWN: ("done", "It is known already."),
@@ -55,6 +56,19 @@ _SAVED: Mapping[SavingOutcome, tuple[Literal["done", "waits for review", "declin
     SavingOutcome.SECRET: ("not kept", "It contains a secret. Say it without the secret, or not at all."),
     SavingOutcome.FORGOTTEN: ("not kept", "It was asked to be forgotten."),
 }
+"""What an agent is told of a finding that it wanted to save."""
+_WAITS = "Use it in this conversation. It counts later if a person approves it in `afterword review`."
+_REQUEST_ANSWERS: Mapping[RequestStatus, tuple[AnswerStatus, str]] = {
+    RequestStatus.DONE: ("done", "The memory says so already."),
+    RequestStatus.HELD: ("waits for review", _WAITS),
+    RequestStatus.WAITING: ("waits for review", _WAITS),
+    RequestStatus.DECLINED: ("declined", "A person has declined it before. Do not ask for it again."),
+    RequestStatus.FULL: ("not kept", "Too many requests wait for review; a person can decide them first."),
+    RequestStatus.PAUSED: ("not kept", "This memory is paused: it keeps nothing of agents."),
+    RequestStatus.SECRET: ("not kept", "It contains a secret. Say it without the secret, or not at all."),
+    RequestStatus.OFF_RECORD: ("not kept", "It asks to be off the record."),
+}
+"""What an agent is told of a request that no person has decided in a form."""
 
 
 async def recall_notes(
@@ -266,12 +280,15 @@ async def ask_to_forget(fact_id: str | None, session_id: str | None, ctx: Caller
     else:
         subject = f"“{(await memory.fact(fact_id or '')).statement}”, with the words it rests on"
     receipt = await memory.preview_forget(fact=fact_id, session=session_id)
-    counts = receipt.erased if receipt else {}
-    facts, statements = counts.get("facts", 0), counts.get("assertions", 0)
-    versions, turns = max(0, statements - facts), counts.get("turns", 0)
-    extent = f"Facts erased: {facts}, earlier versions of them: {versions}, turns: {turns}"
+    extent = _extent_text(receipt.erased if receipt else {})
     question = f"Erase {subject} for good? {extent}. The words are removed everywhere else too. It cannot be undone."
     return Elicit(question, ErasureForm)
+
+
+def _extent_text(counts: Mapping[str, int]) -> str:
+    facts, statements = counts.get("facts", 0), counts.get("assertions", 0)
+    versions, turns = max(0, statements - facts), counts.get("turns", 0)
+    return f"Facts erased: {facts}, earlier versions of them: {versions}, turns: {turns}"
 
 
 async def erase_after_asking(
@@ -297,7 +314,7 @@ async def propose_finding(statement: FindingText, topic: FindingTopic, ctx: Call
     """
     caller = caller_of(ctx)
     saved = await caller.memory.save_finding(statement, agent=caller.agent, topic=topic)
-    status, message = _SAVED[saved.outcome]
+    status, message = _SAVING_ANSWERS[saved.outcome]
     return RequestAnswer(status=status, message=message.format(agent=caller.agent))
 
 
@@ -345,26 +362,9 @@ async def _settle_request(
         if approved:
             return RequestAnswer(status="done", message=f"{done} The person has agreed.")
         return RequestAnswer(status="declined", message="The person has declined. Do not ask for it again.")
-    request = None if outcome.run_id is None else f"run:{outcome.run_id}"
-    waits = "Use it in this conversation. It counts later if a person approves it in `afterword review`."
-    return {
-        RequestStatus.DONE: RequestAnswer(status="done", message="The memory says so already."),
-        RequestStatus.HELD: RequestAnswer(status="waits for review", message=waits, request=request),
-        RequestStatus.WAITING: RequestAnswer(status="waits for review", message=waits, request=request),
-        RequestStatus.DECLINED: RequestAnswer(
-            status="declined", message="A person has declined it before. Do not ask for it again."
-        ),
-        RequestStatus.FULL: RequestAnswer(
-            status="not kept", message="Too many requests wait for review; a person can decide them first."
-        ),
-        RequestStatus.PAUSED: RequestAnswer(
-            status="not kept", message="This memory is paused: it keeps nothing of agents."
-        ),
-        RequestStatus.SECRET: RequestAnswer(
-            status="not kept", message="It contains a secret. Say it without the secret, or not at all."
-        ),
-        RequestStatus.OFF_RECORD: RequestAnswer(status="not kept", message="It asks to be off the record."),
-    }[outcome.answer]
+    status, message = _REQUEST_ANSWERS[outcome.answer]
+    is_waiting = status == "waits for review" and outcome.run_id is not None
+    return RequestAnswer(status=status, message=message, request=f"run:{outcome.run_id}" if is_waiting else None)
 
 
 def _on_one_line(text: str) -> str:

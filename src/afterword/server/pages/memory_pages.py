@@ -66,18 +66,27 @@ async def _overview(visit: Visit) -> dict[str, Any]:
     }
 
 
-async def show_memory(visit: Visit) -> Response:
-    """Show what is remembered, by kind and subject, or what a search finds."""
-    query, as_of = visit.query("q"), visit.query("as_of")
+def _filters(visit: Visit) -> dict[str, str]:
+    """Return the filters in the address. A kind or status that does not exist is left out."""
     filters = {name: visit.query(name) for name in ("kind", "about", "status", "tag")}
     for name, known in (("kind", KINDS), ("status", (*SHOWN_STATUSES, "all"))):
         if filters[name] not in known:
-            filters[name] = ""  # ignore unknown values
-    kind, tags = filters["kind"] or None, filters["tag"] or ()
-    status, about = filters["status"] or None, filters["about"] or None
-    of_both: dict[str, Any] = {"kind": kind, "tags": tags, "as_of": as_of or None}
+            filters[name] = ""
+    return filters
+
+
+async def show_memory(visit: Visit) -> Response:
+    """Show what is remembered, by kind and subject, or what a search finds."""
+    query, as_of, filters = visit.query("q"), visit.query("as_of"), _filters(visit)
+    chosen = {name: text or None for name, text in filters.items()}
+    narrowed: dict[str, Any] = {"kind": chosen["kind"], "tags": chosen["tag"] or (), "as_of": as_of or None}
     listing = partial(
-        visit.memory.facts, status=status, about=about, order=FactOrder.SUBJECT, limit=PER_PAGE, **of_both
+        visit.memory.facts,
+        status=chosen["status"],
+        about=chosen["about"],
+        order=FactOrder.SUBJECT,
+        limit=PER_PAGE,
+        **narrowed,
     )
     listed, page = await page_or_last(listing, visit.page_number())
     groups = groupby(listed.facts, key=lambda fact: (str(fact.kind), fact.subject))
@@ -89,7 +98,7 @@ async def show_memory(visit: Visit) -> Response:
         query=query,
         as_of=as_of,
         filters=filters,
-        results=await visit.memory.search(query, limit=30, **of_both) if query else None,
+        results=await visit.memory.search(query, limit=30, **narrowed) if query else None,
         kinds=KINDS,
         statuses=SHOWN_STATUSES,
         list_query={"as_of": as_of, **filters},

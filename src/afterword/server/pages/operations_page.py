@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from afterword import Scope, Spending
+from afterword import Scope, Spending, StoreCosts
 from afterword.server.access import accessible_scope
 from afterword.server.pages.visit import Visit, page_route
 
@@ -34,7 +34,6 @@ async def show_operations(visit: Visit) -> Response:
         visit.query(f"{name}_after") or None for name in ("scopes", "queue", "failures", "audit")
     )
     failed, costs = ("failed", "set aside"), await app.costs(tenant=tenant)
-    by_amount = sorted(costs.by_scope.items(), key=lambda cost: (-cost[1].micro_usd, -cost[1].tokens, str(cost[0])))
     return visit.render(
         "operations.html",
         prefix=prefix,
@@ -43,12 +42,18 @@ async def show_operations(visit: Visit) -> Response:
         failures=await app.sessions(state=failed, tenant=tenant, limit=PER_LIST, after=failures_after),
         jobs=await app.jobs(),
         costs=costs,
-        charts={
-            "day": cost_bars(dict(sorted(costs.by_day.items(), reverse=True)[:DAYS_SHOWN])),
-            "scope": cost_bars(dict(by_amount[:PER_LIST])),
-        },
+        charts=_cost_charts(costs),
         audit=await app.audit(tenant=tenant, limit=PER_LIST, after=audit_after),
     )
+
+
+def _cost_charts(costs: StoreCosts) -> dict[str, tuple[CostBar, ...]]:
+    """Return the charts of the last days, and of the memories that cost most."""
+    by_amount = sorted(costs.by_scope.items(), key=lambda cost: (-cost[1].micro_usd, -cost[1].tokens, str(cost[0])))
+    return {
+        "day": cost_bars(dict(sorted(costs.by_day.items(), reverse=True)[:DAYS_SHOWN])),
+        "scope": cost_bars(dict(by_amount[:PER_LIST])),
+    }
 
 
 def cost_bars(spent: Mapping[T, Spending]) -> tuple[CostBar, ...]:

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 
 from afterword import Scope, Spending
 from afterword.client.values import dollars
-from afterword.server.problems import encoded_path
+from afterword.server.request_paths import encoded_path
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 DEFAULT_LANGUAGE = "en"
@@ -172,7 +172,7 @@ def template_environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(shortened=shortened, part=lambda text: quote(str(text), safe=""))
-    made.globals.update(refusal_cause=refusal_cause, address=address, scope_path=scope_path, languages=LANGUAGES)
+    made.globals.update(refusal_detail=refusal_detail, address=address, scope_path=scope_path, languages=LANGUAGES)
     return made
 
 
@@ -222,7 +222,7 @@ def address(path: str, **query: object) -> str:
     return f"{path}?{urlencode(parameters, doseq=True)}" if parameters else path
 
 
-def refusal_cause(reason: str, detail: str) -> str:
+def refusal_detail(reason: str, detail: str) -> str:
     """Return the details of a refusal, such as the missing quote. The page shows the reason separately."""
     return detail.removesuffix(catalogue(DEFAULT_LANGUAGE).get(f"refused.{reason}", "")).removesuffix(": ")
 

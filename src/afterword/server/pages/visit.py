@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,7 +24,6 @@ from afterword.server.access import (
     SharedState,
     accessible_scope,
     bearer,
-    decode_path_part,
     parse_number,
     verify_key,
 )
@@ -37,7 +36,8 @@ from afterword.server.pages.rendering import (
     render_template,
     scope_path,
 )
-from afterword.server.problems import Refused, encoded_path, status_of
+from afterword.server.problems import Refused, status_of
+from afterword.server.request_paths import decode_path_part, encoded_path
 from afterword.server.request_types import LONGEST_NAME, LONGEST_TEXT
 
 SIGNED_IN_S = 12 * 3600
@@ -195,11 +195,11 @@ class Visit:
             "csrf": self.session.csrf,
             "scope": self.scope,
             "base": self.path_to(),
-            "done": self.done(),
+            "done": self.done_message(),
         }
         return render_template(self.request, self.reader, template, {**shared, **values}, status=status)
 
-    def done(self) -> dict[str, str] | None:
+    def done_message(self) -> dict[str, str] | None:
         """Return a message about the change that led to this page, which the address names, or None."""
         run, text = self.query("run"), self.reader.text_or(f"done.{self.query('done')}", "")
         return {"text": text, "run": "" if parse_number(run, most_digits=11) is None else run} if text else None
@@ -237,15 +237,19 @@ def page_route(
         visit.scope = visit.scope_in_path()
         if is_change:
             visit.form = await read_form(request)
-            if not hmac.compare_digest(visit.form.get("csrf", "").encode(), session.csrf.encode()):
-                raise Refused(403, "this form has expired; open the page again")
-            if session.visitor.key.is_read_only:
-                raise Refused(403, "this key may only read")
+            _check_may_change(session, visit.form)
         if is_for_admins and not session.visitor.key.is_admin:
             raise Refused(403, "this needs an admin key")
         return await page(visit)
 
     return Route(path, endpoint, methods=["POST" if is_change else "GET"])
+
+
+def _check_may_change(session: BrowserSession, form: Mapping[str, str]) -> None:
+    if not hmac.compare_digest(form.get("csrf", "").encode(), session.csrf.encode()):
+        raise Refused(403, "this form has expired; open the page again")
+    if session.visitor.key.is_read_only:
+        raise Refused(403, "this key may only read")
 
 
 async def signed_in_session(request: Request) -> BrowserSession | None:
@@ -311,19 +315,11 @@ async def show_error(request: Request, error: Exception) -> Response:
 
 
 def _error_page(request: Request, error: Exception) -> Response:
-    status, detail, reader = 500, "", Reader.of(request)
-    match error:
-        case Refused():
-            status, detail = error.status_code, error.detail
-        case HTTPException():
-            status = error.status_code
-        case AfterwordError():
-            status = status_of(error)
-            detail = str(error) if error.is_usage or status == 409 else ""
+    reader, (status, detail) = Reader.of(request), _status_and_detail(error)
     # What a form names existed when its page was shown. So it was removed in the meantime, which is a conflict.
-    named = 409 if status == 404 and request.method == "POST" else status
+    title_status = 409 if status == 404 and request.method == "POST" else status
     values = {
-        "title": reader.text_or(f"error.{named}", reader.text("error.500")),
+        "title": reader.text_or(f"error.{title_status}", reader.text("error.500")),
         "detail": "" if status == 404 else detail,
         "number": status,
         "back": _page_before(request),
@@ -335,6 +331,19 @@ def _error_page(request: Request, error: Exception) -> Response:
     with suppress(Refused, AfterwordError):
         visit.scope = visit.scope_in_path() or visit.scope
     return visit.render("error.html", status=status, **values)
+
+
+def _status_and_detail(error: Exception) -> tuple[int, str]:
+    """Return the HTTP status of an error, and its message if a visitor may read it."""
+    match error:
+        case Refused():
+            return error.status_code, error.detail
+        case HTTPException():
+            return error.status_code, ""
+        case AfterwordError():
+            status = status_of(error)
+            return status, str(error) if error.is_usage or status == 409 else ""
+    return 500, ""
 
 
 def _page_before(request: Request) -> str:
