@@ -23,7 +23,7 @@ from afterword.server.request_types import (
     FactBody,
     FlagBody,
     Limit,
-    Names,
+    QueryList,
     QueryMoment,
     RememberBody,
 )
@@ -53,8 +53,8 @@ def with_etag(content: dict[str, Any], known: str | None) -> Response:
 )
 async def list_facts(
     memory: Memory,
-    status: Names = None,
-    kind: Names = None,
+    status: QueryList = None,
+    kind: QueryList = None,
     about: Annotated[str | None, Query(max_length=255)] = None,
     tag: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006
     as_of: QueryMoment = None,
@@ -124,7 +124,7 @@ async def recall_all_layers(
     memory: Memory,
     q: Annotated[str, Query(max_length=2000)] = "",
     limit: Limit = 10,
-    kind: Names = None,
+    kind: QueryList = None,
     tag: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006
     turns: bool = True,
     as_of: QueryMoment = None,
@@ -150,7 +150,7 @@ async def context_for_agent(
 @router.get("/findings", response_model=findings_json.model)
 async def list_findings(
     memory: Memory,
-    status: Names = None,
+    status: QueryList = None,
     agent: Annotated[str | None, Query(max_length=255)] = None,
     as_of: QueryMoment = None,
 ) -> JSONResponse:

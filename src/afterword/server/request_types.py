@@ -16,7 +16,7 @@ Moment = Annotated[str, Field(max_length=40, examples=["2026-03-01", "2026-03-01
 Limit = Annotated[int, Query(ge=1, le=500, description="How many entries a page has.")]
 Cursor = Annotated[str | None, Query(max_length=200, description="The `next` of the page before.")]
 QueryMoment = Annotated[str | None, Query(max_length=40, examples=["2026-03-01"])]
-Names = Annotated[list[str] | None, Query(max_length=20)]
+QueryList = Annotated[list[str] | None, Query(max_length=20)]
 
 
 class Body(BaseModel):

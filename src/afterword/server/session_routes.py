@@ -40,7 +40,7 @@ from afterword.server.request_types import (
     DecisionBody,
     ForgetBody,
     Limit,
-    Names,
+    QueryList,
     SessionBody,
 )
 
@@ -136,7 +136,7 @@ async def _process_in_thread(request: Request, who: KeyHolder, work: Coroutine[A
 
 
 @router.get("/runs", response_model=answer_forms.run_page_json.model)
-async def list_runs(memory: Memory, status: Names = None, limit: Limit = 50, after: Cursor = None) -> JSONResponse:
+async def list_runs(memory: Memory, status: QueryList = None, limit: Limit = 50, after: Cursor = None) -> JSONResponse:
     """List runs, oldest first, each with its cost and the key that asked for it."""
     page = await memory.runs(status=status, limit=limit, after=after)
     return JSONResponse(answer_forms.run_page_json(page))

@@ -24,7 +24,7 @@ from afterword.server.mcp.answers import (
 from afterword.server.mcp.server import CallerContext, caller_of, memory_of
 
 MOST_ROWS = 100
-Kinds = Literal["preference", "entity", "decision"]
+KindName = Literal["preference", "entity", "decision"]
 Query = Annotated[str, Field(max_length=2000, description="A question, or a few words about what you want to know.")]
 Limit = Annotated[int, Field(ge=1, le=MOST_ROWS, description="At most how many.")]
 After = Annotated[str | None, Field(description="`next` of the page before.")]
@@ -72,7 +72,7 @@ _REQUEST_ANSWERS: Mapping[RequestStatus, tuple[AnswerStatus, str]] = {
 
 
 async def recall_notes(
-    query: Query, ctx: CallerContext, limit: Limit = 10, kind: Kinds | None = None, tags: Tags = None
+    query: Query, ctx: CallerContext, limit: Limit = 10, kind: KindName | None = None, tags: Tags = None
 ) -> RecallAnswer:
     """Find facts and what the person said that match a question, best first, each with its session and turn.
 
@@ -86,7 +86,7 @@ async def list_told_facts(
     status: Annotated[
         Literal["holds", "held before", "all"], Field(description="Whether the facts hold now, or held before.")
     ] = "holds",
-    kind: Kinds | None = None,
+    kind: KindName | None = None,
     about: Annotated[str | None, Field(description="A person or thing by name; user for the memory's owner.")] = None,
     tags: Tags = None,
     limit: Limit = 50,
@@ -185,7 +185,7 @@ def approval_of(answer: ElicitationResult[PersonAnswer]) -> bool | None:
 
 
 async def ask_to_remember(
-    statement: str, kind: Kinds, about: str, attribute: str, value: str, tags: list[str] | None, ctx: CallerContext
+    statement: str, kind: KindName, about: str, attribute: str, value: str, tags: list[str] | None, ctx: CallerContext
 ) -> Elicit[ApprovalForm] | NotAsked:
     """Ask to remember a sentence. Return the question for the person, or the outcome if there is none to ask."""
     outcome = await _remember(memory_of(ctx), statement, kind, about, attribute, value, tags)
@@ -198,7 +198,7 @@ async def propose_memory(
     statement: Statement,
     ctx: CallerContext,
     answer: Annotated[ElicitationResult[PersonAnswer], Resolve(ask_to_remember)],
-    kind: Kinds = "entity",
+    kind: KindName = "entity",
     about: About = "",
     attribute: Attribute = "",
     value: Value = "",
@@ -329,7 +329,7 @@ ASKING_TOOLS: Mapping[str, Callable[..., Awaitable[BaseModel]]] = {
 async def _remember(
     memory: AgentAccess,
     statement: str,
-    kind: Kinds,
+    kind: KindName,
     about: str,
     attribute: str,
     value: str,

@@ -37,10 +37,10 @@ FACT, SESSION = f"{SCOPE}/facts/{{fact_id}}", f"{SCOPE}/sessions/{{session_id}}"
 
 @dataclass(frozen=True, slots=True)
 class MarkedStretch:
-    """A part of a turn's text. `facts` are the ids of the facts that quote it."""
+    """A part of a turn's text. `fact_ids` are the ids of the facts that quote it."""
 
     text: str
-    facts: tuple[str, ...] = ()
+    fact_ids: tuple[str, ...] = ()
     is_masked: bool = False
     is_pasted: bool = False
 
@@ -61,7 +61,7 @@ class ShownTurn:
 class _Mark:
     start: int
     end: int
-    fact: str | None = None
+    fact_id: str | None = None
     is_masked: bool = False
     is_pasted: bool = False
 
@@ -80,7 +80,7 @@ def marked_turn(read: TurnFacts, session_id: str, facts: Iterable[Fact]) -> Show
     marks = [_Mark(*match.span(), is_masked=True) for match in SECRET_MASK.finditer(turn.text)]
     marks += [_Mark(stretch.start, stretch.end, is_pasted=True) for stretch in read.pasted]
     marks += [
-        _Mark(*place, fact=fact.id)
+        _Mark(*place, fact_id=fact.id)
         for fact in facts
         for evidence in fact.evidence
         if evidence.session_id == session_id and evidence.turn == turn.number
@@ -97,7 +97,7 @@ def _split_at_marks(text: str, marks: Sequence[_Mark]) -> Iterator[MarkedStretch
         over = [mark for mark in marks if mark.start <= start and end <= mark.end]
         yield MarkedStretch(
             text[start:end],
-            tuple(dict.fromkeys(mark.fact for mark in over if mark.fact is not None)),
+            tuple(dict.fromkeys(mark.fact_id for mark in over if mark.fact_id is not None)),
             any(mark.is_masked for mark in over),
             any(mark.is_pasted for mark in over),
         )

@@ -64,11 +64,11 @@ async def _run_in_path(visit: Visit) -> Run:
 
 
 class WaitingDecision(NamedTuple):
-    """One decision. `kind` names the list of the review that it comes from, and `subject` is its entry there."""
+    """A decision that a review asks for. `kind` names the list of the review, and `entry` is its entry there."""
 
     id: str
     kind: str
-    subject: Any
+    entry: Any
 
 
 def waiting_decisions(review: Review) -> tuple[WaitingDecision, ...]:
