@@ -52,7 +52,7 @@ GUARDS = [
     ("pipeline.sources.other_libraries:_check_single_owner:none", "integration/test_transfer_cli.py"),
     ("extractors.readers.limits:_opened_below:second", "unit/test_session_folders.py"),
     ("extractors.readers.utterances:People.is_user:true", "unit/test_proxies.py"),
-    ("pipeline.background.leases:_failure_kinds:argument", "contract/test_jobs.py"),
+    ("pipeline.background.leases:_failures_by_kind:argument", "contract/test_jobs.py"),
     ("store.database.clock:without_future:second", "contract/test_transfer.py"),
     ("store.transfer.export_lines:_masked_assertion:argument", "adversarial/test_secrets_and_record.py"),
 ]

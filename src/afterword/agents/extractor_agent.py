@@ -18,7 +18,7 @@ from autogen_core.models import RequestUsage
 from pydantic import BaseModel, Field, computed_field
 
 from afterword.agents.memory_settings import named_scope
-from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage
+from afterword.extractors.extractor import Extraction, Extractor, Usage
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.extractors.windows import cut_windows
@@ -199,7 +199,7 @@ class ExtractorAgent(BaseChatAgent):
         transcript, read_to = self._transcript(), self._state.read_to
         owners = find_owners(transcript.humans, transcript.assumed, self._scope)
         assertions: dict[str, Assertion] = {}
-        refused: list[Rejection] = []
+        refused = Counter[str]()
         usage = Usage()
         for window in cut_windows(transcript, owners):
             if window.turns[-1].number <= read_to:
@@ -208,14 +208,13 @@ class ExtractorAgent(BaseChatAgent):
             usage += extraction.usage
             grounding = self._ground(extraction, transcript, owners)
             assertions |= {assertion.id: assertion for assertion in grounding.assertions}
-            refused += grounding.rejections
+            refused.update(rejection.reason for rejection in grounding.rejections)
         facts = [
             ExtractedFact.model_validate(assertion, from_attributes=True)
             for assertion in assertions.values()
             if max(evidence.turn or 0 for evidence in assertion.evidence) > read_to
         ]
-        counts = dict(Counter(rejection.reason for rejection in refused))
-        return ExtractedFacts(facts=facts, rejected=counts), usage
+        return ExtractedFacts(facts=facts, rejected=dict(refused)), usage
 
     def _ground(self, extraction: Extraction, transcript: Transcript, owners: tuple[str, ...]) -> Grounding:
         """Ground the candidates in the transcript, both without the words that the extractor called private."""

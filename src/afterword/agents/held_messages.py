@@ -131,13 +131,13 @@ class HeldMessages:
         places = {each.path: places for each in self._lists if (places := self._places_of_other_sessions(each, names))}
         return _without_messages(state, (), places) if places else state
 
-    def record_new(self, name: SessionName) -> None:
+    def record_new_messages(self, name: SessionName) -> None:
         """Record that messages without an owner were said in this session, and in all sessions that are open now."""
         opened = (names for agent in agents_in(self._recorded) for names in _open_sessions.get(agent, ()))
         new = frozenset({name, *opened})
         self._store_owners([tuple(owners or new for owners in self._owners(each)) for each in self._lists])
 
-    def record_loaded(self, name: SessionName) -> None:
+    def record_loaded_messages(self, name: SessionName) -> None:
         """Record that all the messages were loaded from this session."""
         self._store_owners([(frozenset({name}),) * len(each.messages) for each in self._lists])
 

@@ -60,9 +60,9 @@ def _mark_examples(value: object, examples: list[tuple[Any, Any]]) -> None:
                 _mark_examples(inner, examples)
 
 
-def _mark_examples_in_list(messages: list[Any], left: list[tuple[Any, Any]]) -> None:
+def _mark_examples_in_list(messages: list[Any], examples: list[tuple[Any, Any]]) -> None:
     for message in messages:
-        form = next((forms for forms in left if message in forms), None)
+        form = next((forms for forms in examples if message in forms), None)
         if form is not None:
-            left.remove(form)
+            examples.remove(form)
             message[EXAMPLE_MARK] = True

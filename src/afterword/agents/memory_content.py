@@ -237,15 +237,15 @@ def entry_of_content(content: MemoryContent) -> Entry:
     )
 
 
-def parse_instant(value: object, clock: time) -> datetime | None:
+def parse_instant(value: object, time_of_day: time) -> datetime | None:
     """Return an ISO 8601 date or time as a datetime in UTC; None for None and for an empty text.
 
-    A date becomes the time `clock` of that day. Raises ValueError for any other text.
+    A date becomes that day at `time_of_day`. Raises ValueError for any other text.
     """
     if value is None or value == "":
         return None
     text = str(value)
     moment = datetime.fromisoformat(text)
     if len(text) <= len("2026-05-01"):
-        moment = datetime.combine(moment.date(), clock)
+        moment = datetime.combine(moment.date(), time_of_day)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

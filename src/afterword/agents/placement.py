@@ -71,7 +71,7 @@ async def place_block(
     if contents is None:
         return await _append_block(context, seen, text, mark)
     others = [message for message in contents.messages if not is_block(message, mark)]
-    first = _leading_place(contents.messages, others, mark)
+    first = _place_of_leading_block(contents.messages, others, mark)
     await contents.write(others)
     if not text:
         return True
@@ -212,7 +212,7 @@ async def _append_block(context: ChatCompletionContext, seen: Sequence[LLMMessag
     return True
 
 
-def _leading_place(messages: Sequence[LLMMessage], others: Sequence[LLMMessage], mark: str) -> int:
+def _place_of_leading_block(messages: Sequence[LLMMessage], others: Sequence[LLMMessage], mark: str) -> int:
     """Return the index of the block at the start: its old index, or the first one after the blocks of other memories.
 
     So several blocks stay in the order of their memories, and an unchanged block does not move.

@@ -131,7 +131,7 @@ async def resume(
             f"session {session_id!r} does not fit this {component} ({type(error).__name__}); "
             "build it with the same participants as when it was saved"
         ) from error
-    HeldMessages(agent_or_team, await agent_or_team.save_state()).record_loaded((owner, session_id))
+    HeldMessages(agent_or_team, await agent_or_team.save_state()).record_loaded_messages((owner, session_id))
     return True
 
 
@@ -206,7 +206,7 @@ class _Recording:
                         state, await store.read(lambda transaction: _session_names(transaction, *name))
                     )
                 queued = await save(store, self.scope, self.session_id, state)
-            held.record_new(name)
+            held.record_new_messages(name)
             if queued is not None:
                 self._log_warnings(component, queued)
 

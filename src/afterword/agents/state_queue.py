@@ -69,7 +69,7 @@ async def queue_state(
     from afterword.extractors.transcript_assembly import date_turns, latest_present, without_future_times
 
     at = at or datetime.now(UTC)
-    state, transcript = _masked_state(raw_state, humans, scope, session_id, store.privacy)
+    state, transcript = _mask_and_read(raw_state, humans, scope, session_id, store.privacy)
     fresh = without_future_times(transcript or Transcript((), layout=""), latest_present(at))
     dated = date_turns(fresh, saved_at=at if started_at is None else None, started_at=started_at)
     queuing = _StateQueuing(store.privacy, scope, session_id, component, tuple(humans), at, state, fresh, dated)
@@ -105,15 +105,8 @@ class _StateQueuing:
         reading = self._reading(transaction)
         forgotten = read_forgotten(transaction, self.scope, self.session_id, creates_key=True)
         state, hidden, recognised = self._without_private_words(forgotten, reading)
-        sessions.save_state(
-            transaction,
-            self.scope,
-            self.session_id,
-            component=self.component,
-            state=state,
-            at=self.at,
-            humans=self.humans,
-        )
+        save_state = partial(sessions.save_state, transaction, self.scope, self.session_id, component=self.component)
+        save_state(state=state, at=self.at, humans=self.humans)
         if not is_read:
             return None
         note_turns(transaction, self.scope, self.session_id, forgotten, recognised)
@@ -134,7 +127,7 @@ class _StateQueuing:
         timed = forgotten.transcript(reading, recognised)
         known = recognised.hidden if forgotten.seen.turns else None
         blanked = forgotten.state(self.state, self.fresh.turns, timed.turns)
-        state, hidden = _masked_as_before(blanked, timed, reading.before, self.privacy, known)
+        state, hidden = _mask_again(blanked, timed, reading.before, self.privacy, known)
         continued = hidden_as_continued(timed.turns, reading.before, self.privacy.markers)
         return state, hidden, recognised.with_hidden(newly_hidden(continued, hidden.turns))
 
@@ -147,7 +140,7 @@ class _StateQueuing:
         sessions.save_transcript(transaction, self.scope, self.session_id, joined, self.at, is_done=False)
 
 
-def _masked_state(
+def _mask_and_read(
     state: Mapping[str, Any], humans: Collection[str], scope: Scope, session_id: str, privacy: Privacy
 ) -> tuple[Mapping[str, Any], Transcript | None]:
     """Return the state without secrets and what was said off the record, and its transcript."""
@@ -159,7 +152,7 @@ def _masked_state(
     return masked, transcript if masked == state else read(masked)
 
 
-def _masked_as_before(
+def _mask_again(
     state: Mapping[str, Any], timed: Transcript, before: Sequence[Turn], privacy: Privacy, known: set[int] | None
 ) -> tuple[Mapping[str, Any], Transcript]:
     """Return a state and its transcript without what a model had called private in the turns stored before.

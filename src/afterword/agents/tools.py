@@ -175,9 +175,7 @@ class RememberTool(MemoryTool[RememberArguments]):
         entry = self._entry(args, conversation)
         said = await self._same_statement_of_person(conversation, entry, args)
         if said is not None:
-            # Store the statement that the extractor found in the person's words, not that of the agent.
-            texts_of_person = said.statement, said.kind, said.subject, said.attribute, said.value
-            entry = Entry(*texts_of_person, said.valid_from, said.valid_to)
+            entry = _entry_of_assertion(said)  # the person's words, and not those of the agent
         quote = _person_quote(said) if said else None
         outcome = await agent_requests.request_statement(
             store, self._memory.scope, entry, quote=quote, relate=relation, at=at
@@ -320,6 +318,10 @@ def memory_tools(
 def _person_quote(said: Assertion) -> PersonQuote:
     last = said.evidence[-1]
     return PersonQuote(last.quote, OWNER if said.speaker == OWNER else last.speaker or OWNER)
+
+
+def _entry_of_assertion(said: Assertion) -> Entry:
+    return Entry(said.statement, said.kind, said.subject, said.attribute, said.value, said.valid_from, said.valid_to)
 
 
 def _noted_text(text: str) -> str:

@@ -154,7 +154,7 @@ class CostTracker:
         try:
             await self._slots.acquire()
         except asyncio.CancelledError:
-            await self._settle_unsent(account, entry)
+            await self._settle_unsent_request(account, entry)
             raise
         try:
             yield
@@ -186,7 +186,7 @@ class CostTracker:
 
         def add_entry(transaction: Session) -> None:
             nonlocal entry
-            entry = self._add_entry(account, request, bound, transaction)
+            entry = self._add_reservation(account, request, bound, transaction)
 
         try:
             # Strict: two processes that read the day's total at once must not both find room in the budget.
@@ -194,7 +194,7 @@ class CostTracker:
             await self._records.write(account.store, add_entry, strict=True)
         except asyncio.CancelledError as error:
             if was_committed(error):
-                await self._settle_unsent(account, entry)
+                await self._settle_unsent_request(account, entry)
             raise
         account.entries.append(entry)
         return entry
@@ -204,9 +204,9 @@ class CostTracker:
         self.reached = reason
         self._settled.set()
         with suppress(StoreError):  # the budget is enforced even if webhooks are not told
-            await account.store.write(partial(self._announce_reached, account), lasting=False)
+            await account.store.write(partial(self._announce_reached_budget, account), lasting=False)
 
-    async def _settle_unsent(self, account: Account, entry: int) -> None:
+    async def _settle_unsent_request(self, account: Account, entry: int) -> None:
         # Shielded: the write goes on even if the caller is cancelled a second time.
         await asyncio.shield(self._settle(account, entry, Spending(), is_answered=False))
 
@@ -221,7 +221,7 @@ class CostTracker:
             account.unsettled.append(settle)
             _log.warning("the cost of a request could not be stored (%s)", type(error).__name__)
 
-    def _add_entry(self, account: Account, request: ModelRequest, bound: Spending, transaction: Session) -> int:
+    def _add_reservation(self, account: Account, request: ModelRequest, bound: Spending, transaction: Session) -> int:
         """Store the reservation of a request. Raises `BudgetReached` if it could exceed a limit of the day."""
         at, budget = self._clock(), self.budget
         if budget.usd_per_day is not None or budget.tokens_per_day is not None:
@@ -232,7 +232,7 @@ class CostTracker:
             transaction, account.scope, account.source, purpose=purpose, model=request.model, at=at, bound=bound
         )
 
-    def _announce_reached(self, account: Account, transaction: Session) -> None:
+    def _announce_reached_budget(self, account: Account, transaction: Session) -> None:
         """Queue posts to webhooks that a budget is reached, once a day."""
         at = self._clock()
         day = costs.day_of(at).isoformat()

@@ -112,13 +112,13 @@ class _Consolidation:
     judging: PairJudging
 
     async def run(self) -> ConsolidationResult:
-        known, policy, to_judge = await self.store.read(self._read)
+        known, policy, to_judge = await self.store.read(self._read_pairs_to_judge)
         judged = await self.judging.judge(to_judge, most_calls=CALLS)
         verdicts, unjudged, usage = judged.verdicts, judged.unjudged, self.judging.usage
         if not verdicts:
             return ConsolidationResult(self.scope, None, unjudged=unjudged, usage=usage)
         before, changes = _facts_and_changes(known, verdicts, self.clock())
-        must_wait = _is_large(before, changes) or changes.unnamed.must_wait
+        must_wait = _is_large_change(before, changes) or changes.unnamed.must_wait
         is_held = not self.apply or must_wait or policy.holds(retires=bool(changes.retired))
         proposal = verdicts_proposal(self.scope, self.judge, known, verdicts, self.clock())
         proposal = replace(
@@ -131,7 +131,7 @@ class _Consolidation:
         run_id = await store_run(self.store, proposal, self.account, is_held=is_held)
         return ConsolidationResult(self.scope, run_id, is_held, len(verdicts), unjudged, usage, changes)
 
-    def _read(self, transaction: Session) -> tuple[Knowledge, scope_rows.ApprovalPolicy, PairsToJudge]:
+    def _read_pairs_to_judge(self, transaction: Session) -> tuple[Knowledge, scope_rows.ApprovalPolicy, PairsToJudge]:
         """Read what is known of the scope, its policy, and the pairs that no judge of this version has judged."""
         known = lookup.read_knowledge(transaction, self.scope)
         in_force = {verdict.pair for verdict in known.verdicts if verdict.judge == self.judge.version}
@@ -140,7 +140,7 @@ class _Consolidation:
         return known, policy, self.judging.prepare(transaction, known, pairs)
 
 
-def _is_large(before: Sequence[Fact], changes: Changes) -> bool:
+def _is_large_change(before: Sequence[Fact], changes: Changes) -> bool:
     """Whether the changes retire so much of a large scope that a person must approve them."""
     served = sum(fact.is_served for fact in before)
     return served >= LARGE_SCOPE and len(changes.retired) > served * MOST_RETIRED

@@ -113,7 +113,7 @@ async def prepare_session(store: Store, saved: Saved, version: str, *, now: date
     Raises a `ReadError` if the state cannot be read, and `SourceInvalid` if the session has no times, or one that lies
     in the future.
     """
-    stored = await store.read(partial(_read_stored, saved, store))
+    stored = await store.read(partial(_read_stored_session, saved, store))
     transcript, masked_texts, reading = _joined_transcript(store, saved, stored, latest_present(now))
     owners = find_owners(transcript.humans, transcript.assumed, saved.scope)
     prepared = _cut_into_windows(PreparedSession(stored, transcript, owners, (), (), reading, masked_texts), version)
@@ -208,7 +208,7 @@ def record_queue_age(stored: StoredSession, at: datetime) -> None:
         telemetry.measure(telemetry.Measure.QUEUE_AGE, max(0.0, (at - stored.state_saved_at).total_seconds()))
 
 
-def _read_stored(saved: Saved, store: Store, transaction: Session) -> StoredSession:
+def _read_stored_session(saved: Saved, store: Store, transaction: Session) -> StoredSession:
     scope, session_id = saved.scope, saved.session_id
     fields = _read_changing_fields(saved, transaction)
     state = saved.state
@@ -251,7 +251,7 @@ def _joined_transcript(
     if saved.reread and row is not None:
         again = with_privacy_counts(localise_turns(sessions.transcript_of_session(before, row), stored.zone))
         return again, {}, StateReading(again, again, before)
-    fresh = without_future_times(_read_saved(saved, stored, store.privacy), now)
+    fresh = without_future_times(_read_saved_transcript(saved, stored, store.privacy), now)
     reading = StateReading(fresh, _dated_transcript(saved, fresh, stored.zone, now), before, now)
     masked, masked_texts, reading = _masked_as_before(stored.forgotten, reading, store.privacy)
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
@@ -262,7 +262,7 @@ def _joined_transcript(
     return with_privacy_counts(localise_turns(joined, stored.zone)), masked_texts, reading
 
 
-def _read_saved(saved: Saved, stored: StoredSession, privacy: Privacy) -> Transcript:
+def _read_saved_transcript(saved: Saved, stored: StoredSession, privacy: Privacy) -> Transcript:
     """Return the transcript of the file or state of a session."""
     humans = (*saved.humans, *(stored.row.humans if stored.row else ()))
     user, zone = saved.scope.user_id, stored.zone

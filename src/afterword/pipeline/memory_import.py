@@ -133,7 +133,10 @@ class _MemoryImport:
             return None
         known = lookup.read_knowledge(transaction, self.scope)
         safe = [assertion for assertion in self.assertions if not is_instruction(assertion.statement)]
-        new, policy = self._unforgotten(transaction, safe), scope_rows.approval_policy_of(transaction, self.scope)
+        new, policy = (
+            self._unforgotten_assertions(transaction, safe),
+            scope_rows.approval_policy_of(transaction, self.scope),
+        )
         result = MemoryImportResult(
             None,
             len(new),
@@ -146,7 +149,7 @@ class _MemoryImport:
         pairs = required_pairs(new, combined, pairs_a_statement=self.judging.pairs_a_statement)
         return _ImportPlan(result, known, new, self.judging.prepare(transaction, known, pairs))
 
-    def _unforgotten(self, transaction: Session, assertions: Sequence[Assertion]) -> Sequence[Assertion]:
+    def _unforgotten_assertions(self, transaction: Session, assertions: Sequence[Assertion]) -> Sequence[Assertion]:
         """Return the assertions that were not forgotten here, with ids that no other scope has."""
         forgotten = read_forgotten(transaction, self.scope)
         kept = [assertion for assertion in assertions if not forgotten.covers(assertion)]

@@ -42,7 +42,7 @@ async def apply_proposal(
     """
     run = await store.read(lambda transaction: runs.read_run(transaction, run_id))
     account = Account(as_cost_tracker(budget), store, run.scope, run.source)
-    application = _Application(store, run, clock, account, PairJudging(store, run.scope, judge))
+    application = _ProposalApplication(store, run, clock, account, PairJudging(store, run.scope, judge))
     busy = f"{run.scope} kept changing while run {run_id} was judged again; try again"
     with account.charging_requests():
         return await retry_if_overtaken(application.run, busy)
@@ -63,7 +63,7 @@ class _StoredProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class _Application:
+class _ProposalApplication:
     """Applies the proposal of a run."""
 
     store: Store

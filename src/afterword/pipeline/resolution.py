@@ -167,7 +167,7 @@ def _pairs_to_judge_again(
     if retraction.said.act is SpeechAct.STATE:
         return
     for earlier in known.index.statements_near(retraction):
-        if earlier.said.id in known.replacement_times and _undone_ids(earlier, known, [retraction]):
+        if earlier.said.id in known.replacement_times and _ids_withdrawn_in_advance(earlier, known, [retraction]):
             before = {other.said.id for other in _statements_to_judge_with(earlier, known, count, retraction.said.id)}
             after = [other for other in _statements_to_judge_with(earlier, known, count) if other.order > earlier.order]
             for later in _nearest_by_value(earlier, after):
@@ -186,7 +186,7 @@ def _is_replaced(
     starts = known.replacement_times.get(earlier.said.id)
     if starts is None or not is_replaced_before(earlier.said, later.said, starts, count):
         return False
-    undone_ids = _undone_ids(earlier, known, retractions)
+    undone_ids = _ids_withdrawn_in_advance(earlier, known, retractions)
     if not undone_ids:
         return True
     verdicts = known.verdicts_by_id.get(earlier.said.id, ())
@@ -194,7 +194,9 @@ def _is_replaced(
     return remaining is not None and is_replaced_before(earlier.said, later.said, remaining, count)
 
 
-def _undone_ids(earlier: IndexedStatement, known: Knowledge, retractions: Sequence[IndexedStatement]) -> set[str]:
+def _ids_withdrawn_in_advance(
+    earlier: IndexedStatement, known: Knowledge, retractions: Sequence[IndexedStatement]
+) -> set[str]:
     """Return the ids of the statements said after an earlier one that these retractions may withdraw in advance."""
     if not retractions:
         return set()
@@ -225,12 +227,16 @@ def _least_similarity(earlier: IndexedStatement, later: IndexedStatement) -> flo
         return 0.0
     if later.said.act is not SpeechAct.STATE:
         return 0.0 if is_same_subject and _may_be_named(earlier, later) else MARKED_ALIKE
-    if later.said.session_id is not None and earlier.said.session_id == later.said.session_id:
+    if _are_of_one_session(earlier, later):
         return ALIKE_IN_SESSION
     if later.said.cue is None:
         return ALIKE
     is_marked_anew = is_same_subject and subject != OWNER and earlier.said.kind is later.said.kind
     return 0.0 if is_marked_anew else MARKED_ALIKE
+
+
+def _are_of_one_session(first: IndexedStatement, second: IndexedStatement) -> bool:
+    return first.said.session_id is not None and first.said.session_id == second.said.session_id
 
 
 def _may_be_named(earlier: IndexedStatement, withdrawal: IndexedStatement) -> bool:
@@ -253,7 +259,7 @@ def _nearest_by_value(statement: IndexedStatement, others: Iterable[IndexedState
         # A verdict on one statement of a value holds for the others of that value. Retractions count one by one.
         source = (said.time_is_guess, said.authority, said.speaker) if said.act is not SpeechAct.STATE else ()
         value = (*content, *source)
-        is_own = said.session_id is not None and said.session_id == statement.said.session_id
+        is_own = _are_of_one_session(other, statement)
         for key in ((value, True), (value, False)) if is_own else ((value, False),):
             if other.order < statement.order:
                 before[key] = other
@@ -345,7 +351,9 @@ def compare_facts(before: Sequence[Fact], after: Sequence[Fact]) -> Changes:
     return Changes(
         learned=tuple(fact for old, fact in pairs if old is None),
         repeated=tuple(fact for old, fact in pairs if old and set(fact.assertion_ids) - set(old.assertion_ids)),
-        retired=tuple((fact, new_by_id.get(fact.retired_by or "")) for old, fact in pairs if _is_retired(old, fact)),
+        retired=tuple(
+            (fact, new_by_id.get(fact.retired_by or "")) for old, fact in pairs if _is_newly_retired(old, fact)
+        ),
         contested=_facts_with_new_status(Status.CONTESTED, pairs),
         unclear=_facts_with_new_status(Status.PENDING, pairs),
     )
@@ -377,6 +385,6 @@ def _is_unfound_request(said: Assertion, after: Knowledge) -> bool:
     return said.act is SpeechAct.ERASE and (asks_for_everything(said) or not has_matched_statement(said, after))
 
 
-def _is_retired(old: Fact | None, fact: Fact) -> bool:
+def _is_newly_retired(old: Fact | None, fact: Fact) -> bool:
     was_served = old is None or old.is_served
     return was_served and not fact.is_served and fact.status not in (Status.EXPIRED, Status.PENDING)

@@ -72,7 +72,7 @@ class WindowReader:
         was no answer, and `AnswerCut` only if a part that cannot be halved is still too long.
         """
         try:
-            return await self._read_whole(window, ground)
+            return await self._read_whole_window(window, ground)
         except AnswerCut as cut:
             halves = halve(window)
             if halves is None:
@@ -80,7 +80,7 @@ class WindowReader:
                 raise AnswerCut(f"{cut} (turns {first} to {last} alone are too long already)", cut.usage) from None
         return _join_groundings([await self.read(half, ground) for half in halves])
 
-    async def _read_whole(self, window: Window, ground: GroundCandidates) -> Grounding:
+    async def _read_whole_window(self, window: Window, ground: GroundCandidates) -> Grounding:
         grounding = _run_grounding(ground, await self._candidates(telemetry.Stage.EXTRACT, self._extract(window)))
         repairable = [rejection for rejection in grounding.rejections if rejection.reason not in FINAL]
         if not repairable:
@@ -178,7 +178,7 @@ def ground_window(
         owners=prepared.owners,
     )
     checked = _withhold_forgotten(grounding, transcript, prepared.stored.forgotten)
-    return replace(checked, rejections=(*checked.rejections, *map(_unexamined, candidates[len(examined) :])))
+    return replace(checked, rejections=(*checked.rejections, *map(_reject_unexamined, candidates[len(examined) :])))
 
 
 def window_reading(key: str, window: Window, grounding: Grounding) -> WindowReading:
@@ -204,7 +204,7 @@ def rejection_counts(readings: Iterable[WindowReading]) -> Counter[str]:
     return Counter(reason for reading in readings for reason, _, _ in reading.rejections)
 
 
-def _unexamined(candidate: Candidate) -> Rejection:
+def _reject_unexamined(candidate: Candidate) -> Rejection:
     turn = min((citation.turn for citation in candidate.evidence), default=None)
     place = f"turn {turn}: " if turn else ""
     return Rejection(_NOT_EXAMINED, Reason.TOO_MANY.value, f"{place}{DETAILS[Reason.TOO_MANY]}")

@@ -20,9 +20,9 @@ from afterword.agents.agent_framework.session_record import (
     SessionRecord,
     json_message,
     masked_messages,
-    prefix_digests,
     read_record,
     spoken_words,
+    transcript_prefix_digests,
 )
 from afterword.agents.memory import FactMemory
 from afterword.agents.memory_settings import (
@@ -209,7 +209,7 @@ class FactMemoryProvider(ContextProvider):
         await self._store_opener.close()
 
     async def _begin_run(self, session: AgentSession, context: SessionContext) -> None:
-        memory = self._memory(self._scope_of(session))
+        memory = self._memory_of(self._scope_of(session))
         clock = asyncio.get_running_loop().time
         late_at = clock() + memory.timeout_s
         run = _Run(memory.scope, context.session_id or "", self._json_messages(context.input_messages))
@@ -240,10 +240,10 @@ class FactMemoryProvider(ContextProvider):
             return
         answers = self._json_messages(response.messages)
         saving = self._guard.start(self._save_answers(run, answers))
-        await self._guard.result_of(saving, self._memory(run.scope).timeout_s)
+        await self._guard.result_of(saving, self._memory_of(run.scope).timeout_s)
         # A caller without sessions appends either the messages of the answer or only its text to its transcript.
         for answered in (answers, self._json_messages([Message("assistant", [response.text])])):
-            for digest in prefix_digests([*run.incoming, *answered])[:1]:
+            for digest in transcript_prefix_digests([*run.incoming, *answered])[:1]:
                 self._continued_sessions[run.scope, digest] = run.record.session_id if run.record else run.session_id
         while len(self._continued_sessions) > MOST_TRANSCRIPTS:
             self._continued_sessions.popitem(last=False)
@@ -259,7 +259,7 @@ class FactMemoryProvider(ContextProvider):
             store, run.scope, self._continued_sessions.get((run.scope, run.session_id), run.session_id)
         )
         if not record.messages:
-            for digest in prefix_digests(run.incoming):
+            for digest in transcript_prefix_digests(run.incoming):
                 if session_id := self._continued_sessions.get((run.scope, digest)):
                     record = await read_record(store, run.scope, session_id)
                     self._continued_sessions[run.scope, run.session_id] = session_id
@@ -267,7 +267,7 @@ class FactMemoryProvider(ContextProvider):
         if run.unsaved:
             record.merge_transcript(masked_messages(store, run.unsaved))
         is_transcript = any(message["role"] != "user" for message in run.incoming)
-        record.add(masked_messages(store, run.incoming) if is_transcript else run.incoming)
+        record.add_new_messages(masked_messages(store, run.incoming) if is_transcript else run.incoming)
         return record
 
     async def _save_input(self, run: _Run, reading: asyncio.Task[SessionRecord]) -> None:
@@ -324,7 +324,7 @@ class FactMemoryProvider(ContextProvider):
         user = self._find_user(session)
         return user if isinstance(user, Scope) else Scope.user(user)
 
-    def _memory(self, scope: Scope) -> FactMemory:
+    def _memory_of(self, scope: Scope) -> FactMemory:
         memory = self._memories.get(scope)
         if memory is None:
             memory = self._memories[scope] = FactMemory(scope=scope, store=self._store, **self._options)

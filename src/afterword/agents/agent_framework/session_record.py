@@ -50,7 +50,7 @@ class SessionRecord:
         """Insert the messages of a transcript that are new, each at its place. The transcript may be incomplete."""
         self.messages = _merged_messages(self.messages, transcript)
 
-    def add(self, incoming: Sequence[JsonMessage]) -> None:
+    def add_new_messages(self, incoming: Sequence[JsonMessage]) -> None:
         """Add the incoming messages that are new.
 
         A caller may send the whole transcript again, or repeat a question that was never answered.
@@ -89,7 +89,7 @@ def masked_messages(store: Store, messages: Sequence[JsonMessage]) -> list[JsonM
     return _messages_of_state(store.privacy.mask_state(_session_state("", messages), (*people, *GENERIC_SPEAKERS)))
 
 
-def prefix_digests(messages: Sequence[JsonMessage]) -> list[str]:
+def transcript_prefix_digests(messages: Sequence[JsonMessage]) -> list[str]:
     """Return for each answer a digest of the transcript up to it, the longest transcript first."""
     digests, running = [], sha256()
     for role, text in _message_keys(messages):

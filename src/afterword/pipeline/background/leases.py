@@ -158,7 +158,7 @@ class _Lease:
         return AttemptEnding.DONE if await self.store.write(self._complete_job) else AttemptEnding.LOST
 
     def _complete_job(self, transaction: Session) -> bool:
-        failed = Counter(_failure_kinds(self.result.failures))
+        failed = Counter(_failures_by_kind(self.result.failures))
         failure = "; ".join(f"{times} × {kind}" for kind, times in failed.most_common(REASONS_KEPT)) or None
         is_ours = jobs.complete_job(
             transaction,
@@ -237,7 +237,7 @@ class _Lease:
             await self.store.write(release)
 
 
-def _failure_kinds(failures: Mapping[str, int]) -> Mapping[str, int]:
+def _failures_by_kind(failures: Mapping[str, int]) -> Mapping[str, int]:
     """Return how often each kind of failure occurred. The text after the colon may contain words of a session."""
     kinds = Counter[str]()
     for reason, times in failures.items():

@@ -50,7 +50,7 @@ class Schedule:
             halted = asyncio.ensure_future(self.halt.wait())
             try:
                 await asyncio.wait({task, halted}, return_when=asyncio.FIRST_COMPLETED)
-                await self._finish_running()
+                await self._finish_running_jobs()
             finally:
                 task.cancel()
                 halted.cancel()
@@ -68,7 +68,7 @@ class Schedule:
                     await self._start_job(job)
                 await self.halt.wait(self.clock.to_real_seconds(self._pause_s()))
         finally:
-            await self._finish_running()
+            await self._finish_running_jobs()
 
     def _pause_s(self) -> float:
         """Return the seconds until the next due time, with a random delay.
@@ -106,7 +106,7 @@ class Schedule:
             self.on_end(report)
         return report
 
-    async def _finish_running(self) -> None:
+    async def _finish_running_jobs(self) -> None:
         """Wait for running jobs, and cancel those that take too long."""
         tasks = list(self._running.values())
         if not tasks:

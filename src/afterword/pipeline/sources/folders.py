@@ -191,7 +191,7 @@ def _has_no_messages(path: Path) -> bool:
         return False
 
 
-def _session_name(path: Path) -> str:
+def _session_id_of_file(path: Path) -> str:
     """Return the session id that a file name stands for. Agent Framework encodes ids that are no safe file names."""
     name = _clean_name(path.stem)
     if name.startswith(ENCODED):
@@ -207,7 +207,9 @@ def _clean_name(text: str) -> str:
 
 
 def _session_of_file(path: Path, scope: Scope, folder: Path | None = None) -> Saved:
-    return Saved(scope, _session_name(path), path=path, file_time=_file_time(path), folder=folder and folder.resolve())
+    return Saved(
+        scope, _session_id_of_file(path), path=path, file_time=_file_time(path), folder=folder and folder.resolve()
+    )
 
 
 def _sessions_in_manifest(manifest: Path, scope: Scope | None, trust_manifest: bool) -> list[Saved]:
@@ -241,11 +243,7 @@ def _session_of_entry(entry: ManifestEntry, manifest: Path, scope: Scope | None,
     owner = scope or named
     if owner is None:
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} names neither user_id nor scope")
-    if (
-        entry.started_at
-        and entry.ended_at
-        and at_speaker_offset(entry.ended_at, UTC) < at_speaker_offset(entry.started_at, UTC)
-    ):
+    if _ends_before_start(entry):
         raise SourceInvalid(f"{manifest}: session {entry.session_id!r} ends before it starts")
     path = manifest.parent / entry.path
     if not trust_manifest:
@@ -261,6 +259,12 @@ def _session_of_entry(entry: ManifestEntry, manifest: Path, scope: Scope | None,
         off_the_record=entry.off_the_record,
         folder=None if trust_manifest else manifest.parent.resolve(),
     )
+
+
+def _ends_before_start(entry: ManifestEntry) -> bool:
+    if entry.started_at is None or entry.ended_at is None:
+        return False
+    return at_speaker_offset(entry.ended_at, UTC) < at_speaker_offset(entry.started_at, UTC)
 
 
 def _named_scope(entry: ManifestEntry) -> Scope | None:

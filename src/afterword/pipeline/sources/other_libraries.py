@@ -46,12 +46,12 @@ def read_export(kind: ExportingLibrary, exported: Any) -> list[ExportedMemory]:
     `Collection.get` returns. Graphiti and Zep: a list of edges (`uuid`, `fact`, `valid_at`, `invalid_at`).
     """
     readers = {
-        ExportingLibrary.MEM0: _mem0,
-        ExportingLibrary.LANGMEM: _langmem,
-        ExportingLibrary.LISTMEMORY: _listmemory,
-        ExportingLibrary.CHROMADB: _chromadb,
-        ExportingLibrary.GRAPHITI: _graph_edges,
-        ExportingLibrary.ZEP: _graph_edges,
+        ExportingLibrary.MEM0: _mem0_memories,
+        ExportingLibrary.LANGMEM: _langmem_memories,
+        ExportingLibrary.LISTMEMORY: _listmemory_memories,
+        ExportingLibrary.CHROMADB: _chromadb_memories,
+        ExportingLibrary.GRAPHITI: _graph_memories,
+        ExportingLibrary.ZEP: _graph_memories,
     }
     _check_single_owner(exported)
     exported_memories = list(readers[kind](exported))
@@ -70,14 +70,14 @@ _FORMS = {
 }
 
 
-def _mem0(exported: Any) -> Iterable[ExportedMemory]:
+def _mem0_memories(exported: Any) -> Iterable[ExportedMemory]:
     entries = exported.get("results", exported.get("memories", [])) if isinstance(exported, Mapping) else exported
     for place, entry in enumerate(_mappings(entries)):
         text = entry.get("memory") or entry.get("data") or entry.get("text") or ""
         yield ExportedMemory(_one_line(text), str(entry.get("id", place)), _last_change(entry))
 
 
-def _langmem(exported: Any) -> Iterable[ExportedMemory]:
+def _langmem_memories(exported: Any) -> Iterable[ExportedMemory]:
     entries = exported.get("items", []) if isinstance(exported, Mapping) else exported
     for place, entry in enumerate(_mappings(entries)):
         namespace = entry.get("namespace") or entry.get("prefix")
@@ -86,7 +86,7 @@ def _langmem(exported: Any) -> Iterable[ExportedMemory]:
         yield ExportedMemory(_one_line(_text_of(entry.get("value"))), name, _last_change(entry))
 
 
-def _listmemory(exported: Any) -> Iterable[ExportedMemory]:
+def _listmemory_memories(exported: Any) -> Iterable[ExportedMemory]:
     config = exported.get("config", exported) if isinstance(exported, Mapping) else exported
     entries = config.get("memory_contents", []) if isinstance(config, Mapping) else config
     for place, entry in enumerate(_mappings(entries)):
@@ -96,7 +96,7 @@ def _listmemory(exported: Any) -> Iterable[ExportedMemory]:
         yield ExportedMemory(_one_line(_text_of(entry.get("content"))), str(place), _last_change(metadata or {}))
 
 
-def _chromadb(exported: Any) -> Iterable[ExportedMemory]:
+def _chromadb_memories(exported: Any) -> Iterable[ExportedMemory]:
     columns = exported if isinstance(exported, Mapping) else {}
     texts, ids, metadatas = (columns.get(name) or [] for name in ("documents", "ids", "metadatas"))
     for place, text in enumerate(texts if isinstance(texts, list) else []):
@@ -105,7 +105,7 @@ def _chromadb(exported: Any) -> Iterable[ExportedMemory]:
         yield ExportedMemory(_one_line(text or ""), str(name), _last_change(metadata or {}))
 
 
-def _graph_edges(exported: Any) -> Iterable[ExportedMemory]:
+def _graph_memories(exported: Any) -> Iterable[ExportedMemory]:
     entries = exported.get("edges", []) if isinstance(exported, Mapping) else exported
     for place, edge in enumerate(_mappings(entries)):
         valid_from = _instant(edge.get("valid_at"))
