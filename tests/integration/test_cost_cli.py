@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from afterword.cli.outcomes import showing_progress
+from afterword.cli.progress import showing_progress
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import SESSIONS_AHEAD, Failure

@@ -19,8 +19,8 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from afterword import ProcessedSession
-from afterword.cli.app import print_lines
 from afterword.cli.outcomes import outcome_lines
+from afterword.cli.printing import print_lines
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.model.client import ModelClient, ModelSettings
 from afterword.extractors.model.extractor import ModelExtractor

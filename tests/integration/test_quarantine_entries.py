@@ -12,8 +12,8 @@ from autogen_core.memory import MemoryContent, MemoryMimeType
 
 from afterword import FactMemory, ProcessedSession
 from afterword import open as open_afterword
-from afterword.cli.app import print_lines
 from afterword.cli.outcomes import outcome_lines
+from afterword.cli.printing import print_lines
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor

@@ -21,7 +21,13 @@ from programs import run_command
 # `openai`, `instructor` and the server are what a command loads last, and what takes longest.
 LOADED = (
     *("pytest", "openai", "instructor", "procrastinate", "programs"),
-    *("afterword.cli.outcomes", "afterword.cli.logs", "afterword.store.merging.moves", "rich.logging"),
+    *(
+        "afterword.cli.outcomes",
+        "afterword.cli.progress",
+        "afterword.cli.logs",
+        "afterword.store.merging.moves",
+        "rich.logging",
+    ),
     *("afterword.server.listener", "uvicorn.lifespan.on", "anyio._backends._asyncio", "warm_program"),
 )
 LONGEST_S = 120.0

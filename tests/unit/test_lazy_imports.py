@@ -14,7 +14,7 @@ import afterword
 NAME = "import afterword"
 AGENT = "from afterword import FactMemory, Scope, record_session, resume"
 PROVIDER = "from afterword.agents.agent_framework import FactMemoryProvider"
-COMMANDS = "import afterword.cli.outcomes, afterword.cli.outcomes, afterword.client.status"
+COMMANDS = "import afterword.cli.outcomes, afterword.cli.progress, afterword.client.status"
 DOOR = """
 import asyncio, afterword
 async def main():

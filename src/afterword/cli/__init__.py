@@ -17,7 +17,7 @@ from afterword.cli.terminal import terminal_line
 from afterword.errors import AfterwordError
 
 # In the order of the help: importing a module registers its commands.
-from afterword.cli import session_commands, fact_commands, run_commands  # isort: skip
+from afterword.cli import session_commands, fact_commands, finding_commands, run_commands  # isort: skip
 from afterword.cli import transfer_commands, store_commands, access_commands, evaluation_commands  # isort: skip
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "app",
     "evaluation_commands",
     "fact_commands",
+    "finding_commands",
     "main",
     "run_commands",
     "session_commands",

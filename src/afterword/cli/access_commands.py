@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,16 +17,15 @@ from afterword.cli.app import (
     app,
     call_store,
     chosen_scope,
-    counted,
-    day,
-    hint_at_known,
-    print_lines,
-    print_result,
+    hint_at_similar_memory,
     required_scope,
-    table,
 )
+from afterword.cli.printing import counted, day, print_lines, print_result, table
 from afterword.client.forms.memory_forms import iso_instant
 from afterword.errors import ArgumentInvalid
+
+if TYPE_CHECKING:
+    from afterword.client.access.webhooks import WebhookStatus
 
 keys_app: typer.Typer = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke keys of the service."
@@ -36,37 +35,42 @@ app.add_typer(keys_app, name="keys")
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The id of a key; see `afterword keys list`.")]
 
 
+KeyName = Annotated[str, typer.Option("--name", help="A name by which you recognise the key, for example laptop.")]
+KeyExpiry = Annotated[
+    str | None, typer.Option("--expires", metavar="INSTANT", help="When the key ends, for example 2027-01-31.")
+]
+
+
 @keys_app.command(name="create")
 def create_key_command(
     user: User = None,
     scope: ScopeName = None,
-    name: Annotated[
-        str, typer.Option("--name", help="A name by which you recognise the key, for example laptop.")
-    ] = "",
+    name: KeyName = "",
     read_only: Annotated[bool, typer.Option("--read-only", help="The key may only read.")] = False,
     admin: Annotated[bool, typer.Option("--admin", help="The key also opens every memory of the tenant.")] = False,
     tenant: Annotated[str | None, typer.Option("--tenant", help="The tenant of an admin key.")] = None,
-    expires: Annotated[
-        str | None, typer.Option("--expires", metavar="INSTANT", help="When the key ends, for example 2027-01-31.")
-    ] = None,
+    expires: KeyExpiry = None,
     as_json: Json = False,
 ) -> None:
     """Make a key and print it. It is shown once."""
-    from afterword.client.access.keys import key_json
-
     owner = chosen_scope(user, scope)
 
     async def create(store: afterword.Afterword) -> afterword.NewKey:
         if owner is not None:
-            await hint_at_known(store.scope(owner))
+            await hint_at_similar_memory(store.scope(owner))
         return await store.keys.create(
             scope=owner, tenant=tenant, name=name, read_only=read_only, admin=admin, expires_at=expires
         )
 
-    made = call_store(create, create=True)
+    _print_new_key(call_store(create, create=True), as_json=as_json)
+
+
+def _print_new_key(made: afterword.NewKey, *, as_json: bool) -> None:
+    from afterword.client.access.keys import key_json
+
     print_result({"id": made.key.id, "key": made.secret, **key_json(made.key)}, made.secret, as_json=as_json)
     if not as_json:
-        print_lines(f"key {made.key.id} for {_opens(made.key)}; it is not shown again", to_errors=True)
+        print_lines(f"key {made.key.id} for {_opened_memories(made.key)}; it is not shown again", to_errors=True)
 
 
 @keys_app.command(name="list")
@@ -78,7 +82,7 @@ def list_keys_command(as_json: Json = False) -> None:
     names = ("key", "name", "opens", "rights", "made", "last used", "expires", "revoked")
     rows = [
         (
-            *(key.id, key.name, _opens(key), "read" if key.is_read_only else "read, write"),
+            *(key.id, key.name, _opened_memories(key), "read" if key.is_read_only else "read, write"),
             *(day(at) for at in (key.created_at, key.last_used_at, key.expires_at, key.revoked_at)),
         )
         for key in keys
@@ -86,7 +90,7 @@ def list_keys_command(as_json: Json = False) -> None:
     print_result([key_json(key) for key in keys], table(counted(len(keys), "key"), names, rows), as_json=as_json)
 
 
-def _opens(key: afterword.ApiKey) -> str:
+def _opened_memories(key: afterword.ApiKey) -> str:
     scopes = [str(key.scope)] if key.scope else []
     return ", ".join([*scopes, *([f"every memory of {key.tenant}"] if key.is_admin else [])])
 
@@ -108,19 +112,22 @@ app.add_typer(webhooks_app, name="webhooks")
 WebhookId = Annotated[str, typer.Argument(metavar="ID", help="The id of a webhook; see `afterword webhooks list`.")]
 
 
+WebhookEvents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--event",
+        help="The event to send: session set aside, budget reached, review waits or job failed. May be repeated. "
+        "Default: all.",
+    ),
+]
+
+
 @webhooks_app.command(name="add")
 def add_webhook_command(
     url: Annotated[
         str, typer.Argument(metavar="URL", help="The address to which posts are sent. It begins with https://.")
     ],
-    events: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--event",
-            help="The event to send: session set aside, budget reached, review waits or job failed. May be repeated. "
-            "Default: all.",
-        ),
-    ] = None,
+    events: WebhookEvents = None,
     tenant: Annotated[str, typer.Option("--tenant", help="The tenant whose memories are meant.")] = "default",
     as_json: Json = False,
 ) -> None:
@@ -141,24 +148,29 @@ def list_webhooks_command(
     as_json: Json = False,
 ) -> None:
     """List the webhooks with the number of their posts, or the posts of one."""
-    from afterword.client.access.webhooks import webhook_post_json, webhook_status_json
+    from afterword.client.access.webhooks import webhook_status_json
 
     if webhook_id is not None:
-        posts = [webhook_post_json(post) for post in call_store(lambda store: store.webhooks.posts(webhook_id))]
-        names = ("event", "created_at", "state", "tries", "next_try_at", "failure")
-        rows = [tuple(post[name] or "" for name in names) for post in posts]
-        print_result(posts, table(counted(len(rows), "post"), names, rows), as_json=as_json)
+        _list_posts(webhook_id, as_json=as_json)
         return
     hooks = call_store(lambda store: store.webhooks.list())
-    listed: list[tuple[Any, ...]] = [
-        (
-            *(hook.webhook.id, hook.webhook.url, hook.webhook.tenant, ", ".join(hook.webhook.events)),
-            ", ".join(f"{count} {state}" for state, count in hook.posts.items()),
-        )
-        for hook in hooks
-    ]
-    shown = table(counted(len(listed), "webhook"), ("webhook", "url", "tenant", "events", "posts"), listed)
-    print_result(list(map(webhook_status_json, hooks)), shown, as_json=as_json)
+    names = ("webhook", "url", "tenant", "events", "posts")
+    listed = table(counted(len(hooks), "webhook"), names, list(map(_webhook_row, hooks)))
+    print_result(list(map(webhook_status_json, hooks)), listed, as_json=as_json)
+
+
+def _webhook_row(hook: WebhookStatus) -> tuple[object, ...]:
+    posts = ", ".join(f"{count} {state}" for state, count in hook.posts.items())
+    return (hook.webhook.id, hook.webhook.url, hook.webhook.tenant, ", ".join(hook.webhook.events), posts)
+
+
+def _list_posts(webhook_id: str, *, as_json: bool) -> None:
+    from afterword.client.access.webhooks import webhook_post_json
+
+    posts = [webhook_post_json(post) for post in call_store(lambda store: store.webhooks.posts(webhook_id))]
+    names = ("event", "created_at", "state", "tries", "next_try_at", "failure")
+    rows = [tuple(post[name] or "" for name in names) for post in posts]
+    print_result(posts, table(counted(len(rows), "post"), names, rows), as_json=as_json)
 
 
 @webhooks_app.command(name="remove")
@@ -199,17 +211,16 @@ def audit_command(
     from afterword.client.access.keys import audit_entry_json
 
     owner = chosen_scope(user, scope)
-    page = call_store(lambda store: store.audit(scope=owner, key_id=key_id, limit=limit))
-    rows: list[tuple[Any, ...]] = [
-        (
-            *(iso_instant(entry.at), entry.key_id, entry.action, entry.scope or entry.tenant),
-            *(entry.result or "no answer", ", ".join(map(str, entry.run_ids))),
-        )
-        for entry in page.entries
-    ]
-    listed = table(f"{len(rows)} requests", ("at", "key", "action", "scope", "result", "runs"), rows)
-    print_result(
-        [audit_entry_json(entry) for entry in page.entries], listed if rows else "no requests", as_json=as_json
+    entries = call_store(lambda store: store.audit(scope=owner, key_id=key_id, limit=limit)).entries
+    names = ("at", "key", "action", "scope", "result", "runs")
+    listed = table(f"{len(entries)} requests", names, list(map(_audit_row, entries)))
+    print_result(list(map(audit_entry_json, entries)), listed if entries else "no requests", as_json=as_json)
+
+
+def _audit_row(entry: afterword.AuditEntry) -> tuple[object, ...]:
+    return (
+        *(iso_instant(entry.at), entry.key_id, entry.action, entry.scope or entry.tenant),
+        *(entry.result or "no answer", ", ".join(map(str, entry.run_ids))),
     )
 
 

@@ -13,22 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from afterword.cli.app import (
-    FAILED,
-    ExtractorKind,
-    Json,
-    app,
-    console,
-    day,
-    fact_table,
-    print_json,
-    print_lines,
-    print_result,
-)
+from afterword.cli.app import FAILED, ExtractorKind, Json, app
+from afterword.cli.printing import console, day, fact_table, print_json, print_lines, print_result
 from afterword.client.forms.memory_forms import fact_json, outcome_json
 
 if TYPE_CHECKING:
     from afterword import SessionOutcome
+    from afterword.demo.story import DemoResult
     from afterword.evaluation.measurement import Evaluation, EvaluationRequest
     from afterword.settings import Settings
 
@@ -51,15 +42,20 @@ def demo_command(
             "block": demo.block,
             "reply": demo.reply,
         },
-        "Offline rules read three saved sessions of Mira, an invented user; no model, no key, no network.\n",
-        *(line for outcome in demo.outcomes for line in _session_lines(outcome)),
-        fact_table(demo.facts, title="What is known of Mira now, and what was"),
-        f"\nA new session: a real AssistantAgent with FactMemory is asked: {demo.question}",
-        f"What its model is shown first:\n\n{demo.block}\n",
-        f"Its answer (replayed): {demo.reply}",
+        *_demo_lines(demo),
         None if out is None else f"\nThe store is kept: AFTERWORD_STORE__URL={url} afterword facts --user mira",
         as_json=as_json,
     )
+
+
+def _demo_lines(demo: DemoResult) -> Iterator[object]:
+    yield "Offline rules read three saved sessions of Mira, an invented user; no model, no key, no network.\n"
+    for outcome in demo.outcomes:
+        yield from _session_lines(outcome)
+    yield fact_table(demo.facts, title="What is known of Mira now, and what was")
+    yield f"\nA new session: a real AssistantAgent with FactMemory is asked: {demo.question}"
+    yield f"What its model is shown first:\n\n{demo.block}\n"
+    yield f"Its answer (replayed): {demo.reply}"
 
 
 def _session_lines(outcome: SessionOutcome) -> Iterator[str]:
@@ -126,12 +122,7 @@ def eval_command(
 
 
 def _show_scores(evaluation: Evaluation, *, into: Path | None, save_facts: Path | None, as_json: bool) -> None:
-    from afterword.evaluation.report import (
-        evaluation_json,
-        save_scenario_facts,
-        scorecard,
-        write_scorecard,
-    )
+    from afterword.evaluation.report import evaluation_json, save_scenario_facts, scorecard, write_scorecard
 
     card = scorecard(evaluation)
     if into is not None:

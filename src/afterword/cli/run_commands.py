@@ -11,22 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from afterword.cli.app import (
+from afterword.cli.app import Json, RunId, ScopeName, User, app, call_memory, call_store, chosen_scope, required_scope
+from afterword.cli.printing import (
     NO_FACT_FOUND,
-    Json,
-    RunId,
-    ScopeName,
-    User,
-    app,
-    call_memory,
-    call_store,
-    chosen_scope,
     counted,
     counts_text,
     day,
     money,
     print_result,
-    required_scope,
     spending_text,
     status_text,
     table,
@@ -36,7 +28,9 @@ from afterword.errors import ArgumentInvalid, NotFound, StoreMissing
 
 if TYPE_CHECKING:
     from afterword import Afterword, Review, Run, RunEffect, RunPage, Scope, ScopeCosts
+    from afterword.cli.terminal import ResponsiveTable
     from afterword.client.results import WaitingErasure
+    from afterword.client.values import Contest
 
 
 @app.command(name="runs")
@@ -52,7 +46,13 @@ def runs_command(user: User = None, scope: ScopeName = None, as_json: Json = Fal
             return await store.runs(), None
         return await store.scope(owner).runs(), await store.scope(owner).costs()
 
-    page, costs = call_store(runs_and_costs, known=owner)
+    page, costs = call_store(runs_and_costs, known_scope=owner)
+    print_result(
+        list(map(run_record_json, page.runs)), _run_table(page, owner), *_run_cost_lines(costs), as_json=as_json
+    )
+
+
+def _run_table(page: RunPage, owner: Scope | None) -> ResponsiveTable:
     rows = [
         (
             *(run.id, "" if owner else str(run.scope), run.source, run.status, run.extractor, run.judge),
@@ -62,14 +62,14 @@ def runs_command(user: User = None, scope: ScopeName = None, as_json: Json = Fal
         for run in [record.run]
     ]
     names = ("run", "scope", "source", "state", "extractor", "judge", "started", "tokens", "cost", "counts")
-    without_run = costs.without_run if costs else None
-    print_result(
-        [run_record_json(record) for record in page.runs],
-        table(f"{owner or 'all memories'}: {counted(page.total, 'run')}", names, rows),
-        f"in all: {spending_text(costs.total)}" if costs else None,
-        f"of which came to no run: {spending_text(without_run)}" if without_run and without_run.calls else None,
-        as_json=as_json,
-    )
+    return table(f"{owner or 'all memories'}: {counted(page.total, 'run')}", names, rows)
+
+
+def _run_cost_lines(costs: ScopeCosts | None) -> Iterator[str]:
+    if costs:
+        yield f"in all: {spending_text(costs.total)}"
+        if costs.without_run.calls:
+            yield f"of which came to no run: {spending_text(costs.without_run)}"
 
 
 def _run_counts(run: Run) -> str:
@@ -106,28 +106,33 @@ def _print_run(effect: RunEffect, *, as_json: bool) -> None:
     )
 
 
+ItemToApprove = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ITEM", help="Accept the later statement of a contest (give its number), or a held run (run:N)."
+    ),
+]
+ItemToReject = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ITEM",
+        help="Withdraw the later statement of a contest (its number), reject a held run (run:N), or stop an "
+        "erasure (erase:ID).",
+    ),
+]
+ContestToKeep = Annotated[
+    str | None,
+    typer.Option("--keep-both", metavar="ITEM", help="Let both statements of a contest count (give its number)."),
+]
+
+
 @app.command(name="review")
 def review_command(
     user: User = None,
     scope: ScopeName = None,
-    approve: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ITEM", help="Accept the later statement of a contest (give its number), or a held run (run:N)."
-        ),
-    ] = None,
-    reject: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ITEM",
-            help="Withdraw the later statement of a contest (its number), reject a held run (run:N), or stop an "
-            "erasure (erase:ID).",
-        ),
-    ] = None,
-    keep_both: Annotated[
-        str | None,
-        typer.Option("--keep-both", metavar="ITEM", help="Let both statements of a contest count (give its number)."),
-    ] = None,
+    approve: ItemToApprove = None,
+    reject: ItemToReject = None,
+    keep_both: ContestToKeep = None,
     as_json: Json = False,
 ) -> None:
     """List what waits for a person's decision, in one memory or in all, or decide it."""
@@ -136,14 +141,17 @@ def review_command(
     if len(decisions) > 1:
         raise ArgumentInvalid("decide one item at a time")
     if decisions:
-        item_id, decision = decisions[0]
+        ((item_id, decision),) = decisions
         owner = required_scope(user, scope)
         _print_run(call_memory(owner, lambda memory: memory.decide(item_id, decision)), as_json=as_json)
-        return
-    chosen = chosen_scope(user, scope)
-    if chosen is not None:
-        review = call_memory(chosen, lambda memory: memory.review())
-        print_result(review_json(review), *_review_lines(chosen, review), as_json=as_json)
+    else:
+        _print_waiting_items(chosen_scope(user, scope), as_json=as_json)
+
+
+def _print_waiting_items(scope: Scope | None, *, as_json: bool) -> None:
+    if scope is not None:
+        review = call_memory(scope, lambda memory: memory.review())
+        print_result(review_json(review), *_review_lines(scope, review), as_json=as_json)
         return
     reviews = call_store(lambda store: store.reviews())
     lines = [line for owner, review in reviews.items() for line in _review_lines(owner, review)]
@@ -160,10 +168,7 @@ def _review_lines(scope: Scope, review: Review) -> Iterator[str]:
     asked = f", {len(review.erasures)} to erase" if review.erasures else ""
     yield f"{scope}: {len(contests)} contested, {len(held)} held{asked}"
     for number, contest in enumerate(contests, 1):
-        yield f"\n{number}. {contest.relation}: {contest.judged_because}; refused: {contest.refused_because}"
-        for name, assertion in (("earlier", contest.earlier), ("later  ", contest.later)):
-            quotes = " … ".join(evidence.quote for evidence in assertion.evidence)
-            yield f"   {name} ({day(assertion.said_at)}): {assertion.statement}  “{quotes}”"
+        yield from _contest_lines(number, contest)
     for waiting in held:
         yield f"\n{waiting.id} {waiting.run.purpose} {waiting.run.source}: {_run_counts(waiting.run)}"
         yield from [f"   held: {waiting.reason}"] if waiting.reason else []
@@ -171,13 +176,25 @@ def _review_lines(scope: Scope, review: Review) -> Iterator[str]:
     if contests or held:
         yield "\ndecide with --approve, --reject or --keep-both and the number (or run:ID)"
     yield from _erasure_lines(scope, review.erasures)
+    yield from _dependent_lines(review)
+    yield from _unclear_name_lines(review)
+    yield from _finding_lines(review)
+
+
+def _contest_lines(number: int, contest: Contest) -> Iterator[str]:
+    yield f"\n{number}. {contest.relation}: {contest.judged_because}; refused: {contest.refused_because}"
+    for name, assertion in (("earlier", contest.earlier), ("later  ", contest.later)):
+        quotes = " … ".join(evidence.quote for evidence in assertion.evidence)
+        yield f"   {name} ({day(assertion.said_at)}): {assertion.statement}  “{quotes}”"
+
+
+def _dependent_lines(review: Review) -> Iterator[str]:
     for dependent in review.dependents:
         changed = dependent.changed
         reason = f"{changed.statement.rstrip('.')!r} changed on {day(changed.valid_to)} ({dependent.reason})"
         yield f"\nmay no longer fit: {dependent.fact.statement} because {reason}  [{dependent.fact.id[:8]}]"
     if review.dependents:
         yield "\nconfirm what still fits with `afterword confirm`, and correct the others with `afterword edit`"
-    yield from _name_and_finding_lines(review)
 
 
 def _erasure_lines(scope: Scope, erasures: Sequence[WaitingErasure]) -> Iterator[str]:
@@ -197,13 +214,16 @@ def _erasure_lines(scope: Scope, erasures: Sequence[WaitingErasure]) -> Iterator
         yield f"\n`afterword forget {whose}` erases the whole memory, and `--reject` and the id keeps it"
 
 
-def _name_and_finding_lines(review: Review) -> Iterator[str]:
+def _unclear_name_lines(review: Review) -> Iterator[str]:
     for fact in review.unclear:
         names = " or ".join(dict.fromkeys(fact.may_be))
         question = f"which {names} is meant?" if names == fact.subject else f"who is {fact.subject}, {names}?"
         yield f"\n{question} {fact.statement}  [{fact.id[:8]}]"
     if review.unclear:
         yield "\nsay who is meant with `afterword edit FACT --about NAME`"
+
+
+def _finding_lines(review: Review) -> Iterator[str]:
     yield from (f"\n{finding.agent} found: {finding.statement}  [{finding.id[:8]}]" for finding in review.findings)
     if review.findings:
         yield "\n`afterword findings --approve` or `--drop` and the id decide what other agents are told"

@@ -10,30 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from afterword.cli.app import (
-    FAILED,
-    Json,
-    app,
-    call_store,
-    counted,
-    day,
-    money,
-    print_json,
-    print_lines,
-    print_result,
-    spending_text,
-    table,
-)
+from afterword.cli.app import FAILED, Json, app, call_store
+from afterword.cli.printing import counted, day, money, print_json, print_lines, print_result, spending_text, table
 from afterword.client.forms.memory_forms import fact_json, iso_instant
 from afterword.client.forms.store_forms import status_json
 
 if TYPE_CHECKING:
-    from afterword import Afterword, FactChange, Scope, StoreCosts, StoreStatus
-    from afterword.client.values import JobReport, JobResult
+    from afterword import Afterword, FactChange, SavedSession, Scope, ScopeStatus, StoreCosts, StoreStatus
+    from afterword.client.values import JobReport, JobResult, JobState
 
 
 DAYS_SHOWN = 14
@@ -54,28 +42,8 @@ def status_command(as_json: Json = False) -> None:
 def _memory_lines(status: StoreStatus) -> Iterator[object]:
     yield f"store: {status.store}"
     names = ("scope", "current", "all", "sessions", "contested", "pending", "held", "to_forget", "pairs", "judged")
-    rows = [
-        (
-            *(scope.scope, scope.current, scope.facts, scope.sessions, scope.contested, scope.pending),
-            *(scope.held_runs, scope.to_forget, scope.pairs, scope.judged_pairs, money(scope.spent)),
-        )
-        for scope in status.scopes
-    ]
-    yield table("memories", (*names, "cost"), rows)
-    if any(scope.to_forget for scope in status.scopes):
-        yield "to_forget: requests in `afterword review`; `afterword forget --asked` carries them out"
-    yield from (
-        f"to_forget: {scope.scope}: erased by itself from {iso_instant(scope.erase_due_at)} on; "
-        "`afterword review` shows it, and `--reject` stops it"
-        for scope in status.scopes
-        if scope.erase_due_at
-    )
-    yield from (
-        f"paused: {scope.scope} since {day(scope.pause.paused_at)}, "
-        f"{counted(scope.pause.sessions_not_kept, 'session')} not kept; see `afterword resume`"
-        for scope in status.scopes
-        if scope.pause
-    )
+    yield table("memories", (*names, "cost"), list(map(_scope_row, status.scopes)))
+    yield from _erasure_and_pause_lines(status.scopes)
     yield f"sessions: {', '.join(f'{count} {name}' for name, count in status.sessions.items()) or 'none'}"
     masked, off_the_record = status.secrets_masked, status.turns_off_the_record
     if masked or off_the_record:
@@ -88,32 +56,58 @@ def _memory_lines(status: StoreStatus) -> Iterator[object]:
         yield table("vectors", ("model", "dimension", "configured", "vectors", "lacking"), made)
 
 
+def _scope_row(scope: ScopeStatus) -> tuple[object, ...]:
+    return (
+        *(scope.scope, scope.current, scope.facts, scope.sessions, scope.contested, scope.pending),
+        *(scope.held_runs, scope.to_forget, scope.pairs, scope.judged_pairs, money(scope.spent)),
+    )
+
+
+def _erasure_and_pause_lines(scopes: Sequence[ScopeStatus]) -> Iterator[str]:
+    if any(scope.to_forget for scope in scopes):
+        yield "to_forget: requests in `afterword review`; `afterword forget --asked` carries them out"
+    yield from (
+        f"to_forget: {scope.scope}: erased by itself from {iso_instant(scope.erase_due_at)} on; "
+        "`afterword review` shows it, and `--reject` stops it"
+        for scope in scopes
+        if scope.erase_due_at
+    )
+    yield from (
+        f"paused: {scope.scope} since {day(scope.pause.paused_at)}, "
+        f"{counted(scope.pause.sessions_not_kept, 'session')} not kept; see `afterword resume`"
+        for scope in scopes
+        if scope.pause
+    )
+
+
 def _work_lines(status: StoreStatus) -> Iterator[object]:
     if status.queue.waiting:
         age = timedelta(seconds=round(status.queue.oldest_age_s or 0))
         yield f"queue: {status.queue.waiting} waiting, the oldest for {age}"
     if status.failures:
         yield f"failures: {', '.join(f'{count} {reason}' for reason, count in status.failures.items())}"
-    failed = [
-        (
-            *(session.scope, session.session_id, session.progress, session.attempts),
-            *(iso_instant(session.next_try_at), session.failure),
-        )
-        for session in status.failed
-    ]
-    if failed:
+    if status.failed:
         title = "failed: tried again after a pause, files when their path is given again; set aside: `afterword retry`"
-        yield table(title, ("scope", "session", "state", "tries", "next try", "reason"), failed)
-    jobs = [
-        (
-            *(job.name, iso_instant(job.ended_at), ", ".join(f"{count} {name}" for name, count in job.counts.items())),
-            iso_instant(job.last_success_at) if job.last_success_at != job.ended_at else None,
-            *(iso_instant(job.leased_until) if job.holder else None, job.failure),
-        )
-        for job in status.jobs
-    ]
-    if jobs:
-        yield table("schedule", ("job", "ended", "did", "last done", "in progress until", "failure"), jobs)
+        names = ("scope", "session", "state", "tries", "next try", "reason")
+        yield table(title, names, list(map(_failed_session_row, status.failed)))
+    if status.jobs:
+        names = ("job", "ended", "did", "last done", "in progress until", "failure")
+        yield table("schedule", names, list(map(_job_row, status.jobs)))
+
+
+def _failed_session_row(session: SavedSession) -> tuple[object, ...]:
+    return (
+        *(session.scope, session.session_id, session.progress, session.attempts),
+        *(iso_instant(session.next_try_at), session.failure),
+    )
+
+
+def _job_row(job: JobState) -> tuple[object, ...]:
+    return (
+        *(job.name, iso_instant(job.ended_at), ", ".join(f"{count} {name}" for name, count in job.counts.items())),
+        iso_instant(job.last_success_at) if job.last_success_at != job.ended_at else None,
+        *(iso_instant(job.leased_until) if job.holder else None, job.failure),
+    )
 
 
 def _cost_lines(costs: StoreCosts) -> Iterator[object]:
@@ -151,44 +145,42 @@ def schedule_command(
 
     Several processes that do this share the work. With --once the exit code is 1 if anything failed.
     """
-
-    async def run_schedule(store: Afterword) -> Sequence[JobReport]:
-        from afterword.cli.outcomes import handling_signals
-        from afterword.client.values import Halt
-
-        halt = Halt()
-
-        def show(report: JobReport) -> None:
-            try:
-                _show_report(report, as_json=as_json)
-            except BrokenPipeError:
-                halt.stop("the reader of the output has gone")
-
-        with handling_signals(lambda stopped_by: halt.stop(stopped_by.name), signal.SIGTERM, signal.SIGINT):
-            if once:
-                return await store.run_due_jobs(halt=halt)
-            await store.schedule(
-                halt=halt,
-                on_begin=lambda shown_url: print_lines(
-                    f"scheduling on {shown_url}; SIGTERM or Ctrl-C stops it", to_errors=as_json
-                ),
-                on_end=show,
-            )
-        return ()
-
-    reports = call_store(run_schedule, create=True)
+    reports = call_store(lambda store: _run_schedule(store, once=once, as_json=as_json), create=True)
     if as_json and once:
         from afterword.client.background import job_report_json
 
         print_json({report.name: job_report_json(report) for report in reports})
     else:
         for report in reports:
-            _show_report(report, as_json=False)
+            _print_report(report, as_json=False)
     if any(report.has_failures for report in reports):
         sys.exit(FAILED)
 
 
-def _show_report(report: JobReport, *, as_json: bool) -> None:
+async def _run_schedule(store: Afterword, *, once: bool, as_json: bool) -> Sequence[JobReport]:
+    """Run the periodic jobs until a signal stops them, and print each report; with `once` return the reports."""
+    from afterword.cli.progress import handling_signals
+    from afterword.client.values import Halt
+
+    halt = Halt()
+
+    def print_or_halt(report: JobReport) -> None:
+        try:
+            _print_report(report, as_json=as_json)
+        except BrokenPipeError:
+            halt.stop("the reader of the output has gone")
+
+    def print_begin(shown_url: str) -> None:
+        print_lines(f"scheduling on {shown_url}; SIGTERM or Ctrl-C stops it", to_errors=as_json)
+
+    with handling_signals(lambda stopped_by: halt.stop(stopped_by.name), signal.SIGTERM, signal.SIGINT):
+        if once:
+            return await store.run_due_jobs(halt=halt)
+        await store.schedule(halt=halt, on_begin=print_begin, on_end=print_or_halt)
+    return ()
+
+
+def _print_report(report: JobReport, *, as_json: bool) -> None:
     if as_json:
         from afterword.client.background import job_report_json
 
@@ -247,25 +239,10 @@ def migrate_command(as_json: Json = False) -> None:
         return await store.migrate(), await store.merge_scope_forms(), await store.derive_facts()
 
     (before, after), merged, changes = call_store(migrate)
-    changed = [(str(scope), change) for scope, changes_of_scope in changes.items() for change in changes_of_scope]
-    rows = [
-        (
-            scope,
-            next(fact.statement for fact in (change.after, change.before) if fact),
-            change.before.status if change.before else "new",
-            change.after.status if change.after else "gone",
-        )
-        for scope, change in changed
-    ]
+    changed = [(scope, change) for scope, changes_of_scope in changes.items() for change in changes_of_scope]
+    rows = [_change_row(scope, change) for scope, change in changed]
     forms = [{"from": str(scope), "into": str(scope.normal)} for scope in merged]
-    facts = [
-        {
-            "scope": scope,
-            "before": fact_json(change.before) if change.before else None,
-            "after": fact_json(change.after) if change.after else None,
-        }
-        for scope, change in changed
-    ]
+    facts = [_change_json(scope, change) for scope, change in changed]
     print_result(
         {"before": before, "after": after, "merged": forms, "changed": facts},
         f"tables: {before or 'none'} -> {after}" if before != after else f"tables: {after}, up to date",
@@ -273,6 +250,17 @@ def migrate_command(as_json: Json = False) -> None:
         table("changed by new rules", ("memory", "fact", "before", "after"), rows) if rows else None,
         as_json=as_json,
     )
+
+
+def _change_row(scope: Scope, change: FactChange) -> tuple[object, ...]:
+    statement = next(fact.statement for fact in (change.after, change.before) if fact)
+    before = change.before.status if change.before else "new"
+    return (str(scope), statement, before, change.after.status if change.after else "gone")
+
+
+def _change_json(scope: Scope, change: FactChange) -> dict[str, Any]:
+    before, after = (fact_json(fact) if fact else None for fact in (change.before, change.after))
+    return {"scope": str(scope), "before": before, "after": after}
 
 
 @app.command(name="doctor")

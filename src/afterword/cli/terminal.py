@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-SHORT = 30
+LONGEST_UNWRAPPED = 30
 """A column whose cells are all at most this wide is never wrapped."""
-NARROWEST = 26
-"""A column of texts gets at least this much room in a table."""
-SENTENCES = frozenset(
+NARROWEST_WRAPPED = 26
+"""A column that is wrapped is at least this wide in a table."""
+SENTENCE_COLUMNS = frozenset(
     {"statement", "quotes", "words", "text", "earlier", "later", "before", "after", "reason", "detail", "failure"}
 )
-"""Columns of sentences. In a list, each has a line of its own, however short it is."""
+"""Columns of sentences. In a list, each of their cells has a line of its own, however short it is."""
 _GAP = 2
 _INDENT = 4
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -47,8 +47,8 @@ def terminal_json(text: str) -> str:
 class ResponsiveTable:
     """Rows under a title. Columns without any content are left out.
 
-    If columns of texts would be too narrow, each row is printed as a list instead: its short cells in one line, and
-    below it a line for each text and for each cell of a column in `SENTENCES`.
+    If wrapped columns would be too narrow, each row is printed as a list instead: its short cells in one line, and
+    below it a line for each cell of a wrapped column or of a column in `SENTENCE_COLUMNS`.
     """
 
     def __init__(
@@ -80,44 +80,46 @@ class ResponsiveTable:
             max(cell_len(line) for cell in (name, *column) for line in cell.splitlines() or [""])
             for name, column in zip(self._columns, zip(*self._rows, strict=True), strict=True)
         ]
-        texts = {place for place, width in enumerate(widths) if width > SHORT}
-        needed = sum(min(width, NARROWEST) if place in texts else width for place, width in enumerate(widths))
+        wrapped_columns = {place for place, width in enumerate(widths) if width > LONGEST_UNWRAPPED}
+        needed = sum(
+            min(width, NARROWEST_WRAPPED) if place in wrapped_columns else width for place, width in enumerate(widths)
+        )
         if needed + _GAP * (len(widths) - 1) <= options.max_width:
-            yield self._table(texts)
+            yield self._as_table(wrapped_columns)
         else:
             # The first column names the row, so that it stands in the first line.
-            sentences = {place for place, name in enumerate(self._columns) if place > 0 and name in SENTENCES}
-            yield from self._list(texts | sentences, console, options.max_width)
+            sentences = {place for place, name in enumerate(self._columns) if place > 0 and name in SENTENCE_COLUMNS}
+            yield from self._as_list(wrapped_columns | sentences, console, options.max_width)
 
-    def _table(self, texts: set[int]) -> Table:
+    def _as_table(self, wrapped_columns: set[int]) -> Table:
         from rich.box import SIMPLE_HEAD
         from rich.table import Table
         from rich.text import Text
 
         plain = Table(title=self._title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
         for place, name in enumerate(self._columns):
-            plain.add_column(name, overflow="fold", no_wrap=place not in texts)
+            plain.add_column(name, overflow="fold", no_wrap=place not in wrapped_columns)
         for row, style in zip(self._rows, self._styles, strict=True):
             plain.add_row(*(Text(cell, style=style) for cell in row))
         return plain
 
-    def _list(self, texts: set[int], console: Console, width: int) -> Iterator[RenderableType]:
+    def _as_list(self, own_line_columns: set[int], console: Console, width: int) -> Iterator[RenderableType]:
         from rich.text import Text
 
         yield Text(self._title, style="italic")
         for row, style in zip(self._rows, self._styles, strict=True):
             yield Text("")
-            cells = [(place, cell) for place, cell in enumerate(row) if cell and place not in texts]
+            cells = [(place, cell) for place, cell in enumerate(row) if cell and place not in own_line_columns]
             named = [cell if place == 0 else f"{self._columns[place]} {cell}" for place, cell in cells]
-            yield from _wrapped(", ".join(named), style, 0, console, width)
-            for place in sorted(texts):
-                label = "" if len(texts) == 1 else f"{self._columns[place]}: "
+            yield from _wrapped_lines(", ".join(named), style, 0, console, width)
+            for place in sorted(own_line_columns):
+                label = "" if len(own_line_columns) == 1 else f"{self._columns[place]}: "
                 if row[place]:
-                    yield from _wrapped(f"{label}{row[place]}", style, _INDENT, console, width)
+                    yield from _wrapped_lines(f"{label}{row[place]}", style, _INDENT, console, width)
         yield Text("")
 
 
-def _wrapped(text: str, style: str, indent: int, console: Console, width: int) -> Iterator[Text]:
+def _wrapped_lines(text: str, style: str, indent: int, console: Console, width: int) -> Iterator[Text]:
     """Yield the lines of a text, wrapped at words. The console wraps nothing, so that piped lines stay whole."""
     from rich.text import Text
 

@@ -21,6 +21,8 @@ from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE
 from afterword.privacy.redaction import MASK as SECRET_MASK
 from afterword.store.agent_requests import RequestOutcome, RequestStatus
 from afterword.store.findings.stored_findings import SavingOutcome
+from afterword.store.jobs import JobState
+from afterword.store.reviews import Contest
 
 HIDDEN_TURNS = (HIDDEN, HIDDEN_FROM_HERE)
 """The texts that replace a turn that was said off the record. `SECRET_MASK` matches the text that replaces a secret."""
@@ -33,11 +35,13 @@ __all__ = [
     "SECRET_MASK",
     "Assertion",
     "Changes",
+    "Contest",
     "Evidence",
     "FactOrder",
     "Halt",
     "JobReport",
     "JobResult",
+    "JobState",
     "ProposalOutdated",
     "ReadError",
     "RefreshResult",
