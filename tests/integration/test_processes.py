@@ -20,7 +20,7 @@ import pytest
 
 import afterword
 from afterword import ProcessingReport
-from afterword.client.process_pool import SessionShare, packed, process_share, shares
+from afterword.client.process_pool import SessionShare, divide_by_scope, message_bytes, process_share
 from afterword.errors import ArgumentInvalid
 from afterword.extractors.extractor import Extraction, Window
 from afterword.extractors.rules import RulesExtractor
@@ -179,7 +179,7 @@ async def test_a_process_whose_beginner_is_killed_says_nothing_of_it(tmp_path: P
     async with afterword.open(settings=chosen) as app:
         await app.scopes()
         share = SessionShare(chosen, "rules", True, 4, None, False, tuple(find_sessions([folder])))
-        assert await asyncio.to_thread(work_for_nobody, packed(share)) == (0, "")
+        assert await asyncio.to_thread(work_for_nobody, message_bytes(share)) == (0, "")
         assert {len(facts) for facts in (await told(app)).values()} == {2}
 
 
@@ -225,7 +225,7 @@ async def test_what_cannot_be_shared_is_refused_with_the_reason(
 
 def test_scopes_stay_together_and_shares_are_even() -> None:
     sessions = [Saved(Scope.user(f"u{number % 7}"), str(number)) for number in range(50)]
-    divided = shares(sessions, 3)
+    divided = divide_by_scope(sessions, 3)
     assert sorted(saved.session_id for share in divided for saved in share) == sorted(map(str, range(50)))
     owners = [{saved.scope for saved in share} for share in divided]
     assert sum(map(len, owners)) == 7

@@ -9,7 +9,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from afterword.client.arguments import Several, choices, fact_cursor, fact_filter, limit_with_next, new_tag_names, page
+from afterword.client.arguments import (
+    NameOrNames,
+    check_limit,
+    choices,
+    fact_cursor,
+    fact_filter,
+    new_tag_names,
+    page_after_cursor,
+)
 from afterword.client.checked import Checked
 from afterword.client.results import ContextBlock, FactOrigin, FactPage, SearchHit, SearchResults, SessionPage
 from afterword.errors import ArgumentInvalid, NotFound
@@ -43,17 +51,17 @@ T = TypeVar("T")
 _TEXTS = ("subject", "attribute", "value", "statement", "limited_to", "outcome", "former_name")
 
 
-def _texts(said: Fact | Assertion) -> dict[str, Any]:
+def _cleaned_texts(said: Fact | Assertion) -> dict[str, Any]:
     """Return the cleaned texts that a fact and an assertion both have, by name of the field.
 
     A quote that reads like a command to an assistant becomes empty.
     """
-    texts: dict[str, Any] = {name: _cleaned(getattr(said, name)) for name in _TEXTS}
+    texts: dict[str, Any] = {name: _cleaned_text(getattr(said, name)) for name in _TEXTS}
     evidence = (
         replace(
             source,
             quote="" if commands_assistant(source.quote) else safe_line(source.quote),
-            speaker=_cleaned(source.speaker),
+            speaker=_cleaned_text(source.speaker),
         )
         for source in said.evidence
     )
@@ -63,12 +71,12 @@ def _texts(said: Fact | Assertion) -> dict[str, Any]:
 def cleaned_fact(fact: Fact) -> Fact:
     """Return a fact with cleaned texts."""
     exceptions = tuple(map(cleaned_fact, fact.exceptions))
-    return replace(fact, **_texts(fact), former=_cleaned(fact.former), exceptions=exceptions)
+    return replace(fact, **_cleaned_texts(fact), former=_cleaned_text(fact.former), exceptions=exceptions)
 
 
 def cleaned_assertion(assertion: Assertion) -> Assertion:
     """Return an assertion with cleaned texts."""
-    return replace(assertion, **_texts(assertion), speaker=_cleaned(assertion.speaker))
+    return replace(assertion, **_cleaned_texts(assertion), speaker=_cleaned_text(assertion.speaker))
 
 
 def cleaned_finding(finding: AgentFinding) -> AgentFinding:
@@ -78,7 +86,7 @@ def cleaned_finding(finding: AgentFinding) -> AgentFinding:
         agent=safe_line(finding.agent),
         topic=safe_line(finding.topic),
         statement=safe_line(finding.statement),
-        source=_cleaned(finding.source),
+        source=_cleaned_text(finding.source),
         evidence=(),
     )
 
@@ -98,7 +106,7 @@ def cleaned_hit(hit: SearchHit) -> SearchHit:
     )
 
 
-def _cleaned(text: str | None) -> str | None:
+def _cleaned_text(text: str | None) -> str | None:
     return None if text is None else safe_line(text)
 
 
@@ -135,10 +143,10 @@ class AgentAccess(Checked):
     async def facts(
         self,
         *,
-        status: Several | None = None,
-        kind: Several | None = None,
+        status: NameOrNames | None = None,
+        kind: NameOrNames | None = None,
         about: str | None = None,
-        tags: Several = (),
+        tags: NameOrNames = (),
         limit: int | None = None,
         after: str | None = None,
     ) -> FactPage:
@@ -147,11 +155,9 @@ class AgentAccess(Checked):
         The arguments are those of `ScopeMemory.facts`. Raises `ArgumentInvalid`.
         """
         wanted = fact_filter(status, kind, about, tags)
-        fitting = [
-            fact for fact in sorted(await self._agent_facts(), key=fact_cursor) if wanted.fits_apart_from_status(fact)
-        ]
+        fitting = [fact for fact in sorted(await self._told_facts(), key=fact_cursor) if wanted.fits_apart_from_status(fact)]
         chosen = [fact for fact in fitting if wanted.has_status(fact)]
-        shown, next_cursor = page(chosen, fact_cursor, limit=limit, after=after)
+        shown, next_cursor = page_after_cursor(chosen, fact_cursor, limit=limit, after=after)
         return FactPage(tuple(map(cleaned_fact, shown)), len(chosen), len(fitting) - len(chosen), next_cursor)
 
     async def fact(self, fact_id: str) -> Fact:
@@ -159,15 +165,15 @@ class AgentAccess(Checked):
 
         Raises `NotFound` if there is no such fact, or if agents may not be told it.
         """
-        return cleaned_fact(await self._agent_fact(fact_id))
+        return cleaned_fact(await self._told_fact(fact_id))
 
     async def history(self, fact_id: str) -> FactOrigin:
         """Return where a fact comes from: its assertions, and the verdicts on them.
 
         Verdicts that involve a fact that agents may not be told are left out. Raises `NotFound` as `fact` does.
         """
-        fact = await self._agent_fact(fact_id)
-        told_ids = {name for each in await self._agent_facts() for name in each.assertion_ids}
+        fact = await self._told_fact(fact_id)
+        told_ids = {name for each in await self._told_facts() for name in each.assertion_ids}
         origin = await self._memory.history(fact.id)
         verdicts = tuple(
             replace(recorded, earlier=cleaned_assertion(recorded.earlier), later=cleaned_assertion(recorded.later))
@@ -177,7 +183,7 @@ class AgentAccess(Checked):
         return FactOrigin(cleaned_fact(fact), tuple(map(cleaned_assertion, origin.assertions)), verdicts)
 
     async def search(
-        self, query: str, *, limit: int | None = 10, kind: Several | None = None, tags: Several = ()
+        self, query: str, *, limit: int | None = 10, kind: NameOrNames | None = None, tags: NameOrNames = ()
     ) -> SearchResults:
         """Return what matches a query, as `ScopeMemory.search` does. Raises `ArgumentInvalid`.
 
@@ -207,7 +213,7 @@ class AgentAccess(Checked):
         turns = await self._call(read_told_turns, session_id)
         facts = [
             cleaned_fact(fact)
-            for fact in await self._agent_facts()
+            for fact in await self._told_facts()
             if any(evidence.session_id == session_id for evidence in fact.evidence)
         ]
         left_out = len(details.turns) - len(turns)
@@ -218,7 +224,7 @@ class AgentAccess(Checked):
 
         Raises `ArgumentInvalid` for a limit below 1.
         """
-        limit_with_next(limit)  # raises an error for a limit below 1
+        check_limit(limit)
         findings = await self._call(read_told_findings)
         return tuple(cleaned_finding(each) for each in findings if agent is None or each.agent == agent)[:limit]
 
@@ -240,7 +246,7 @@ class AgentAccess(Checked):
         about: str = "",
         attribute: str = "",
         value: str = "",
-        tags: Several = (),
+        tags: NameOrNames = (),
     ) -> RequestOutcome:
         """Request that a sentence is remembered, and return the status of the request. A person decides by `decide`.
 
@@ -249,7 +255,7 @@ class AgentAccess(Checked):
         """
         statement = checked_text("statement", statement)
         (known_kind,) = choices(Kind, kind, "kind")
-        if any(fact.is_served and folded(fact.statement) == folded(statement) for fact in await self._agent_facts()):
+        if any(fact.is_served and folded(fact.statement) == folded(statement) for fact in await self._told_facts()):
             return RequestOutcome(agent_requests.RequestStatus.DONE)
         name = checked_text("about", about, may_be_empty=True)
         is_own_name = self.scope.kind is ScopeKind.USER and folded(name) == folded(self.scope.id)
@@ -269,7 +275,7 @@ class AgentAccess(Checked):
         By default the old fact was never true. With `changed`, it was true until now. Raises `NotFound` and
         `ArgumentInvalid`.
         """
-        fact = await self._agent_fact(fact_id)
+        fact = await self._told_fact(fact_id)
         entry = Entry(
             checked_text("statement", statement),
             fact.kind,
@@ -282,7 +288,7 @@ class AgentAccess(Checked):
 
     async def withdraw(self, fact_id: str) -> RequestOutcome:
         """Request that a fact is withdrawn, and return the status of the request. Raises `NotFound`."""
-        return await self._call(agent_requests.request_withdrawal, await self._agent_fact(fact_id), quote=None)
+        return await self._call(agent_requests.request_withdrawal, await self._told_fact(fact_id), quote=None)
 
     async def decide(self, outcome: RequestOutcome, *, approved: bool) -> RunEffect:
         """Carry out a person's answer to a request. Raises `StateConflict` if the request no longer waits."""
@@ -305,12 +311,12 @@ class AgentAccess(Checked):
         store, at = await self._resources.store(), self._resources.now.change_time()
         return await work(store, self.scope, *arguments, at=at, **options)
 
-    async def _agent_facts(self) -> tuple[Fact, ...]:
+    async def _told_facts(self) -> tuple[Fact, ...]:
         return await self._call(read_told_facts)
 
-    async def _agent_fact(self, fact_id: str) -> Fact:
+    async def _told_fact(self, fact_id: str) -> Fact:
         known = await self._memory.fact(fact_id)
-        told_fact = next((fact for fact in await self._agent_facts() if fact.id == known.id), None)
+        told_fact = next((fact for fact in await self._told_facts() if fact.id == known.id), None)
         if told_fact is None:
             raise NotFound(f"agents may not be told fact {fact_id!r}: it was withdrawn, or waits for a person")
         return told_fact

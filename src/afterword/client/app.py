@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from afterword.client.access.keys import KeyedRequests, Keys
 from afterword.client.access.webhooks import Webhooks
-from afterword.client.arguments import Instant, Several, Source, first_page, limit_with_next, scope_of
+from afterword.client.arguments import Instant, NameOrNames, Source, first_page, limit_with_next, scope_of
 from afterword.client.forgetting import ForgetTarget, forget
 from afterword.client.processing import (
     ProcessingOptions,
@@ -20,11 +20,11 @@ from afterword.client.processing import (
     estimate_costs,
     outdated,
     process,
-    retry_failed,
+    retry_failed_sessions,
     scope_of_session,
-    select,
+    selection_from_source,
 )
-from afterword.client.queries import run_page, session_page
+from afterword.client.queries import run_page_reader, session_page_reader
 from afterword.client.resources import Resources
 from afterword.client.results import (
     ConsolidationReport,
@@ -139,7 +139,7 @@ class Afterword(StoreUpkeep):
     async def sessions(
         self,
         *,
-        state: Several | None = None,
+        state: NameOrNames | None = None,
         session_id: str | None = None,
         tenant: str | None = None,
         limit: int | None = None,
@@ -149,7 +149,7 @@ class Afterword(StoreUpkeep):
 
         `state` is one or several of pending, done, failed and "set aside". Raises `ArgumentInvalid`.
         """
-        return await self._resources.read(session_page(None, session_id, state, limit, after, tenant=tenant))
+        return await self._resources.read(session_page_reader(None, session_id, state, limit, after, tenant=tenant))
 
     async def session(self, session_id: str) -> SessionDetails:
         """Return the session with this id, of any scope, as `ScopeMemory.session` does.
@@ -187,10 +187,10 @@ class Afterword(StoreUpkeep):
         return await self._resources.read(lambda transaction: runs.read_run(transaction, run_id))
 
     async def runs(
-        self, *, status: Several | None = None, limit: int | None = None, after: str | None = None
+        self, *, status: NameOrNames | None = None, limit: int | None = None, after: str | None = None
     ) -> RunPage:
         """Return a page of the runs of all scopes, oldest first. Raises `ArgumentInvalid`. See `ScopeMemory.runs`."""
-        return await self._resources.read(run_page(None, status, limit, after))
+        return await self._resources.read(run_page_reader(None, status, limit, after))
 
     async def reviews(self) -> Mapping[Scope, Review]:
         """Return what waits for a person's decision in each scope. Scopes in which nothing waits are left out."""
@@ -200,15 +200,15 @@ class Afterword(StoreUpkeep):
 
     async def apply(self, run_id: int) -> RunEffect:
         """Apply a proposed or held run of any scope, as `ScopeMemory.apply` does."""
-        return await (await self._scope_of_run(run_id)).apply(run_id)
+        return await (await self._memory_of_run(run_id)).apply(run_id)
 
     async def undo(self, run_id: int) -> RunEffect:
         """Undo an applied run of any scope, as `ScopeMemory.undo` does."""
-        return await (await self._scope_of_run(run_id)).undo(run_id)
+        return await (await self._memory_of_run(run_id)).undo(run_id)
 
     async def redo(self, run_id: int) -> RunEffect:
         """Redo an undone run of any scope, as `ScopeMemory.redo` does."""
-        return await (await self._scope_of_run(run_id)).redo(run_id)
+        return await (await self._memory_of_run(run_id)).redo(run_id)
 
     async def process(
         self,
@@ -227,7 +227,7 @@ class Afterword(StoreUpkeep):
         manifest may name only files below its own folder, unless `trust_manifest` is set.
         Raises `SourceInvalid`, and `NotFound` if no session has this id.
         """
-        selection = select(
+        selection = selection_from_source(
             source,
             scope=None,
             session_id=session_id,
@@ -261,7 +261,7 @@ class Afterword(StoreUpkeep):
         """
         selection = None
         if source is not None or manifest is not None or session_id is not None:
-            selection = select(
+            selection = selection_from_source(
                 source,
                 scope=None if scope is None else scope_of(scope),
                 session_id=session_id,
@@ -301,7 +301,7 @@ class Afterword(StoreUpkeep):
         has failed, and `Ambiguous` if several scopes have a failed session with this id.
         """
         owner = None if scope is None else scope_of(scope)
-        return await retry_failed(await self._resources.store(), session_id, owner)
+        return await retry_failed_sessions(await self._resources.store(), session_id, owner)
 
     async def merge(self, scope: Scope | str, *, into: Scope | str) -> RunEffect:
         """Move everything that is known of `scope` into the scope `into`. Return the run and the facts that changed.
@@ -356,7 +356,7 @@ class Afterword(StoreUpkeep):
         scopes = await self._resources.read(scope_rows.read_scopes)
         return tuple(await forget(self._resources, scopes, target, is_preview=is_preview))
 
-    async def _scope_of_run(self, run_id: int) -> ScopeMemory:
+    async def _memory_of_run(self, run_id: int) -> ScopeMemory:
         return self.scope((await self.run(run_id)).scope)
 
 

@@ -30,7 +30,8 @@ Instant = datetime | date | str
 
 A date stands for the end of that day, unless the description of the method says otherwise.
 """
-Several = Collection[str] | str
+NameOrNames = Collection[str] | str
+"""One name, or several."""
 Source = (
     str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | BaseModel | Sequence[Mapping[str, Any] | BaseModel]
 ) | None
@@ -80,7 +81,7 @@ def check_not_future(argument: str, at: datetime, *, now: datetime, margin: time
         raise ArgumentInvalid(f"{argument}={future} lies in the future; the present time is {present}")
 
 
-def choices(kind: type[Choice], value: Several, argument: str) -> frozenset[Choice]:
+def choices(kind: type[Choice], value: NameOrNames, argument: str) -> frozenset[Choice]:
     """Return the members of the enum `kind` that `value` names.
 
     Raises `ArgumentInvalid` for an unknown name, and if nothing is named.
@@ -92,7 +93,7 @@ def choices(kind: type[Choice], value: Several, argument: str) -> frozenset[Choi
     return frozenset(kind(name) for name in names)
 
 
-def tag_names(tags: Several) -> tuple[str, ...]:
+def tag_names(tags: NameOrNames) -> tuple[str, ...]:
     """Return tags as they are stored: without duplicates and line breaks.
 
     Raises `ArgumentInvalid` for a tag that is empty or longer than 100 characters.
@@ -103,7 +104,7 @@ def tag_names(tags: Several) -> tuple[str, ...]:
     return names
 
 
-def new_tag_names(tags: Several) -> tuple[str, ...]:
+def new_tag_names(tags: NameOrNames) -> tuple[str, ...]:
     """Return new tags as `tag_names` does.
 
     Raises `ArgumentInvalid` also for a tag with a comma, because commas separate the tags in an address.
@@ -114,7 +115,9 @@ def new_tag_names(tags: Several) -> tuple[str, ...]:
     return names
 
 
-def fact_filter(status: Several | None, kind: Several | None, about: str | None, tags: Several) -> FactFilter:
+def fact_filter(
+    status: NameOrNames | None, kind: NameOrNames | None, about: str | None, tags: NameOrNames
+) -> FactFilter:
     """Return the filter that these arguments describe. Raises `ArgumentInvalid`.
 
     Without a status it selects the facts that hold: current and contested.
@@ -129,39 +132,44 @@ def fact_filter(status: Several | None, kind: Several | None, about: str | None,
     return FactFilter(statuses, kinds, words, frozenset(tag_names(tags)))
 
 
-def page(
-    rows: Sequence[Row], cursor: Callable[[Row], str], *, limit: int | None, after: str | None
+def page_after_cursor(
+    rows: Sequence[Row], cursor_of: Callable[[Row], str], *, limit: int | None, after: str | None
 ) -> tuple[tuple[Row, ...], str | None]:
     """Return at most `limit` rows that follow the cursor `after`, and the cursor of the next page (None: no next page).
 
-    `cursor` returns the cursor of a row. If the row of `after` no longer exists, the page begins with the next greater
-    cursor. Raises `ArgumentInvalid` for a limit below 1, and for an `after` that is no cursor of a fact.
+    `cursor_of` returns the cursor of a row. If the row of `after` no longer exists, the page begins with the next
+    greater cursor. Raises `ArgumentInvalid` for a limit below 1, and for an `after` that is no cursor of a fact.
     """
     most, start = limit_with_next(limit), 0
     if after is not None:
         if _FACT_CURSOR.fullmatch(after) is None:
-            raise _no_cursor(after)
-        places = [place for place, row in enumerate(rows) if cursor(row) == after]
-        start = places[0] + 1 if places else sum(cursor(row) <= after for row in rows)
-    return first_page(rows[start : None if most is None else start + most], cursor, limit=limit)
+            raise _cursor_invalid(after)
+        places = [place for place, row in enumerate(rows) if cursor_of(row) == after]
+        start = places[0] + 1 if places else sum(cursor_of(row) <= after for row in rows)
+    return first_page(rows[start : None if most is None else start + most], cursor_of, limit=limit)
+
+
+def check_limit(limit: int | None) -> None:
+    """Raise `ArgumentInvalid` for a limit below 1, and for one that a database could not read."""
+    if limit is not None and not 1 <= limit < LARGEST_ID:
+        raise ArgumentInvalid(f"limit={limit} is not possible; give 1 or more, or None for all")
 
 
 def limit_with_next(limit: int | None) -> int | None:
     """Return `limit` plus 1: the row beyond a page shows that there is a next page. None stays None.
 
-    Raises `ArgumentInvalid` for a limit below 1, and for one that a database could not read.
+    Raises what `check_limit` raises.
     """
-    if limit is not None and not 1 <= limit < LARGEST_ID:
-        raise ArgumentInvalid(f"limit={limit} is not possible; give 1 or more, or None for all")
+    check_limit(limit)
     return None if limit is None else limit + 1
 
 
 def first_page(
-    rows: Sequence[Row], cursor: Callable[[Row], str], *, limit: int | None
+    rows: Sequence[Row], cursor_of: Callable[[Row], str], *, limit: int | None
 ) -> tuple[tuple[Row, ...], str | None]:
     """Return the first `limit` of the rows, and the cursor of the next page, None if there are no more rows."""
     chosen = tuple(rows[:limit])
-    return chosen, cursor(chosen[-1]) if len(chosen) < len(rows) else None
+    return chosen, cursor_of(chosen[-1]) if len(chosen) < len(rows) else None
 
 
 def fact_cursor(fact: Fact | StoredFact) -> str:
@@ -177,9 +185,9 @@ def cursor_of_number(number: int) -> str:
 def number_of_cursor(cursor: str | None) -> int:
     """Return the number in a cursor that `cursor_of_number` returned, 0 for None. Raises `ArgumentInvalid`."""
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= LONGEST_NUMBER):
-        raise _no_cursor(cursor)
+        raise _cursor_invalid(cursor)
     return min(int(cursor or 0), LARGEST_ID)
 
 
-def _no_cursor(after: str) -> ArgumentInvalid:
+def _cursor_invalid(after: str) -> ArgumentInvalid:
     return ArgumentInvalid(f"after={after!r} is not a cursor; pass `next` of the previous page")

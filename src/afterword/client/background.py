@@ -8,7 +8,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from afterword.client.access.webhooks import sender_of
+from afterword.client.access.webhooks import webhook_sender
 from afterword.client.resources import Resources
 from afterword.errors import ArgumentInvalid
 from afterword.json_form import iso_instant
@@ -47,7 +47,7 @@ async def open_schedule(
     }
     rhythms = {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
     store = await resources.store()
-    queue = queue_of_workers(store) if options.defer else nullcontext()
+    queue = session_enqueuer(store) if options.defer else nullcontext()
     async with resources.extractor_and_judge() as configured, queue as defer:
         chores = PeriodicJobs(
             store,
@@ -63,7 +63,7 @@ async def open_schedule(
             erase_wait=settings.privacy.erase_wait,
             concurrency=settings.concurrency,
             retention=settings.retention.policy(),
-            webhooks=sender_of(store, settings.webhooks, resources.now, halt),
+            webhooks=webhook_sender(store, settings.webhooks, resources.now, halt),
         )
         yield Schedule(
             store, chores.jobs(rhythms), jitter_s=options.jitter_s, lease_s=options.lease_s, halt=halt, on_end=on_end
@@ -81,7 +81,7 @@ async def run_worker(
 ) -> JobResult:
     """Process the sessions in the workers' queue until stopped, or with `once` until it is empty. Return the counts."""
     store = await resources.store()
-    check_workers(store)
+    check_workers_possible(store)
     from afterword.pipeline.background import workers
 
     settings = resources.settings
@@ -102,12 +102,12 @@ async def run_worker(
 
 
 @asynccontextmanager
-async def queue_of_workers(store: Store) -> AsyncIterator[Callable[[], Awaitable[int]]]:
+async def session_enqueuer(store: Store) -> AsyncIterator[Callable[[], Awaitable[int]]]:
     """Yield a function that puts the waiting sessions into the workers' queue, and returns their number.
 
     Raises `ArgumentInvalid` if there can be no workers.
     """
-    check_workers(store)
+    check_workers_possible(store)
     from afterword.pipeline.background import workers
 
     async with workers.open_queue(store) as app:
@@ -126,7 +126,7 @@ async def migrate(resources: Resources) -> tuple[str | None, str]:
     return versions
 
 
-def check_workers(store: Store) -> None:
+def check_workers_possible(store: Store) -> None:
     """Raise `ArgumentInvalid` if workers cannot share this store, or their library is not installed."""
     if store.dialect != "postgresql":
         raise ArgumentInvalid(

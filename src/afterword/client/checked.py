@@ -22,58 +22,59 @@ class Checked:
     def __init_subclass__(cls) -> None:
         for name, member in list(vars(cls).items()):
             if inspect.isfunction(member) and not name.startswith("_"):
-                setattr(cls, name, _with_check(member))
+                setattr(cls, name, _checked_method(member))
 
 
-def _with_check(method: Callable[..., Any]) -> Callable[..., Any]:
+def _checked_method(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method with a check of its arguments before each call."""
 
     @functools.wraps(method)
     def call(*arguments: Any, **options: Any) -> Any:
-        _check(method, arguments, options)
+        _check_arguments(method, arguments, options)
         return method(*arguments, **options)
 
     @functools.wraps(method)
     async def call_awaited(*arguments: Any, **options: Any) -> Any:
-        _check(method, arguments, options)
+        _check_arguments(method, arguments, options)
         return await method(*arguments, **options)
 
     return call_awaited if inspect.iscoroutinefunction(method) else call
 
 
-def _check(method: Callable[..., Any], arguments: Sequence[object], options: dict[str, object]) -> None:
-    names, hints = _parameters(method)
+def _check_arguments(method: Callable[..., Any], arguments: Sequence[object], options: dict[str, object]) -> None:
+    names, hints = _parameter_types(method)
     for name, value in (*zip(names, arguments, strict=False), *options.items()):
         # A name that the method does not have raises a TypeError when it is called.
-        if name in hints and not _fits(value, hints[name]):
-            raise ArgumentInvalid(f"{name}={reprlib.repr(value)} is not possible; give {_described(hints[name])}")
+        if name in hints and not _has_type(value, hints[name]):
+            expected = _type_description(hints[name])
+            raise ArgumentInvalid(f"{name}={reprlib.repr(value)} is not possible; give {expected}")
 
 
 @functools.cache
-def _parameters(method: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
+def _parameter_types(method: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Return the names of the parameters of a method, and their types. The type of the result may be unknown here."""
     annotations = {name: text for name, text in inspect.get_annotations(method).items() if name != "return"}
     hints = get_type_hints(SimpleNamespace(__annotations__=annotations), inspect.unwrap(method).__globals__)
     return tuple(inspect.signature(method).parameters), hints
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _has_type(value: Any, hint: Any) -> bool:
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return any(_fits(value, part) for part in parts)
+        return any(_has_type(value, part) for part in parts)
     if isinstance(hint, TypeVar):
-        return _fits(value, hint.__bound__)
+        return _has_type(value, hint.__bound__)
     if hint is TextIO:
         return hasattr(value, "write")  # an open file is no instance of this type
     if isinstance(value, bool):
         return hint is bool
     if origin in (Collection, Sequence):
         is_collection = isinstance(value, origin) and not isinstance(value, str | bytes)
-        return is_collection and all(_fits(each, parts[0]) for each in value)
+        return is_collection and all(_has_type(each, parts[0]) for each in value)
     return isinstance(value, int | float if hint is float else origin or hint)
 
 
-def _described(hint: Any) -> str:
+def _type_description(hint: Any) -> str:
     if isinstance(hint, TypeVar):
         hint = hint.__bound__
     if getattr(hint, "_is_protocol", False):

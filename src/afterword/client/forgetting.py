@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
-from datetime import time
+from datetime import datetime, time
 from functools import partial
 
 from afterword.client.arguments import Instant, check_not_future, instant
@@ -77,11 +77,13 @@ async def _erase(
         ]
         return [receipt for receipt in asked if receipt is not None]
     # Check the target in all scopes before anything is erased: a date may lie in the future in some time zones only.
-    works = [(scope, await _work(resources, store, scope, target)) for scope in scopes]
+    works = [(scope, await _erasure_work(resources, store, scope, target)) for scope in scopes]
     return [await erasure.erase_in_scope(store, scope, work, at=at, is_preview=is_preview) for scope, work in works]
 
 
-async def retain(resources: Resources, scopes: Sequence[Scope], *, is_preview: bool) -> list[Receipt]:
+async def forget_older_than_allowed(
+    resources: Resources, scopes: Sequence[Scope], *, is_preview: bool
+) -> list[Receipt]:
     """Erase what is older than the settings allow. Return a receipt for each scope in which something was erased."""
     store, at, retention = await resources.store(), resources.now(), resources.settings.retention.policy()
     receipts = [await apply_retention(store, scope, retention, at=at, is_preview=is_preview) for scope in scopes]
@@ -102,27 +104,39 @@ async def _clean_up(resources: Resources, store: Store, receipts: Sequence[Recei
     return [replace(receipt, is_clean=is_clean) for receipt in receipts]
 
 
-async def _work(resources: Resources, store: Store, scope: Scope, target: ForgetTarget) -> ErasureWork:
+async def _erasure_work(resources: Resources, store: Store, scope: Scope, target: ForgetTarget) -> ErasureWork:
+    """Return a function that erases the target in this scope. Raises `ArgumentInvalid` and `NotFound`."""
     match target:
         case ForgetTarget(session=session_id) if session_id is not None:
             return lambda erasure: erasure.forget_session(session_id)
         case ForgetTarget(before=before) if before is not None:
-            default = read_zone(resources.settings.zone)
-            zone = await store.read(lambda transaction: scope_rows.zone_of(transaction, scope, default))
-            moment = instant(before, day_time=time.min, zone=zone)
-            check_not_future("before", moment, now=resources.now(), margin=MOST_AHEAD)
+            moment = await _past_instant(resources, store, scope, before)
             return lambda erasure: erasure.forget_before(moment)
         case ForgetTarget(finding=name) if name is not None:
             finding = await store.read(lambda transaction: read_finding(transaction, scope, name))
             return lambda erasure: erasure.forget_findings({finding.key})
         case ForgetTarget(fact=fact_id) if fact_id is not None:
-            if len(fact_id) < SHORTEST_ID:
-                raise ArgumentInvalid(
-                    f"{fact_id!r} is too short: to erase a fact, give at least {SHORTEST_ID} digits of its id"
-                )
-            read = partial(fact_ids.read_fact, scope=scope, fact_id=fact_id, at=resources.now())
-            ids = (await store.read(read)).assertion_ids
+            ids = await _assertion_ids(resources, store, scope, fact_id)
             return lambda erasure: erasure.forget_statements(ids)
         case ForgetTarget(everything=True):
             return Erasure.forget_everything
     raise ArgumentInvalid("to forget everything, give everything=True")
+
+
+async def _past_instant(resources: Resources, store: Store, scope: Scope, before: Instant) -> datetime:
+    """Return the argument `before` as a datetime in the zone of the scope. Raises `ArgumentInvalid`."""
+    default = read_zone(resources.settings.zone)
+    zone = await store.read(lambda transaction: scope_rows.zone_of(transaction, scope, default))
+    moment = instant(before, day_time=time.min, zone=zone)
+    check_not_future("before", moment, now=resources.now(), margin=MOST_AHEAD)
+    return moment
+
+
+async def _assertion_ids(resources: Resources, store: Store, scope: Scope, fact_id: str) -> tuple[str, ...]:
+    """Return the ids of the assertions of a fact. Raises `ArgumentInvalid` if too few digits of its id are given."""
+    if len(fact_id) < SHORTEST_ID:
+        raise ArgumentInvalid(
+            f"{fact_id!r} is too short: to erase a fact, give at least {SHORTEST_ID} digits of its id"
+        )
+    read = partial(fact_ids.read_fact, scope=scope, fact_id=fact_id, at=resources.now())
+    return (await store.read(read)).assertion_ids

@@ -27,6 +27,7 @@ from afterword.errors import AfterwordError, ArgumentInvalid
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.batch import Failure, NotStarted, run_batch
+from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.settings import Settings
@@ -74,64 +75,81 @@ class ShareEnd:
     error: str | None = None
 
 
-def packed(message: SessionShare | SessionEnd | ShareEnd) -> bytes:
+def message_bytes(message: SessionShare | SessionEnd | ShareEnd) -> bytes:
     """Return the bytes of a message: its length and its content."""
     content = pickle.dumps(message)
     return len(content).to_bytes(LENGTH_BYTES, "big") + content
 
 
-def unpacked(content: bytes) -> SessionShare | SessionEnd | ShareEnd:
+def message_from_bytes(content: bytes) -> SessionShare | SessionEnd | ShareEnd:
     """Return the message in these bytes. Pass only bytes of our own processes: unpickling may run any code."""
     message: SessionShare | SessionEnd | ShareEnd = pickle.loads(content)
     return message
 
 
-async def process_share(job: SessionShare, stop: Callable[[], str | None], output: BinaryIO) -> None:
-    """Process the sessions of `job`, and write the result of each as a message to `output`."""
+class _ResultSender:
+    """Writes the result of each session as a message to `output`."""
 
-    def send(message: SessionEnd | ShareEnd) -> None:
-        # If the parent process has died, nobody reads. The session is nevertheless finished and stored.
-        with suppress(BrokenPipeError):
-            output.write(packed(message))
-            output.flush()
+    def __init__(self, output: BinaryIO, tracker: CostTracker) -> None:
+        self._output, self._tracker = output, tracker
+        self._has_sent = False
 
-    resources = Resources(job.settings, create=False)
-    is_first = True
+    def send_result(self, result: SessionOutcome | Failure | NotStarted) -> None:
+        if not self._has_sent:
+            # By now all libraries are loaded. If the garbage collector went through their objects, each collection
+            # would stop this process for tenths of a second.
+            gc.freeze()
+            self._has_sent = True
+        spent = self._tracker.spent_on(result.scope, session_source(result.session_id))
+        _send(self._output, SessionEnd(result, spent))
+
+
+def _send(output: BinaryIO, message: SessionEnd | ShareEnd) -> None:
+    # If the parent process has died, nobody reads. The session is nevertheless finished and stored.
+    with suppress(BrokenPipeError):
+        output.write(message_bytes(message))
+        output.flush()
+
+
+async def process_share(share: SessionShare, stop: Callable[[], str | None], output: BinaryIO) -> None:
+    """Process the sessions of `share`, and write the result of each as a message to `output`."""
+    resources = Resources(share.settings, create=False)
     try:
-        tracker = resources.tracker(job.extractor)
-
-        def send_end(result: SessionOutcome | Failure | NotStarted) -> None:
-            nonlocal is_first
-            if is_first:
-                # By now all libraries are loaded. If the garbage collector went through their objects, each collection
-                # would stop this process for tenths of a second.
-                gc.freeze()
-                is_first = False
-            send(SessionEnd(result, tracker.spent_on(result.scope, session_source(result.session_id))))
-
-        async with resources.extractor_and_judge(job.extractor) as configured:
-            results = await run_batch(
-                await resources.store(),
-                job.sessions,
-                extractor=configured.extractor,
-                judge=configured.judge,
-                apply=job.apply,
-                budget=tracker,
-                stop=stop,
-                on_done=send_end,
-                retries=job.settings.retry.policy(),
-                concurrency=job.concurrency,
-                sessions_at_once=job.sessions_at_once,
-                is_brief=True,
-            )
-        for result in results:
-            if isinstance(result, NotStarted):
-                send_end(result)
-        send(ShareEnd(tracker.reached))
+        tracker = resources.tracker(share.extractor)
+        await _process_sessions(resources, share, tracker, stop, _ResultSender(output, tracker).send_result)
+        _send(output, ShareEnd(tracker.reached))
     except AfterwordError as error:
-        send(ShareEnd(error=str(error)))
+        _send(output, ShareEnd(error=str(error)))
     finally:
         await resources.close()
+
+
+async def _process_sessions(
+    resources: Resources,
+    share: SessionShare,
+    tracker: CostTracker,
+    stop: Callable[[], str | None],
+    on_result: Callable[[SessionOutcome | Failure | NotStarted], None],
+) -> None:
+    """Process the sessions of `share`, and call `on_result` with the result of each."""
+    async with resources.extractor_and_judge(share.extractor) as configured:
+        results = await run_batch(
+            await resources.store(),
+            share.sessions,
+            extractor=configured.extractor,
+            judge=configured.judge,
+            apply=share.apply,
+            budget=tracker,
+            stop=stop,
+            on_done=on_result,
+            retries=share.settings.retry.policy(),
+            concurrency=share.concurrency,
+            sessions_at_once=share.sessions_at_once,
+            is_brief=True,
+        )
+    for result in results:
+        if isinstance(result, NotStarted):
+            on_result(result)
 
 
 def _read_exactly(source: FileIO, length: int) -> bytes:
@@ -144,19 +162,24 @@ def _read_exactly(source: FileIO, length: int) -> bytes:
     return bytes(content)
 
 
+def _read_share(source: FileIO) -> SessionShare:
+    share = message_from_bytes(_read_exactly(source, int.from_bytes(_read_exactly(source, LENGTH_BYTES), "big")))
+    if not isinstance(share, SessionShare):
+        raise TypeError(f"expected the share of a process, got {type(share).__name__}")
+    return share
+
+
 def _main() -> None:
-    """Run the job from standard input. What libraries print is redirected to standard error."""
+    """Process the share from standard input. What libraries print is redirected to standard error."""
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # Unbuffered, because a thread that waits for a buffered file holds a lock, and then the interpreter cannot exit.
     source, halt = FileIO(sys.stdin.fileno(), closefd=False), Halt()
     try:
-        job = unpacked(_read_exactly(source, int.from_bytes(_read_exactly(source, LENGTH_BYTES), "big")))
+        share = _read_share(source)
     except EOFError:
         return  # the process that began this one has ended, so nobody wants its work
-    if not isinstance(job, SessionShare):
-        raise TypeError(f"expected a job, got {type(job).__name__}")
-    if job.is_background and hasattr(os, "nice"):
+    if share.is_background and hasattr(os, "nice"):
         os.nice(BACKGROUND_NICENESS)
 
     def await_stop() -> None:
@@ -164,13 +187,13 @@ def _main() -> None:
 
     threading.Thread(target=await_stop, daemon=True).start()
     try:
-        asyncio.run(process_share(job, halt, output))
+        asyncio.run(process_share(share, halt, output))
     finally:
         with suppress(BrokenPipeError):
             output.close()
 
 
-def count_processes(
+def child_process_count(
     resources: Resources, store: Store, sessions: Sequence[Saved], wanted: int | None, *, own_process: bool
 ) -> int:
     """Return how many child processes to start; 0 means that the calling process does the work.
@@ -178,18 +201,21 @@ def count_processes(
     With `wanted` None, it is one for each core if many sessions of several scopes wait. Raises `ArgumentInvalid` if
     child processes are required and the sessions cannot be passed to them.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    most = min(len({saved.scope for saved in sessions}), cores if wanted is None else wanted)
+    most = min(len({saved.scope for saved in sessions}), _usable_cores() if wanted is None else wanted)
     if not own_process and (most <= 1 or (wanted is None and len(sessions) <= MANY_SESSIONS)):
         return 0
-    if obstacle := process_obstacle(resources, store, sessions):
+    if obstacle := child_process_obstacle(resources, store, sessions):
         if wanted is None and not own_process:
             return 0
         raise ArgumentInvalid(f"these sessions can only be processed in this process: {obstacle}")
     return most
 
 
-def process_obstacle(resources: Resources, store: Store, sessions: Sequence[Saved]) -> str | None:
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def child_process_obstacle(resources: Resources, store: Store, sessions: Sequence[Saved]) -> str | None:
     """Return the reason why no other process can do the work, None if it can."""
     if resources.is_custom:
         return "the store, the extractor, the judge or the clock is an object of the caller"
@@ -205,7 +231,7 @@ def process_obstacle(resources: Resources, store: Store, sessions: Sequence[Save
     return None
 
 
-def shares(sessions: Sequence[Saved], count: int) -> list[tuple[Saved, ...]]:
+def divide_by_scope(sessions: Sequence[Saved], count: int) -> list[tuple[Saved, ...]]:
     """Return the sessions divided among `count` processes, about equally. A scope is never split."""
     sizes = Counter(saved.scope for saved in sessions)
     loads = [0] * count
@@ -217,20 +243,20 @@ def shares(sessions: Sequence[Saved], count: int) -> list[tuple[Saved, ...]]:
 
 
 async def run_in_processes(
-    jobs: Sequence[SessionShare], *, stop: Callable[[], str | None], on_ended: Callable[[SessionEnd], None]
+    shares: Sequence[SessionShare], *, stop: Callable[[], str | None], on_session_end: Callable[[SessionEnd], None]
 ) -> str | None:
-    """Run each job in its own child process. Return which budget was reached, None if none was.
+    """Process each share in its own child process. Return which budget was reached, None if none was.
 
-    `on_ended` is called with the result of each session. After `stop` has returned a reason, no child begins another
-    session. If a child fails, its remaining sessions are reported as `NotStarted`.
+    `on_session_end` is called with the result of each session. After `stop` has returned a reason, no child begins
+    another session. If a child fails, its remaining sessions are reported as `NotStarted`.
     """
     processes: list[Process] = []
     try:
-        for job in jobs:
-            processes.append(await _start_child(job))
-        watching = asyncio.create_task(_pass_on_stop(processes, stop))
+        for share in shares:
+            processes.append(await _start_child(share))
+        watching = asyncio.create_task(_pass_stop_to_children(processes, stop))
         try:
-            reached = await asyncio.gather(*map(_follow, processes, jobs, [on_ended] * len(jobs)))
+            reached = await asyncio.gather(*map(_follow_child, processes, shares, [on_session_end] * len(shares)))
         finally:
             watching.cancel()
     finally:
@@ -241,32 +267,35 @@ async def run_in_processes(
     return next(filter(None, reached), None)
 
 
-async def _start_child(job: SessionShare) -> Process:
+async def _start_child(share: SessionShare) -> Process:
     # In a new process group, Ctrl-C does not reach the child. The end of its input tells it to stop.
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", "afterword.client.process_pool", stdin=PIPE, stdout=PIPE, start_new_session=True
     )
     if process.stdin is not None:
-        # The child may have ended already. `_follow` notices that.
+        # The child may have ended already. `_follow_child` notices that.
         with suppress(BrokenPipeError, ConnectionResetError):
-            process.stdin.write(packed(job))
+            process.stdin.write(message_bytes(share))
             await process.stdin.drain()
     return process
 
 
-async def _follow(process: Process, job: SessionShare, on_ended: Callable[[SessionEnd], None]) -> str | None:
-    left = {(saved.scope, saved.session_id): None for saved in job.sessions}
+async def _follow_child(
+    process: Process, share: SessionShare, on_session_end: Callable[[SessionEnd], None]
+) -> str | None:
+    """Pass on the results that a child process sends until it has ended. Return which budget was reached."""
+    left = {(saved.scope, saved.session_id): None for saved in share.sessions}
     finished = ShareEnd()
     while (message := await _next_message(process)) is not None:
         if isinstance(message, SessionEnd):
             left.pop((message.result.scope, message.result.session_id), None)
-            on_ended(message)
+            on_session_end(message)
         elif isinstance(message, ShareEnd):
             finished = message
     code = await process.wait()
     reason = finished.error or f"its process ended with exit code {code}"
     for key in left:
-        on_ended(SessionEnd(NotStarted(*key, reason), Spending()))
+        on_session_end(SessionEnd(NotStarted(*key, reason), Spending()))
     return finished.budget_reached
 
 
@@ -275,12 +304,12 @@ async def _next_message(process: Process) -> SessionShare | SessionEnd | ShareEn
         return None
     try:
         length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "big")
-        return unpacked(await process.stdout.readexactly(length))
+        return message_from_bytes(await process.stdout.readexactly(length))
     except asyncio.IncompleteReadError:
         return None
 
 
-async def _pass_on_stop(processes: Sequence[Process], stop: Callable[[], str | None]) -> None:
+async def _pass_stop_to_children(processes: Sequence[Process], stop: Callable[[], str | None]) -> None:
     # `stop` is a function of the caller, so it can only be polled.
     while (reason := stop()) is None:  # noqa: ASYNC110
         await asyncio.sleep(SECONDS_BETWEEN_POLLS)

@@ -15,7 +15,13 @@ from pydantic import BaseModel
 from sqlmodel import Session
 
 from afterword.client.arguments import Source
-from afterword.client.process_pool import SessionEnd, SessionShare, count_processes, run_in_processes, shares
+from afterword.client.process_pool import (
+    SessionEnd,
+    SessionShare,
+    child_process_count,
+    divide_by_scope,
+    run_in_processes,
+)
 from afterword.client.resources import Resources
 from afterword.client.results import ConsolidatedScope, ConsolidationReport, ProcessedSession, ProcessingReport
 from afterword.client.store_results import CostEstimate, CostRange, OutdatedSession
@@ -43,8 +49,8 @@ from afterword.store.ledger import RunStatus, session_source
 
 SESSION_SOURCE = session_source("")
 
-Result = SessionOutcome | Failure | NotStarted
-Progressed = Callable[[SessionOutcome | Failure, Spending], None]
+ProcessingResult = SessionOutcome | Failure | NotStarted
+ProgressCallback = Callable[[SessionOutcome | Failure, Spending], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ class ProcessingOptions:
     own_process: bool = False
     stop: Callable[[], str | None] = lambda: None
     on_begin: Callable[[int], None] = lambda _: None
-    on_done: Progressed = lambda *_: None
+    on_done: ProgressCallback = lambda *_: None
 
 
 async def process(
@@ -79,7 +85,7 @@ async def process(
     """Process the selected sessions, or without a selection the recorded ones that wait, and return the results."""
     options = options or ProcessingOptions()
     tracker, store = resources.tracker(options.extractor), await resources.store()
-    ended: dict[tuple[Scope, str], Result] = {}
+    ended: dict[tuple[Scope, str], ProcessingResult] = {}
 
     def note_end(outcome: SessionOutcome | Failure) -> None:
         ended[outcome.scope, outcome.session_id] = outcome
@@ -89,9 +95,9 @@ async def process(
         retried = await _queue_failed_again(store, selection) if options.retry_now else 0
         batch, waiting = await sessions_to_process(store, selection, resources.now())
         options.on_begin(len(batch))
-        results: Sequence[Result]
+        results: Sequence[ProcessingResult]
         try:
-            count = count_processes(resources, store, batch, options.processes, own_process=options.own_process)
+            count = child_process_count(resources, store, batch, options.processes, own_process=options.own_process)
             if count:
                 results = await _run_in_processes(resources, batch, count, options, tracker, note_end)
             else:
@@ -107,7 +113,7 @@ async def process(
                     retries=resources.settings.retry.policy(),
                     clock=resources.now,
                     concurrency=options.concurrency or resources.settings.concurrency,
-                    sessions_at_once=_sessions_at_once(resources, store, options),
+                    sessions_at_once=_most_sessions_at_once(resources, store, options),
                     is_brief=True,
                 )
             if options.apply:
@@ -143,7 +149,7 @@ async def _queue_failed_again(store: Store, selection: SessionSelection | None) 
     return await store.write(work)
 
 
-def _sessions_at_once(resources: Resources, store: Store, options: ProcessingOptions) -> int | None:
+def _most_sessions_at_once(resources: Resources, store: Store, options: ProcessingOptions) -> int | None:
     """Return 1 if sessions wait neither for a model nor for a database server, None (no limit) otherwise.
 
     Such sessions only compete for Python's global lock, so processing several at once is not faster. It would double
@@ -159,10 +165,10 @@ async def _run_in_processes(
     options: ProcessingOptions,
     tracker: CostTracker,
     on_done: Callable[[SessionOutcome | Failure], None],
-) -> list[Result]:
+) -> list[ProcessingResult]:
     """Process the sessions in `count` processes, and return the results in the order of the sessions."""
     at_once = max(1, (options.concurrency or resources.settings.concurrency) // count)
-    results: dict[tuple[Scope, str], Result] = {}
+    results: dict[tuple[Scope, str], ProcessingResult] = {}
 
     def note_end(ended: SessionEnd) -> None:
         result = ended.result
@@ -171,14 +177,14 @@ async def _run_in_processes(
         if not isinstance(result, NotStarted):
             on_done(result)
 
-    most = _sessions_at_once(resources, await resources.store(), options)
+    most = _most_sessions_at_once(resources, await resources.store(), options)
     jobs = [
         SessionShare(
             resources.settings, options.extractor, options.apply, at_once, most, options.own_process, sessions=share
         )
-        for share in shares(batch, count)
+        for share in divide_by_scope(batch, count)
     ]
-    reached = await run_in_processes(jobs, stop=options.stop, on_ended=note_end)
+    reached = await run_in_processes(jobs, stop=options.stop, on_session_end=note_end)
     tracker.reached = tracker.reached or reached
     return [results[saved.scope, saved.session_id] for saved in batch]
 
@@ -199,7 +205,7 @@ async def _erase_and_make_vectors(
     await resources.refresh_vectors(stored, tracker, options.stop)
 
 
-def select(
+def selection_from_source(
     source: Source,
     *,
     scope: Scope | None,
@@ -211,7 +217,7 @@ def select(
     at: datetime,
 ) -> SessionSelection:
     """Return the sessions that the arguments of `process` select. Raises `ArgumentInvalid` and `SourceInvalid`."""
-    source = _as_state(source)
+    source = _messages_as_state(source)
     if isinstance(source, Mapping | bytes):
         if scope is None or session_id is None:
             raise ArgumentInvalid("a state belongs to one session of one scope: give the scope and the session id")
@@ -234,7 +240,7 @@ def select(
     return SessionSelection([Saved(scope, str(paths[0]) if session_id is None else session_id)], are_named=True)
 
 
-def _as_state(source: Source) -> str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None:
+def _messages_as_state(source: Source) -> str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None:
     """Return messages as the state that holds them, and any other source as it is."""
     if isinstance(source, BaseModel):
         return source.model_dump(mode="json")
@@ -254,7 +260,9 @@ async def reprocess(
     return await process(resources, SessionSelection([Saved(scope, session_id, reread=True)], are_named=True), options)
 
 
-async def retry_failed(store: Store, session_id: str | None, owner: Scope | None) -> tuple[tuple[Scope, str], ...]:
+async def retry_failed_sessions(
+    store: Store, session_id: str | None, owner: Scope | None
+) -> tuple[tuple[Scope, str], ...]:
     """Queue failed sessions again, and return their scopes and ids. `session_id` and `owner` select some of them."""
 
     def work(transaction: Session) -> tuple[tuple[Scope, str], ...]:
@@ -323,7 +331,7 @@ async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: b
 async def estimate_costs(resources: Resources, selection: SessionSelection | None, kind: str | None) -> CostEstimate:
     """Return what processing would cost. No request is sent, and nothing is stored."""
     extractor = kind or resources.settings.extractor
-    async with _store_as_it_is(resources) as store, resources.extractor_and_judge(kind) as configured:
+    async with _existing_or_empty_store(resources) as store, resources.extractor_and_judge(kind) as configured:
         waiting = await queued_sessions(store) if selection is None else selection.sessions
         estimates = await estimate(store, waiting, extractor=configured.extractor, judge=configured.judge)
     # The tracker of the rules never raises `PriceUnknown`: an estimate is possible without a price.
@@ -339,7 +347,7 @@ async def estimate_costs(resources: Resources, selection: SessionSelection | Non
 
 
 @asynccontextmanager
-async def _store_as_it_is(resources: Resources) -> AsyncIterator[Store]:
+async def _existing_or_empty_store(resources: Resources) -> AsyncIterator[Store]:
     """Yield the store without migrating its tables. If it does not exist, yield an empty store in memory."""
     if resources.is_store_open:
         yield await resources.store()

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from sqlmodel import Session
 
 from afterword.client.arguments import (
-    Several,
+    NameOrNames,
     choices,
     cursor_of_number,
     fact_cursor,
     first_page,
     limit_with_next,
     number_of_cursor,
-    page,
+    page_after_cursor,
 )
 from afterword.client.results import (
     FactOrigin,
@@ -36,9 +36,11 @@ from afterword.client.results import (
 )
 from afterword.client.store_results import AuditPage
 from afterword.errors import ArgumentInvalid, NotFound
-from afterword.facts.assertions import RETIRING_RELATIONS
+from afterword.facts.assertions import RETIRING_RELATIONS, Verdict
 from afterword.facts.fact import Fact, FactChange, FactFilter, FactOrder
 from afterword.facts.scopes import Scope
+from afterword.facts.transcripts import Turn
+from afterword.facts.validity.judged_pairs import JudgedPairs
 from afterword.privacy.foreign.stretches import foreign_turns
 from afterword.recall.block import OPENING
 from afterword.store import costs, fact_ids, ledger, lookup, runs, sessions
@@ -49,7 +51,7 @@ from afterword.store.ledger import RunStatus
 from afterword.store.proposals import past_changes, read_proposal
 from afterword.store.reading.views import View
 
-_NOT_IN_FORCE = {
+_EFFECT_BY_RUN_STATUS = {
     RunStatus.HELD: VerdictEffect.WAITS,
     RunStatus.APPLIED: VerdictEffect.UNDONE,  # a later reading of the same session has replaced the run
     RunStatus.UNDONE: VerdictEffect.UNDONE,
@@ -84,26 +86,32 @@ def _with_effects(transaction: Session, scope: Scope, recorded: Sequence[Recorde
     refused = {refusal.verdict.pair: refusal.reason for refusal in pairs.refused_retirements}
     statuses = runs.statuses_of(transaction, {run_id for entry in recorded for run_id in entry.run_ids})
 
-    def effect(entry: RecordedVerdict) -> VerdictEffect:
+    def with_effect(entry: RecordedVerdict) -> RecordedVerdict:
         verdict = entry.verdict
         if verdict not in known.verdicts_by_id.get(verdict.earlier_id, ()):
-            of_runs = {statuses[run_id] for run_id in entry.run_ids}
-            return next((effect for status, effect in _NOT_IN_FORCE.items() if status in of_runs), VerdictEffect.UNDONE)
-        if pairs.verdicts.get(verdict.pair) != verdict:
-            return VerdictEffect.OVERRULED
-        if verdict.pair in refused:
-            return VerdictEffect.REFUSED
-        retired_by = {later_id for later_id, _ in pairs.retirements.get(verdict.earlier_id, ())}
-        is_without_effect = verdict.relation in RETIRING_RELATIONS and verdict.later_id not in retired_by
-        return VerdictEffect.OVERRULED if is_without_effect else VerdictEffect.COUNTS
+            effect = _effect_of_runs({statuses[run_id] for run_id in entry.run_ids})
+        elif pairs.verdicts.get(verdict.pair) == verdict and verdict.pair in refused:
+            return replace(entry, effect=VerdictEffect.REFUSED, refused_because=refused[verdict.pair])
+        else:
+            effect = VerdictEffect.COUNTS if _takes_effect(verdict, pairs) else VerdictEffect.OVERRULED
+        return replace(entry, effect=effect, refused_because=None)
 
-    effects = [(entry, effect(entry)) for entry in recorded]
-    return [
-        replace(
-            entry, effect=of_entry, refused_because=refused.get(entry.verdict.pair) if of_entry == "refused" else None
-        )
-        for entry, of_entry in effects
-    ]
+    return list(map(with_effect, recorded))
+
+
+def _effect_of_runs(statuses: Collection[RunStatus]) -> VerdictEffect:
+    """Return why a verdict has no effect whose runs have these statuses."""
+    return next(
+        (effect for status, effect in _EFFECT_BY_RUN_STATUS.items() if status in statuses), VerdictEffect.UNDONE
+    )
+
+
+def _takes_effect(verdict: Verdict, pairs: JudgedPairs) -> bool:
+    """Whether a verdict decides its pair and, if it is to retire the earlier assertion, does retire it."""
+    if pairs.verdicts.get(verdict.pair) != verdict:
+        return False
+    retired_by = {later_id for later_id, _ in pairs.retirements.get(verdict.earlier_id, ())}
+    return verdict.relation not in RETIRING_RELATIONS or verdict.later_id in retired_by
 
 
 def session_details(transaction: Session, scope: Scope, session_id: str, at: datetime) -> SessionDetails:
@@ -111,14 +119,7 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
     saved = sessions.find_session(transaction, scope, session_id)
     if saved is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
-    cited: dict[int | None, list[Fact]] = defaultdict(list)
-    supported = []
-    resting_ids = lookup.fact_ids_of_session(transaction, scope, session_id)
-    for fact in lookup.read_facts_by_id(transaction, scope, resting_ids, at=at):
-        numbers = {evidence.turn for evidence in fact.evidence if evidence.session_id == session_id}
-        supported += [fact] if numbers else []
-        for number in numbers:
-            cited[number].append(fact)
+    facts, cited = _facts_and_citations(transaction, scope, session_id, at)
     source = ledger.session_source(session_id)
     spent = costs.spending_by_run_source(transaction, scope, run_source=source).get(source, costs.Spending())
     held = [waiting for waiting in held_runs(transaction, scope) if waiting.run.source == source]
@@ -126,12 +127,8 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
     turns = sessions.read_turns(transaction, scope, session_id)
     return SessionDetails(
         saved,
-        tuple(
-            TurnFacts(turn, tuple(cited[turn.number]), stretches)
-            for turn, stretches in zip(turns, foreign_turns(turns), strict=True)
-            if turn.is_said or not turn.text.startswith(OPENING)
-        ),
-        tuple(supported),
+        tuple(_turns_with_facts(turns, cited)),
+        tuple(facts),
         tuple(RejectedCandidate(*refusal) for refusal in rejected),
         spent,
         held[-1] if held else None,
@@ -141,6 +138,27 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
             if asked.request.session_id == session_id and not asked.finds_facts
         ),
     )
+
+
+def _facts_and_citations(
+    transaction: Session, scope: Scope, session_id: str, at: datetime
+) -> tuple[list[Fact], dict[int | None, list[Fact]]]:
+    """Return the facts that a session supports, and by the number of each turn those that cite it."""
+    supported, cited = [], defaultdict[int | None, list[Fact]](list)
+    fact_ids_of_session = lookup.fact_ids_of_session(transaction, scope, session_id)
+    for fact in lookup.read_facts_by_id(transaction, scope, fact_ids_of_session, at=at):
+        numbers = {evidence.turn for evidence in fact.evidence if evidence.session_id == session_id}
+        supported += [fact] if numbers else []
+        for number in numbers:
+            cited[number].append(fact)
+    return supported, cited
+
+
+def _turns_with_facts(turns: Sequence[Turn], cited: Mapping[int | None, Sequence[Fact]]) -> Iterator[TurnFacts]:
+    """Yield the turns, without the memory blocks that agents were told, each with the facts that cite it."""
+    for turn, stretches in zip(turns, foreign_turns(turns), strict=True):
+        if turn.is_said or not turn.text.startswith(OPENING):
+            yield TurnFacts(turn, tuple(cited.get(turn.number, ())), stretches)
 
 
 def run_changes(transaction: Session, scope: Scope, run_id: int) -> tuple[FactChange, ...]:
@@ -164,7 +182,7 @@ def fact_page(
     """Return a page of `facts`, which must be sorted by the time of saying. Raises `ArgumentInvalid`."""
     fitting = [fact for fact in facts if wanted.fits_apart_from_status(fact)]
     chosen = order.sorted(filter(wanted.has_status, fitting))
-    shown, cursor = page(chosen[offset:], fact_cursor, limit=limit, after=after)
+    shown, cursor = page_after_cursor(chosen[offset:], fact_cursor, limit=limit, after=after)
     return FactPage(shown, len(chosen), len(fitting) - len(chosen), cursor if order is FactOrder.SAID else None)
 
 
@@ -173,13 +191,15 @@ def fact_page_of_view(
 ) -> FactPage:
     """Return the same page as `fact_page`, from a cached view. Only the `Fact` objects of the page are built."""
     lists = view.lists
-    places, other_status_count = lists.select_places(wanted, order)
-    shown, cursor = page(places[offset:], lambda place: fact_cursor(lists.stored_fact(place)), limit=limit, after=after)
+    places, others = lists.select_places(wanted, order)
+    shown, cursor = page_after_cursor(
+        places[offset:], lambda place: fact_cursor(lists.stored_fact(place)), limit=limit, after=after
+    )
     facts = tuple(map(view.fact, map(lists.stored_fact, shown)))
-    return FactPage(facts, len(places), other_status_count, cursor if order is FactOrder.SAID else None)
+    return FactPage(facts, len(places), others, cursor if order is FactOrder.SAID else None)
 
 
-def omissions(
+def omitted_facts(
     views: Sequence[View], chosen_ids: Collection[str], most: int | None
 ) -> tuple[tuple[OmittedFact, ...], int]:
     """Return the facts that an agent is not told, at most `most` of them, and how many there are in total."""
@@ -196,10 +216,10 @@ def omissions(
     return tuple(left_out), len(places)
 
 
-def session_page(
+def session_page_reader(
     scope: Scope | None,
     session_id: str | None,
-    state: Several | None,
+    state: NameOrNames | None,
     limit: int | None,
     after: str | None,
     *,
@@ -221,9 +241,9 @@ def session_page(
     return work
 
 
-def run_page(
+def run_page_reader(
     scope: Scope | None,
-    status: Several | None,
+    status: NameOrNames | None,
     limit: int | None,
     after: str | None,
     *,
@@ -239,15 +259,15 @@ def run_page(
         shown, cursor = first_page(stored, lambda run: cursor_of_number(run.id), limit=limit)
         ids = [run.id for run in shown]
         spent, actors = costs.spending_of_runs(transaction, ids), audit.actors_of_runs(transaction, ids)
-
-        def record(run: runs.Run) -> RunRecord:
-            # For a run that is older than the recording of costs, the tokens are known but not the price.
-            tokens = costs.Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
-            return RunRecord(run, spent.get(run.id) or tokens, actors.get(run.id))
-
-        return RunPage(tuple(map(record, shown)), total, cursor)
+        records = (RunRecord(run, spent.get(run.id) or _unpriced(run), actors.get(run.id)) for run in shown)
+        return RunPage(tuple(records), total, cursor)
 
     return work
+
+
+def _unpriced(run: runs.Run) -> costs.Spending:
+    """Return the tokens of a run that is older than the recording of costs, so that its price is not known."""
+    return costs.Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
 
 
 def _row_range(limit: int | None, after: str | None, offset: int, newest_first: bool) -> RowRange:
@@ -257,7 +277,7 @@ def _row_range(limit: int | None, after: str | None, offset: int, newest_first: 
     return RowRange(limit_with_next(limit), number_of_cursor(after), min(offset, runs.LARGEST_ID), newest_first)
 
 
-def audit_page(
+def audit_page_reader(
     tenant: str | None, scope: Scope | None, key_id: str | None, limit: int | None, after: str | None
 ) -> Callable[[Session], AuditPage]:
     """Return a function that reads a page of the audit entries. Raises `ArgumentInvalid`."""

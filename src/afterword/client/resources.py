@@ -130,7 +130,7 @@ class Resources:
         is_custom = kind is None and (self._extractor is not None or self._judge is not None)
         return is_custom or (kind or self.settings.extractor) != "rules"
 
-    def extractor_without_calls(self) -> Extractor | None:
+    def offline_extractor(self) -> Extractor | None:
         """Return the offline rules if they are the configured extractor, None if a model is."""
         is_offline = self._extractor is None and self.settings.extractor == "rules"
         return RulesExtractor() if is_offline else None

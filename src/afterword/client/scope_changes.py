@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, time
 from typing import Any
 
-from afterword.client.arguments import Instant, Several, choices, instant, new_tag_names
+from afterword.client.arguments import Instant, NameOrNames, choices, instant, new_tag_names
 from afterword.client.findings.scope_findings import ScopeFindings
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
@@ -42,7 +42,7 @@ class ScopeChanges(ScopeFindings):
         value: str | None = None,
         valid_from: Instant | None = None,
         valid_to: Instant | None = None,
-        tags: Several = (),
+        tags: NameOrNames = (),
     ) -> RunEffect:
         """Store a sentence on behalf of the application, and return the run with the facts that it changed.
 
@@ -65,9 +65,9 @@ class ScopeChanges(ScopeFindings):
             None if valid_to is None else instant(valid_to, day_time=time(23, 59, 59), zone=said_at.tzinfo or UTC),
             new_tag_names(tags),
         )
-        return await self._changed(entries.add_entry, entry, at=said_at)
+        return await self._make_change(entries.add_entry, entry, at=said_at)
 
-    async def remember_text(self, text: str, *, tags: Several = ()) -> RunEffect:
+    async def remember_text(self, text: str, *, tags: NameOrNames = ()) -> RunEffect:
         """Store a text on behalf of the application, and return the run with the facts that it changed.
 
         A sentence about a person is stored as `remember` does it. Any other text, for example the result of a task, is
@@ -95,14 +95,14 @@ class ScopeChanges(ScopeFindings):
         instruction to an assistant wait in `review`. Raises `NotFound` and `ArgumentInvalid`, also if the fact says the
         same already.
         """
-        return await self._changed(reviews.edit_fact, fact_id, FactEdit(statement, value, about), is_change=changed)
+        return await self._make_change(reviews.edit_fact, fact_id, FactEdit(statement, value, about), is_change=changed)
 
     async def confirm(self, fact_id: str) -> RunEffect:
         """Mark a fact as confirmed by a person, and return the run. Raises `NotFound`.
 
         A confirmed fact outranks extracted statements.
         """
-        return await self._changed(reviews.confirm_fact, fact_id)
+        return await self._make_change(reviews.confirm_fact, fact_id)
 
     async def flag(self, fact_id: str, *, flagged: bool = True) -> RunEffect:
         """Set or remove the flag of a fact, and return the run. Raises `NotFound`.
@@ -110,7 +110,7 @@ class ScopeChanges(ScopeFindings):
         Agents are told flagged facts first if not all facts fit. Facts about health, allergies and safety and standing
         instructions are flagged automatically. No fact begins or ends because of a flag.
         """
-        return await self._changed(reviews.flag_fact, fact_id, is_flagged=flagged)
+        return await self._make_change(reviews.flag_fact, fact_id, is_flagged=flagged)
 
     async def withdraw(self, fact_id: str) -> RunEffect:
         """Withdraw a fact on behalf of a person, and return the run. The fact does not hold from now on.
@@ -118,7 +118,7 @@ class ScopeChanges(ScopeFindings):
         Nothing is erased. Raises `NotFound`, and `StateConflict` if the fact does not hold any more; the message then
         names the fact that took its place.
         """
-        return await self._changed(reviews.withdraw_fact, fact_id)
+        return await self._make_change(reviews.withdraw_fact, fact_id)
 
     async def clear(self) -> RunEffect | None:
         """Withdraw all facts that hold. Return the run, None if no fact holds. Nothing is erased; `forget` erases."""
@@ -141,13 +141,13 @@ class ScopeChanges(ScopeFindings):
         if item_id.startswith(ERASE_REQUEST):
             if chosen is not Decision.REJECT:
                 raise ArgumentInvalid("a request to erase can only be rejected; `afterword forget --asked` erases")
-            return await self._changed(reviews.reject_erase_request, item_id.removeprefix(ERASE_REQUEST))
+            return await self._make_change(reviews.reject_erase_request, item_id.removeprefix(ERASE_REQUEST))
         contests = (await self.review()).contests
         by_id = {str(number): contest for number, contest in enumerate(contests, 1)}
         contest = (by_id | {contest.id: contest for contest in contests}).get(item_id)
         if contest is None:
             raise NotFound(f"no item {item_id!r} in the review of {self.scope}; see `afterword review`")
-        return await self._changed(reviews.decide_contest, contest.earlier.id, contest.later.id, chosen)
+        return await self._make_change(reviews.decide_contest, contest.earlier.id, contest.later.id, chosen)
 
     async def set_policy(self, policy: ApprovalPolicy | str) -> ApprovalPolicy:
         """Set which runs wait for a person's approval from now on, and return the new policy.
@@ -211,7 +211,7 @@ class ScopeChanges(ScopeFindings):
 
         Raises `NotFound` if the scope has no such run, and `StateConflict` if the run is not applied.
         """
-        return await self._switched(run_id, undo_run)
+        return await self._undo_or_redo(run_id, undo_run)
 
     async def redo(self, run_id: int) -> RunEffect:
         """Apply an undone run again, as if it had never been undone, and return the run with the facts that changed.
@@ -219,9 +219,9 @@ class ScopeChanges(ScopeFindings):
         A later run over the same session still takes precedence. Raises `NotFound` if the scope has no such run, and
         `StateConflict` if the run is not undone, or if a person has made a decision since that must be undone first.
         """
-        return await self._switched(run_id, redo_run)
+        return await self._undo_or_redo(run_id, redo_run)
 
-    async def _switched(self, run_id: int, switch: Callable[..., Awaitable[RunEffect]]) -> RunEffect:
+    async def _undo_or_redo(self, run_id: int, switch: Callable[..., Awaitable[RunEffect]]) -> RunEffect:
         await self._own_run(run_id)
         async with self._resources.extractor_and_judge() as configured:
             effect = await switch(
@@ -251,7 +251,9 @@ class ScopeChanges(ScopeFindings):
                 return run
         raise NotFound(f"no run {run_id} in {self.scope}; see `afterword runs`")
 
-    async def _changed(self, change: Callable[..., Awaitable[RunEffect]], *arguments: Any, **options: Any) -> RunEffect:
+    async def _make_change(
+        self, change: Callable[..., Awaitable[RunEffect]], *arguments: Any, **options: Any
+    ) -> RunEffect:
         """Call `change` for this scope, make the vectors that are missing then, and return the result of `change`."""
         effect = await change(
             await self._resources.store(),

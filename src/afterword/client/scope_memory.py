@@ -16,8 +16,15 @@ from afterword.agents.recorder import Recordable, record_session, resume
 from afterword.agents.state_queue import queue_state
 from afterword.client.agent_access import AgentAccess
 from afterword.client.arguments import EVERY_STATUS, Instant, Source, check_not_future
-from afterword.client.forgetting import ForgetTarget, forget, retain
-from afterword.client.processing import ProcessingOptions, consolidate, outdated, process, reprocess, select
+from afterword.client.forgetting import ForgetTarget, forget, forget_older_than_allowed
+from afterword.client.processing import (
+    ProcessingOptions,
+    consolidate,
+    outdated,
+    process,
+    reprocess,
+    selection_from_source,
+)
 from afterword.client.results import ProcessingReport
 from afterword.client.scope_changes import ScopeChanges
 from afterword.client.session_processing.background_processor import processor_of
@@ -77,7 +84,7 @@ class ScopeMemory(ScopeChanges):
         A session that fails is reported as a `Failure` and does not stop the others. Raises `ArgumentInvalid`,
         `SourceInvalid`, and `NotFound` if the scope has no recorded session with the given id.
         """
-        selection = select(
+        selection = selection_from_source(
             source,
             scope=self.scope,
             session_id=session_id,
@@ -193,7 +200,7 @@ class ScopeMemory(ScopeChanges):
 
         With `preview`, nothing is forgotten. Without these settings everything is kept.
         """
-        return next(iter(await retain(self._resources, [self.scope], is_preview=preview)), None)
+        return next(iter(await forget_older_than_allowed(self._resources, [self.scope], is_preview=preview)), None)
 
     async def export(
         self, path: str | Path, *, readable: bool = False, even_asked: bool = False, file: TextIO | None = None
@@ -334,6 +341,6 @@ class ScopeMemory(ScopeChanges):
         return memory_tools(
             self.memory(),
             humans=HUMAN_NAMES if humans is None else humans,
-            extractor=self._resources.extractor_without_calls(),
+            extractor=self._resources.offline_extractor(),
             findings=findings,
         )

@@ -14,11 +14,11 @@ from afterword.agents.memory_settings import additional_scopes, check_above_zero
 from afterword.agents.shared_recall import recall_of_scopes
 from afterword.client.arguments import (
     Instant,
-    Several,
+    NameOrNames,
+    check_limit,
     choices,
     fact_filter,
     instant,
-    limit_with_next,
     tag_names,
 )
 from afterword.client.checked import Checked
@@ -27,11 +27,11 @@ from afterword.client.queries import (
     fact_page,
     fact_page_of_view,
     held_runs,
-    omissions,
+    omitted_facts,
     run_changes,
-    run_page,
+    run_page_reader,
     session_details,
-    session_page,
+    session_page_reader,
 )
 from afterword.client.resources import Resources
 from afterword.client.results import (
@@ -94,10 +94,10 @@ class ScopeReading(Checked):
     async def facts(
         self,
         *,
-        status: Several | None = None,
-        kind: Several | None = None,
+        status: NameOrNames | None = None,
+        kind: NameOrNames | None = None,
         about: str | None = None,
-        tags: Several = (),
+        tags: NameOrNames = (),
         as_of: Instant | None = None,
         known_at: Instant | None = None,
         limit: int | None = None,
@@ -128,7 +128,7 @@ class ScopeReading(Checked):
                 lambda transaction: lookup.read_facts(transaction, self.scope, at=at, known_at=believed_at)
             )
             return fact_page(facts, wanted, known_order, limit=limit, after=after, offset=offset)
-        limit_with_next(limit)  # raises an error for a limit below 1, before anything is read
+        check_limit(limit)
         # A list needs no turns, so the facts alone are read if the scope is not in the cache.
         views = view_cache_of(await self._resources.store())
         if views.is_loaded(self.scope):
@@ -183,7 +183,7 @@ class ScopeReading(Checked):
     async def sessions(
         self,
         *,
-        state: Several | None = None,
+        state: NameOrNames | None = None,
         limit: int | None = None,
         after: str | None = None,
         newest_first: bool = False,
@@ -193,7 +193,7 @@ class ScopeReading(Checked):
 
         `state` is one or several of pending, done, failed and "set aside". Raises `ArgumentInvalid`.
         """
-        chosen = session_page(self.scope, None, state, limit, after, newest_first=newest_first, offset=offset)
+        chosen = session_page_reader(self.scope, None, state, limit, after, newest_first=newest_first, offset=offset)
         return await self._resources.read(chosen)
 
     async def session(self, session_id: str) -> SessionDetails:
@@ -209,8 +209,8 @@ class ScopeReading(Checked):
         query: str,
         *,
         limit: int | None = 10,
-        kind: Several | None = None,
-        tags: Several = (),
+        kind: NameOrNames | None = None,
+        tags: NameOrNames = (),
         turns: bool = True,
         as_of: Instant | None = None,
         explain: bool = True,
@@ -223,11 +223,11 @@ class ScopeReading(Checked):
         every fact. With a configured embedder, hits are ranked by meaning and by words; if it does not answer, by words
         alone. Without `explain`, `matched` and `parts` of the hits are empty. Raises `ArgumentInvalid`.
         """
-        limit_with_next(limit)  # raises an error for a limit below 1
+        check_limit(limit)
         kinds = None if kind is None else choices(Kind, kind, "kind")
         at, wanted = self._resources.now() if as_of is None else await self._instant(as_of), tag_names(tags)
         asked = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=explain)
-        results = await self._recalled(partial(asked, query=query), self.scope)
+        results = await self._call_recall(partial(asked, query=query), self.scope)
         parts = results.score_components or tuple({} for _ in results.facts)
         hits = [
             SearchHit(
@@ -270,16 +270,16 @@ class ScopeReading(Checked):
         at, scopes = self._resources.now(), (self.scope, *additional_scopes(self.scope, also))
 
         async def recall_of(scope: Scope, tokens: int) -> recall.Recall:
-            return await self._recalled(partial(recall.recall, query=query, at=at, budget_tokens=tokens), scope)
+            return await self._call_recall(partial(recall.recall, query=query, at=at, budget_tokens=tokens), scope)
 
         recalls = await recall_of_scopes(recall_of, scopes, budget_tokens)
         layers = [recalled.layers for recalled in recalls if recalled.layers is not None]
         chosen = tuple(fact for recalled in recalls for fact in recalled.facts)
         chosen_ids = {fact.id for fact in chosen}
         views = [await self._view(at, scope) for scope in scopes]
-        left_out, left_out_count = await asyncio.to_thread(omissions, views, chosen_ids, most_left_out)
+        left_out, left_out_count = await asyncio.to_thread(omitted_facts, views, chosen_ids, most_left_out)
         return ContextBlock(
-            text=_joined(each.text for each in layers),
+            text=_joined_lines(each.text for each in layers),
             tokens=sum(token_count(each.text) for each in layers),
             budget_tokens=budget_tokens,
             facts=chosen,
@@ -287,13 +287,13 @@ class ScopeReading(Checked):
             left_out=left_out,
             left_out_count=left_out_count,
             former=tuple(former.fact for recalled in recalls for former in recalled.former),
-            stable_text=_joined(each.stable_text for each in layers),
-            question_text=_joined(each.question_text for each in layers),
+            stable_text=_joined_lines(each.stable_text for each in layers),
+            question_text=_joined_lines(each.question_text for each in layers),
             missing=sum(each.missing for each in layers),
             findings=tuple(finding for each in layers for finding in each.findings),
         )
 
-    async def _recalled(self, asked: Callable[..., Awaitable[recall.Recall]], scope: Scope) -> recall.Recall:
+    async def _call_recall(self, asked: Callable[..., Awaitable[recall.Recall]], scope: Scope) -> recall.Recall:
         """Call a function of `recall`, and return its result. The cost of the embedder is charged to the scope."""
         store, embedder = await self._resources.store(), self._resources.embedder()
         if embedder is None:
@@ -305,7 +305,7 @@ class ScopeReading(Checked):
     async def runs(
         self,
         *,
-        status: Several | None = None,
+        status: NameOrNames | None = None,
         limit: int | None = None,
         after: str | None = None,
         newest_first: bool = False,
@@ -316,7 +316,7 @@ class ScopeReading(Checked):
         `status` is one or several of proposed, held, applied, undone, rejected and satisfied. Raises `ArgumentInvalid`.
         """
         return await self._resources.read(
-            run_page(self.scope, status, limit, after, newest_first=newest_first, offset=offset)
+            run_page_reader(self.scope, status, limit, after, newest_first=newest_first, offset=offset)
         )
 
     async def run_changes(self, run_id: int) -> tuple[FactChange, ...]:
@@ -386,5 +386,5 @@ class ScopeReading(Checked):
         return await self._resources.read(work)
 
 
-def _joined(texts: Iterable[str]) -> str:
+def _joined_lines(texts: Iterable[str]) -> str:
     return "\n".join(text for text in texts if text)

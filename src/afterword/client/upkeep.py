@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from afterword.client.arguments import scope_of
-from afterword.client.background import migrate, open_schedule, queue_of_workers, run_worker
+from afterword.client.background import migrate, open_schedule, run_worker, session_enqueuer
 from afterword.client.checked import Checked
-from afterword.client.forgetting import retain
+from afterword.client.forgetting import forget_older_than_allowed
 from afterword.client.processing import ProcessingOptions
-from afterword.client.queries import audit_page
+from afterword.client.queries import audit_page_reader
 from afterword.client.resources import Resources
 from afterword.client.session_processing.background_processor import BackgroundProcessor, processor_of
 from afterword.client.store_results import AuditPage, BackupFile, ExportedFile, TombstoneReplay
@@ -78,7 +78,7 @@ class StoreUpkeep(Checked):
         data are listed. Raises `ArgumentInvalid`.
         """
         owner = None if scope is None else scope_of(scope)
-        return await self._resources.read(audit_page(tenant, owner, key_id, limit, after))
+        return await self._resources.read(audit_page_reader(tenant, owner, key_id, limit, after))
 
     async def apply_retention(self, *, preview: bool = False) -> tuple[Receipt, ...]:
         """Forget in every scope what is older than the settings in `[retention]` allow, and return the receipts.
@@ -86,7 +86,7 @@ class StoreUpkeep(Checked):
         `run_due_jobs` and `schedule` do this automatically. With `preview` nothing is forgotten.
         """
         scopes = await self._resources.read(scope_rows.read_scopes)
-        return tuple(await retain(self._resources, scopes, is_preview=preview))
+        return tuple(await forget_older_than_allowed(self._resources, scopes, is_preview=preview))
 
     async def clean_files(self) -> bool:
         """Rewrite the database so that its files contain nothing that was erased; return whether that succeeded.
@@ -203,7 +203,7 @@ class StoreUpkeep(Checked):
 
         Raises `ArgumentInvalid` unless the store is PostgreSQL and `afterword[workers]` is installed.
         """
-        async with queue_of_workers(await self._resources.store()) as enqueue:
+        async with session_enqueuer(await self._resources.store()) as enqueue:
             return await enqueue()
 
     async def run_worker(

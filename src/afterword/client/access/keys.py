@@ -93,21 +93,16 @@ class Keys(Checked):
         `read_only` key cannot change anything. The scope need not exist yet, and is not created. Raises
         `ArgumentInvalid` and `ScopeInvalid`.
         """
-        if user is not None and scope is not None:
-            raise ArgumentInvalid("give a user or a scope, not both")
-        owner = Scope.user(user) if user is not None else scope_of(scope) if scope is not None else None
+        owner = _scope_of_key(user, scope)
         if owner is None and not admin:
             raise ArgumentInvalid("name the memory that the key gives access to: user or scope")
-        chosen_tenant = tenant if tenant is not None else owner.tenant if owner is not None else DEFAULT_TENANT
-        Scope(chosen_tenant, ScopeKind.USER, "anybody")  # checks the name of the tenant
-        if owner is not None and chosen_tenant != owner.tenant:
-            raise ArgumentInvalid(f"{owner} does not belong to the tenant {chosen_tenant!r}")
+        key_tenant = _tenant_of_key(owner, tenant)
         now, expiry = self._resources.now(), None if expires_at is None else instant(expires_at)
         if expiry is not None and expiry <= now:
             raise ArgumentInvalid(f"the key would expire at {expiry.isoformat()}, which is in the past")
         key_id, secret = keys.new_id_and_secret()
         key = ApiKey(
-            key_id, " ".join(name.split()), chosen_tenant, owner, read_only, admin, created_at=now, expires_at=expiry
+            key_id, " ".join(name.split()), key_tenant, owner, read_only, admin, created_at=now, expires_at=expiry
         )
         await self._resources.write(lambda transaction: keys.add_key(transaction, key, secret))
         return NewKey(key, secret)
@@ -142,6 +137,25 @@ class Keys(Checked):
             key_id = key.id
             await self._resources.write(lambda transaction: keys.note_use(transaction, key_id, at), lasting=False)
         return key
+
+
+def _scope_of_key(user: str | None, scope: Scope | str | None) -> Scope | None:
+    if user is not None and scope is not None:
+        raise ArgumentInvalid("give a user or a scope, not both")
+    if user is not None:
+        return Scope.user(user)
+    return scope_of(scope) if scope is not None else None
+
+
+def _tenant_of_key(owner: Scope | None, tenant: str | None) -> str:
+    """Return the tenant that is named, or that of the scope. Raises an error if both are given and differ."""
+    chosen = tenant
+    if chosen is None:
+        chosen = owner.tenant if owner is not None else DEFAULT_TENANT
+    Scope(chosen, ScopeKind.USER, "anybody")  # checks the name of the tenant
+    if owner is not None and chosen != owner.tenant:
+        raise ArgumentInvalid(f"{owner} does not belong to the tenant {chosen!r}")
+    return chosen
 
 
 @dataclass(slots=True)
@@ -197,7 +211,7 @@ class KeyedRequests(Checked):
         """
         at, repeatable = self._resources.now(), None
         if idempotency_key is not None:
-            repeatable = _repeatable(action, scope, idempotency_key, content or {})
+            repeatable = _idempotent_request(action, scope, idempotency_key, content or {})
         begun = await self._resources.write(
             lambda transaction: audit.begin_request(
                 transaction, key.id, action, tenant=key.tenant, scope=scope, repeatable=repeatable, at=at
@@ -208,16 +222,16 @@ class KeyedRequests(Checked):
             yield opened
             return
         try:
-            async with self._leased(begun):
+            async with self._renewing_lease(begun):
                 with audit.audited(begun):
                     yield opened
         except AfterwordError:
-            await self._end(begun, opened.result if opened.result >= 400 else 400, None)
+            await self._record_end(begun, opened.result if opened.result >= 400 else 400, None)
             raise
-        await self._end(begun, opened.result, opened.answer)
+        await self._record_end(begun, opened.result, opened.answer)
 
     @asynccontextmanager
-    async def _leased(self, request: audit.AuditedRequest) -> AsyncIterator[None]:
+    async def _renewing_lease(self, request: audit.AuditedRequest) -> AsyncIterator[None]:
         """Renew the lease of a request that may be repeated, until the block ends."""
         if request.repeatable is None:
             yield
@@ -238,7 +252,7 @@ class KeyedRequests(Checked):
             with suppress(StoreError):  # the next attempt may succeed before the lease ends
                 await self._resources.write(hold_longer, lasting=False)
 
-    async def _end(self, request: audit.AuditedRequest, result: int, answer: Mapping[str, Any] | None) -> None:
+    async def _record_end(self, request: audit.AuditedRequest, result: int, answer: Mapping[str, Any] | None) -> None:
         end = partial(audit.end_request, request=request, result=result, answer=answer, at=self._resources.now())
         await self._resources.write(end, lasting=False)
 
@@ -247,7 +261,7 @@ class KeyedRequests(Checked):
         await self._resources.write(partial(audit.discard_old_answers, at=self._resources.now()))
 
 
-def _repeatable(
+def _idempotent_request(
     action: str, scope: Scope | None, idempotency_key: str, content: Mapping[str, Any]
 ) -> audit.IdempotentRequest:
     if not 0 < len(idempotency_key) <= LONGEST_IDEMPOTENCY_KEY:

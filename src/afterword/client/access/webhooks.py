@@ -11,7 +11,7 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword.client.arguments import Several, choices
+from afterword.client.arguments import NameOrNames, choices
 from afterword.client.checked import Checked
 from afterword.client.resources import Resources
 from afterword.client.results import ProcessingReport
@@ -94,7 +94,7 @@ webhook_post_json: JsonForm[WebhookPost] = JsonForm(
 )
 
 
-def sender_of(
+def webhook_sender(
     store: Store, options: WebhookOptions, now: Callable[[], datetime], stop: Callable[[], str | None] = lambda: None
 ) -> WebhookSender:
     """Return an object that sends waiting posts, as the settings describe."""
@@ -139,7 +139,7 @@ class Webhooks(Checked):
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
 
-    async def add(self, url: str, *, events: Several = (), tenant: str = DEFAULT_TENANT) -> NewWebhook:
+    async def add(self, url: str, *, events: NameOrNames = (), tenant: str = DEFAULT_TENANT) -> NewWebhook:
         """Create a webhook for events in the scopes of a tenant, and return it with its secret.
 
         `events` are one or several of "session set aside", "budget reached", "review waits" and "job failed"; by
@@ -169,7 +169,7 @@ class Webhooks(Checked):
 
     async def posts(self, webhook_id: str, *, tenant: str | None = None) -> tuple[WebhookPost, ...]:
         """Return the last 100 posts of a webhook, newest first. Raises `NotFound`."""
-        await self._webhook(webhook_id, tenant)
+        await self._read_webhook(webhook_id, tenant)
         posts = partial(webhooks.read_posts, webhook_id=webhook_id, most=MOST_POSTS)
         return tuple(await self._resources.read(posts))
 
@@ -179,18 +179,19 @@ class Webhooks(Checked):
 
     async def retry(self, webhook_id: str, *, tenant: str | None = None) -> int:
         """Queue again the posts of a webhook that were set aside, and return their number. Raises `NotFound`."""
-        await self._webhook(webhook_id, tenant)
+        await self._read_webhook(webhook_id, tenant)
         at = self._resources.now()
         return await self._resources.write(partial(webhooks.retry_posts, webhook_id=webhook_id, at=at))
 
     async def test(self, webhook_id: str, *, tenant: str | None = None) -> WebhookPost:
         """Send a post with the event "test" at once, and return it with its state. Raises `NotFound`."""
-        webhook, now = await self._webhook(webhook_id, tenant), self._resources.now
+        webhook, now = await self._read_webhook(webhook_id, tenant), self._resources.now
         post = await self._resources.write(partial(webhooks.add_test_post, webhook_id=webhook_id, at=now()))
-        await sender_of(await self._resources.store(), self._resources.settings.webhooks, now).try_post(webhook, post)
+        sender = webhook_sender(await self._resources.store(), self._resources.settings.webhooks, now)
+        await sender.try_post(webhook, post)
         return next(sent for sent in await self.posts(webhook_id) if sent.id == post.id)
 
-    async def _webhook(self, webhook_id: str, tenant: str | None) -> Webhook:
+    async def _read_webhook(self, webhook_id: str, tenant: str | None) -> Webhook:
         webhook, _ = await self._resources.read(partial(webhooks.read_webhook, webhook_id=webhook_id, tenant=tenant))
         return webhook
 
@@ -203,6 +204,6 @@ class Webhooks(Checked):
         if not await store.read(webhooks.read_webhooks):
             return
         rhythm = Rhythm.parse(settings.schedule.webhooks, settings.schedule.timezone)
-        sender = sender_of(store, settings.webhooks, self._resources.now)
+        sender = webhook_sender(store, settings.webhooks, self._resources.now)
         job = Job(WEBHOOKS, rhythm, sender.send, is_announced=False)
         await attempt_job(store, job, clock=Clock(), lease_s=settings.schedule.lease_s)

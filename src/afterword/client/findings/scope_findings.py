@@ -7,7 +7,7 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword.client.arguments import EVERY_STATUS, Instant, Several, choices, instant
+from afterword.client.arguments import EVERY_STATUS, Instant, NameOrNames, choices, instant
 from afterword.client.results import FindingOrigin, FindingPage
 from afterword.client.scope_reading import ScopeReading
 from afterword.errors import ArgumentInvalid
@@ -31,7 +31,7 @@ class ScopeFindings(ScopeReading):
     async def findings(
         self,
         *,
-        status: Several | None = None,
+        status: NameOrNames | None = None,
         agent: str | None = None,
         as_of: Instant | None = None,
         known_at: Instant | None = None,
@@ -129,7 +129,7 @@ class ScopeFindings(ScopeReading):
         is kept, too. A finding expires after `days` (at most 36,500). Raises `ArgumentInvalid`.
         """
         before = await self.finding_policy()
-        names, mode = before.agents, before.agents_with_tools
+        names, with_tools = before.agents, before.agents_with_tools
         if agents is not None:
             names = tuple(dict.fromkeys([agents] if isinstance(agents, str) else agents))
         if not all(name.strip() for name in names):
@@ -137,9 +137,9 @@ class ScopeFindings(ScopeReading):
         if days is not None and not 0 < days <= MOST_DAYS:
             raise ArgumentInvalid(f"days={days} must be greater than 0 and at most {MOST_DAYS:,}")
         if agents_with_tools is not None:
-            (mode,) = choices(ToolFindingPolicy, agents_with_tools, "agents_with_tools")
+            (with_tools,) = choices(ToolFindingPolicy, agents_with_tools, "agents_with_tools")
         policy = FindingPolicy(
-            names, mode, before.advice if advice is None else advice, before.days if days is None else days
+            names, with_tools, before.advice if advice is None else advice, before.days if days is None else days
         )
         await self._resources.write(partial(stored_findings.set_finding_policy, scope=self.scope, policy=policy))
         return policy

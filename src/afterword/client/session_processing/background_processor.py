@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from afterword import telemetry
 from afterword.agents.memory_settings import SharedStore, StoreReference, resolve_url
 from afterword.client.access.webhooks import announcing_failures
-from afterword.client.process_pool import process_obstacle
+from afterword.client.process_pool import child_process_obstacle
 from afterword.client.processing import ProcessingOptions, process
 from afterword.client.resources import Resources
 from afterword.errors import AfterwordError
@@ -20,8 +20,8 @@ from afterword.store.database.engine import Store
 
 _log = telemetry.logs(__name__)
 
-_of_stores: WeakKeyDictionary[Store, BackgroundProcessor] = WeakKeyDictionary()
-_of_urls: dict[str | None, BackgroundProcessor] = {}
+_processors_of_stores: WeakKeyDictionary[Store, BackgroundProcessor] = WeakKeyDictionary()
+_processors_of_urls: dict[str | None, BackgroundProcessor] = {}
 
 
 class BackgroundProcessor:
@@ -46,7 +46,7 @@ class BackgroundProcessor:
         queue.due_at[scope, session_id] = loop.time() + after_s
         queue.changed.set()
         if queue.task is None or queue.task.done():
-            queue.task = asyncio.create_task(self._work(queue))
+            queue.task = asyncio.create_task(self._run_queue(queue))
 
     async def finish(self) -> None:
         """Process at once all sessions that were passed to `start` in this event loop, and wait until that is done."""
@@ -64,30 +64,30 @@ class BackgroundProcessor:
             queue.task.cancel()
             await asyncio.wait({queue.task})
 
-    async def _work(self, queue: _LoopQueue) -> None:
+    async def _run_queue(self, queue: _LoopQueue) -> None:
         try:
             while queue.due_at:
-                await self._next_batch(queue)
+                await self._process_due_or_wait(queue)
                 if self._closes_resources and not queue.due_at:
                     await self._resources.close()
         finally:
             if self._closes_resources:
                 await self._resources.close()
 
-    async def _next_batch(self, queue: _LoopQueue) -> None:
+    async def _process_due_or_wait(self, queue: _LoopQueue) -> None:
         """Process the sessions that are due, or wait until one is due."""
         now = asyncio.get_running_loop().time()
         ready = {key for key, due_at in queue.due_at.items() if due_at <= now}
         if ready:
             for key in ready:
                 del queue.due_at[key]
-            await self._process(ready)
+            await self._process_sessions(ready)
             return
         queue.changed.clear()
         with suppress(TimeoutError):
             await asyncio.wait_for(queue.changed.wait(), min(queue.due_at.values()) - now)
 
-    async def _process(self, ended: set[tuple[Scope, str]]) -> None:
+    async def _process_sessions(self, ended: set[tuple[Scope, str]]) -> None:
         try:
             store = await self._resources.store()
             waiting = await queued_sessions(store, at=self._resources.now())
@@ -96,7 +96,7 @@ class BackgroundProcessor:
             if not selected:
                 return
             async with announcing_failures(self._resources, scopes) as reports:
-                obstacle = process_obstacle(self._resources, store, selected)
+                obstacle = child_process_obstacle(self._resources, store, selected)
                 options = self._options or ProcessingOptions(own_process=obstacle is None)
                 reports.append(await process(self._resources, SessionSelection(selected, are_named=False), options))
         except AfterwordError as error:
@@ -129,10 +129,10 @@ def processor_of_store(reference: StoreReference | None) -> BackgroundProcessor:
     from afterword.client.app import open as open_app
 
     if isinstance(reference, Store):
-        if reference not in _of_stores:
-            _of_stores[reference] = BackgroundProcessor(open_app(store=reference).resources)
-        return _of_stores[reference]
+        if reference not in _processors_of_stores:
+            _processors_of_stores[reference] = BackgroundProcessor(open_app(store=reference).resources)
+        return _processors_of_stores[reference]
     url = reference.url if isinstance(reference, SharedStore) else resolve_url(reference)
-    if url not in _of_urls:
-        _of_urls[url] = BackgroundProcessor(open_app(url).resources, closes_resources=True)
-    return _of_urls[url]
+    if url not in _processors_of_urls:
+        _processors_of_urls[url] = BackgroundProcessor(open_app(url).resources, closes_resources=True)
+    return _processors_of_urls[url]

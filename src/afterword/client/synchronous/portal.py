@@ -52,7 +52,7 @@ class Portal:
             if not future.done() and future.cancel():
                 ended.wait()
 
-    def entered(self, manager: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
+    def synchronous_manager(self, manager: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
         """Return a context manager for `with` that runs this asynchronous one."""
         return self._running_portal().wrap_async_context_manager(manager)
 
@@ -65,8 +65,8 @@ class Portal:
             try:
                 running.call(last_call)
             finally:
-                atexit.unregister(self._end)
-                self._end(running, thread)
+                atexit.unregister(self._end_thread)
+                self._end_thread(running, thread)
 
     def _running_portal(self) -> BlockingPortal:
         with self._lock:
@@ -74,7 +74,7 @@ class Portal:
                 self._process_id, self._thread = os.getpid(), ExitStack()
                 # It is a daemon thread: the program can end even if nobody has closed the connection.
                 self._running = self._thread.enter_context(start_blocking_portal(name="afterword"))
-                atexit.register(self._end, self._running, self._thread)
+                atexit.register(self._end_thread, self._running, self._thread)
             elif self._process_id != os.getpid():
                 raise AfterwordError(
                     f"this connection was opened in process {self._process_id}, before this process was forked from "
@@ -82,7 +82,7 @@ class Portal:
                 )
             return self._running
 
-    def _end(self, running: BlockingPortal, thread: ExitStack) -> None:
+    def _end_thread(self, running: BlockingPortal, thread: ExitStack) -> None:
         """Cancel all coroutines that still run, and end the thread."""
         if self._process_id == os.getpid():
             running.call(running.stop, True)

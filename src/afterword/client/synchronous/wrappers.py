@@ -29,7 +29,7 @@ class Synchronous:
         cls.__doc__ = f"{of.__doc__.splitlines()[0]} Like `{of.__name__}`, without `await`; for any number of threads."
         for name in dir(of):
             if not name.startswith("_") and name not in vars(cls):
-                setattr(cls, name, _counterpart(inspect.getattr_static(of, name)))
+                setattr(cls, name, _synchronous_member(inspect.getattr_static(of, name)))
         _SYNCHRONOUS[of] = cls
 
     def __repr__(self):
@@ -37,14 +37,14 @@ class Synchronous:
 
     def _converted(self, result):
         if isinstance(result, AbstractAsyncContextManager):
-            return self._portal.entered(result)
+            return self._portal.synchronous_manager(result)
         return _SYNCHRONOUS[type(result)](result, self._portal) if type(result) in _SYNCHRONOUS else result
 
 
 _SYNCHRONOUS = {}
 
 
-def _counterpart(member):
+def _synchronous_member(member):
     if isinstance(member, property):
         return property(lambda self: self._converted(member.fget(self._wrapped)), doc=member.__doc__)
     if inspect.iscoroutinefunction(member):

@@ -14,7 +14,7 @@ from afterword.client.access.webhooks import NewWebhook, WebhookStatus
 from afterword.client.agent_access import ToldSession
 from afterword.client.arguments import (
     Instant,
-    Several,
+    NameOrNames,
     Source,
 )
 from afterword.client.processing import (
@@ -107,7 +107,7 @@ class SyncAfterword:
     def sessions(
         self,
         *,
-        state: Several | None = None,
+        state: NameOrNames | None = None,
         session_id: str | None = None,
         tenant: str | None = None,
         limit: int | None = None,
@@ -116,7 +116,9 @@ class SyncAfterword:
     def session(self, session_id: str) -> SessionDetails: ...
     def history(self, fact_id: str) -> FactOrigin: ...
     def run(self, run_id: int) -> Run: ...
-    def runs(self, *, status: Several | None = None, limit: int | None = None, after: str | None = None) -> RunPage: ...
+    def runs(
+        self, *, status: NameOrNames | None = None, limit: int | None = None, after: str | None = None
+    ) -> RunPage: ...
     def reviews(self) -> Mapping[Scope, Review]: ...
     def apply(self, run_id: int) -> RunEffect: ...
     def undo(self, run_id: int) -> RunEffect: ...
@@ -265,9 +267,9 @@ class SyncScopeMemory:
         value: str | None = None,
         valid_from: Instant | None = None,
         valid_to: Instant | None = None,
-        tags: Several = ...,
+        tags: NameOrNames = ...,
     ) -> RunEffect: ...
-    def remember_text(self, text: str, *, tags: Several = ...) -> RunEffect: ...
+    def remember_text(self, text: str, *, tags: NameOrNames = ...) -> RunEffect: ...
     def edit(
         self,
         fact_id: str,
@@ -292,7 +294,7 @@ class SyncScopeMemory:
     def findings(
         self,
         *,
-        status: Several | None = None,
+        status: NameOrNames | None = None,
         agent: str | None = None,
         as_of: Instant | None = None,
         known_at: Instant | None = None,
@@ -318,10 +320,10 @@ class SyncScopeMemory:
     def facts(
         self,
         *,
-        status: Several | None = None,
-        kind: Several | None = None,
+        status: NameOrNames | None = None,
+        kind: NameOrNames | None = None,
         about: str | None = None,
-        tags: Several = ...,
+        tags: NameOrNames = ...,
         as_of: Instant | None = None,
         known_at: Instant | None = None,
         limit: int | None = None,
@@ -336,7 +338,7 @@ class SyncScopeMemory:
     def sessions(
         self,
         *,
-        state: Several | None = None,
+        state: NameOrNames | None = None,
         limit: int | None = None,
         after: str | None = None,
         newest_first: bool = False,
@@ -348,8 +350,8 @@ class SyncScopeMemory:
         query: str,
         *,
         limit: int | None = 10,
-        kind: Several | None = None,
-        tags: Several = ...,
+        kind: NameOrNames | None = None,
+        tags: NameOrNames = ...,
         turns: bool = True,
         as_of: Instant | None = None,
         explain: bool = True,
@@ -365,7 +367,7 @@ class SyncScopeMemory:
     def runs(
         self,
         *,
-        status: Several | None = None,
+        status: NameOrNames | None = None,
         limit: int | None = None,
         after: str | None = None,
         newest_first: bool = False,
@@ -412,7 +414,7 @@ class SyncKeyedRequests:
 
 class SyncWebhooks:
     def __init__(self, wrapped: object, portal: Portal) -> None: ...
-    def add(self, url: str, *, events: Several = ..., tenant: str = ...) -> NewWebhook: ...
+    def add(self, url: str, *, events: NameOrNames = ..., tenant: str = ...) -> NewWebhook: ...
     def list(self, *, tenant: str | None = None) -> tuple[WebhookStatus, ...]: ...
     def posts(self, webhook_id: str, *, tenant: str | None = None) -> tuple[WebhookPost, ...]: ...
     def remove(self, webhook_id: str, *, tenant: str | None = None) -> Webhook: ...
@@ -427,17 +429,17 @@ class SyncAgentAccess:
     def facts(
         self,
         *,
-        status: Several | None = None,
-        kind: Several | None = None,
+        status: NameOrNames | None = None,
+        kind: NameOrNames | None = None,
         about: str | None = None,
-        tags: Several = ...,
+        tags: NameOrNames = ...,
         limit: int | None = None,
         after: str | None = None,
     ) -> FactPage: ...
     def fact(self, fact_id: str) -> Fact: ...
     def history(self, fact_id: str) -> FactOrigin: ...
     def search(
-        self, query: str, *, limit: int | None = 10, kind: Several | None = None, tags: Several = ...
+        self, query: str, *, limit: int | None = 10, kind: NameOrNames | None = None, tags: NameOrNames = ...
     ) -> SearchResults: ...
     def context(
         self, query: str = "", *, budget_tokens: int | None = None, most_left_out: int | None = None
@@ -454,7 +456,7 @@ class SyncAgentAccess:
         about: str = "",
         attribute: str = "",
         value: str = "",
-        tags: Several = ...,
+        tags: NameOrNames = ...,
     ) -> RequestOutcome: ...
     def correct(self, fact_id: str, statement: str, *, value: str = "", changed: bool = False) -> RequestOutcome: ...
     def withdraw(self, fact_id: str) -> RequestOutcome: ...
