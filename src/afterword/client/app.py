@@ -18,11 +18,10 @@ from afterword.client.processing import (
     ProcessingOptions,
     consolidate,
     estimate_costs,
-    outdated,
+    outdated_sessions,
     process,
     retry_failed_sessions,
     scope_of_session,
-    selection_from_source,
 )
 from afterword.client.queries import run_page_reader, session_page_reader
 from afterword.client.resources import Resources
@@ -36,6 +35,7 @@ from afterword.client.results import (
     SessionPage,
 )
 from afterword.client.scope_memory import ScopeMemory
+from afterword.client.session_processing.selection import selection_from_source
 from afterword.client.status import store_costs, store_status
 from afterword.client.store_results import (
     CostEstimate,
@@ -281,7 +281,7 @@ class Afterword(StoreUpkeep):
 
     async def outdated(self, *, extractor: str | None = None) -> tuple[OutdatedSession, ...]:
         """Return the sessions of all scopes whose facts come from another extractor or version than the present one."""
-        return await outdated(self._resources, None, extractor)
+        return await outdated_sessions(self._resources, None, extractor)
 
     async def consolidate(self, *, scope: Scope | str | None = None, apply: bool = True) -> ConsolidationReport:
         """Consolidate `scope`, or every scope if it is None, as `ScopeMemory.consolidate` does.

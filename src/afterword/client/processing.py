@@ -1,20 +1,14 @@
-"""Processes sessions for `Afterword`: selects them, extracts their facts within a budget, and reports the results."""
+"""Processes the selected sessions for `Afterword`: extracts their facts within a budget, and reports the results."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel
 from sqlmodel import Session
 
-from afterword.client.arguments import Source
 from afterword.client.process_pool import (
     SessionEnd,
     SessionShare,
@@ -25,8 +19,8 @@ from afterword.client.process_pool import (
 from afterword.client.resources import Resources
 from afterword.client.results import ConsolidatedScope, ConsolidationReport, ProcessedSession, ProcessingReport
 from afterword.client.store_results import CostEstimate, CostRange, OutdatedSession
-from afterword.errors import Ambiguous, ArgumentInvalid, NotFound, NothingSelected
-from afterword.extractors.readers import parse_state
+from afterword.composition import ExtractorAndJudge
+from afterword.errors import Ambiguous, NotFound, NothingSelected
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import (
     Failure,
@@ -34,7 +28,6 @@ from afterword.pipeline.batch import (
     SessionSelection,
     queued_sessions,
     run_batch,
-    select_sessions,
     sessions_to_process,
 )
 from afterword.pipeline.budget import CostTracker
@@ -92,32 +85,14 @@ async def process(
         options.on_done(outcome, tracker.spent)
 
     async with resources.extractor_and_judge(options.extractor) as configured:
+        processing = _Processing(resources, store, options, tracker, configured)
         retried = await _queue_failed_again(store, selection) if options.retry_now else 0
         batch, waiting = await sessions_to_process(store, selection, resources.now())
         options.on_begin(len(batch))
-        results: Sequence[ProcessingResult]
         try:
-            count = child_process_count(resources, store, batch, options.processes, own_process=options.own_process)
-            if count:
-                results = await _run_in_processes(resources, batch, count, options, tracker, note_end)
-            else:
-                results = await run_batch(
-                    store,
-                    batch,
-                    extractor=configured.extractor,
-                    judge=configured.judge,
-                    apply=options.apply,
-                    budget=tracker,
-                    stop=options.stop,
-                    on_done=note_end,
-                    retries=resources.settings.retry.policy(),
-                    clock=resources.now,
-                    concurrency=options.concurrency or resources.settings.concurrency,
-                    sessions_at_once=_most_sessions_at_once(resources, store, options),
-                    is_brief=True,
-                )
+            results = await processing.process_batch(batch, note_end)
             if options.apply:
-                await _erase_and_make_vectors(resources, store, results, tracker, options, configured.judge)
+                await processing.erase_and_make_vectors(results)
         except asyncio.CancelledError:
             reason = options.stop()
             if reason is None:
@@ -149,106 +124,92 @@ async def _queue_failed_again(store: Store, selection: SessionSelection | None) 
     return await store.write(work)
 
 
-def _most_sessions_at_once(resources: Resources, store: Store, options: ProcessingOptions) -> int | None:
-    """Return 1 if sessions wait neither for a model nor for a database server, None (no limit) otherwise.
+@dataclass(frozen=True, slots=True)
+class _Processing:
+    """One call of `process`: its store, options, costs, extractor and judge."""
 
-    Such sessions only compete for Python's global lock, so processing several at once is not faster. It would double
-    the time of the slowest turns of a live agent in this process.
-    """
-    return 1 if store.dialect == "sqlite" and not resources.asks_model(options.extractor) else None
+    resources: Resources
+    store: Store
+    options: ProcessingOptions
+    tracker: CostTracker
+    configured: ExtractorAndJudge
 
-
-async def _run_in_processes(
-    resources: Resources,
-    batch: Sequence[Saved],
-    count: int,
-    options: ProcessingOptions,
-    tracker: CostTracker,
-    on_done: Callable[[SessionOutcome | Failure], None],
-) -> list[ProcessingResult]:
-    """Process the sessions in `count` processes, and return the results in the order of the sessions."""
-    at_once = max(1, (options.concurrency or resources.settings.concurrency) // count)
-    results: dict[tuple[Scope, str], ProcessingResult] = {}
-
-    def note_end(ended: SessionEnd) -> None:
-        result = ended.result
-        results[result.scope, result.session_id] = result
-        tracker.add_spending(result.scope, session_source(result.session_id), ended.spent)
-        if not isinstance(result, NotStarted):
-            on_done(result)
-
-    most = _most_sessions_at_once(resources, await resources.store(), options)
-    jobs = [
-        SessionShare(
-            resources.settings, options.extractor, options.apply, at_once, most, options.own_process, sessions=share
+    async def process_batch(
+        self, batch: Sequence[Saved], on_done: Callable[[SessionOutcome | Failure], None]
+    ) -> Sequence[ProcessingResult]:
+        """Process the sessions in this process or in child processes, and return the results in their order."""
+        options = self.options
+        count = child_process_count(
+            self.resources, self.store, batch, options.processes, own_process=options.own_process
         )
-        for share in divide_by_scope(batch, count)
-    ]
-    reached = await run_in_processes(jobs, stop=options.stop, on_session_end=note_end)
-    tracker.reached = tracker.reached or reached
-    return [results[saved.scope, saved.session_id] for saved in batch]
-
-
-async def _erase_and_make_vectors(
-    resources: Resources,
-    store: Store,
-    results: Sequence[SessionOutcome | Failure | NotStarted],
-    tracker: CostTracker,
-    options: ProcessingOptions,
-    judge: Any,
-) -> None:
-    """Erase what people have asked to be forgotten, if the settings say so, and make missing vectors."""
-    if resources.settings.privacy.erases_without_approval:
-        scopes, wait = [result.scope for result in results], resources.settings.privacy.erase_wait
-        await erase_and_compare(store, scopes, judge=judge, at=resources.now(), wait=wait)
-    stored = [result.scope for result in results if isinstance(result, SessionOutcome)]
-    await resources.refresh_vectors(stored, tracker, options.stop)
-
-
-def selection_from_source(
-    source: Source,
-    *,
-    scope: Scope | None,
-    session_id: str | None,
-    manifest: str | Path | None,
-    trust_manifest: bool = False,
-    humans: Sequence[str] = (),
-    started_at: datetime | None = None,
-    at: datetime,
-) -> SessionSelection:
-    """Return the sessions that the arguments of `process` select. Raises `ArgumentInvalid` and `SourceInvalid`."""
-    source = _messages_as_state(source)
-    if isinstance(source, Mapping | bytes):
-        if scope is None or session_id is None:
-            raise ArgumentInvalid("a state belongs to one session of one scope: give the scope and the session id")
-        state = parse_state(source) if isinstance(source, bytes) else source
-        saved = Saved(scope, session_id, state=state, humans=humans, started_at=started_at, file_time=at)
-        return SessionSelection([saved], are_named=True)
-    paths = [source] if isinstance(source, str | Path) else list(source or ())
-    # A single text that is not a path is the id of a recorded session. `Path.exists` raises an error for a long text.
-    is_session_id = len(paths) == 1 and isinstance(paths[0], str) and not os.path.exists(paths[0])  # noqa: PTH110
-    if (paths or manifest is not None) and (scope is None or session_id is not None or not is_session_id):
-        return select_sessions(
-            [Path(path) for path in paths],
-            session_id=session_id,
-            scope=scope,
-            manifest=None if manifest is None else Path(manifest),
-            trust_manifest=trust_manifest,
+        if count:
+            return await self._process_in_children(batch, count, on_done)
+        return await run_batch(
+            self.store,
+            batch,
+            extractor=self.configured.extractor,
+            judge=self.configured.judge,
+            apply=options.apply,
+            budget=self.tracker,
+            stop=options.stop,
+            on_done=on_done,
+            retries=self.resources.settings.retry.policy(),
+            clock=self.resources.now,
+            concurrency=self._concurrency(),
+            sessions_at_once=self._most_sessions_at_once(),
+            is_brief=True,
         )
-    if scope is None or (session_id is None and not paths):
-        raise ArgumentInvalid("say what to process: a path, a state, or a recorded session by scope and session id")
-    return SessionSelection([Saved(scope, str(paths[0]) if session_id is None else session_id)], are_named=True)
 
+    def _concurrency(self) -> int:
+        return self.options.concurrency or self.resources.settings.concurrency
 
-def _messages_as_state(source: Source) -> str | Path | Sequence[str | Path] | Mapping[str, Any] | bytes | None:
-    """Return messages as the state that holds them, and any other source as it is."""
-    if isinstance(source, BaseModel):
-        return source.model_dump(mode="json")
-    if source is None or isinstance(source, str | Path | Mapping | bytes):
-        return source
-    messages = [each.model_dump(mode="json") if isinstance(each, BaseModel) else each for each in source]
-    paths = [each for each in messages if isinstance(each, str | Path)]
-    return {"messages": messages} if len(messages) > len(paths) else paths
+    def _most_sessions_at_once(self) -> int | None:
+        """Return 1 if sessions wait neither for a model nor for a database server, None (no limit) otherwise.
+
+        Such sessions only compete for Python's global lock, so processing several at once is not faster. It would
+        double the time of the slowest turns of a live agent in this process.
+        """
+        waits_for_others = self.store.dialect != "sqlite" or self.resources.asks_model(self.options.extractor)
+        return None if waits_for_others else 1
+
+    async def _process_in_children(
+        self, batch: Sequence[Saved], count: int, on_done: Callable[[SessionOutcome | Failure], None]
+    ) -> list[ProcessingResult]:
+        """Process the sessions in `count` child processes, and return the results in the order of the sessions."""
+        options, tracker, results = self.options, self.tracker, dict[tuple[Scope, str], ProcessingResult]()
+
+        def note_end(ended: SessionEnd) -> None:
+            result = ended.result
+            results[result.scope, result.session_id] = result
+            tracker.add(result.scope, session_source(result.session_id), ended.spent)
+            if not isinstance(result, NotStarted):
+                on_done(result)
+
+        shares = [
+            SessionShare(
+                self.resources.settings,
+                options.extractor,
+                options.apply,
+                max(1, self._concurrency() // count),
+                self._most_sessions_at_once(),
+                options.own_process,
+                sessions,
+            )
+            for sessions in divide_by_scope(batch, count)
+        ]
+        reached = await run_in_processes(shares, stop=options.stop, on_session_end=note_end)
+        tracker.reached = tracker.reached or reached
+        return [results[saved.scope, saved.session_id] for saved in batch]
+
+    async def erase_and_make_vectors(self, results: Sequence[ProcessingResult]) -> None:
+        """Erase what people have asked to be forgotten, if the settings say so, and make missing vectors."""
+        resources, privacy = self.resources, self.resources.settings.privacy
+        if privacy.erases:
+            scopes = [result.scope for result in results]
+            judge, wait = self.configured.judge, privacy.erase_wait
+            await erase_and_compare(self.store, scopes, judge=judge, at=resources.now(), wait=wait)
+        stored = [result.scope for result in results if isinstance(result, SessionOutcome)]
+        await resources.refresh_vectors(stored, self.tracker, self.options.stop)
 
 
 async def reprocess(
@@ -292,9 +253,11 @@ async def scope_of_session(store: Store, session_id: str) -> Scope:
     return saved[0].scope
 
 
-async def outdated(resources: Resources, scope: Scope | None, kind: str | None) -> tuple[OutdatedSession, ...]:
+async def outdated_sessions(
+    resources: Resources, scope: Scope | None, extractor_kind: str | None
+) -> tuple[OutdatedSession, ...]:
     """Return the sessions whose facts come from another extractor or version than the present one."""
-    async with resources.extractor_and_judge(kind) as configured:
+    async with resources.extractor_and_judge(extractor_kind) as configured:
         version = configured.extractor.version
 
     def work(transaction: Session) -> tuple[OutdatedSession, ...]:
@@ -328,10 +291,13 @@ async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: b
     return ConsolidationReport(consolidated, tracker.spent, tracker.reached)
 
 
-async def estimate_costs(resources: Resources, selection: SessionSelection | None, kind: str | None) -> CostEstimate:
+async def estimate_costs(resources: Resources, selection: Selection | None, extractor_kind: str | None) -> CostEstimate:
     """Return what processing would cost. No request is sent, and nothing is stored."""
-    extractor = kind or resources.settings.extractor
-    async with _existing_or_empty_store(resources) as store, resources.extractor_and_judge(kind) as configured:
+    extractor = extractor_kind or resources.settings.extractor
+    async with (
+        _existing_or_empty_store(resources) as store,
+        resources.extractor_and_judge(extractor_kind) as configured,
+    ):
         waiting = await queued_sessions(store) if selection is None else selection.sessions
         estimates = await estimate(store, waiting, extractor=configured.extractor, judge=configured.judge)
     # The tracker of the rules never raises `PriceUnknown`: an estimate is possible without a price.

@@ -191,12 +191,12 @@ def fact_page_of_view(
 ) -> FactPage:
     """Return the same page as `fact_page`, from a cached view. Only the `Fact` objects of the page are built."""
     lists = view.lists
-    places, others = lists.select_places(wanted, order)
+    places, other_status_count = lists.select_places(wanted, order)
     shown, cursor = page_after_cursor(
         places[offset:], lambda place: fact_cursor(lists.stored_fact(place)), limit=limit, after=after
     )
     facts = tuple(map(view.fact, map(lists.stored_fact, shown)))
-    return FactPage(facts, len(places), others, cursor if order is FactOrder.SAID else None)
+    return FactPage(facts, len(places), other_status_count, cursor if order is FactOrder.SAID else None)
 
 
 def omitted_facts(

@@ -20,14 +20,14 @@ from afterword.client.forgetting import ForgetTarget, forget, forget_older_than_
 from afterword.client.processing import (
     ProcessingOptions,
     consolidate,
-    outdated,
+    outdated_sessions,
     process,
     reprocess,
-    selection_from_source,
 )
 from afterword.client.results import ProcessingReport
 from afterword.client.scope_changes import ScopeChanges
 from afterword.client.session_processing.background_processor import processor_of
+from afterword.client.session_processing.selection import selection_from_source
 from afterword.client.store_results import ExportedFile, OutdatedSession
 from afterword.errors import ArgumentInvalid, NotFound, StateConflict
 from afterword.extractors.readers.limits import check_depth
@@ -147,7 +147,7 @@ class ScopeMemory(ScopeChanges):
 
     async def outdated(self, *, extractor: str | None = None) -> tuple[OutdatedSession, ...]:
         """Return the sessions whose facts come from another extractor or version than the present one."""
-        return await outdated(self._resources, self.scope, extractor)
+        return await outdated_sessions(self._resources, self.scope, extractor)
 
     async def consolidate(self, *, apply: bool = True) -> ConsolidationResult:
         """Compare the statements of all sessions that were not compared before, and apply the judge's verdicts.
