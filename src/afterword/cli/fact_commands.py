@@ -11,7 +11,7 @@ import typer
 import afterword
 from afterword.cli.app import FactId, Json, ScopeName, User, app, call_memory, call_store, chosen_scope, required_scope
 from afterword.cli.printing import counted, day, fact_table, more_with_all, print_result, status_text, table
-from afterword.client.forms.memory_forms import context_json, fact_json, iso_instant, origin_json, search_json
+from afterword.client.forms.memory_forms import context_json, fact_json, fact_origin_json, iso_instant, search_json
 from afterword.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def history_command(fact_id: FactId, user: User = None, scope: ScopeName = None,
     tags = f", tagged {', '.join(fact.tags)}" if fact.tags else ""
     said, judged = list(map(_statement_row, origin.assertions)), list(map(_verdict_row, origin.verdicts))
     print_result(
-        origin_json(origin),
+        fact_origin_json(origin),
         f"{fact.statement} ({status_text(fact)}, {fact.kind} {fact.subject}/{fact.attribute}{tags})",
         table("statements", ("said at", "session", "statement", "quotes"), said),
         table("comparisons", ("result", "earlier", "later", "reason", "judge", "effect"), judged) if judged else None,

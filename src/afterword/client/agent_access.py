@@ -257,17 +257,21 @@ class AgentAccess(Checked):
         (known_kind,) = choices(Kind, kind, "kind")
         if any(fact.is_served and folded(fact.statement) == folded(statement) for fact in await self._told_facts()):
             return RequestOutcome(agent_requests.RequestStatus.DONE)
-        name = checked_text("about", about, may_be_empty=True)
-        is_own_name = self.scope.kind is ScopeKind.USER and folded(name) == folded(self.scope.id)
         entry = Entry(
             statement,
             known_kind,
-            OWNER if not name or is_generic_name(name) or is_own_name else name,
+            self._subject(about),
             snake_case(checked_text("attribute", attribute, may_be_empty=True)) or "note",
             checked_text("value", value, may_be_empty=True) or None,
             tags=new_tag_names(tags),
         )
         return await self._call(agent_requests.request_statement, entry, quote=None, relate=relation)
+
+    def _subject(self, about: str) -> str:
+        """Return the subject of a fact about this person or thing: `OWNER` if the owner of the memory is meant."""
+        name = checked_text("about", about, may_be_empty=True)
+        is_own_name = self.scope.kind is ScopeKind.USER and folded(name) == folded(self.scope.id)
+        return OWNER if not name or is_generic(name) or is_own_name else name
 
     async def correct(self, fact_id: str, statement: str, *, value: str = "", changed: bool = False) -> RequestOutcome:
         """Request that another sentence replaces a fact, and return the status of the request.

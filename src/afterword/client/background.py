@@ -26,6 +26,7 @@ from afterword.pipeline.background.periodic_jobs import (
 )
 from afterword.pipeline.background.schedule import Schedule
 from afterword.pipeline.background.webhook_sending import WEBHOOKS
+from afterword.setting_sections import ScheduleOptions
 from afterword.store.database.engine import Store
 
 WORKER_LIBRARY = "procrastinate"
@@ -37,15 +38,7 @@ async def open_schedule(
 ) -> AsyncIterator[Schedule]:
     """Yield the schedule of the configured jobs."""
     settings, options = resources.settings, resources.settings.schedule
-    due_times = {
-        PENDING: options.pending,
-        RETRIES: options.retries,
-        CONSOLIDATION: options.consolidation,
-        EMBEDDING: options.embedding,
-        RETENTION: options.retention,
-        WEBHOOKS: options.webhooks,
-    }
-    rhythms = {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
+    rhythms = _rhythm_by_job(options)
     store = await resources.store()
     queue = session_enqueuer(store) if options.defer else nullcontext()
     async with resources.extractor_and_judge() as configured, queue as defer:
@@ -68,6 +61,18 @@ async def open_schedule(
         yield Schedule(
             store, chores.jobs(rhythms), jitter_s=options.jitter_s, lease_s=options.lease_s, halt=halt, on_end=on_end
         )
+
+
+def _rhythm_by_job(options: ScheduleOptions) -> dict[str, Rhythm]:
+    due_times = {
+        PENDING: options.pending,
+        RETRIES: options.retries,
+        CONSOLIDATION: options.consolidation,
+        EMBEDDING: options.embedding,
+        RETENTION: options.retention,
+        WEBHOOKS: options.webhooks,
+    }
+    return {name: Rhythm.parse(text, options.timezone) for name, text in due_times.items()}
 
 
 def job_report_json(report: JobReport) -> dict[str, Any]:

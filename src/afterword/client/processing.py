@@ -204,7 +204,7 @@ class _Processing:
     async def erase_and_make_vectors(self, results: Sequence[ProcessingResult]) -> None:
         """Erase what people have asked to be forgotten, if the settings say so, and make missing vectors."""
         resources, privacy = self.resources, self.resources.settings.privacy
-        if privacy.erases:
+        if privacy.erases_without_approval:
             scopes = [result.scope for result in results]
             judge, wait = self.configured.judge, privacy.erase_wait
             await erase_and_compare(self.store, scopes, judge=judge, at=resources.now(), wait=wait)

@@ -20,15 +20,18 @@ from afterword.client.arguments import (
     page_after_cursor,
 )
 from afterword.client.results import (
+    ContextBlock,
     FactOrigin,
     FactPage,
     HeldRun,
+    Layer,
     Omission,
     OmittedFact,
     RecordedVerdict,
     RejectedCandidate,
     RunPage,
     RunRecord,
+    SearchHit,
     SessionDetails,
     SessionPage,
     TurnFacts,
@@ -43,12 +46,15 @@ from afterword.facts.transcripts import Turn
 from afterword.facts.validity.judged_pairs import JudgedPairs
 from afterword.privacy.foreign.stretches import foreign_turns
 from afterword.recall.block import OPENING
+from afterword.recall.index_units import matched_words
+from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, ledger, lookup, runs, sessions
 from afterword.store.access import audit
 from afterword.store.database.statements import RowRange
 from afterword.store.forgetting.forgotten_statements import read_erase_requests, read_waiting_requests
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import past_changes, read_proposal
+from afterword.store.reading import recall
 from afterword.store.reading.views import View
 
 _EFFECT_BY_RUN_STATUS = {
@@ -214,6 +220,51 @@ def omitted_facts(
     shown = places if most is None else places[:most]
     left_out = (OmittedFact(view.fact(view.lists.stored_fact(place)), reason) for view, place, reason in shown)
     return tuple(left_out), len(places)
+
+
+def search_hits(query: str, results: recall.Recall, *, explain: bool) -> list[SearchHit]:
+    """Return what a search found: facts, facts that held before, turns, findings. With `explain` they tell why."""
+    parts = results.parts or tuple({} for _ in results.facts)
+    hits = [
+        SearchHit(
+            Layer.NOW if fact.is_served else Layer.BEFORE,
+            score,
+            fact=fact,
+            matched=matched_words(query, fact) if explain else (),
+            parts=shares,
+        )
+        for fact, score, shares in zip(results.facts, results.scores, parts, strict=True)
+    ]
+    hits += [
+        SearchHit(Layer.BEFORE, 0.0, former.fact, matched=matched_words(query, former.fact) if explain else ())
+        for former in results.former
+    ]
+    said = zip(results.turns, results.turn_scores, strict=True)
+    hits += [SearchHit(Layer.SAID, score, turn=turn) for turn, score in said]
+    hits += [SearchHit(Layer.FOUND, score, finding=finding) for finding, score in results.findings]
+    return hits
+
+
+def context_block(recalls: Sequence[recall.Recall], budget_tokens: int) -> ContextBlock:
+    """Return what an agent is told of several scopes, in this order, without the facts that are left out."""
+    layers = [recalled.layers for recalled in recalls if recalled.layers is not None]
+    return ContextBlock(
+        text=_joined_lines(each.text for each in layers),
+        tokens=sum(token_count(each.text) for each in layers),
+        budget_tokens=budget_tokens,
+        facts=tuple(fact for recalled in recalls for fact in recalled.facts),
+        turns=tuple(turn for recalled in recalls for turn in recalled.turns),
+        left_out=(),
+        former=tuple(former.fact for recalled in recalls for former in recalled.former),
+        stable_text=_joined_lines(each.stable_text for each in layers),
+        question_text=_joined_lines(each.question_text for each in layers),
+        missing=sum(each.missing for each in layers),
+        findings=tuple(finding for each in layers for finding in each.findings),
+    )
+
+
+def _joined_lines(texts: Iterable[str]) -> str:
+    return "\n".join(text for text in texts if text)
 
 
 def session_page_reader(

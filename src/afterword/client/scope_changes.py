@@ -176,8 +176,8 @@ class ScopeChanges(ScopeFindings):
 
         Sessions that are recorded or processed during the pause are only counted. Their turns stay left out even if
         they are saved again after the pause. Files are an exception: a file that is processed again after the pause is
-        stored. Agents cannot remember anything. Sessions that were recorded before wait
-        until the pause ends. What the application enters with `remember` is still stored.
+        stored. Agents cannot remember anything. Sessions that were recorded before wait until the pause ends. What the
+        application enters with `remember` is still stored.
         """
         at = self._resources.now()
         return await self._resources.write(lambda transaction: pause_scope(transaction, self.scope, at))

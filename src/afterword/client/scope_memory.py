@@ -236,15 +236,9 @@ class ScopeMemory(ScopeChanges):
         Raises `ArgumentInvalid` if the file does not exist or is not JSON, an `ExtractionError`, and `ScopeBusy`.
         """
         path = Path(path)
-        if kind not in set(ExportingLibrary):
-            raise ArgumentInvalid(f"kind={kind!r} is unknown; use one of {', '.join(ExportingLibrary)}")
-        try:
-            exported = json.loads(await asyncio.to_thread(path.read_text, encoding="utf-8"))
-            file_time = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        except OSError:
-            raise ArgumentInvalid(f"there is no file {path}") from None
-        except (ValueError, RecursionError):
-            raise ArgumentInvalid(f"{path} is not JSON") from None
+        if kind not in set(Origin):
+            raise ArgumentInvalid(f"kind={kind!r} is unknown; use one of {', '.join(Origin)}")
+        exported, file_time = await asyncio.to_thread(_read_export, path)
         async with self._resources.extractor_and_judge() as configured:
             imported = await import_memories(
                 await self._resources.store(),
@@ -344,3 +338,13 @@ class ScopeMemory(ScopeChanges):
             extractor=self._resources.offline_extractor(),
             findings=findings,
         )
+
+
+def _read_export(path: Path) -> tuple[Any, datetime]:
+    """Return the JSON in a file, and the time of the file. Raises `ArgumentInvalid`."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8")), datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except OSError:
+        raise ArgumentInvalid(f"there is no file {path}") from None
+    except (ValueError, RecursionError):
+        raise ArgumentInvalid(f"{path} is not JSON") from None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 from datetime import datetime, time, tzinfo
 from functools import partial
 from typing import TypeVar
@@ -23,6 +24,7 @@ from afterword.client.arguments import (
 )
 from afterword.client.checked import Checked
 from afterword.client.queries import (
+    context_block,
     fact_origin,
     fact_page,
     fact_page_of_view,
@@ -30,6 +32,7 @@ from afterword.client.queries import (
     omitted_facts,
     run_changes,
     run_page_reader,
+    search_hits,
     session_details,
     session_page_reader,
 )
@@ -38,11 +41,9 @@ from afterword.client.results import (
     ContextBlock,
     FactOrigin,
     FactPage,
-    Layer,
     Review,
     RunPage,
     ScopeCosts,
-    SearchHit,
     SearchResults,
     SessionDetails,
     SessionPage,
@@ -56,8 +57,6 @@ from afterword.facts.findings import FindingStatus
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
 from afterword.pipeline.budget import Account
-from afterword.recall.search_terms import matched_words
-from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, lookup, reviews, scope_rows
 from afterword.store.costs import Spending
 from afterword.store.findings.stored_findings import read_findings
@@ -86,6 +85,18 @@ class ScopeReading(Checked):
         """Return the cached facts of this scope, or of `scope`, with the status that they have at the time `at`."""
         store = await self._resources.store()
         return await view_cache_of(store).view(store, scope or self.scope, at)
+
+    async def _view_for_list(self, at: datetime) -> View:
+        """Return a view that is enough for a list of facts.
+
+        A list needs no turns, so the facts alone are read if the scope is not in the cache.
+        """
+        views = view_cache_of(await self._resources.store())
+        if views.is_loaded(self.scope):
+            return await self._view(at)
+        return await self._resources.read(
+            lambda transaction: views.view_of_facts(transaction.connection(), self.scope, at)
+        )
 
     async def check_known(self) -> None:
         """Raise `NotFound` if nothing was ever stored for the scope. The error suggests scopes with similar names."""
@@ -129,14 +140,7 @@ class ScopeReading(Checked):
             )
             return fact_page(facts, wanted, known_order, limit=limit, after=after, offset=offset)
         check_limit(limit)
-        # A list needs no turns, so the facts alone are read if the scope is not in the cache.
-        views = view_cache_of(await self._resources.store())
-        if views.is_loaded(self.scope):
-            view = await self._view(at)
-        else:
-            view = await self._resources.read(
-                lambda transaction: views.view_of_facts(transaction.connection(), self.scope, at)
-            )
+        view = await self._view_for_list(at)
         chosen = partial(fact_page_of_view, view, wanted, known_order, limit=limit, after=after, offset=offset)
         return await asyncio.to_thread(chosen)
 
@@ -226,26 +230,9 @@ class ScopeReading(Checked):
         check_limit(limit)
         kinds = None if kind is None else choices(Kind, kind, "kind")
         at, wanted = self._resources.now() if as_of is None else await self._instant(as_of), tag_names(tags)
-        asked = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=explain)
-        results = await self._call_recall(partial(asked, query=query), self.scope)
-        parts = results.score_components or tuple({} for _ in results.facts)
-        hits = [
-            SearchHit(
-                Layer.NOW if fact.is_served else Layer.BEFORE,
-                score,
-                fact=fact,
-                matched=matched_words(query, fact) if explain else (),
-                parts=shares,
-            )
-            for fact, score, shares in zip(results.facts, results.scores, parts, strict=True)
-        ]
-        hits += [
-            SearchHit(Layer.BEFORE, 0.0, former.fact, matched=matched_words(query, former.fact) if explain else ())
-            for former in results.former
-        ]
-        said = zip(results.turns, results.turn_scores, strict=True)
-        hits += [SearchHit(Layer.SAID, score, turn=turn) for turn, score in said]
-        hits += [SearchHit(Layer.FOUND, score, finding=finding) for finding, score in results.findings]
+        search = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=explain)
+        results = await self._call_recall(partial(search, query=query), self.scope)
+        hits = search_hits(query, results, explain=explain)
         return SearchResults(tuple(hits), results.stored, results.without_vector)
 
     async def context(
@@ -273,34 +260,21 @@ class ScopeReading(Checked):
             return await self._call_recall(partial(recall.recall, query=query, at=at, budget_tokens=tokens), scope)
 
         recalls = await recall_of_scopes(recall_of, scopes, budget_tokens)
-        layers = [recalled.layers for recalled in recalls if recalled.layers is not None]
-        chosen = tuple(fact for recalled in recalls for fact in recalled.facts)
-        chosen_ids = {fact.id for fact in chosen}
+        chosen_ids = {fact.id for recalled in recalls for fact in recalled.facts}
         views = [await self._view(at, scope) for scope in scopes]
         left_out, left_out_count = await asyncio.to_thread(omitted_facts, views, chosen_ids, most_left_out)
-        return ContextBlock(
-            text=_joined_lines(each.text for each in layers),
-            tokens=sum(token_count(each.text) for each in layers),
-            budget_tokens=budget_tokens,
-            facts=chosen,
-            turns=tuple(turn for recalled in recalls for turn in recalled.turns),
-            left_out=left_out,
-            left_out_count=left_out_count,
-            former=tuple(former.fact for recalled in recalls for former in recalled.former),
-            stable_text=_joined_lines(each.stable_text for each in layers),
-            question_text=_joined_lines(each.question_text for each in layers),
-            missing=sum(each.missing for each in layers),
-            findings=tuple(finding for each in layers for finding in each.findings),
-        )
+        return replace(context_block(recalls, budget_tokens), left_out=left_out, left_out_count=left_out_count)
 
-    async def _call_recall(self, asked: Callable[..., Awaitable[recall.Recall]], scope: Scope) -> recall.Recall:
+    async def _call_recall(
+        self, recall_function: Callable[..., Awaitable[recall.Recall]], scope: Scope
+    ) -> recall.Recall:
         """Call a function of `recall`, and return its result. The cost of the embedder is charged to the scope."""
         store, embedder = await self._resources.store(), self._resources.embedder()
         if embedder is None:
-            return await asked(store=store, scope=scope)
+            return await recall_function(store=store, scope=scope)
 
-        with Account(self._resources.tracker("rules"), store, scope, PURPOSE, PURPOSE).charging_requests():
-            return await asked(store=store, scope=scope, embedder=embedder)
+        with Account(self._resources.tracker("rules"), store, scope, PURPOSE, PURPOSE).open():
+            return await recall_function(store=store, scope=scope, embedder=embedder)
 
     async def runs(
         self,
@@ -384,7 +358,3 @@ class ScopeReading(Checked):
             return ScopeCosts(total, by_source, of_runs, by_run.get(None, Spending()))
 
         return await self._resources.read(work)
-
-
-def _joined_lines(texts: Iterable[str]) -> str:
-    return "\n".join(text for text in texts if text)

@@ -23,6 +23,7 @@ from afterword.store.forgetting import forgotten_statements
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.ledger import RunStatus
 from afterword.store.reading import scope_vectors
+from afterword.store.sessions import SavedSession
 
 
 async def store_status(resources: Resources) -> StoreStatus:
@@ -54,37 +55,14 @@ def store_costs(transaction: Session, tenant: str | None = None) -> StoreCosts:
 def _status(transaction: Session, shown_url: str, at: datetime, privacy: PrivacyOptions) -> StoreStatus:
     """Return the status without `vectors`, `pairs` and `judged_pairs`."""
     saved, total = sessions.read_sessions(transaction), store_costs(transaction)
-    held, of_scope = runs.count_runs_by_scope(transaction, RunStatus.HELD), Counter(session.scope for session in saved)
     failed = tuple(session for session in saved if session.failure)
     # A failure is stored as "kind: details".
     kinds = Counter((session.failure or "").partition(":")[0] for session in failed)
-    scopes, asking = [], forgotten_statements.scopes_with_requests(transaction)
-    for scope, facts, served in _statuses_of_facts(transaction, scope_rows.read_scopes(transaction), at):
-        statuses = Counter(facts)
-        asked = forgotten_statements.read_waiting_requests(transaction, scope) if scope in asking else ()
-        hiding = [request for request in asked if request.finds_facts]
-        scopes.append(
-            ScopeStatus(
-                scope=scope,
-                current=served,
-                facts=len(facts),
-                sessions=of_scope[scope],
-                contested=statuses[Status.CONTESTED],
-                pending=statuses[Status.PENDING],
-                held_runs=held.get(scope, 0),
-                to_forget=len(asked),
-                pairs=0,
-                judged_pairs=0,
-                spent=total.by_scope.get(scope, costs.Spending()),
-                pause=read_pause(transaction, scope),
-                erase_due_at=privacy.erase_due_at(hiding[0].hidden_since) if hiding else None,
-            )
-        )
     queued = sessions.waiting_sessions(transaction)
     oldest = min((session.updated_at for session in queued), default=None)
     return StoreStatus(
         store=shown_url,
-        scopes=tuple(scopes),
+        scopes=tuple(_scope_statuses(transaction, saved, total, at, privacy)),
         sessions=dict(Counter(str(session.progress) for session in saved)),
         secrets_masked=sum(session.skipped.get(SECRETS_MASKED, 0) for session in saved),
         turns_off_the_record=sum(session.skipped.get(OFF_THE_RECORD, 0) for session in saved),
@@ -97,13 +75,32 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
     )
 
 
-def _statuses_of_facts(
-    transaction: Session, scopes: Sequence[Scope], at: datetime
-) -> Iterator[tuple[Scope, list[Status], int]]:
-    """Yield each scope, the statuses of its facts, and how many of them agents may be told."""
-    for scope in scopes:
-        facts = facts_at(lookup.read_histories(transaction, scope), at)
-        yield scope, [fact.status for fact in facts], sum(fact.status in SERVED_STATUSES for fact in facts)
+def _scope_statuses(
+    transaction: Session, saved: Sequence[SavedSession], total: StoreCosts, at: datetime, privacy: PrivacyOptions
+) -> Iterator[ScopeStatus]:
+    """Yield the status of each scope without `pairs` and `judged_pairs`."""
+    session_counts = Counter(session.scope for session in saved)
+    held_counts = runs.count_runs_by_scope(transaction, RunStatus.HELD)
+    asking = forgotten_statements.scopes_with_requests(transaction)
+    for scope in scope_rows.read_scopes(transaction):
+        counts = Counter(fact.status for fact in facts_at(lookup.read_histories(transaction, scope), at))
+        asked = forgotten_statements.read_waiting_requests(transaction, scope) if scope in asking else ()
+        hiding = [request for request in asked if request.finds_facts]
+        yield ScopeStatus(
+            scope=scope,
+            current=sum(counts[status] for status in SERVED_STATUSES),
+            facts=counts.total(),
+            sessions=session_counts[scope],
+            contested=counts[Status.CONTESTED],
+            pending=counts[Status.PENDING],
+            held_runs=held_counts.get(scope, 0),
+            to_forget=len(asked),
+            pairs=0,
+            judged_pairs=0,
+            spent=total.by_scope.get(scope, costs.Spending()),
+            pause=read_pause(transaction, scope),
+            erase_due_at=privacy.erase_due_at(hiding[0].hidden_since) if hiding else None,
+        )
 
 
 async def _vectors(

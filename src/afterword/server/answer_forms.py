@@ -15,7 +15,7 @@ from afterword.client.forms.memory_forms import (
     JsonForm,
     Nullable,
     fact_json,
-    held_json,
+    held_run_json,
     itself,
     job_outcome_json,
     numbered_contest_json,
@@ -163,7 +163,7 @@ _review_contest_json: JsonForm[Any] = JsonForm(
 _review_run_json: JsonForm[HeldRun] = JsonForm(
     "ReviewRun",
     "A run that waits for a person's approval. `item` is the item to decide.",
-    **held_json.parts,
+    **held_run_json.parts,
     item=(str, "id"),
 )
 open_review_json: JsonForm[Review] = JsonForm(

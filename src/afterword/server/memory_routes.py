@@ -13,11 +13,10 @@ from fastapi.responses import JSONResponse, Response
 
 from afterword import Layer, Scope
 from afterword.client.forms.finding_forms import finding_origin_json, findings_json
-from afterword.client.forms.memory_forms import context_json, origin_json, search_json
-from afterword.server import answer_forms
-from afterword.server.access import Answer, AnyCaller, Change, Memory, select_own_memory
-from afterword.server.request_paths import decode_path_part
-from afterword.server.request_types import (
+from afterword.client.forms.memory_forms import context_json, fact_origin_json, search_json
+from afterword.server import answers
+from afterword.server.access import Answer, AnyCaller, Changing, Memory, decode_path_part, own_memory
+from afterword.server.contents import (
     Cursor,
     EditBody,
     FactBody,
@@ -79,7 +78,7 @@ async def remember_fact(body: FactBody, change: Change) -> JSONResponse:
 
 
 @router.get(
-    "/facts/{fact_id}", response_model=origin_json.model, responses={304: {"description": "Nothing has changed."}}
+    "/facts/{fact_id}", response_model=fact_origin_json.model, responses={304: {"description": "Nothing has changed."}}
 )
 async def read_one_fact(
     memory: Memory,
@@ -87,7 +86,7 @@ async def read_one_fact(
     if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
 ) -> Response:
     """Return a fact with its history: every assertion, quote and verdict."""
-    return with_etag(origin_json(await memory.history(decode_path_part(fact_id))), if_none_match)
+    return with_etag(fact_origin_json(await memory.history(decode_path_part(fact_id))), if_none_match)
 
 
 @router.patch("/facts/{fact_id}", response_model=answer_forms.change_json.model)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import partial
 
 from sqlmodel import Session
@@ -115,7 +114,7 @@ class ScopeFindings(ScopeReading):
 
     async def set_finding_policy(
         self,
-        agents: Collection[str] | str | None = None,
+        agents: NameOrNames | None = None,
         *,
         agents_with_tools: ToolFindingPolicy | str | None = None,
         advice: bool | None = None,
@@ -129,13 +128,12 @@ class ScopeFindings(ScopeReading):
         is kept, too. A finding expires after `days` (at most 36,500). Raises `ArgumentInvalid`.
         """
         before = await self.finding_policy()
-        names, with_tools = before.agents, before.agents_with_tools
-        if agents is not None:
-            names = tuple(dict.fromkeys([agents] if isinstance(agents, str) else agents))
+        names = before.agents if agents is None else _unique_names(agents)
         if not all(name.strip() for name in names):
             raise ArgumentInvalid("the name of an agent is empty")
         if days is not None and not 0 < days <= MOST_DAYS:
             raise ArgumentInvalid(f"days={days} must be greater than 0 and at most {MOST_DAYS:,}")
+        with_tools = before.agents_with_tools
         if agents_with_tools is not None:
             (with_tools,) = choices(ToolFindingPolicy, agents_with_tools, "agents_with_tools")
         policy = FindingPolicy(
@@ -155,3 +153,7 @@ class ScopeFindings(ScopeReading):
         """Set whether agents are told the words of people who are not the owner of the scope. Return the new value."""
         await self._resources.write(partial(stored_findings.set_other_people, scope=self.scope, are_told=are_told))
         return are_told
+
+
+def _unique_names(names: NameOrNames) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([names] if isinstance(names, str) else names))

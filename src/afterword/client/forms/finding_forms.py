@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _quote_json: JsonForm[Evidence] = JsonForm(
     "Quote", "Words of the agent, and the number of their turn.", turn=Nullable(int), quote=str
 )
-_statement: JsonForm[AgentFinding] = JsonForm(
+_statement_json: JsonForm[AgentFinding] = JsonForm(
     "Statement",
     "What an agent stated.",
     id=str,
@@ -25,7 +25,7 @@ _statement: JsonForm[AgentFinding] = JsonForm(
     topic=str,
     statement=str,
 )
-_saying: JsonForm[AgentFinding] = JsonForm(
+_saying_json: JsonForm[AgentFinding] = JsonForm(
     "Saying",
     "When and how an agent stated it.",
     said_at=datetime,
@@ -39,16 +39,16 @@ _saying: JsonForm[AgentFinding] = JsonForm(
     evidence=[_quote_json],
 )
 finding_json: JsonForm[AgentFinding] = JsonForm(
-    "Finding", "A statement that an agent made.", **_statement.parts, **_saying.parts
+    "Finding", "A statement that an agent made.", **_statement_json.parts, **_saying_json.parts
 )
 dated_finding_json: JsonForm[tuple[AgentFinding, FindingStatus]] = JsonForm(
     "DatedFinding",
     "A statement that an agent made, and its status at a time.",
-    **_statement.parts_at(itemgetter(0)),
+    **_statement_json.parts_at(itemgetter(0)),
     status=(str, itemgetter(1)),
-    **_saying.parts_at(itemgetter(0)),
+    **_saying_json.parts_at(itemgetter(0)),
 )
-_repeated_json: JsonForm[tuple[AgentFinding, tuple[int, ...]]] = JsonForm(
+_finding_saying_json: JsonForm[tuple[AgentFinding, tuple[int, ...]]] = JsonForm(
     "FindingSaying",
     "A time that an agent stated a finding, and the runs that recorded it.",
     **finding_json.parts_at(itemgetter(0)),
@@ -64,5 +64,5 @@ finding_origin_json: JsonForm[FindingOrigin] = JsonForm(
     "FindingOrigin",
     "A finding, and each time that an agent stated it.",
     finding=finding_json,
-    sayings=[_repeated_json],
+    sayings=[_finding_saying_json],
 )

@@ -78,7 +78,7 @@ run_record_json: JsonForm[RunRecord] = JsonForm(
     spent=spending_json,
     actor=Nullable(str),
 )
-held_json: JsonForm[HeldRun] = JsonForm(
+held_run_json: JsonForm[HeldRun] = JsonForm(
     "HeldRun",
     "A run that waits for a person's approval, its statements, and the check that holds it.",
     **run_json.parts_at("run"),
@@ -107,14 +107,14 @@ _verdict_json: JsonForm[RecordedVerdict] = JsonForm(
     effect=str,
     refused_because=Nullable(str),
 )
-origin_json: JsonForm[FactOrigin] = JsonForm(
+fact_origin_json: JsonForm[FactOrigin] = JsonForm(
     "FactOrigin",
     "A fact, its statements, and the verdicts on them.",
     scope=(Scope, "fact.scope"),
     fact=fact_json,
     said=([assertion_json], "assertions"),
     verdicts=[_verdict_json],
-    held=[held_json],
+    held=[held_run_json],
 )
 _scored_fact_json: JsonForm[SearchHit] = JsonForm(
     "ScoredFact",
@@ -147,7 +147,7 @@ search_json: JsonForm[SearchResults] = JsonForm(
 _turn_json: JsonForm[SourceTurn] = JsonForm(
     "Turn", "What was said in a turn of a session.", session_id=str, turn=(int, "number"), speaker=str, text=str
 )
-_omitted_json: JsonForm[OmittedFact] = JsonForm(
+_omitted_fact_json: JsonForm[OmittedFact] = JsonForm(
     "OmittedFact", "A fact that an agent is not told, and why.", fact=fact_json, reason=str
 )
 context_json: JsonForm[ContextBlock] = JsonForm(
@@ -163,7 +163,7 @@ context_json: JsonForm[ContextBlock] = JsonForm(
     before=([fact_json], "former"),
     turns=[_turn_json],
     findings=[finding_json],
-    left_out=[_omitted_json],
+    left_out=[_omitted_fact_json],
 )
 
 
@@ -176,7 +176,7 @@ def pasted_stretches(details: SessionDetails) -> list[tuple[int, str, str]]:
     ]
 
 
-_refused_json: JsonForm[RejectedCandidate] = JsonForm(
+_rejected_candidate_json: JsonForm[RejectedCandidate] = JsonForm(
     "RefusedCandidate", "What a check refused, and why.", reason=str, statement=str, detail=str
 )
 _pasted_json: JsonForm[tuple[int, str, str]] = JsonForm(
@@ -203,10 +203,10 @@ session_details_json: JsonForm[SessionDetails] = JsonForm(
     ended_at=(Nullable(datetime), "session.ended_at"),
     skipped=({str: int}, "session.skipped"),
     kept=([fact_json], "facts"),
-    dropped=([_refused_json], "rejected"),
+    dropped=([_rejected_candidate_json], "rejected"),
     not_found=([str], "unfound"),
     pasted=([_pasted_json], pasted_stretches),
-    held=Nullable(held_json),
+    held=Nullable(held_run_json),
 )
 saved_session_json: JsonForm[SavedSession] = JsonForm(
     "SavedSession",
@@ -249,18 +249,18 @@ _erasure_json: JsonForm[WaitingErasure] = JsonForm(
     finds_facts=bool,
     everything=(bool, "is_everything"),
 )
-_unclear_json: JsonForm[Fact] = JsonForm(
+_unclear_name_json: JsonForm[Fact] = JsonForm(
     "UnclearName", "A fact about a name that fits several people.", fact=(fact_json, itself), may_be=[str]
 )
 review_json: JsonForm[Review] = JsonForm(
     "Review",
     "What waits for a person's decision.",
     contests=([numbered_contest_json], lambda review: enumerate(review.contests, 1)),
-    held=[held_json],
+    held=[held_run_json],
     findings=[finding_json],
     dependents=[_dependent_json],
     erasures=[_erasure_json],
-    unclear_names=([_unclear_json], "unclear"),
+    unclear_names=([_unclear_name_json], "unclear"),
 )
 receipt_json: JsonForm[Receipt] = JsonForm(
     "Receipt",
@@ -282,7 +282,7 @@ job_outcome_json: JsonForm[JobState] = JsonForm(
     counts={str: int},
     failures=int,
 )
-_retired_json: JsonForm[tuple[Fact, Fact | None]] = JsonForm(
+_retired_fact_json: JsonForm[tuple[Fact, Fact | None]] = JsonForm(
     "RetiredFact",
     "A fact that a run ended, and the fact that took its place.",
     fact=(fact_json, itemgetter(0)),
@@ -293,7 +293,7 @@ changes_json: JsonForm[Changes] = JsonForm(
     "The facts that a run changes.",
     learned=[fact_json],
     repeated=[fact_json],
-    retired=[_retired_json],
+    retired=[_retired_fact_json],
     contested=[fact_json],
     unclear=[fact_json],
     hidden=int,

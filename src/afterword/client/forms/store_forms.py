@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SESSION_STATES = ("new", "grown", "unchanged", "unreadable")
 """The states by which an estimate counts sessions."""
 
-_range_json: JsonForm[CostRange] = JsonForm(
+_cost_range_json: JsonForm[CostRange] = JsonForm(
     "CostRange",
     "The least and the most that processing would cost.",
     sessions=({str: int}, lambda costs: {state: costs.sessions.get(state, 0) for state in SESSION_STATES}),
@@ -38,8 +38,8 @@ estimate_json: JsonForm[CostEstimate] = JsonForm(
     "What processing would cost, in total and by scope.",
     extractor=str,
     model=Nullable(str),
-    **_range_json.parts_at("total"),
-    scopes=({str: _range_json}, "by_scope"),
+    **_cost_range_json.parts_at("total"),
+    scopes=({str: _cost_range_json}, "by_scope"),
 )
 _scope_json: JsonForm[ScopeStatus] = JsonForm(
     "ScopeStatus",
@@ -65,7 +65,7 @@ _queue_json: JsonForm[QueueStatus] = JsonForm(
     oldest_since=Nullable(datetime),
     oldest_age_s=Nullable(float),
 )
-_failed_json: JsonForm[SavedSession] = JsonForm(
+_failed_session_json: JsonForm[SavedSession] = JsonForm(
     "FailedSession",
     "A session that failed, with the reason.",
     **{key: saved_session_json.parts[key] for key in ("scope", "session_id")},
@@ -100,7 +100,7 @@ status_json: JsonForm[StoreStatus] = JsonForm(
     sessions={str: int},
     queue=_queue_json,
     reasons=({str: int}, "failures"),
-    failed=[_failed_json],
+    failed=[_failed_session_json],
     jobs=[_job_json],
     vectors=[_vectors_json],
     spent=(_costs_json, "costs"),

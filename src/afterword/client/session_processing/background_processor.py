@@ -87,11 +87,11 @@ class BackgroundProcessor:
         with suppress(TimeoutError):
             await asyncio.wait_for(queue.changed.wait(), min(queue.due_at.values()) - now)
 
-    async def _process_sessions(self, ended: set[tuple[Scope, str]]) -> None:
+    async def _process_sessions(self, session_keys: set[tuple[Scope, str]]) -> None:
         try:
             store = await self._resources.store()
             waiting = await queued_sessions(store, at=self._resources.now())
-            scopes = {scope for scope, _ in ended}
+            scopes = {scope for scope, _ in session_keys}
             selected = [saved for saved in waiting if saved.scope in scopes]
             if not selected:
                 return

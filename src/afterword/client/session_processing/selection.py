@@ -36,7 +36,7 @@ def selection_from_source(
         state = parse_state(given) if isinstance(given, bytes) else given
         saved = Saved(owner, name, state=state, humans=humans, started_at=started_at, file_time=at)
         return Selection([saved], are_named=True)
-    is_recorded = scope is not None and session_id is None and _is_session_id(given)
+    is_recorded = _is_recorded_session(given, scope, session_id)
     if (given or manifest is not None) and not is_recorded:
         return select_paths(
             [Path(path) for path in given],
@@ -70,7 +70,9 @@ def _session_of_state(scope: Scope | None, session_id: str | None) -> tuple[Scop
     return scope, session_id
 
 
-def _is_session_id(paths: Sequence[str | Path]) -> bool:
-    """Whether these paths are a single text that is no path: the id of a recorded session."""
+def _is_recorded_session(paths: Sequence[str | Path], scope: Scope | None, session_id: str | None) -> bool:
+    """Whether the only path is the id of a recorded session of the scope: a text that is not the path of a file."""
+    if scope is None or session_id is not None or len(paths) != 1:
+        return False
     # `Path.exists` raises an error for a long text.
-    return len(paths) == 1 and isinstance(paths[0], str) and not os.path.exists(paths[0])  # noqa: PTH110
+    return isinstance(paths[0], str) and not os.path.exists(paths[0])  # noqa: PTH110
