@@ -120,7 +120,7 @@ def call_memory(scope: Scope, work: Callable[[afterword.ScopeMemory], Awaitable[
 
 
 async def hint_at_similar_memory(memory: afterword.ScopeMemory) -> None:
-    """Print on standard error which known memory may be meant, if nothing was ever stored in this one."""
+    """Print on standard error which memory with a similar name may be meant, if nothing was ever stored in `memory`."""
     try:
         await memory.check_known()
     except NotFound as error:

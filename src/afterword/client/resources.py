@@ -116,7 +116,8 @@ class Resources:
     async def extractor_and_judge(self, kind: str | None = None) -> AsyncIterator[ExtractorAndJudge]:
         """Yield the extractor and the judge, which are closed at the end of the block.
 
-        `kind` is "rules" or "model". By default, those that the caller of `open` passed or the configured ones.
+        `kind` is "rules" or "model". By default, the objects that the caller of `open` passed are yielded, or else the
+        configured ones.
         """
         extractor, judge = (None, None) if kind else (self._extractor, self._judge)
         if extractor is not None and judge is not None:
@@ -126,7 +127,7 @@ class Resources:
             yield ExtractorAndJudge(extractor or configured.extractor, judge or configured.judge)
 
     def asks_model(self, kind: str | None = None) -> bool:
-        """Return whether `extractor_and_judge(kind)` may yield one that sends requests to a model."""
+        """Return whether the extractor or the judge of `extractor_and_judge(kind)` may send requests to a model."""
         is_custom = kind is None and (self._extractor is not None or self._judge is not None)
         return is_custom or (kind or self.settings.extractor) != "rules"
 

@@ -123,7 +123,7 @@ class Keys(Checked):
         return await self._resources.write(lambda transaction: keys.revoke_key(transaction, key_id, at))
 
     async def verify(self, secret: str) -> ApiKey:
-        """Return the key that is presented. Raises `KeyInvalid` if it is unknown, revoked or expired.
+        """Return the key with this secret. Raises `KeyInvalid` if the key is unknown, revoked or expired.
 
         Its last use is recorded, at most every ten minutes.
         """

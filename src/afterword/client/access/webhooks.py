@@ -108,7 +108,7 @@ def _address_rules(options: WebhookOptions) -> AddressRules:
 
 @asynccontextmanager
 async def announcing_failures(resources: Resources, scopes: Iterable[Scope]) -> AsyncIterator[list[ProcessingReport]]:
-    """Yield a list, and after the block announce to webhooks the failed sessions in the reports that it then holds.
+    """Yield a list for reports. After the block, announce to webhooks the sessions that failed by these reports.
 
     Failures of a scope are announced once a day. If the block itself fails, each of the `scopes` counts as one failure.
     """

@@ -1,4 +1,4 @@
-"""The methods of `ScopeMemory` that list, store and decide findings of agents, and set which ones are kept."""
+"""The methods of `ScopeMemory` that list, store and decide findings of agents, and set which findings are kept."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Portal:
                 ended.wait()
 
     def synchronous_manager(self, manager: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
-        """Return a context manager for `with` that runs this asynchronous one."""
+        """Return a context manager for `with` that runs this asynchronous context manager in the thread."""
         return self._running_portal().wrap_async_context_manager(manager)
 
     def close(self, last_call: Callable[[], Awaitable[None]]) -> None:
