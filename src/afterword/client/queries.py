@@ -105,7 +105,7 @@ def _with_effects(transaction: Session, scope: Scope, recorded: Sequence[Recorde
     return list(map(with_effect, recorded))
 
 
-def _effect_of_runs(statuses: Collection[RunStatus]) -> VerdictEffect:
+def _effect_of_runs(statuses: Collection[str]) -> VerdictEffect:
     """Return why a verdict has no effect whose runs have these statuses."""
     return next(
         (effect for status, effect in _EFFECT_BY_RUN_STATUS.items() if status in statuses), VerdictEffect.UNDONE
@@ -224,7 +224,7 @@ def omitted_facts(
 
 def search_hits(query: str, results: recall.Recall, *, explain: bool) -> list[SearchHit]:
     """Return what a search found: facts, facts that held before, turns, findings. With `explain` they tell why."""
-    parts = results.parts or tuple({} for _ in results.facts)
+    parts = results.score_components or tuple({} for _ in results.facts)
     hits = [
         SearchHit(
             Layer.NOW if fact.is_served else Layer.BEFORE,
