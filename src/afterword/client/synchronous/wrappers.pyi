@@ -308,7 +308,7 @@ class SyncScopeMemory:
     def finding_policy(self) -> FindingPolicy: ...
     def set_finding_policy(
         self,
-        agents: Collection[str] | str | None = None,
+        agents: NameOrNames | None = None,
         *,
         agents_with_tools: ToolFindingPolicy | str | None = None,
         advice: bool | None = None,
