@@ -155,7 +155,9 @@ class AgentAccess(Checked):
         The arguments are those of `ScopeMemory.facts`. Raises `ArgumentInvalid`.
         """
         wanted = fact_filter(status, kind, about, tags)
-        fitting = [fact for fact in sorted(await self._told_facts(), key=fact_cursor) if wanted.fits_apart_from_status(fact)]
+        fitting = [
+            fact for fact in sorted(await self._told_facts(), key=fact_cursor) if wanted.fits_apart_from_status(fact)
+        ]
         chosen = [fact for fact in fitting if wanted.has_status(fact)]
         shown, next_cursor = page_after_cursor(chosen, fact_cursor, limit=limit, after=after)
         return FactPage(tuple(map(cleaned_fact, shown)), len(chosen), len(fitting) - len(chosen), next_cursor)
@@ -271,7 +273,7 @@ class AgentAccess(Checked):
         """Return the subject of a fact about this person or thing: `OWNER` if the owner of the memory is meant."""
         name = checked_text("about", about, may_be_empty=True)
         is_own_name = self.scope.kind is ScopeKind.USER and folded(name) == folded(self.scope.id)
-        return OWNER if not name or is_generic(name) or is_own_name else name
+        return OWNER if not name or is_generic_name(name) or is_own_name else name
 
     async def correct(self, fact_id: str, statement: str, *, value: str = "", changed: bool = False) -> RequestOutcome:
         """Request that another sentence replaces a fact, and return the status of the request.

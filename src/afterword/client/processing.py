@@ -181,7 +181,7 @@ class _Processing:
         def note_end(ended: SessionEnd) -> None:
             result = ended.result
             results[result.scope, result.session_id] = result
-            tracker.add(result.scope, session_source(result.session_id), ended.spent)
+            tracker.add_spending(result.scope, session_source(result.session_id), ended.spent)
             if not isinstance(result, NotStarted):
                 on_done(result)
 
@@ -291,7 +291,9 @@ async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: b
     return ConsolidationReport(consolidated, tracker.spent, tracker.reached)
 
 
-async def estimate_costs(resources: Resources, selection: Selection | None, extractor_kind: str | None) -> CostEstimate:
+async def estimate_costs(
+    resources: Resources, selection: SessionSelection | None, extractor_kind: str | None
+) -> CostEstimate:
     """Return what processing would cost. No request is sent, and nothing is stored."""
     extractor = extractor_kind or resources.settings.extractor
     async with (

@@ -46,7 +46,7 @@ from afterword.facts.transcripts import Turn
 from afterword.facts.validity.judged_pairs import JudgedPairs
 from afterword.privacy.foreign.stretches import foreign_turns
 from afterword.recall.block import OPENING
-from afterword.recall.index_units import matched_words
+from afterword.recall.search_terms import matched_words
 from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, ledger, lookup, runs, sessions
 from afterword.store.access import audit

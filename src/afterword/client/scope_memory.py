@@ -236,9 +236,9 @@ class ScopeMemory(ScopeChanges):
         Raises `ArgumentInvalid` if the file does not exist or is not JSON, an `ExtractionError`, and `ScopeBusy`.
         """
         path = Path(path)
-        if kind not in set(Origin):
-            raise ArgumentInvalid(f"kind={kind!r} is unknown; use one of {', '.join(Origin)}")
-        exported, file_time = await asyncio.to_thread(_read_export, path)
+        if kind not in set(ExportingLibrary):
+            raise ArgumentInvalid(f"kind={kind!r} is unknown; use one of {', '.join(ExportingLibrary)}")
+        exported, file_time = await asyncio.to_thread(_read_json_file, path)
         async with self._resources.extractor_and_judge() as configured:
             imported = await import_memories(
                 await self._resources.store(),
@@ -340,7 +340,7 @@ class ScopeMemory(ScopeChanges):
         )
 
 
-def _read_export(path: Path) -> tuple[Any, datetime]:
+def _read_json_file(path: Path) -> tuple[Any, datetime]:
     """Return the JSON in a file, and the time of the file. Raises `ArgumentInvalid`."""
     try:
         return json.loads(path.read_text(encoding="utf-8")), datetime.fromtimestamp(path.stat().st_mtime, UTC)
