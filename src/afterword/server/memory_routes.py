@@ -14,9 +14,10 @@ from fastapi.responses import JSONResponse, Response
 from afterword import Layer, Scope
 from afterword.client.forms.finding_forms import finding_origin_json, findings_json
 from afterword.client.forms.memory_forms import context_json, fact_origin_json, search_json
-from afterword.server import answers
-from afterword.server.access import Answer, AnyCaller, Changing, Memory, decode_path_part, own_memory
-from afterword.server.contents import (
+from afterword.server import answer_forms
+from afterword.server.access import Answer, AnyCaller, Change, Memory, select_own_memory
+from afterword.server.request_paths import decode_path_part
+from afterword.server.request_types import (
     Cursor,
     EditBody,
     FactBody,
