@@ -157,13 +157,8 @@ class SearchIndex:
         table, support = self._table, dict[int, float]()
         is_turn = table.conversation[places] >= 0
         if is_turn.any():
-            turns, turn_scores = places[is_turn], scores[is_turn]
-            support = self._support_scores(turns, turn_scores) if table.has_support else {}
-            neighbours, shares = self._neighbours(turns, turn_scores, weights)
-            facts = numpy.array(list(support), dtype=int)
-            amounts = numpy.concatenate((scores, shares, numpy.zeros(len(facts))))
-            places, numbers = numpy.unique(numpy.concatenate((places, neighbours, facts)), return_inverse=True)
-            scores = numpy.bincount(numbers, amounts, len(places))
+            support = self._support_scores(places[is_turn], scores[is_turn]) if table.has_support else {}
+            places, scores = self._with_neighbours(places, scores, is_turn, weights, list(support))
             is_turn = table.conversation[places] >= 0
         names = table.name_numbers_with(wanted)
         scores = scores + weights.named * numpy.isin(table.name[places], names) if names else scores.copy()
@@ -175,6 +170,16 @@ class SearchIndex:
             # The places are in order, and the supported facts are among them.
             scores[numpy.searchsorted(places, list(support))] += weights.sources * numpy.array(list(support.values()))
         return places, scores
+
+    def _with_neighbours(
+        self, places: Array, scores: Array, is_turn: Array, weights: Weights, facts: list[int]
+    ) -> tuple[Array, Array]:
+        """Return the places and scores, with those of the turns near these turns, and with these facts."""
+        neighbours, shares = self._neighbours(places[is_turn], scores[is_turn], weights)
+        amounts = numpy.concatenate((scores, shares, numpy.zeros(len(facts))))
+        all_places = numpy.concatenate((places, neighbours, numpy.array(facts, dtype=int)))
+        distinct, numbers = numpy.unique(all_places, return_inverse=True)
+        return distinct, numpy.bincount(numbers, amounts, len(distinct))
 
     def _conversation_shares(self, turns: Array, wanted: frozenset[str], weights: Weights) -> Array:
         """Return what is added to the score of each turn for the words of its conversation."""

@@ -110,22 +110,26 @@ class UnitTable:
         after.lineage, after.size = self.lineage, size
         after._segments = self._segments_with(units)
         after._firsts = [segment.first for segment in after._segments]
-        conversations = [unit.conversation for unit in units]
-        after._conversations = _numbered(self._conversations, conversations)
-        names = [unit.terms.partition("\t")[0] for unit in units]
-        after._names = _numbered(self._names, names)
-        after.is_alive = numpy.concatenate((self.is_alive, numpy.ones(len(units), dtype=bool)))
+        after._set_arrays(self, units)
         after.is_alive[gone] = False
-        after.conversation = _appended(
-            self.conversation, [after._conversations.get(name, -1) for name in conversations]
-        )
-        after.name = _appended(self.name, [after._names.get(name, -1) for name in names])
-        after.number = _appended(self.number, [unit.number for unit in units])
-        after.asks = _appended(self.asks, [unit.asks for unit in units])
         after.by_order = self._order_with(units, self.by_order[after.is_alive[self.by_order]])
         for segment in after._segments if is_searched else ():
             segment.postings()
         return after
+
+    def _set_arrays(self, before: UnitTable, added: list[Unit]) -> None:
+        """Take over the values of each place from the table before, and append those of the added units."""
+        conversations = [unit.conversation for unit in added]
+        names = [unit.terms.partition("\t")[0] for unit in added]
+        self._conversations = _numbered(before._conversations, conversations)
+        self._names = _numbered(before._names, names)
+        self.is_alive = _appended(before.is_alive, [True] * len(added))
+        self.conversation = _appended(
+            before.conversation, [self._conversations.get(name, -1) for name in conversations]
+        )
+        self.name = _appended(before.name, [self._names.get(name, -1) for name in names])
+        self.number = _appended(before.number, [unit.number for unit in added])
+        self.asks = _appended(before.asks, [unit.asks for unit in added])
 
     def _order_with(self, added: list[Unit], remaining: Array) -> Array:
         """Return the places of the remaining and the added units in the order of the units."""

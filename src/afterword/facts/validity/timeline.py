@@ -126,20 +126,15 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
     """Return the periods in which each assertion holds, and its rewordings."""
     validity = _Validity({}, {}, {})
     extents = change_extents(pairs, intervals)
-    never_ended_anything = _withdrawn_before_they_held(pairs, corrected_by, intervals)
-    never_ended_anything |= replaced_plans(pairs, intervals, extents, corrected_by)
+    retirements = _retirements_in_effect(pairs, corrected_by, intervals, extents)
     for assertion in pairs.ordered:
         if assertion.id in corrected_by:
             validity.undo(assertion.id, pairs.by_id[corrected_by[assertion.id]])
             continue
         validity.spans[assertion.id] = [ValidityPeriod(*intervals[assertion.id])]
         omissions: list[OmittedPart] = []
-        retirements = sorted(pairs.retirements[assertion.id], key=lambda retirement: pairs.position[retirement[0]])
-        for later, relation in retirements:
+        for later, relation in retirements[assertion.id]:
             extent = extents.get((assertion.id, later))
-            # What was replaced as a whole does not hold again when its replacement is withdrawn or replaced itself.
-            if later in corrected_by or (later in never_ended_anything and extent is not Extent.WHOLE):
-                continue
             ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
             taken = taken_interval(pairs.by_id[later], intervals[later], intervals[assertion.id], extent, relation)
             if (assertion.id, later) in pairs.remainders:
@@ -149,6 +144,30 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
                 validity.remove_interval(assertion.id, taken, ending, later)
         validity.omit_parts(assertion, omissions)
     return validity
+
+
+def _retirements_in_effect(
+    pairs: JudgedPairs,
+    corrected_by: Mapping[str, str],
+    intervals: Mapping[str, Interval],
+    extents: Mapping[IdPair, Extent],
+) -> dict[str, list[tuple[str, Relation]]]:
+    """Return for each assertion the later ones that end it or a part of it, in order of saying, with their relation."""
+    never_ended_anything = _withdrawn_before_they_held(pairs, corrected_by, intervals)
+    never_ended_anything |= replaced_plans(pairs, intervals, extents, corrected_by)
+
+    def has_effect(earlier: str, later: str) -> bool:
+        # What was replaced as a whole does not hold again when its replacement is withdrawn or replaced itself.
+        is_whole = extents.get((earlier, later)) is Extent.WHOLE
+        return later not in corrected_by and (is_whole or later not in never_ended_anything)
+
+    return {
+        earlier: sorted(
+            [(later, relation) for later, relation in retirements if has_effect(earlier, later)],
+            key=lambda retirement: pairs.position[retirement[0]],
+        )
+        for earlier, retirements in pairs.retirements.items()
+    }
 
 
 def _omitted_part(
