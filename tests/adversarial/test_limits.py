@@ -26,7 +26,7 @@ from afterword.pipeline.window_reader import NOT_EXAMINED
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.policy import Privacy
 from afterword.privacy.seen_turns import StateReading
-from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind
+from afterword.privacy.tombstones import ForgottenContent, Tombstone, TombstoneKey, TombstoneKind
 from afterword.store import lookup
 from afterword.store.database.engine import Store
 from batches import state
@@ -99,11 +99,11 @@ async def _forget_a_session(size: int) -> None:
     transcript = Transcript(turns, layout="made here", humans=("user",))
     key = TombstoneKey("key", b"x" * 32)
     tombstone = Tombstone(TombstoneKind.SESSION, key.id, key.session_hash(MIRA, "monday"), "", AT)
-    forgotten = Forgotten(MIRA, "monday", [key], [tombstone])
-    shown = forgotten.transcript(StateReading(transcript, transcript))
+    forgotten = ForgottenContent(MIRA, "monday", [key], [tombstone])
+    shown = forgotten.blank_in_transcript(StateReading(transcript, transcript))
     others = [f"Hey {number}." for number in range(number_of_turns)]
     # Below a key of names, too, a list may hold words.
-    state = forgotten.state({"said": texts, "others": others, "name": texts[:1]}, turns, shown.turns)
+    state = forgotten.blank_in_state({"said": texts, "others": others, "name": texts[:1]}, turns, shown.turns)
     assert state == {"said": [FORGOTTEN] * number_of_turns, "others": others, "name": [FORGOTTEN]}
 
 

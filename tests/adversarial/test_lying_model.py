@@ -254,8 +254,8 @@ async def test_a_withdrawal_of_a_fact_about_health_that_waits_says_why() -> None
 
 
 def test_the_cases_see_a_weakened_guard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretches, "find_posts", lambda _: ())
-    stretches._stretches.cache_clear()
+    monkeypatch.setattr(stretches, "find_posts_and_scripts", lambda _: ())
+    stretches._find_stretches.cache_clear()
     with pytest.raises(AssertionError):
         test_of_pasted_texts_only_the_listed_ones_are_taken_for_the_persons_own()
-    stretches._stretches.cache_clear()
+    stretches._find_stretches.cache_clear()

@@ -117,7 +117,7 @@ def test_a_model_is_told_what_is_pasted(form: str) -> None:
         turn = Turn(1, "mira", Role.HUMAN, case.text)
         request = render(Window(1, (turn,), (), ("mira",), ("mira",)))
         stretches = foreign_stretches(case.text, ("mira",))
-        is_within = all(stretch.is_quoted_within(case.text) for stretch in stretches)
+        is_within = all(stretch.is_inline_quotation(case.text) for stretch in stretches)
         if case.form == form and not is_within and case.claim in human_part(request):
             told.append(case.text)
     assert told == []

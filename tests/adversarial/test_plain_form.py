@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.privacy.normalisation import comparable, plain_forms, remove_invisible
+from afterword.privacy.normalisation import plain_forms, remove_invisible_characters, searchable_text
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.privacy.redaction import mask_secrets
 
@@ -30,7 +30,7 @@ from afterword.privacy.redaction import mask_secrets
     ],
 )
 def test_the_plain_form_is_what_a_reader_sees(text: str, plain: str) -> None:
-    assert comparable(text) == plain
+    assert searchable_text(text) == plain
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_disguised_instruction_is_one(text: str) -> None:
     ],
 )
 def test_what_is_not_drawn_is_removed(text: str, visible: str) -> None:
-    assert remove_invisible(text) == visible
+    assert remove_invisible_characters(text) == visible
 
 
 @given(st.text(max_size=60))
@@ -81,4 +81,4 @@ def test_each_place_of_the_plain_form_stands_for_a_place_of_the_original(text: s
 
 @given(st.text(max_size=60))
 def test_removing_twice_is_removing_once(text: str) -> None:
-    assert remove_invisible(remove_invisible(text)) == remove_invisible(text)
+    assert remove_invisible_characters(remove_invisible_characters(text)) == remove_invisible_characters(text)

@@ -10,8 +10,8 @@ import pytest
 from afterword.extractors.words_named_by_model import NAMED_SECRET, hidden_as_stored, hidden_from_state
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.blanking import PhraseSearch, WordsToBlank, blank_spans, letters_and_digits, mentions_phrase
-from afterword.privacy.foreign.stretches import foreign_stretches, foreign_turns
-from afterword.privacy.normalisation import comparable, plain_forms, remove_invisible, visible_text
+from afterword.privacy.foreign.stretches import foreign_stretches, foreign_stretches_by_turn
+from afterword.privacy.normalisation import plain_forms, remove_invisible_characters, searchable_text, undisguised_text
 from afterword.privacy.off_record import hide_off_record
 from afterword.privacy.policy import Privacy
 from afterword.privacy.prompt_injection import has_instruction_around, is_instruction
@@ -132,15 +132,15 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "has_instruction_around": lambda text: [
         has_instruction_around(text, start, start + 5) for start in range(0, len(text), 2_000)
     ],
-    "comparable": comparable,
+    "searchable_text": searchable_text,
     "plain_forms": lambda text: list(plain_forms(text)),
-    "remove_invisible": remove_invisible,
-    "visible_text": visible_text,
+    "remove_invisible_characters": remove_invisible_characters,
+    "undisguised_text": undisguised_text,
     "foreign_stretches": lambda text: foreign_stretches(text, ("mira",)),
-    "foreign_turns": lambda text: foreign_turns(_turns(text)),
+    "foreign_stretches_by_turn": lambda text: foreign_stretches_by_turn(_turns(text)),
     "letters_and_digits": letters_and_digits,
     "blank_spans": lambda text: blank_spans(text, [(place, place + 1) for place in range(0, len(text) // 4, 3)]),
-    "WordsToBlank": lambda text: WordsToBlank(PhraseSearch(["a b", "please please"]), PhraseSearch(["password"])).spans(text),
+    "WordsToBlank": lambda text: WordsToBlank(PhraseSearch(["a b", "please please"]), PhraseSearch(["password"])).letter_spans(text),
     "hidden_from_state": _hidden_from_state,
     "hidden_as_stored": _hidden_as_stored,
     "mentions_phrase": lambda text: mentions_phrase(text, "a b c d"),

@@ -222,7 +222,7 @@ def quarantines_statements_only(patch: pytest.MonkeyPatch) -> None:
 
 
 def reads_pasted_words(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(grounding, "foreign_turns", lambda turns, only: [() for _ in turns])
+    patch.setattr(grounding, "foreign_stretches_by_turn", lambda turns, numbers: [() for _ in turns])
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from afterword.facts.assertions import OWNER, Kind, digest
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, Transcript, Turn
-from afterword.privacy.normalisation import visible_text
+from afterword.privacy.normalisation import undisguised_text
 from afterword.recall.block import MatchingTurn, entry_line, safe_line
 from afterword.recall.said_index import CHECKS, stored_check_result, turn_as_shown
 from afterword.settings import Settings
@@ -91,16 +91,16 @@ def test_an_invisible_character_is_neither_stored_nor_served(sign: str) -> None:
 
 @pytest.mark.parametrize(("word", "plain"), DISGUISED)
 def test_a_disguised_word_is_stored_and_served_as_it_reads(word: str, plain: str) -> None:
-    assert visible_text(word) == plain
+    assert undisguised_text(word) == plain
     [(_, value, statement)] = grounded(f"The user said {word}.", word, f"I said {word}")
     assert (value, statement) == (plain, f"The user said {plain}.")
     assert plain in safe_line(f"I said {word}")
-    assert visible_text(plain) == plain
+    assert undisguised_text(plain) == plain
 
 
 @pytest.mark.parametrize("word", FOREIGN_WORDS)
 def test_a_word_of_another_alphabet_stays(word: str) -> None:
-    assert visible_text(word) == word
+    assert undisguised_text(word) == word
     assert grounded(f"The user likes {word}.", word, f"I like {word}") == [(OWNER, word, f"The user likes {word}.")]
 
 
@@ -159,13 +159,13 @@ async def test_a_pasted_order_reaches_no_agent(budget_tokens: int) -> None:
 
 @given(st.text(max_size=80))
 def test_what_is_visible_is_visible_the_second_time(text: str) -> None:
-    assert visible_text(visible_text(text)) == visible_text(text)
+    assert undisguised_text(undisguised_text(text)) == undisguised_text(text)
     assert safe_line(safe_line(text)) == safe_line(text)
 
 
 @given(st.text(st.sampled_from("aI vе\u200b\u202e\ufe0f."), min_size=3, max_size=30))
 def test_a_quote_is_found_without_its_invisible_characters(text: str) -> None:
-    quote = find_quote(visible_text(text), text)
+    quote = find_quote(undisguised_text(text), text)
     assert quote is None or quote in text
 
 

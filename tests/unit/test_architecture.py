@@ -58,7 +58,12 @@ def test_what_is_computed_from_words_is_cached_where_forgetting_clears_it(module
         and any("str" in ast.unparse(each.annotation) for each in node.args.args if each.annotation is not None)
     }
     assert of_texts == {
-        *("load_prompt", "catalogue", "compiled", "zone_by_name"),  # names of files, of zones, and expressions
+        *(
+            "load_prompt",
+            "catalogue",
+            "compiled_expression",
+            "zone_by_name",
+        ),  # names of files, of zones, and expressions
         *("_expressions", "_possible_patterns"),  # phrases of the settings, and hints of patterns
         "_plain_character",  # single characters
         *("_alias", "insert_if_missing", "_select_where_in"),  # names of tables and columns

@@ -14,7 +14,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.words import folded, terms
 from afterword.normal_form import composed, decomposed
 from afterword.privacy.blanking import PhraseSearch, WordsToBlank, blank_spans, letters_and_digits
-from afterword.privacy.normalisation import visible_text
+from afterword.privacy.normalisation import undisguised_text
 from afterword.recall.block import safe_line
 from afterword.store.entered_statements import Entry
 
@@ -26,7 +26,7 @@ words = st.text(st.sampled_from("abzäöüéñÅçřž각한글が"), min_size=1
 @given(texts)
 def test_each_stage_gives_the_same_for_both_forms(text: str) -> None:
     nfc, nfd = composed(text), decomposed(text)
-    for stage in (folded, terms, letters_and_digits, visible_text, safe_line):
+    for stage in (folded, terms, letters_and_digits, undisguised_text, safe_line):
         assert stage(nfc) == stage(nfd)
     assert Entry(f"a {nfc}", subject=f"a {nfc}", tags=(nfc,)) == Entry(f"a {nfd}", subject=f"a {nfd}", tags=(nfd,))
     messages = [[{"type": "TextMessage", "source": form or "user", "content": form}] for form in (nfc, nfd)]
@@ -47,7 +47,7 @@ def test_a_value_is_blanked_in_either_form(value: str) -> None:
     for form in (composed, decomposed):
         text = form(f"9 {value}")
         for phrase in (composed(value), decomposed(value)):
-            spans = WordsToBlank(values=PhraseSearch([phrase])).spans(text)
+            spans = WordsToBlank(values=PhraseSearch([phrase])).letter_spans(text)
             assert composed(blank_spans(text, spans)) == composed("9 [forgotten]")
 
 
@@ -69,4 +69,4 @@ def test_a_scope_has_one_form() -> None:
 
 @pytest.mark.parametrize("text", ["我住在东京，喜欢猫。", "我住在东京喜欢猫"])
 def test_a_phrase_without_spaces_is_found_whatever_its_punctuation(text: str) -> None:
-    assert PhraseSearch(["我住在东京，喜欢猫"]).spans(text) == [(0, 8)]
+    assert PhraseSearch(["我住在东京，喜欢猫"]).letter_spans(text) == [(0, 8)]

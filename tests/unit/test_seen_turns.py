@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from afterword.privacy.seen_turns import RecognisedTurns, SeenTurn, recognised_places
+from afterword.privacy.seen_turns import RecognisedTurns, SeenTurn, places_among_seen
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ def seen(words: str) -> list[SeenTurn]:
 def places(before: str, after: str) -> list[int | None]:
     """The places of the turns `after`; "_" stands for a turn with `[forgotten]`."""
     marks = ["" if word == "_" else word.strip("()") for word in after.split()]
-    return recognised_places(seen(before), marks, ["(" not in word for word in after.split()])
+    return places_among_seen(seen(before), marks, ["(" not in word for word in after.split()])
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_turn_keeps_its_place(before: str, after: str, expected: list[int | No
 
 def test_turns_of_one_time_are_recognised_in_any_order() -> None:
     before = [SeenTurn(mark, BEGIN) for mark in "abc"]
-    assert recognised_places(before, list("cab"), [True] * 3) == [2, 0, 1]
+    assert places_among_seen(before, list("cab"), [True] * 3) == [2, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_turns_of_one_time_are_recognised_in_any_order() -> None:
 def test_new_turns_are_kept_in_their_order(before: str, after: str, joined: str) -> None:
     turns = tuple(SeenTurn(word, BEGIN) for word in after.split())
     recognised = RecognisedTurns(tuple(seen(before)), turns, places(before, after))
-    assert "".join(turn.mark for turn in recognised.joined()) == joined
+    assert "".join(turn.mark for turn in recognised.seen_and_new_turns()) == joined
 
 
 def test_very_many_equal_turns_are_recognised() -> None:
     before = [SeenTurn(mark, BEGIN) for mark in ["a", *["b"] * 3000]]
-    found = recognised_places(before, ["x", *["b"] * 3001], [True] * 3002)
+    found = places_among_seen(before, ["x", *["b"] * 3001], [True] * 3002)
     known = [place for place in found if place is not None]
     assert (len(found), known) == (3002, list(range(1, 3001)))

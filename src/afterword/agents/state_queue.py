@@ -14,10 +14,10 @@ from afterword import telemetry
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 from afterword.privacy.blanking import FORGOTTEN
-from afterword.privacy.off_record import newly_hidden
+from afterword.privacy.off_record import newly_hidden_indexes
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.privacy.seen_turns import RecognisedTurns, StateReading
-from afterword.privacy.tombstones import Forgotten
+from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import pauses
@@ -118,18 +118,18 @@ class _StateQueuing:
         return StateReading(self.fresh, self.dated, before, self.at)
 
     def _without_private_words(
-        self, forgotten: Forgotten, reading: StateReading
+        self, forgotten: ForgottenContent, reading: StateReading
     ) -> tuple[Mapping[str, Any], Transcript, RecognisedTurns]:
         """Return the state and its transcript without forgotten and private words, and which turns were seen before."""
         from afterword.extractors.words_named_by_model import hidden_as_continued
 
-        recognised = forgotten.recognised(reading)
-        timed = forgotten.transcript(reading, recognised)
-        known = recognised.hidden if forgotten.seen.turns else None
-        blanked = forgotten.state(self.state, self.fresh.turns, timed.turns)
+        recognised = forgotten.recognise_turns(reading)
+        timed = forgotten.blank_in_transcript(reading, recognised)
+        known = recognised.hidden_indexes if forgotten.seen.turns else None
+        blanked = forgotten.blank_in_state(self.state, self.fresh.turns, timed.turns)
         state, hidden = _mask_again(blanked, timed, reading.before, self.privacy, known)
         continued = hidden_as_continued(timed.turns, reading.before, self.privacy.markers)
-        return state, hidden, recognised.with_hidden(newly_hidden(continued, hidden.turns))
+        return state, hidden, recognised.with_hidden(newly_hidden_indexes(continued, hidden.turns))
 
     def _save_transcript(self, transaction: Session, before: Sequence[Turn], hidden: Transcript) -> None:
         from afterword.extractors.transcript_assembly import merge_readings

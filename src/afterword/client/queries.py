@@ -44,7 +44,7 @@ from afterword.facts.fact import Fact, FactChange, FactFilter, FactOrder
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Turn
 from afterword.facts.validity.judged_pairs import JudgedPairs
-from afterword.privacy.foreign.stretches import foreign_turns
+from afterword.privacy.foreign.stretches import foreign_stretches_by_turn
 from afterword.recall.block import OPENING
 from afterword.recall.search_terms import matched_words
 from afterword.recall.tokens import token_count
@@ -162,7 +162,7 @@ def _facts_and_citations(
 
 def _turns_with_facts(turns: Sequence[Turn], cited: Mapping[int | None, Sequence[Fact]]) -> Iterator[TurnFacts]:
     """Yield the turns, without the memory blocks that agents were told, each with the facts that cite it."""
-    for turn, stretches in zip(turns, foreign_turns(turns), strict=True):
+    for turn, stretches in zip(turns, foreign_stretches_by_turn(turns), strict=True):
         if turn.is_said or not turn.text.startswith(OPENING):
             yield TurnFacts(turn, tuple(cited.get(turn.number, ())), stretches)
 

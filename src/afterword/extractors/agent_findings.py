@@ -34,7 +34,7 @@ from afterword.facts.findings import (
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.privacy.blanking import letters_and_digits
-from afterword.privacy.normalisation import visible_text
+from afterword.privacy.normalisation import undisguised_text
 from afterword.privacy.policy import Privacy
 from afterword.privacy.prompt_injection import has_instruction_around, is_instruction
 from afterword.privacy.redaction import count_masks
@@ -238,14 +238,14 @@ def _check_said(statement: str, evidence: Sequence[Evidence], places: Sequence[P
 
 def _source(source: str | None, before: Sequence[Turn]) -> str | None:
     """Return the source that the agent names for a finding, or None unless it stands in a turn of the session."""
-    text = " ".join(visible_text(source or "").split())
+    text = " ".join(undisguised_text(source or "").split())
     is_said = any(text in turn.text for turn in before)
     return text if text and is_said and len(text) <= LONGEST_SOURCE and not is_instruction(text) else None
 
 
 def _text(text: str, longest: int) -> str:
     """Return the text on one line. Raises `_RejectedError` if it is empty or too long."""
-    plain = " ".join(visible_text("".join(sign if sign.isprintable() else " " for sign in text)).split())
+    plain = " ".join(undisguised_text("".join(sign if sign.isprintable() else " " for sign in text)).split())
     if not plain:
         raise _RejectedError("empty")
     if len(plain) > longest:

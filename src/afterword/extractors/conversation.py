@@ -10,7 +10,7 @@ from afterword.extractors.quote_support import Quoted
 from afterword.extractors.said_words import SaidWords, sentence_around
 from afterword.facts.assertions import Evidence
 from afterword.facts.transcripts import Role, Turn
-from afterword.privacy.foreign.stretches import foreign_turns, without_foreign
+from afterword.privacy.foreign.stretches import fill_foreign_stretches, foreign_stretches_by_turn
 
 _TURNS_BEFORE, _TURNS_AFTER, _MOST_TURNS = 300, 50, 3_000
 """How many turns before the first and after the last cited turn are read, and how many from the first one on."""
@@ -108,8 +108,8 @@ class Conversation:
         """What anyone said, without pasted or quoted text. A subject is only renamed if both names occur here."""
         turns, numbers = list(self._turns.values()), {turn.number for turn in self._around}
         texts = [
-            f"{turn.speaker}\n{without_foreign(turn.text, stretches)}"
-            for turn, stretches in zip(turns, foreign_turns(turns, only=numbers), strict=True)
+            f"{turn.speaker}\n{fill_foreign_stretches(turn.text, stretches)}"
+            for turn, stretches in zip(turns, foreign_stretches_by_turn(turns, numbers=numbers), strict=True)
             if turn.number in numbers and turn.role in _SPEAKING
         ]
         return SaidWords("\n".join([*texts, self._names]))

@@ -41,8 +41,8 @@ from afterword.facts.safety import must_never_be_missed
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.facts.words import folded, snake_case
-from afterword.privacy.foreign.stretches import FILLER, foreign_turns, without_foreign
-from afterword.privacy.normalisation import visible_text
+from afterword.privacy.foreign.stretches import FILLER, fill_foreign_stretches, foreign_stretches_by_turn
+from afterword.privacy.normalisation import undisguised_text
 from afterword.privacy.off_record import is_off_record
 from afterword.privacy.prompt_injection import has_instruction_around, is_instruction
 from afterword.privacy.record_requests import HIDDEN
@@ -134,8 +134,8 @@ def ground(
     if not candidates:
         return Grounding((), ())
     cited = {citation.turn for candidate in candidates for citation in candidate.evidence}
-    stretches = zip(transcript.turns, foreign_turns(transcript.turns, only=cited), strict=True)
-    own_texts = {turn.number: without_foreign(turn.text, pasted) for turn, pasted in stretches if pasted}
+    stretches = zip(transcript.turns, foreign_stretches_by_turn(transcript.turns, numbers=cited), strict=True)
+    own_texts = {turn.number: fill_foreign_stretches(turn.text, pasted) for turn, pasted in stretches if pasted}
     turns = {turn.number: turn for turn in transcript.turns}
     # Pasted text is replaced by a line break, so that the words before and after it are separate sentences.
     own = {number: replace(turns[number], text=text.replace(FILLER, "\n")) for number, text in own_texts.items()}
@@ -360,7 +360,7 @@ def _subject(name: str, speaker: str, session: _CheckedSession) -> str:
 def _clean(text: str) -> str:
     """Return the text on one line, without control characters, invisible characters and disguised letters."""
     plain = "".join(" " if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)
-    return " ".join(visible_text(plain).split())
+    return " ".join(undisguised_text(plain).split())
 
 
 def _text(text: str, field: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from afterword.facts.words import MONTHS, STOP_WORDS, WEEKDAYS, phrase_pattern, plain_words, terms, word_set
-from afterword.privacy.normalisation import comparable, visible_text
+from afterword.privacy.normalisation import searchable_text, undisguised_text
 from afterword.text_caches import text_cache
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|[。！？]|[\r\n]+")
@@ -100,7 +100,7 @@ _GERMAN = re.compile(
 @text_cache(1_000)  # the same value, sentence and quote are compared in many ways
 def plain_text(text: str) -> str:
     """Return a text in the form in which texts are compared. Control characters become blanks, as in an assertion."""
-    return comparable(visible_text(_CONTROL.sub(" ", text)))
+    return searchable_text(undisguised_text(_CONTROL.sub(" ", text)))
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[str, str, str]:

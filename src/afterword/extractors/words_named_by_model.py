@@ -24,7 +24,7 @@ from afterword.privacy.off_record import hide_off_record, hide_off_record_in_sta
 from afterword.privacy.policy import Privacy
 from afterword.privacy.record_requests import HIDDEN, Markers
 from afterword.privacy.redaction import MASK, mask_for
-from afterword.privacy.secret_values import is_distinct
+from afterword.privacy.secret_values import is_safe_to_mask_everywhere
 from afterword.privacy.state_keys import NEVER_MASKED
 
 NAMED_SECRET = mask_for("named secret")
@@ -108,7 +108,7 @@ class WordsNamedByModel:
         if self._turns_by_text:
             turns = [replace(turn, text=self._masked(turn.text, turn.number)) for turn in turns]
         if self._off_record:
-            return hide_off_record(turns, self._privacy.markers, named=self._off_record)
+            return hide_off_record(turns, self._privacy.markers, also_hidden=self._off_record)
         return tuple(turns)
 
     def masked_candidate(self, candidate: Candidate) -> Candidate:
@@ -128,7 +128,7 @@ class WordsNamedByModel:
             secrets = [
                 secret
                 for secret, turns in self._turns_by_text.items()
-                if turn is None or turn in turns or is_distinct(secret)
+                if turn is None or turn in turns or is_safe_to_mask_everywhere(secret)
             ]
             self._patterns[turn] = _pattern(secrets)
         return self._patterns[turn].sub(_mask, text)
@@ -161,7 +161,7 @@ def hidden_as_stored(
             for index in _possible_places(place, earlier, *bounds) if is_hidden or NAMED_SECRET in earlier.text else ():
                 words = set() if is_hidden else _hidden_words(earlier.text, fresh[index].text)
                 if words is not None and earlier.speaker == fresh[index].speaker and index in new:
-                    secrets.update(filter(is_distinct, words))
+                    secrets.update(filter(is_safe_to_mask_everywhere, words))
                     new.discard(index)
                     if is_hidden and earlier.role is Role.HUMAN:
                         off_record.add(fresh[index].number)
@@ -221,7 +221,7 @@ def hidden_from_state(
 
     def is_hidden(word: str, text: str) -> bool:
         turns = turns_by_word[word]
-        return is_distinct(word) or (
+        return is_safe_to_mask_everywhere(word) or (
             len(text) >= _SHORTEST_PART and (len(turns) > _MOST_SEARCHED or any(text in turn for turn in turns))
         )
 

@@ -32,10 +32,10 @@ from afterword.facts.local_time import at_speaker_offset
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn, find_owners
 from afterword.pipeline.errors import SourceInvalid
-from afterword.privacy.off_record import newly_hidden
+from afterword.privacy.off_record import newly_hidden_indexes
 from afterword.privacy.policy import Privacy, with_privacy_counts
 from afterword.privacy.seen_turns import StateReading
-from afterword.privacy.tombstones import Forgotten
+from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import ledger, proposals, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.findings.stored_findings import finding_policy_of
@@ -83,7 +83,7 @@ class StoredSession:
     readings: Mapping[str, tuple[Assertion, ...]]
     state_saved_at: datetime | None
     state: object
-    forgotten: Forgotten
+    forgotten: ForgottenContent
     is_paused: bool
     zone: tzinfo
     findings: FindingPolicy
@@ -130,7 +130,7 @@ def without_words_named_by_model(
         return prepared
     newly_masked = _changed_texts(prepared.transcript.turns, turns)
     again = {text: newly_masked.get(masked, masked) for text, masked in prepared.masked_texts.items()}
-    hidden = _indexes_in_state(prepared, newly_hidden(prepared.transcript.turns, turns))
+    hidden = _indexes_in_state(prepared, newly_hidden_indexes(prepared.transcript.turns, turns))
     reading = replace(prepared.reading, hidden=prepared.reading.hidden | hidden)
     transcript = with_privacy_counts(replace(prepared.transcript, turns=turns))
     prepared = replace(prepared, transcript=transcript, reading=reading, masked_texts=newly_masked | again)
@@ -282,18 +282,19 @@ def _dated_transcript(saved: Saved, fresh: Transcript, zone: tzinfo, now: dateti
 
 
 def _masked_as_before(
-    forgotten: Forgotten, reading: StateReading, privacy: Privacy
+    forgotten: ForgottenContent, reading: StateReading, privacy: Privacy
 ) -> tuple[Transcript, dict[str, str], StateReading]:
     """Return the dated transcript without forgotten words and without what a model called private before.
 
     The second value has the text of each turn that was masked, before and after. The third is the reading, which now
     knows what was off the record.
     """
-    recognised = forgotten.recognised(reading) if forgotten.seen.turns else None
-    kept = forgotten.transcript(reading, recognised)
-    turns = hidden_as_stored(kept.turns, reading.before, privacy.markers, recognised.hidden if recognised else None)
+    recognised = forgotten.recognise_turns(reading) if forgotten.seen.turns else None
+    kept = forgotten.blank_in_transcript(reading, recognised)
+    known = recognised.hidden_indexes if recognised else None
+    turns = hidden_as_stored(kept.turns, reading.before, privacy.markers, known)
     continued = hidden_as_continued(kept.turns, reading.before, privacy.markers)
-    reading = replace(reading, hidden=frozenset(newly_hidden(continued, turns)))
+    reading = replace(reading, hidden=frozenset(newly_hidden_indexes(continued, turns)))
     return replace(kept, turns=turns), _changed_texts(kept.turns, turns), reading
 
 

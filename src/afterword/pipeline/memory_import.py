@@ -152,7 +152,7 @@ class _MemoryImport:
     def _unforgotten_assertions(self, transaction: Session, assertions: Sequence[Assertion]) -> Sequence[Assertion]:
         """Return the assertions that were not forgotten here, with ids that no other scope has."""
         forgotten = read_forgotten(transaction, self.scope)
-        kept = [assertion for assertion in assertions if not forgotten.covers(assertion)]
+        kept = [assertion for assertion in assertions if not forgotten.is_assertion_forgotten(assertion)]
         return with_new_ids(kept, replacement_ids(transaction, self.scope, [assertion.id for assertion in kept]))
 
     def _proposal(self, plan: _ImportPlan, verdicts: Sequence[Verdict]) -> Proposal:

@@ -29,7 +29,7 @@ from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.intake import begins_with
 from afterword.pipeline.run_storage import add_run, retry_if_overtaken
 from afterword.pipeline.session_outcome import SessionOutcome
-from afterword.privacy.tombstones import Forgotten
+from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.findings.finding_rows import finding_id, findings_source, is_finding_forgotten
@@ -190,7 +190,7 @@ class _FindingsReading:
         )
 
 
-def _kept_readings(readings: Sequence[WindowReading], forgotten: Forgotten) -> list[WindowReading]:
+def _kept_readings(readings: Sequence[WindowReading], forgotten: ForgottenContent) -> list[WindowReading]:
     """Return the readings without forgotten findings, and with at most `MOST_PER_SESSION` findings."""
     most, kept_readings = MOST_PER_SESSION, []
     for reading in readings:

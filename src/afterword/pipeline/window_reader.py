@@ -23,7 +23,7 @@ from afterword.facts.transcripts import Transcript
 from afterword.pipeline.intake import PreparedSession, Saved
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.policy import Privacy
-from afterword.privacy.tombstones import Forgotten
+from afterword.privacy.tombstones import ForgottenContent
 from afterword.store.proposals import WindowReading
 
 GroundCandidates = Callable[[Sequence[Candidate]], Grounding]
@@ -210,7 +210,7 @@ def _reject_unexamined(candidate: Candidate) -> Rejection:
     return Rejection(_NOT_EXAMINED, Reason.TOO_MANY.value, f"{place}{DETAILS[Reason.TOO_MANY]}")
 
 
-def _withhold_forgotten(grounding: Grounding, transcript: Transcript, forgotten: Forgotten) -> Grounding:
+def _withhold_forgotten(grounding: Grounding, transcript: Transcript, forgotten: ForgottenContent) -> Grounding:
     """Return the grounding without forgotten statements. Each of them becomes a rejection without its words."""
     if forgotten.is_empty:
         return grounding
@@ -222,6 +222,8 @@ def _withhold_forgotten(grounding: Grounding, transcript: Transcript, forgotten:
         return forgotten.is_slot_forgotten(candidate.subject, candidate.attribute, candidate.value, last_said_at)
 
     blank = Rejection(_BLANK, Reason.FORGOTTEN.value, DETAILS[Reason.FORGOTTEN])
-    assertions = tuple(assertion for assertion in grounding.assertions if not forgotten.covers(assertion))
+    assertions = tuple(
+        assertion for assertion in grounding.assertions if not forgotten.is_assertion_forgotten(assertion)
+    )
     rejections = [blank if is_forgotten(rejection.candidate) else rejection for rejection in grounding.rejections]
     return Grounding(assertions, (*rejections, *[blank] * (len(grounding.assertions) - len(assertions))))

@@ -41,7 +41,7 @@ def decomposed_letters(text: str) -> str:
 
 def blank_decomposed(text: str, spans: Iterable[Span]) -> str:
     """Return the text with `[forgotten]` in place of each span. The spans are ranges of `decomposed_letters(text)`."""
-    return composed(_with_spans_blanked(decomposed(text), spans))
+    return composed(_blank_spans_as_written(decomposed(text), spans))
 
 
 def _letters_with_positions(text: str) -> tuple[str, list[int]]:
@@ -64,11 +64,12 @@ def blank_spans(text: str, spans: Collection[Span]) -> str:
     if not spans:
         return text
     normal = composed(text)
-    blanked = _with_spans_blanked(normal, spans)
+    blanked = _blank_spans_as_written(normal, spans)
     return text if blanked == normal else blanked
 
 
-def _with_spans_blanked(text: str, spans: Iterable[Span]) -> str:
+def _blank_spans_as_written(text: str, spans: Iterable[Span]) -> str:
+    """Return the text with `[forgotten]` in place of each span. The text may be in NFC or in NFD."""
     _, positions = _letters_with_positions(text)
     parts: list[str] = []
     end = 0
@@ -89,19 +90,19 @@ def has_blanked_words(text: str) -> bool:
     return FORGOTTEN in text
 
 
-def spans_of_flags(text: str, flags: Sequence[int]) -> list[Span]:
-    """Return the spans of a text whose characters are flagged. `flags` has one flag for each character.
+def spans_of_selected_characters(text: str, selected: Sequence[int]) -> list[Span]:
+    """Return the spans of the selected characters of a text. `selected` is 1 for each of them and 0 for all others.
 
-    The text is in NFC, and the spans are ranges of its letters and digits. Spaces and punctuation between flagged
+    The text is in NFC, and the spans are ranges of its letters and digits. Spaces and punctuation between selected
     letters do not split a span.
     """
     spans: list[Span] = []
     start: int | None = None
     _, positions = _letters_with_positions(text)
     for index, position in enumerate(positions):
-        if flags[position] and start is None:
+        if selected[position] and start is None:
             start = index
-        elif not flags[position] and start is not None:
+        elif not selected[position] and start is not None:
             spans.append((start, index))
             start = None
     return spans if start is None else [*spans, (start, len(positions))]
@@ -126,7 +127,7 @@ class PhraseSearch:
             elif words:
                 self._by_key[words[:_KEY_WORDS]][len(words)].add(words)
 
-    def places(self, text: str) -> Iterator[tuple[int, int]]:
+    def find_positions(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield the start and end position of each phrase in a text, which is in NFC."""
         found_words = [(match.start(), match.end(), match.group().casefold()) for match in _WORD.finditer(text)]
         words = tuple(word for _, _, word in found_words)
@@ -138,23 +139,23 @@ class PhraseSearch:
         for pattern in self._unspaced:
             yield from (match.span() for match in pattern.finditer(text))
 
-    def spans(self, text: str, places: Iterable[tuple[int, int]] = ()) -> list[Span]:
-        """Return the spans of the phrases in a text, and of other `places`, which are start and end positions.
+    def letter_spans(self, text: str, positions: Iterable[tuple[int, int]] = ()) -> list[Span]:
+        """Return the spans of the phrases in a text, and of other `positions`, which are start and end positions.
 
         The spans are ranges of `letters_and_digits(text)`, as tombstones store them.
         """
         normal = composed(text)
         if normal != text:
-            places = [(len(composed(text[:start])), len(composed(text[:end]))) for start, end in places]
-        flags = bytearray(len(normal))
-        for start, end in (*self.places(normal), *places):
-            flags[start:end] = b"\x01" * (end - start)
-        return spans_of_flags(normal, flags) if any(flags) else []
+            positions = [(len(composed(text[:start])), len(composed(text[:end]))) for start, end in positions]
+        selected = bytearray(len(normal))
+        for start, end in (*self.find_positions(normal), *positions):
+            selected[start:end] = b"\x01" * (end - start)
+        return spans_of_selected_characters(normal, selected) if any(selected) else []
 
 
 def mentions_phrase(text: str, phrase: str) -> bool:
     """Return whether a text contains the words of a phrase in order, with only spaces or punctuation between them."""
-    return next(PhraseSearch([phrase]).places(composed(text)), None) is not None
+    return next(PhraseSearch([phrase]).find_positions(composed(text)), None) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +171,12 @@ class WordsToBlank:
     quotes_to_keep: PhraseSearch = field(default_factory=PhraseSearch)
     values_to_keep: PhraseSearch = field(default_factory=PhraseSearch)
 
-    def spans(self, text: str) -> list[Span]:
+    def letter_spans(self, text: str) -> list[Span]:
         """Return the spans of the words to blank in a text, in order."""
         text = composed(text)
-        flags = bytearray(len(text))
+        selected = bytearray(len(text))
         steps = ((1, self.quotes), (0, self.quotes_to_keep), (1, self.values), (0, self.values_to_keep))
-        for flag, phrases in steps:
-            for start, end in phrases.places(text):
-                flags[start:end] = bytes([flag]) * (end - start)
-        return spans_of_flags(text, flags) if any(flags) else []
+        for is_selected, phrases in steps:
+            for start, end in phrases.find_positions(text):
+                selected[start:end] = bytes([is_selected]) * (end - start)
+        return spans_of_selected_characters(text, selected) if any(selected) else []

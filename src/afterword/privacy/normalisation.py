@@ -1,8 +1,8 @@
 """Plain forms of a text for comparison, and the removal of invisible characters. Pure.
 
 The same word can be written in many ways: with invisible characters inside, look-alike letters of other alphabets,
-full-width letters, non-breaking blanks or Markdown emphasis. The checks of this package search
-the plain form, and mask the matching part of the original text.
+full-width letters, non-breaking blanks or Markdown emphasis. The checks of this package search the plain form, and mask
+the matching part of the original text.
 """
 
 from __future__ import annotations
@@ -72,15 +72,15 @@ def plain_forms(text: str) -> Iterator[PlainText]:
 
     Emphasis may surround a word that a pattern looks for, or it may mark a value as literal.
     """
-    plain = plain_characters(text)
-    pairs = list(_emphasis(plain.text))
+    plain = plain_form_with_emphasis(text)
+    pairs = list(_emphasis_marks(plain.text))
     if not pairs:
         yield plain
         return
     marks = {place for opening, closing in pairs for place in (*range(*opening), *range(*closing))}
-    yield _without(plain, marks, {})
+    yield _change_characters(plain, marks, {})
     quotes = {place: '"' for opening, closing in pairs for place in (opening[0], closing[1] - 1)}
-    yield _without(plain, marks - quotes.keys(), quotes)
+    yield _change_characters(plain, marks - quotes.keys(), quotes)
 
 
 def plain_form(text: str) -> PlainText:
@@ -88,19 +88,19 @@ def plain_form(text: str) -> PlainText:
     return next(plain_forms(text))
 
 
-def comparable(text: str) -> str:
+def searchable_text(text: str) -> str:
     """Return the text with look-alike letters replaced, no invisible characters or emphasis, and single spaces."""
     return re.sub(r"[^\S\n]+", " ", plain_form(text).text)
 
 
-def visible_text(text: str) -> str:
+def undisguised_text(text: str) -> str:
     """Return the text in NFC, without invisible characters and without look-alike letters inside Latin words.
 
     Words in other alphabets are not changed.
     """
     if text.isascii():
-        return remove_invisible(text)
-    return _WORD.sub(_as_latin, composed(remove_invisible(text)))
+        return remove_invisible_characters(text)
+    return _WORD.sub(_as_latin, composed(remove_invisible_characters(text)))
 
 
 def _as_latin(match: re.Match[str]) -> str:
@@ -109,7 +109,7 @@ def _as_latin(match: re.Match[str]) -> str:
     return "".join(_LOOKALIKES.get(character, character) for character in word) if is_mixed else word
 
 
-def remove_invisible(text: str) -> str:
+def remove_invisible_characters(text: str) -> str:
     """Return the text without invisible characters.
 
     These are zero-width and control characters, variation selectors, bidirectional marks, soft hyphens and tags.
@@ -126,7 +126,7 @@ def remove_invisible(text: str) -> str:
 
 def storable_text(text: str) -> str:
     """Return the text without what a database or UTF-8 cannot store: control characters and lone surrogates."""
-    return remove_invisible(text).encode("utf-8", "replace").decode()
+    return remove_invisible_characters(text).encode("utf-8", "replace").decode()
 
 
 def is_invisible(character: str) -> bool:
@@ -157,10 +157,11 @@ def _plain_character(character: str) -> str:
     if is_invisible(character) and character not in _LOOKALIKES:
         return ""
     folded = unicodedata.normalize("NFKC", character)
-    return "".join(_folded(part) for part in folded if unicodedata.category(part) != "Mn")
+    return "".join(_ascii_lookalike(part) for part in folded if unicodedata.category(part) != "Mn")
 
 
-def _folded(character: str) -> str:
+def _ascii_lookalike(character: str) -> str:
+    """Return the ASCII character that a character looks like or means, or the character itself if there is none."""
     if character in _LOOKALIKES:
         return _LOOKALIKES[character]
     if character.isdecimal():
@@ -168,7 +169,7 @@ def _folded(character: str) -> str:
     return " " if unicodedata.category(character) == "Zs" else character
 
 
-def plain_characters(text: str) -> PlainText:
+def plain_form_with_emphasis(text: str) -> PlainText:
     """Return the plain form of a text, with its Markdown emphasis left in."""
     if _PLAIN.fullmatch(text):
         return PlainText(text, range(len(text)), range(1, len(text) + 1))
@@ -180,9 +181,8 @@ def plain_characters(text: str) -> PlainText:
         plain = _plain_character(character)
         if not plain and base and unicodedata.combining(character):
             # A decomposed letter: "e" and an accent are the letter "é".
-            composed = unicodedata.normalize("NFC", base + character)
-            if len(composed) == 1 and len(_plain_character(composed)) == 1:
-                base, characters[-1] = composed, _plain_character(composed)
+            if letter := _single_letter(base + character):
+                base, characters[-1] = letter, _plain_character(letter)
             ends[-1] = index + 1
             continue
         characters.extend(plain)
@@ -192,21 +192,32 @@ def plain_characters(text: str) -> PlainText:
     return PlainText("".join(characters), starts, ends)
 
 
-def _emphasis(text: str) -> Iterator[tuple[Span, Span]]:
+def _single_letter(letter_and_accent: str) -> str | None:
+    """Return a decomposed letter as one character, or None if Unicode has none that is plain as one character, too."""
+    letter = unicodedata.normalize("NFC", letter_and_accent)
+    return letter if len(letter) == 1 and len(_plain_character(letter)) == 1 else None
+
+
+def _emphasis_marks(text: str) -> Iterator[tuple[Span, Span]]:
     """Yield the opening and closing marks of Markdown emphasis and code within a line."""
     opened: dict[str, Span] = {}
     for match in _MARKS.finditer(text):
         start, end = match.span()
         mark, before, after = match.group(), text[start - 1 : start], text[end : end + 1]
         opening = opened.get(mark)
-        is_closing = bool(before.strip()) and not (after.isalnum() or after == "_")
+        is_closing = bool(before.strip()) and not _is_of_word(after)
         if opening and is_closing and start - opening[1] <= _LONGEST_EMPHASIS and "\n" not in text[opening[1] : start]:
             yield opened.pop(mark), (start, end)
-        elif after.strip() and not (before.isalnum() or before == "_"):
+        elif after.strip() and not _is_of_word(before):
             opened[mark] = start, end
 
 
-def _without(plain: PlainText, dropped: set[int], replaced: dict[int, str]) -> PlainText:
+def _is_of_word(character: str) -> bool:
+    """Return whether a mark beside this character is inside a word, and no emphasis."""
+    return character.isalnum() or character == "_"
+
+
+def _change_characters(plain: PlainText, dropped: set[int], replaced: dict[int, str]) -> PlainText:
     """Return the plain text without the characters at the positions `dropped`, and with those in `replaced` changed."""
     places = [place for place in range(len(plain.text)) if place not in dropped]
     text = "".join([replaced[place] if place in replaced else plain.text[place] for place in places])

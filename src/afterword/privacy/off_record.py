@@ -35,32 +35,33 @@ _COMMON = frozenset(
 )
 
 
-def hide_off_record(turns: Sequence[Turn], markers: Markers, named: Collection[int] = ()) -> tuple[Turn, ...]:
+def hide_off_record(turns: Sequence[Turn], markers: Markers, also_hidden: Collection[int] = ()) -> tuple[Turn, ...]:
     """Return the turns, with a placeholder as the text of each that was said off the record.
 
-    Numbers, speakers and times stay. `named` are the numbers of more turns to hide, as if the person had marked them.
+    Numbers, speakers and times stay. `also_hidden` are the numbers of more turns to hide, as if the person had marked
+    them.
     """
-    record, shown = _Record(markers), list(turns)
+    tracker, shown = _OffRecordTracker(markers), list(turns)
     for index, turn in enumerate(turns):
         if turn.role not in (Role.SYSTEM, Role.MEMORY):
-            is_named = turn.number in named
-            placeholder = record.placeholder(turn.text, by_person=turn.role is Role.HUMAN, is_named=is_named)
+            is_from_person, is_also_hidden = turn.role is Role.HUMAN, turn.number in also_hidden
+            placeholder = tracker.placeholder(turn.text, is_from_person=is_from_person, is_also_hidden=is_also_hidden)
             if placeholder is not None and placeholder != turn.text:
                 shown[index] = replace(turn, text=placeholder)
     return tuple(shown)
 
 
 def hide_off_record_in_state(
-    state: Mapping[str, Any], markers: Markers, humans: Collection[str], named: Collection[str] = ()
+    state: Mapping[str, Any], markers: Markers, humans: Collection[str], also_hidden: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return a copy of a saved state without what was said off the record, in every list of messages.
 
-    `humans` are the names of people. `named` are the texts of more messages to hide, as if the person had marked them.
-    Every message keeps its position and type, so that AutoGen can load the state.
+    `humans` are the names of people. `also_hidden` are the texts of more messages to hide, as if the person had marked
+    them. Every message keeps its position and type, so that AutoGen can load the state.
     """
-    hiding = _StateHiding(markers, frozenset(composed(name).casefold() for name in humans), frozenset(named))
-    hiding.collect(state)
-    return {key: hiding.without(value) for key, value in state.items()}
+    hiding = _StateHiding(markers, frozenset(composed(name).casefold() for name in humans), frozenset(also_hidden))
+    hiding.collect_hidden(state)
+    return {key: hiding.without_hidden(value) for key, value in state.items()}
 
 
 def is_off_record(turn: Turn) -> bool:
@@ -68,13 +69,13 @@ def is_off_record(turn: Turn) -> bool:
     return turn.text in (HIDDEN, HIDDEN_FROM_HERE)
 
 
-def newly_hidden(before: Sequence[Turn], after: Sequence[Turn]) -> set[int]:
+def newly_hidden_indexes(before: Sequence[Turn], after: Sequence[Turn]) -> set[int]:
     """Return the indexes of the turns of which `after` has a placeholder for hidden words, but not `before`."""
     pairs = zip(before, after, strict=True)
     return {index for index, (old, new) in enumerate(pairs) if is_off_record(new) and not is_off_record(old)}
 
 
-class _Record:
+class _OffRecordTracker:
     """Follows a conversation turn by turn and decides which turns are off the record."""
 
     def __init__(self, markers: Markers) -> None:
@@ -84,21 +85,24 @@ class _Record:
         self._hidden_names: set[str] = set()
         self._open_words: set[str] = set()
 
-    def placeholder(self, text: str, *, by_person: bool, is_named: bool = False) -> str | None:
+    def placeholder(self, text: str, *, is_from_person: bool, is_also_hidden: bool = False) -> str | None:
         """Return the placeholder for the next turn, or None if it is on the record."""
-        if not by_person:
-            is_hidden = self._is_off or self._is_aside or self._repeats_hidden(text)
-            return HIDDEN if is_hidden else None
-        change = RecordChange.THIS if is_named else self._markers.read(text)
+        if not is_from_person:
+            return HIDDEN if self._is_hidden_answer(text) else None
+        change = RecordChange.THIS if is_also_hidden else self._markers.read(text)
         self._is_aside = change is RecordChange.THIS
         self._is_off = change is RecordChange.OFF or (self._is_off and change is not RecordChange.ON)
         if not (self._is_off or self._is_aside):
-            self._put_on_record(text)
+            self._remember_open_words(text)
             return None
-        self._hide(text)
+        self._remember_hidden_words(text)
         return HIDDEN_FROM_HERE if change is RecordChange.OFF else HIDDEN
 
-    def _hide(self, text: str) -> None:
+    def _is_hidden_answer(self, text: str) -> bool:
+        """Return whether an agent's turn answers a hidden turn, or repeats its words later."""
+        return self._is_off or self._is_aside or self._repeats_hidden(text)
+
+    def _remember_hidden_words(self, text: str) -> None:
         # In a text that is all in capitals, a capital letter does not mark a name.
         names = {name.casefold() for name in _NAME.findall(text) if any(map(str.islower, text)) or not name.isalpha()}
         names -= STOP_WORDS | _COMMON
@@ -109,7 +113,7 @@ class _Record:
         if len(telling) <= _FEW_WORDS:
             self._hidden_names |= telling - self._open_words
 
-    def _put_on_record(self, text: str) -> None:
+    def _remember_open_words(self, text: str) -> None:
         """Remove the words of an on-the-record turn from the hidden words, because the person has said them openly."""
         words = {word.casefold() for word in _WORD.findall(text)}
         self._hidden_words -= words
@@ -125,45 +129,45 @@ class _Record:
 class _StateHiding:
     """Finds and hides the messages of a saved state that are off the record."""
 
-    def __init__(self, markers: Markers, humans: frozenset[str], named: frozenset[str]) -> None:
-        self._markers, self._humans, self._named = markers, humans, named
+    def __init__(self, markers: Markers, humans: frozenset[str], also_hidden: frozenset[str]) -> None:
+        self._markers, self._humans, self._also_hidden = markers, humans, also_hidden
         self._ids: set[str] = set()
         self._texts: set[str] = set()
 
-    def collect(self, value: Any) -> None:
+    def collect_hidden(self, value: Any) -> None:
         """Collect the ids and longer texts of hidden messages, to find copies of them elsewhere in the state."""
         if isinstance(value, list):
-            for message, placeholder in self._messages(value):
+            for message, placeholder in self._messages_with_placeholders(value):
                 if placeholder is not None:
                     if isinstance(message.get("id"), str):
                         self._ids.add(message["id"])
                     self._texts |= {text for text in _strings(message) if len(text) >= _LONG}
         for inner in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
-            self.collect(inner)
+            self.collect_hidden(inner)
 
-    def without(self, value: Any) -> Any:
+    def without_hidden(self, value: Any) -> Any:
         """Return the value without hidden messages and their copies."""
         if isinstance(value, str):
             return HIDDEN if value in self._texts else value
         if isinstance(value, Mapping):
-            return {key: inner if key in NEVER_HIDDEN else self.without(inner) for key, inner in value.items()}
+            return {key: inner if key in NEVER_HIDDEN else self.without_hidden(inner) for key, inner in value.items()}
         if isinstance(value, list):
             return [
-                self.without(message) if placeholder is None else _hidden_message(message, placeholder)
-                for message, placeholder in self._messages(value)
+                self.without_hidden(message) if placeholder is None else _hidden_message(message, placeholder)
+                for message, placeholder in self._messages_with_placeholders(value)
             ]
         return value
 
-    def _messages(self, messages: list[Any]) -> Iterable[tuple[Any, str | None]]:
+    def _messages_with_placeholders(self, messages: list[Any]) -> Iterable[tuple[Any, str | None]]:
         """Yield each element of a list with its placeholder, which is None unless it is a message off the record."""
-        record = _Record(self._markers)
+        tracker = _OffRecordTracker(self._markers)
         for message in messages:
             if not _is_message(message):
                 yield message, None
                 continue
-            text, by_person = _message_text(message), self._is_from_person(message)
-            is_named = bool(self._named) and composed(text) in self._named
-            placeholder = record.placeholder(text, by_person=by_person, is_named=is_named)
+            text, is_from_person = _message_text(message), self._is_from_person(message)
+            is_also_hidden = bool(self._also_hidden) and composed(text) in self._also_hidden
+            placeholder = tracker.placeholder(text, is_from_person=is_from_person, is_also_hidden=is_also_hidden)
             yield message, placeholder or (HIDDEN if message.get("id") in self._ids else None)
 
     def _is_from_person(self, message: Mapping[str, Any]) -> bool:
@@ -208,19 +212,19 @@ def _strings(value: Any, key: str = "") -> Iterable[str]:
 
 
 def _hidden_message(message: Mapping[str, Any], placeholder: str) -> Any:
-    hidden, content = _hide(message, "", placeholder), message.get("content")
-    if isinstance(content, list) and not any(map(_is_of_tool, content)):
+    hidden, content = _replace_strings(message, "", placeholder), message.get("content")
+    if isinstance(content, list) and not any(map(_is_tool_part, content)):
         # A list of words and pictures becomes a list of one placeholder.
         hidden["content"] = [placeholder]
     return hidden
 
 
-def _is_of_tool(part: object) -> bool:
+def _is_tool_part(part: object) -> bool:
     """Return whether a part of a message is a call of a tool, or its result."""
     return isinstance(part, Mapping) and not {"arguments", "call_id"}.isdisjoint(part)
 
 
-def _hide(value: Any, key: str, placeholder: str) -> Any:
+def _replace_strings(value: Any, key: str, placeholder: str) -> Any:
     """Return a value of a message, which stands under this key, with each of its strings replaced."""
     if isinstance(value, str):
         return ("{}" if key == "arguments" else placeholder) if value else value
@@ -228,8 +232,9 @@ def _hide(value: Any, key: str, placeholder: str) -> Any:
         if key == "metadata":
             return {}
         return {
-            name: inner if name in NEVER_HIDDEN else _hide(inner, name, placeholder) for name, inner in value.items()
+            name: inner if name in NEVER_HIDDEN else _replace_strings(inner, name, placeholder)
+            for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [_hide(inner, key, placeholder) for inner in value]
+        return [_replace_strings(inner, key, placeholder) for inner in value]
     return value

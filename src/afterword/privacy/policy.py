@@ -11,7 +11,7 @@ from afterword.facts.findings import FindingPolicy
 from afterword.facts.transcripts import Transcript, Turn
 from afterword.privacy.off_record import hide_off_record, hide_off_record_in_state, is_off_record
 from afterword.privacy.record_requests import Markers, RecordChange
-from afterword.privacy.redaction import ALL, MASK, Masking, count_masks, is_only_masks
+from afterword.privacy.redaction import ALL_KINDS, MASK, Masking, count_masks, is_only_masks
 
 FACTS_PER_SESSION = 500
 """The most facts that are kept from one session. A day of conversation yields a few dozen; thousands are a mistake."""
@@ -35,7 +35,7 @@ class Privacy:
     said.
     """
 
-    kinds: frozenset[str] = ALL
+    kinds: frozenset[str] = ALL_KINDS
     markers: Markers = field(default_factory=Markers)
     facts_per_session: int = FACTS_PER_SESSION
     findings: FindingPolicy = field(default_factory=FindingPolicy)

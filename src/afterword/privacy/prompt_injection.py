@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from afterword.privacy.normalisation import comparable
+from afterword.privacy.normalisation import searchable_text
 from afterword.text_caches import text_cache
 
 AROUND = 400
@@ -99,12 +99,12 @@ def is_instruction(*texts: str | None) -> bool:
 
 @text_cache(4096)  # subjects, attributes and many values are the same in fact after fact
 def _is_command(text: str) -> bool:
-    return commands_assistant(text) or bool(_OBLIGING.search(comparable(text)))
+    return commands_assistant(text) or bool(_OBLIGING.search(searchable_text(text)))
 
 
 def commands_assistant(text: str) -> bool:
     """Return whether a person's turn reads like a command to an assistant that somebody else wrote."""
-    plain = comparable(text)
+    plain = searchable_text(text)
     return bool(_PASTED.search(plain) or _COMMANDING.search(plain))
 
 
@@ -116,4 +116,4 @@ def has_instruction_around(text: str, start: int, end: int) -> bool:
     first, last = max(0, start - AROUND), min(len(text), end + AROUND)
     line_start = text.rfind("\n", first, start) + 1
     line_end = text.find("\n", end, last)
-    return bool(_PASTED.search(comparable(text[line_start or first : last if line_end < 0 else line_end])))
+    return bool(_PASTED.search(searchable_text(text[line_start or first : last if line_end < 0 else line_end])))

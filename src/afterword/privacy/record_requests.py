@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-from afterword.privacy.normalisation import Span, comparable
+from afterword.privacy.normalisation import Span, searchable_text
 from afterword.privacy.record_wishes.clauses import wish_clauses
 from afterword.privacy.record_wishes.phrases import COMMAND, MEMORY, PHRASES, PLAIN_WISHES
 from afterword.text_caches import text_cache
@@ -123,14 +124,14 @@ class Markers:
         if text.strip() == HIDDEN:
             return RecordChange.THIS
         # A request stands at the beginning or the end of what a person writes, not in the middle of a long paste.
-        expressions, head = _expressions(self.off, self.on), comparable(text[:_HEAD]).casefold().strip()
+        expressions, head = _expressions(self.off, self.on), searchable_text(text[:_HEAD]).casefold().strip()
         if expressions.off_commands.match(head):
             return RecordChange.OFF
-        if (match := expressions.on.search(head[:120])) and _are_leads(head[: match.start()]):
+        if (match := expressions.on.search(head[:120])) and _is_lead_in(head[: match.start()]):
             return RecordChange.ON
         if (change := _off_change(head, expressions)) is not None or len(text) <= _HEAD:
             return change
-        tail = comparable(text[-_TAIL:]).casefold().strip()
+        tail = searchable_text(text[-_TAIL:]).casefold().strip()
         return RecordChange.THIS if _off_change(tail, expressions) else None
 
 
@@ -174,7 +175,7 @@ def _off_change(text: str, expressions: _Expressions) -> RecordChange | None:
         if change := _phrase_change(text, match):
             return change
     for aside in expressions.asides.finditer(text) if expressions.asides else ():
-        if _is_aside(aside):
+        if _is_separate_remark(aside):
             return _change_of_request(text, aside.span())
     return _wish_change(text) if expressions.asides else None
 
@@ -184,23 +185,39 @@ def _wish_change(text: str) -> RecordChange | None:
     if command := COMMAND.match(text):
         return RecordChange.OFF if _ALONE.match(text, command.end()) else RecordChange.THIS
     phrase = PHRASES.search(text)
-    if phrase and not any("[redacted: " in part for part in _sentence_around(text, phrase.span())):
+    if phrase and not _has_mask(_sentence_around(text, phrase.span())):
         return _change_of_request(text, phrase.span())
-    wish = next(wish_clauses(text), None)
-    if wish is None:
-        plain = (match.span() for match in PLAIN_WISHES.finditer(text) if not _is_about_ability(text, match.start()))
-        wish = next(plain, None)
+    wish = _find_wish(text)
     # A turn that asks to forget something is not hidden, or nobody would act on it. A secret is masked in any case.
-    if wish is None:
+    if wish is None or _asks_to_forget(text) or _is_about_secret(_sentence_around(text, wish)):
         return None
-    is_to_forget = _FORGET.search(_NOT_TO_FORGET.sub("", text)) and not _NOTHING.search(text)
-    around = _sentence_around(text, wish)
+    return _change_of_request(text, wish)
+
+
+def _find_wish(text: str) -> Span | None:
+    """Return the span of the first words that ask for something not to be stored, or None."""
+    wish = next(wish_clauses(text), None)
+    if wish is not None:
+        return wish
+    plain = (match.span() for match in PLAIN_WISHES.finditer(text) if not _is_condition_or_ability(text, match.start()))
+    return next(plain, None)
+
+
+def _asks_to_forget(text: str) -> bool:
+    return _FORGET.search(_NOT_TO_FORGET.sub("", text)) is not None and not _NOTHING.search(text)
+
+
+def _has_mask(parts: Iterable[str]) -> bool:
+    return any("[redacted: " in part for part in parts)
+
+
+def _is_about_secret(around: tuple[str, str]) -> bool:
+    """Return whether the words around a wish contain a masked secret, or the name of a secret and a digit before it."""
     names_secret = _SECRET_NAMED.search(around[0]) and re.search(r"\d", around[0])
-    is_about_secret = any("[redacted: " in part for part in around) or names_secret
-    return None if is_to_forget or is_about_secret else _change_of_request(text, wish)
+    return _has_mask(around) or bool(names_secret)
 
 
-def _is_about_ability(text: str, start: int) -> bool:
+def _is_condition_or_ability(text: str, start: int) -> bool:
     """Return whether the words before a request make it a condition, or a statement of what somebody is able to do."""
     before = text[max(0, start - 300) : start]
     if _IS_CONDITION.search(before):
@@ -210,7 +227,7 @@ def _is_about_ability(text: str, start: int) -> bool:
 
 def _is_only_mentioned(before: str, after: str, *, is_initial: bool) -> bool:
     """Return whether the words around a phrase only talk about it and request nothing."""
-    if _MENTIONED.search(before) or _MENTIONED.search(after) or _REPORTED.search(before):
+    if any(map(_MENTIONED.search, (before, after))) or _REPORTED.search(before):
         return True
     if _ADJECTIVE.search(before) and re.match(r"[\s-]\w", after):
         return True
@@ -223,7 +240,7 @@ def _phrase_change(text: str, match: re.Match[str]) -> RecordChange | None:
     """Return the change that a phrase such as "off the record" requests, or None if it is only mentioned."""
     before, after = _sentence_around(text, match.span())
     words = re.findall(r"[^\W_]+", before)
-    is_initial = _are_leads(before)
+    is_initial = _is_lead_in(before)
     if _is_only_mentioned(before, after, is_initial=is_initial):
         return None
     is_past = "was" in words
@@ -234,10 +251,10 @@ def _phrase_change(text: str, match: re.Match[str]) -> RecordChange | None:
     return RecordChange.THIS
 
 
-def _is_aside(match: re.Match[str]) -> bool:
+def _is_separate_remark(match: re.Match[str]) -> bool:
     """Return whether words such as "not for the record" begin a sentence, end it after a comma, or stand in parentheses."""
     before, after = _sentence_around(match.string, match.span())
-    is_strict = _are_leads(before) and not re.match(r"\s\w", after)
+    is_strict = _is_lead_in(before) and not re.match(r"\s\w", after)
     is_final = bool(re.search(r"[,(\[–—-]\s*$", before)) and bool(re.match(r"\s*(?:$|[,:;.!)\]–—-])", after))
     return is_strict or is_final
 
@@ -258,7 +275,7 @@ def _sentence_around(text: str, span: Span) -> tuple[str, str]:
     return text[max(start, span[0] - 300) : span[0]], text[span[1] : min(ends, default=len(text))][:300]
 
 
-def _are_leads(before: str) -> bool:
+def _is_lead_in(before: str) -> bool:
     """Return whether the words before a request only introduce it: none, "ok, let's" and the like, or a name."""
     words = re.findall(r"[^\W_]+", before)
     if len(words) <= 20 and all(word in _LEAD_WORDS for word in words):

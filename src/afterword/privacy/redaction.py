@@ -18,10 +18,10 @@ from afterword.privacy.normalisation import plain_forms
 from afterword.privacy.secret_answers import Announcement, announced_secrets, announcement_in
 from afterword.privacy.secret_kinds import HintedText, Secret, Span
 from afterword.privacy.secret_patterns import PATTERNS
-from afterword.privacy.secret_values import is_distinct, kind_of_named_field
+from afterword.privacy.secret_values import is_safe_to_mask_everywhere, kind_of_named_field
 from afterword.privacy.state_keys import NEVER_MASKED
 
-ALL = frozenset(Secret)
+ALL_KINDS = frozenset(Secret)
 """Every kind of secret."""
 
 MASK = re.compile(r"\[redacted: [a-z ]{1,40}\]")
@@ -43,7 +43,7 @@ _DEEPEST_JSON = 3
 _IMAGE_DATA = re.compile(r"[A-Za-z0-9+/\s]{64,}={0,2}\s?|data:[\w.+-]{1,80}/[\w.+-]{1,80};base64,[A-Za-z0-9+/=_-]*")
 
 
-def mask_secrets(text: str, kinds: Collection[str] = ALL) -> tuple[str, Counter[str]]:
+def mask_secrets(text: str, kinds: Collection[str] = ALL_KINDS) -> tuple[str, Counter[str]]:
     """Return the text with each secret of these kinds as `[redacted: kind]`, and the number of masks of each kind.
 
     A text without a secret is returned unchanged, and so is a masked text. The time is linear in the text.
@@ -74,7 +74,7 @@ class Masking:
     once are masked everywhere, which suits the fields of one statement but not a conversation.
     """
 
-    def __init__(self, kinds: Collection[str] = ALL, *, thorough: bool = False) -> None:
+    def __init__(self, kinds: Collection[str] = ALL_KINDS, *, thorough: bool = False) -> None:
         self.kinds: frozenset[str] = frozenset(kinds)
         self.counts: Counter[str] = Counter()
         self._thorough = thorough
@@ -103,8 +103,8 @@ class Masking:
         if pending is not None:
             is_expected = pending.expects(speaker)
             secrets = announced_secrets(masked, pending, is_expected=is_expected) if pending.kind in self.kinds else []
-            spans = _unmasked(masked, secrets)
-            masked = self._mask_spans(masked, spans, pending.kind)
+            spans = _spans_outside_masks(masked, secrets)
+            masked = self._mask_new_secrets(masked, spans, pending.kind)
             # After a short remark such as "Go ahead." the announced secret is still expected.
             if not is_expected and not spans and len(masked) <= _LONGEST_INTERJECTION:
                 self._announced = pending
@@ -139,14 +139,14 @@ class Masking:
         key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=_DIGEST_KEY).digest(), self.kinds
         masked, number = text, None if key in _without_secrets else 0
         while number is not None:
-            masked, number = self._mask_from(masked, number)
+            masked, number = self._mask_next_pattern(masked, number)
         if masked == text:
             if len(_without_secrets) >= _MOST_REMEMBERED:
                 _without_secrets.clear()
             _without_secrets.add(key)
         return self._mask_known(masked)
 
-    def _mask_from(self, text: str, first: int) -> tuple[str, int | None]:
+    def _mask_next_pattern(self, text: str, first: int) -> tuple[str, int | None]:
         """Mask what the next matching pattern finds, starting with the pattern number `first`.
 
         Return the text and the number of the pattern to go on with, which is None if no pattern matches.
@@ -156,22 +156,22 @@ class Masking:
             pattern = PATTERNS[number]
             if number < first or pattern.kind not in self.kinds:
                 continue
-            spans = _merged(
+            spans = _merged_spans(
                 form.original_span(*span)
                 # Quotation marks matter only for passwords.
                 for form, hinted in (forms if pattern.kind is Secret.PASSWORD else forms[:1])
                 for span in pattern.spans(hinted.text, hinted.regions(pattern.hints))
             )
-            if unmasked := _unmasked(text, spans):
-                return self._mask_spans(text, unmasked, pattern.kind), number + 1
+            if unmasked := _spans_outside_masks(text, spans):
+                return self._mask_new_secrets(text, unmasked, pattern.kind), number + 1
         return text, None
 
-    def _mask_spans(self, text: str, spans: Sequence[Span], kind: Secret) -> str:
+    def _mask_new_secrets(self, text: str, spans: Sequence[Span], kind: Secret) -> str:
         for start, end in spans:
             self._learn(text[start:end], kind)
-        return self._replace_spans(text, spans, kind)
+        return self._mask_spans(text, spans, kind)
 
-    def _replace_spans(self, text: str, spans: Sequence[Span], kind: Secret) -> str:
+    def _mask_spans(self, text: str, spans: Sequence[Span], kind: Secret) -> str:
         if not spans:
             return text
         self.counts[kind] += len(spans)
@@ -183,7 +183,7 @@ class Masking:
 
     def _learn(self, secret: str, kind: Secret) -> None:
         is_new = secret not in self._known and len(self._known) < _MOST_KNOWN
-        if is_new and (self._thorough or is_distinct(secret)):
+        if is_new and (self._thorough or is_safe_to_mask_everywhere(secret)):
             self._known[secret] = kind
             self._repeated = None
 
@@ -196,7 +196,7 @@ class Masking:
         for kind in dict.fromkeys(self._known.values()):
             matches = self._repeated.finditer(text)
             of_kind = (match.span() for match in matches if self._known[match.group()] is kind)
-            text = self._replace_spans(text, _unmasked(text, of_kind), kind)
+            text = self._mask_spans(text, _spans_outside_masks(text, of_kind), kind)
         return text
 
     def _mask_value(self, value: Any, key: str = "", depth: int = 0) -> Any:
@@ -251,7 +251,7 @@ def _possible_patterns(hints: frozenset[str]) -> tuple[int, ...]:
     )
 
 
-def _merged(spans: Iterable[Span]) -> list[Span]:
+def _merged_spans(spans: Iterable[Span]) -> list[Span]:
     """Return the spans in order, with overlapping ones joined."""
     merged: list[Span] = []
     for start, end in sorted(spans):
@@ -262,7 +262,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def _unmasked(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _spans_outside_masks(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the spans that do not overlap a mask that the text already contains."""
     candidates = list(spans)
     if not candidates or "[redacted: " not in text:

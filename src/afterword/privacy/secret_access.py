@@ -37,9 +37,9 @@ _USED = re.compile(
 _EMAIL_BEFORE = re.compile(rf"{EMAIL}(?:\s?[,:/|]|\s(?:and|und|y|et|e|en))\s\Z", re.IGNORECASE)
 
 
-def _access_word(match: re.Match[str]) -> Span | None:
+def _access_word_span(match: re.Match[str]) -> Span | None:
     """Return the span of a password in a sentence about access: a word that looks like one, or that opens something."""
-    striking = values.striking_password_span(match)
+    striking = values.likely_password_span(match)
     if striking is None:
         return None
     is_used = _USED.search(match.string, max(0, striking[0] - 30), striking[0]) is not None
@@ -51,7 +51,7 @@ def _access_word(match: re.Match[str]) -> Span | None:
     return values.random_password_span(match) if is_used or _ACCESS.search(match.string) else None
 
 
-def _security_answer(match: re.Match[str]) -> Span | None:
+def _security_answer_span(match: re.Match[str]) -> Span | None:
     """Return the span of the answer to a security question: a name, or a word that its sentence calls the answer."""
     start, end, value = values.bare_value(match)
     is_name = value[:1].isupper() or any(map(str.isdigit, value)) or match["answer"] is not None
@@ -64,7 +64,7 @@ ACCESS_WORD = SentencePattern(
     (rf"(?<!\w)(?:{ACCESS}|{DEVICE}|{LOCKED}|{CODE}|(?<=@)\w[\w.-]{{2,40}})(?!\w)",),
     r"(?<![^\s\"'`(«“„:=|>])(?P<value>(?=[^\s\d]{0,40}\d)[^\s\"'`<>“”„«»|]{6,100}+)",
     tuple("0123456789"),
-    _access_word,
+    _access_word_span,
     PROGRAM,
 )
 
@@ -97,7 +97,7 @@ _SECURITY_ANSWER = SentencePattern(
         "palavra",
         "woord",
     ),
-    _security_answer,
+    _security_answer_span,
     is_far_reaching=True,
 )
 _PERSONAL_ANSWER = replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from afterword.privacy import secret_values as values
@@ -18,7 +19,7 @@ from afterword.privacy.secret_cues import (
     SECURITY_QUESTION,
     WEAK_PASSWORD,
 )
-from afterword.privacy.secret_kinds import Secret, Span, compiled
+from afterword.privacy.secret_kinds import Secret, Span, compiled_expression
 
 _TAIL = 300
 _LONGEST_ANSWER = 400
@@ -80,12 +81,12 @@ def announcement_in(text: str, speaker: str) -> Announcement | None:
     begin = max(tail.rfind(stop, 0, -1) for stop in ".!?\n") + 1
     match = _QUESTION.search(tail, begin)
     last = match.group() if match else tail
-    kind = next((kind for kind, cue in _CUES if compiled(cue, re.IGNORECASE).search(last)), None)
+    kind = next((kind for kind, cue in _CUES if compiled_expression(cue, re.IGNORECASE).search(last)), None)
     if kind is None or "[redacted: " in last:
         return None
-    if compiled(_ENDS_OPEN, re.IGNORECASE).search(last):
+    if compiled_expression(_ENDS_OPEN, re.IGNORECASE).search(last):
         return Announcement(kind, speaker, is_question=False, is_certain=True)
-    asks = bool(compiled(rf"{_ASKS_FOR_VALUE}|{MAIDEN_NAME}", re.IGNORECASE).search(last))
+    asks = bool(compiled_expression(rf"{_ASKS_FOR_VALUE}|{MAIDEN_NAME}", re.IGNORECASE).search(last))
     is_short_question = last.rstrip().endswith("?") and len(last.split()) <= 5
     return Announcement(kind, speaker, is_question=True, is_certain=asks or is_short_question)
 
@@ -99,24 +100,36 @@ def announced_secrets(text: str, announcement: Announcement, *, is_expected: boo
     if len(text) > _LONGEST_ANSWER:
         return []
     plain = plain_form(text)
-    lead = _LEAD.match(plain.text)
-    start = lead.end() if lead else 0
-    end = max(start, next(_POLITE.finditer(plain.text)).start())  # it matches at the end of any text
-    spans = [match.span() for match in _WORD.finditer(plain.text, start, end)]
-    # A word of punctuation keeps one character, so that no span is empty.
-    spans = [(first, first + max(1, len(plain.text[first:last].rstrip(".,;:?)")))) for first, last in spans]
-    spans = spans[:_MOST_WORDS]
-    words = [plain.text[first:last] for first, last in spans]
-    is_alone = len(words) == 1 or (bool(words) and plain.text[spans[0][1] : spans[0][1] + 1] in (",", ".", ";"))
-    if not is_expected and len(words) > 1:
+    spans = _answer_words(plain.text)
+    if not is_expected and len(spans) > 1:
         return []
-    chosen = [span for span, word in zip(spans, words, strict=True) if _is_shaped(word, announcement.kind)]
-    if not chosen and is_alone and is_expected and announcement.is_certain and values.may_be_password(words[0]):
-        chosen = spans[:1] if announcement.kind is Secret.PASSWORD else []
+    chosen = [span for span in spans if _looks_like_secret(plain.text[slice(*span)], announcement.kind)]
+    may_be_plain = is_expected and announcement.is_certain and announcement.kind is Secret.PASSWORD
+    if not chosen and may_be_plain and _is_plain_answer(plain.text, spans):
+        chosen = spans[:1]
     return [plain.original_span(first, last) for first, last in chosen]
 
 
-def _is_shaped(word: str, kind: Secret) -> bool:
+def _answer_words(text: str) -> list[Span]:
+    """Return the spans of the first words of an answer, without the words that introduce it and those that thank."""
+    lead = _LEAD.match(text)
+    start = lead.end() if lead else 0
+    end = max(start, next(_POLITE.finditer(text)).start())  # it matches at the end of any text
+    spans = [match.span() for match in _WORD.finditer(text, start, end)][:_MOST_WORDS]
+    # A word of punctuation keeps one character, so that no span is empty.
+    return [(first, first + max(1, len(text[first:last].rstrip(".,;:?)")))) for first, last in spans]
+
+
+def _is_plain_answer(text: str, spans: Sequence[Span]) -> bool:
+    """Return whether an answer is a single word that may be a password, or begins with one and a sign after it."""
+    if not spans:
+        return False
+    first, last = spans[0]
+    is_alone = len(spans) == 1 or text[last : last + 1] in (",", ".", ";")
+    return is_alone and values.may_be_password(text[first:last])
+
+
+def _looks_like_secret(word: str, kind: Secret) -> bool:
     """Return whether a word looks like a secret of this kind."""
     digits = sum(character.isdigit() for character in word)
     if kind in (Secret.CODE, Secret.CARD):

@@ -6,6 +6,7 @@ A number is judged by the topic of its sentence and by the words around it.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from afterword.privacy import secret_numbers as numbers
 from afterword.privacy.secret_cues import (
@@ -24,7 +25,7 @@ from afterword.privacy.secret_cues import (
     VERIFYING,
 )
 from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, Span, any_value
-from afterword.privacy.secret_numbers import is_linked, plain_number
+from afterword.privacy.secret_numbers import ends_with_link, is_year, possible_code_span
 from afterword.text_caches import text_cache
 
 _BEFORE_NUMBER, _AFTER_NUMBER = r"(?<![\w.,/:€$£+-])", r"(?![\w]|[.:,/-]\d|\s?[%€$£°])"
@@ -37,11 +38,21 @@ _FEWEST, _MOST_DIGITS = 4, 10
 _WINDOW = 90
 
 
-def _words(expression: str) -> re.Pattern[str]:
+def _whole_words(expression: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{expression})(?![\w])", re.IGNORECASE)
 
 
-_SUBJECTS = tuple(map(_words, (CODE, OPENED, rf"{TYPING}|{OPENING}", VERIFYING, LOCK)))
+class _Topics(NamedTuple):
+    """Whether a sentence names a code, a thing that a code opens, opening or typing, sending or checking, and a lock."""
+
+    code: bool
+    opened: bool
+    entering: bool
+    verifying: bool
+    lock: bool
+
+
+_WORDS_OF_TOPICS = tuple(map(_whole_words, (CODE, OPENED, rf"{TYPING}|{OPENING}", VERIFYING, LOCK)))
 _BESIDE = re.compile(
     rf"(?<![\w-])(?:{CODE}|(?P<lock>{LOCK}|(?:{DEVICE})(?=\s?:)))\b(?P<gap>[^.!?;\n\d]{{0,60}}?)(?:(?P<link>(?:\s{IS}:?|\s?[:=→-]|,(?:\s(?:that's|{IS}))?"
     r"|\s(?:wants|needs|takes|asks for|set to|reads|hat|braucht|will|steht auf|tiene|prend|ha|vuole|tem|heeft|staat op|a))"
@@ -112,9 +123,8 @@ _ODD = re.compile(r"[#*]?[A-Z]?\d{2,6}(?:[A-Z]\d{0,4}|[#*])")
 
 
 @text_cache(64)
-def _subjects(sentence: str) -> tuple[bool, ...]:
-    """Return for each of five topics whether a sentence names it: a code, what it opens, opening, a sender, a lock."""
-    return tuple(bool(words.search(sentence)) for words in _SUBJECTS)
+def _named_topics(sentence: str) -> _Topics:
+    return _Topics(*(words.search(sentence) is not None for words in _WORDS_OF_TOPICS))
 
 
 def code_span(match: re.Match[str]) -> Span | None:
@@ -123,23 +133,24 @@ def code_span(match: re.Match[str]) -> Span | None:
     start = match.start("value")
     value = match["value"].rstrip("-/ ")
     end = start + len(value)
-    is_grouped = _GROUPED.fullmatch(value) is not None
-    opens = _OPENS.match(sentence, end) is not None
-    if not _SHAPE.fullmatch(value) or not plain_number(match):
+    if not _SHAPE.fullmatch(value) or not possible_code_span(match):
         return None
-    if not (is_grouped or opens or _STANDS_ALONE.match(sentence, end)):
+    opens = _OPENS.match(sentence, end) is not None
+    if not (opens or _GROUPED.fullmatch(value) or _STANDS_ALONE.match(sentence, end)):
         return None
     before = sentence[max(0, start - _WINDOW) : start]
-    is_year = re.fullmatch(r"(?:19|20)\d\d", value) is not None
-    if is_year and not is_linked(before):
+    if is_year(value) and not ends_with_link(before):
         return None
-    is_of_place = not is_year and _is_of_place(before, value, sentence[end : end + _WINDOW])
-    return (start, end) if is_of_place or _is_called_code(sentence, before, value, opens=opens) else None
+    is_code_of_place = _is_code_of_place(before, value, sentence[end : end + _WINDOW])
+    return (start, end) if is_code_of_place or _is_called_code(sentence, before, value, opens=opens) else None
 
 
-def _is_of_place(before: str, value: str, after: str) -> bool:
-    """Return whether a number of four to six digits is called the code of a door: "the door is 7090", "is it 4471 for the pool"."""
-    if not value.isdigit() or not _FEWEST <= len(value) <= _SENT_DIGITS:
+def _is_code_of_place(before: str, value: str, after: str) -> bool:
+    """Return whether a number is called the code of a door: "the door is 7090", "is it 4471 for the pool".
+
+    It has four to six digits and is no year.
+    """
+    if not value.isdigit() or not _FEWEST <= len(value) <= _SENT_DIGITS or is_year(value):
         return False
     if (place := _OF_PLACE.search(before)) and _ENDS.match(after):
         return _AT_PLACE.search(before, 0, place.start()) is None
@@ -147,25 +158,50 @@ def _is_of_place(before: str, value: str, after: str) -> bool:
 
 
 def _is_called_code(sentence: str, before: str, value: str, *, opens: bool) -> bool:
-    """Return whether a sentence shows that its number is a code: by its topics, or by the words beside the number."""
-    digits = sum(map(str.isdigit, value))
-    names_code, names_opened, acts, verifies, names_lock = _subjects(sentence)
+    """Return whether a sentence shows that its number is a code: by its topics, or by the words beside the number.
+
+    `opens` says whether a verb of opening follows the number.
+    """
+    topics = _named_topics(sentence)
     is_grouped = _GROUPED.fullmatch(value) is not None
-    beside = _BESIDE.search(before)
-    is_locks = beside and ((beside["link"] and names_opened) or (beside["lock"] and _SURE_LOCK.search(before)))
-    if not (3 if is_grouped or is_locks else _FEWEST) <= digits <= _MOST_DIGITS:
+    name = _BESIDE.search(before)
+    is_of_lock = name is not None and _names_lock(name, topics)
+    fewest_digits = 3 if is_grouped or is_of_lock else _FEWEST
+    if not fewest_digits <= sum(map(str.isdigit, value)) <= _MOST_DIGITS:
         return False
-    if is_locks or (beside and (beside["link"] or is_grouped or not (beside["lock"] or beside["gap"]))):
+    if is_of_lock or (name is not None and (is_grouped or _is_close(name))):
         return True
     is_used = opens or _USED.search(before) is not None
-    if names_code and (names_opened or acts or verifies or is_used):
+    return _is_code_by_topics(before, value, topics, is_used=is_used)
+
+
+def _names_lock(name: re.Match[str], topics: _Topics) -> bool:
+    """Return whether the word for a code or a lock before a number certainly means a lock that the number opens."""
+    return bool((name["link"] and topics.opened) or (name["lock"] and _SURE_LOCK.search(name.string)))
+
+
+def _is_close(name: re.Match[str]) -> bool:
+    """Return whether a word for a code stands just before its number, or is linked with it by a word such as "is"."""
+    return bool(name["link"] or not (name["lock"] or name["gap"]))
+
+
+def _is_code_by_topics(before: str, value: str, topics: _Topics, *, is_used: bool) -> bool:
+    """Return whether the topics of a sentence, and the words before its number, make the number a code."""
+    if topics.code and any((topics.opened, topics.entering, topics.verifying, is_used)):
         return True
+    digits = sum(map(str.isdigit, value))
     # A long number in groups is a telephone number.
-    if names_opened and not (" " in value and digits > _SENT_DIGITS):
-        is_put = _SET.search(before) or _INSTRUMENT.search(before) or (is_linked(before) and _ODD.fullmatch(value))
-        if is_put or (is_used and acts) or (names_lock and acts and _ONTO.search(before)):
-            return True
-    return verifies and digits == _SENT_DIGITS and _SENT.search(before) is not None
+    is_telephone = " " in value and digits > _SENT_DIGITS
+    if topics.opened and not is_telephone and _is_entered(before, value, topics, is_used=is_used):
+        return True
+    return topics.verifying and digits == _SENT_DIGITS and _SENT.search(before) is not None
+
+
+def _is_entered(before: str, value: str, topics: _Topics, *, is_used: bool) -> bool:
+    """Return whether somebody enters a number at the thing that it opens, or sets the thing to it."""
+    if _SET.search(before) or _INSTRUMENT.search(before) or (ends_with_link(before) and _ODD.fullmatch(value)):
+        return True
+    return topics.entering and (is_used or (topics.lock and _ONTO.search(before) is not None))
 
 
 CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (

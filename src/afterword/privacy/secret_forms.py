@@ -77,7 +77,7 @@ _FORMS = (
 )
 
 
-def _keyed(name: str, expression: str, *hints: str) -> Pattern:
+def _key_pattern(name: str, expression: str, *hints: str) -> Pattern:
     return Pattern(name, Secret.API_KEY, f"{_START}(?P<value>{expression}){_END}", hints, values.key_span, 0)
 
 
@@ -98,7 +98,7 @@ PROVIDER_PATTERNS: tuple[Pattern, ...] = (
         ("hooks.slack.com", "/api/webhooks/", "webhook.office.com"),
         flags=0,
     ),
-    *(_keyed(*entry) for entry in (*_PREFIXED, *_FORMS)),
+    *(_key_pattern(*entry) for entry in (*_PREFIXED, *_FORMS)),
     Pattern(
         "telegram bot token",
         Secret.TOKEN,
@@ -113,20 +113,20 @@ VALUE = r"(?P<value>\\?\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'|`[^`\n]{1,200}`|[“�
 _WORD = r"[\"']?(?P<value>[^\s\"'|;<>]{3,200}+)"
 
 
-def _command(name: str, expression: str, *hints: str, check: Check = values.command_password_span) -> Pattern:
+def _command_pattern(name: str, expression: str, *hints: str, check: Check = values.command_password_span) -> Pattern:
     return Pattern(name, Secret.PASSWORD, expression, hints, check)
 
 
 _ARGUMENTS = r"\b[^\n|;]{0,200}?\s"
 
 COMMAND_PATTERNS: tuple[Pattern, ...] = (
-    _command(
+    _command_pattern(
         "url with a password",
         r"(?<![\w+.-])[a-z][a-z0-9+.-]{1,20}+://[^\s/:@\"'<>]{0,100}+:(?P<value>[^\s/@\"'<>]{1,200}+)@(?=[\w\[%{-])",
         "://",
         check=values.url_password_span,
     ),
-    _command(
+    _command_pattern(
         "password in an address",
         r"[?&;](?:user_?|db_?)?(?:pass(?:word|wd|phrase|code)?|pwd?|passwort|kennwort|senha|clave|contrase(?:ñ|n|%c3%b1)a|mdp|wachtwoord)"
         r"=(?P<value>[^\s&;\"'<>)]{3,200}+)",
@@ -154,33 +154,33 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         r"\b(?:AccountKey|SharedAccessKey|SharedSecret)=(?P<value>[A-Za-z0-9+/]{20,}+={0,2})",
         ("accountkey", "sharedaccesskey", "sharedsecret"),
     ),
-    _command(
+    _command_pattern(
         "option of a command",
         rf"(?<![\w-])--?(?:password|passwd|passphrase|pass|token|api-key|secret|client-secret|access-token|auth-token)[= ]{VALUE}",
         *("-pass", "-token", "-api-key", "-secret", "-client-secret", "-access-token", "-auth-token"),
         check=values.option_span,
     ),
-    _command(
+    _command_pattern(
         "credentials of curl",
         rf"\b(?:curl|https?|wget|xh){_ARGUMENTS}(?:-u|-a|--user|--auth)[\s=]{{0,2}}[\"']?[^\s:\"']{{1,60}}:(?P<value>[^\s\"']{{3,100}}+)",
         *("-u", "-a", "--user", "--auth"),
         check=values.option_span,
     ),
-    _command(
+    _command_pattern(
         "attached option of a database client",
         r"\b(?:mysql|mariadb)\w{0,10}\b(?:\s[^\n|;]{0,200}?)?\s-p" + _WORD,
         "mysql",
         "mariadb",
     ),
-    _command("attached option of an archiver", rf"\b(?:7z\w?|rar|unrar){_ARGUMENTS}-p" + _WORD, "7z", "rar"),
-    _command(
+    _command_pattern("attached option of an archiver", rf"\b(?:7z\w?|rar|unrar){_ARGUMENTS}-p" + _WORD, "7z", "rar"),
+    _command_pattern(
         "option -p of a command",
         rf"\b(?:sshpass|docker|podman|mongo\w{{0,8}}|rdesktop|az|oc|helm|vncviewer|nexus|cf){_ARGUMENTS}-p[\s=]?"
         + _WORD,
         *("sshpass", "docker", "podman", "mongo", "rdesktop", "az ", "oc ", "helm", "cf "),
         check=values.option_span,
     ),
-    _command(
+    _command_pattern(
         "other option of a command",
         rf"\b(?:redis-cli{_ARGUMENTS}-a|(?:zip|unzip|sqlcmd|mosquitto_(?:pub|sub)){_ARGUMENTS}-P|ldap\w{{3,10}}{_ARGUMENTS}-w"
         rf"|openssl\senc{_ARGUMENTS}-k|htpasswd(?:\s-\w{{1,6}}){{1,3}}\s\S{{1,100}}\s\S{{1,60}}|xfreerdp{_ARGUMENTS}/p:"
@@ -200,29 +200,31 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         ),
         check=values.option_span,
     ),
-    _command(
+    _command_pattern(
         "password after a user",
         rf"\b(?:smbclient|rpcclient|net|mount){_ARGUMENTS}(?:-U\s?|/user:)?[\w.\\-]{{1,60}}%" + _WORD,
         "%",
     ),
-    _command("argument of openssl", r"-pass(?:in|out)?\s{1,2}[\"']?(?:pass|str):(?P<value>[^\s\"']{3,200}+)", "pass"),
-    _command(
+    _command_pattern(
+        "argument of openssl", r"-pass(?:in|out)?\s{1,2}[\"']?(?:pass|str):(?P<value>[^\s\"']{3,200}+)", "pass"
+    ),
+    _command_pattern(
         "password that is piped",
         r"\b(?:echo|printf)\s(?:-n\s)?(?:[\"'])?(?P<value>[^\s\"']{3,100}+)[\"']?\s{0,2}\|\s{0,2}[^\n]{0,80}?(?:sudo\s[^\n]{0,20}?-S\b|--password-stdin|--stdin|passwd|chpasswd|kinit)",
         *("sudo", "stdin", "passwd", "kinit"),
     ),
-    _command(
+    _command_pattern(
         "sql",
         r"\bIDENTIFIED\s(?:WITH\s\S{1,60}\s)?(?:BY|AS)\s(?:PASSWORD\s)?[\"'](?P<value>[^\"'\n]{3,200}+)[\"']",
         "identified",
     ),
-    _command("sql role", r"\bPASSWORD\s{1,2}'(?P<value>[^'\n]{3,200}+)'", "password"),
-    _command(
+    _command_pattern("sql role", r"\bPASSWORD\s{1,2}'(?P<value>[^'\n]{3,200}+)'", "password"),
+    _command_pattern(
         "sql assignment",
         r"\bset\spassword\b[^\n;]{0,80}?=\s{0,2}(?:password\()?'(?P<value>[^'\n]{3,200}+)'",
         "set password",
     ),
-    _command(
+    _command_pattern(
         "setting without a sign",
         r"(?m:^)\s{0,8}(?:requirepass|masterauth|wpa[_-]passphrase|wpa_psk|psk)[\s=]{1,3}" + _WORD,
         "requirepass",
@@ -230,11 +232,11 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         "wpa",
         "psk",
     ),
-    _command("netrc", r"\blogin\s\S{1,80}\s{1,4}password\s{1,4}(?P<value>\S{3,200}+)", "login"),
-    _command(
+    _command_pattern("netrc", r"\blogin\s\S{1,80}\s{1,4}password\s{1,4}(?P<value>\S{3,200}+)", "login"),
+    _command_pattern(
         "user and password",
         r"\b(?:creds?|credentials?|log-?in|zugangsdaten|zugang|identifiants|credenciales|credenciais|credenziali|inloggegevens|user(?:name)? ?(?:and|/|&) ?(?:password|pw))\b[^\n:=]{0,30}[:=]\s{0,2}[\w.@+-]{1,60}\s?[/:|]\s?(?P<value>[^\s,;/|]{4,100}+)",
         *("cred", "login", "log-in", "zugang", "identifiants", "credencia", "inloggegevens", "user"),
-        check=values.adjacent_password_span,
+        check=values.password_after_word_span,
     ),
 )

@@ -57,7 +57,7 @@ class Pattern:
 
     def spans(self, text: str, regions: Sequence[Span] | None = None) -> Iterator[Span]:
         """Yield the spans of the secrets in these regions of a text, in order and without overlap."""
-        expression = compiled(self.expression, self.flags)
+        expression = compiled_expression(self.expression, self.flags)
         for position, end in [(0, len(text))] if regions is None else regions:
             while (match := expression.search(text, position, end)) is not None:
                 span = self.check(match)
@@ -87,21 +87,19 @@ class SentencePattern:
 
     def spans(self, text: str, regions: Sequence[Span] | None = None) -> Iterator[Span]:
         """Yield the spans of the secrets in these regions of a text, in order and without overlap."""
-        value = compiled(self.value, re.IGNORECASE)
+        value = compiled_expression(self.value, re.IGNORECASE)
         previous, previous_end = False, -1
         for start, end in _sentences(text, [(0, len(text))] if regions is None else regions):
             sentence = text[start:end]
             # Most sentences hold no possible value, which is quick to see.
             if not self.is_far_reaching and not value.search(sentence):
                 continue
-            has_cues = all(compiled(cue, re.IGNORECASE).search(sentence) for cue in self.cues)
+            has_cues = all(compiled_expression(cue, re.IGNORECASE).search(sentence) for cue in self.cues)
             follows = previous and not text[previous_end:start].strip(" .!?;:\n")
             previous, previous_end = has_cues and self.is_far_reaching, end
-            if (has_cues or follows) and not compiled(self.unless, re.IGNORECASE).search(sentence):
-                for match in value.finditer(sentence):
-                    span = self.check(match)
-                    if span is not None:
-                        yield start + span[0], start + span[1]
+            if (has_cues or follows) and not compiled_expression(self.unless, re.IGNORECASE).search(sentence):
+                spans = filter(None, map(self.check, value.finditer(sentence)))
+                yield from ((start + first, start + last) for first, last in spans)
 
 
 def _sentences(text: str, regions: Sequence[Span]) -> Iterator[Span]:
@@ -149,6 +147,6 @@ class HintedText:
 
 
 @cache
-def compiled(expression: str, flags: int) -> re.Pattern[str]:
+def compiled_expression(expression: str, flags: int) -> re.Pattern[str]:
     """Return a compiled expression. It is compiled at its first use: a live agent loads all patterns and needs few."""
     return re.compile(expression, flags)

@@ -24,6 +24,7 @@ _DATE_OR_MEASURE = re.compile(
     r"\d{4}-\d\d-\d\d.*|\d{1,2}-\d{1,2}-\d{4}|\d{1,4}(?:st|nd|rd|th|am|pm|s|h|x|km|kg|cm|mm|m|k|gb|mb|eur|usd|uhr)",
     re.IGNORECASE,
 )
+_YEAR = re.compile(r"(?:19|20)\d\d")
 # Words after which a number is a place, a time or an amount.
 _COUNTING = re.compile(
     r"(?:\b(?:room|zimmer|raum|flat|apt|apartment|suite|floor|page|line|step|port|number|no|nr|year|since|until|(?<!changed )from|(?<!punch )(?<!key )(?<!type )in|at|um|seit|bis|ab"
@@ -86,24 +87,29 @@ def iban_span(match: re.Match[str]) -> Span | None:
 def sentence_pin_span(match: re.Match[str]) -> Span | None:
     """Return the span of a number in a sentence that names a PIN. "pin" without an article may be a verb."""
     start, end = match.span("value")
-    is_year = re.fullmatch(r"(?:19|20)\d\d", match.string[start:end]) and not _LINKED.search(match.string, 0, start)
-    return plain_number(match) if _PIN_CUE.search(match.string) and not is_year else None
+    is_unlinked_year = is_year(match.string[start:end]) and not _LINKED.search(match.string, 0, start)
+    return possible_code_span(match) if _PIN_CUE.search(match.string) and not is_unlinked_year else None
 
 
 def sentence_code_span(match: re.Match[str]) -> Span | None:
     """Return the span of a number in a sentence about the code of a card or for one use, unless it counts something."""
-    is_year = re.fullmatch(r"(?:19|20)\d\d", match["value"])
-    return None if is_year or _COUNTED.match(match.string, match.end("value")) else plain_number(match)
+    is_quantity = is_year(match["value"]) or _COUNTED.match(match.string, match.end("value"))
+    return None if is_quantity else possible_code_span(match)
 
 
-def plain_number(match: re.Match[str]) -> Span | None:
+def possible_code_span(match: re.Match[str]) -> Span | None:
     """Return the span of a number, unless the word before it says that it is a place, a time or an amount."""
     start, end = match.span("value")
     is_counting = _COUNTING.search(match.string, max(0, start - 20), start)
     return None if is_counting or _DATE_OR_MEASURE.fullmatch(match.group("value")) else (start, end)
 
 
-def is_linked(before: str) -> bool:
+def is_year(value: str) -> bool:
+    """Return whether a number may be a year of the last or of this century."""
+    return _YEAR.fullmatch(value) is not None
+
+
+def ends_with_link(before: str) -> bool:
     """Return whether the text before a number ends with a link such as "is", "with" or a colon."""
     return _LINKED.search(before) is not None
 

@@ -95,7 +95,7 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         Secret.PASSWORD,
         rf"(?<![\w-]){PASSWORD}{NO_COMPOUND}{TO}[,|?]?\s{{1,4}}(?:[|(]\s?)?{VALUE}",
         PASSWORD_HINTS,
-        values.adjacent_password_span,
+        values.password_after_word_span,
     ),
     Pattern(
         "password on the line below its word",
@@ -132,14 +132,14 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         Secret.PASSWORD,
         rf"\b(?:users?|usernames?|logins?|accounts?|benutzer\w{{0,8}}|usuario|utilisateur|utente|usuário|gebruiker)\b[^.!?\n]{{0,60}}?(?<![\w-])(?:pass|pw|pwd)(?:\s?[:=])?\s{{1,3}}{VALUE}",
         ("pass", "pw"),
-        values.adjacent_password_span,
+        values.password_after_word_span,
     ),
     Pattern(
         "password behind a name",
         Secret.PASSWORD,
         rf"(?<![\w-]){WEAK_PASSWORD}{_GAP}(?:\s{{1,3}}{IS}:?|\s?[:=])\s{{1,3}}[^\s/|,;]{{2,60}}(?:\s?[/|,;]\s?|\s(?:and|with|und|mit|y|con|et|avec|e|com|en|met)\s){VALUE}",
         WEAK_PASSWORD_HINTS,
-        values.adjacent_password_span,
+        values.password_after_word_span,
     ),
     SentencePattern(
         "key of a network",
@@ -147,21 +147,21 @@ _PASSWORD_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-]){NETWORK}(?![\w])",),
         rf"(?<![\w-])(?:key|schlüssel|llave|clave|cl[ée]|clef|chiave|chave|sleutel)(?:(?:\s[^\W\d]{{2,10}}){{0,2}}?(?:\s{IS}:?|\s?[:=]))?\s{{1,2}}(?P<value>[^\s\"'`<>“”„«»|]{{6,100}}+)",
         ("key", "schlüssel", "llave", "clave", "clé", "cle", "chiave", "chave", "sleutel"),
-        values.adjacent_password_span,
+        values.password_after_word_span,
     ),
     Pattern(
         "password after the name of a network",
         Secret.PASSWORD,
         rf"(?<![\w-])(?:wi-?fi|wlan|hotspot|router|red wifi|rede wifi)\s?[:=]\s{{1,3}}{VALUE}",
         ("wi-fi", "wifi", "wlan", "hotspot", "router"),
-        values.adjacent_password_span,
+        values.password_after_word_span,
     ),
     Pattern(
         "word that may mean a password",
         Secret.PASSWORD,
         rf"(?<![\w-]){WEAK_PASSWORD}{_GAP}(?:\s{{1,3}}{IS}:?|\s?[:=])\s{{1,3}}{VALUE}",
         WEAK_PASSWORD_HINTS,
-        values.adjacent_password_span,
+        values.password_after_word_span,
     ),
 )
 
@@ -193,7 +193,7 @@ _KEY_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-])(?:{SPARE_CODES})(?![\w])",),
         r"(?<![\w-])(?P<value>[a-z0-9]{2,20}(?:-[a-z0-9]{2,20}){0,5}+)(?![\w-])",
         ("code", "codi", "códi"),
-        values.key_shape_span,
+        values.high_entropy_span,
     ),
     SentencePattern(
         "random word in a sentence about a key",
@@ -201,7 +201,7 @@ _KEY_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         (rf"(?<![\w-])(?:x-)?(?:{KEY}|key|keys|vault|emergency kit)(?![\w])",),
         r"(?<![^\s\"'`(«“„:=|])(?P<value>[A-Za-z0-9_\-+/=.~]{14,300}+)",
         _KEY_HINTS,
-        values.key_shape_span,
+        values.high_entropy_span,
         NO_SECRET_KEY,
     ),
 )
@@ -294,7 +294,7 @@ _LIKELY_PASSWORD = SentencePattern(
     (rf"(?<![\w-])(?:{PASSWORD})(?![\w]){NO_COMPOUND}",),
     r"(?<![^\s\"'`(«“„:=|>])(?P<value>[^\s\"'`<>“”„«»|]{6,100}+)",
     PASSWORD_HINTS,
-    values.striking_password_span,
+    values.likely_password_span,
     PROGRAM,
     is_far_reaching=True,
 )
@@ -322,7 +322,7 @@ _UNMISTAKABLE = Pattern(
     r"(?<![^\s\"'`(«“„:,])"
     r"(?P<value>[^\W_][\w-]{0,40}[!#$%&*]{1,3}[\w!#$%&*+-]{1,40}+)(?![^\s\"'`)»”“.,;:?])",
     ("!", "#", "$", "%", "&", "*"),
-    values.unmistakable_span,
+    values.unmistakable_password_span,
 )
 
 PATTERNS: tuple[Pattern | SentencePattern, ...] = (

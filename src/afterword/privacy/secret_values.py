@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from afterword.facts.words import plain_words
-from afterword.privacy.secret_kinds import Secret, Span, compiled
+from afterword.privacy.secret_kinds import Secret, Span, compiled_expression
 from afterword.text_caches import text_cache
 
 _LEAST_ENTROPY = 2.8
@@ -91,6 +91,8 @@ _PRODUCT = re.compile(
     r"|galaxy|pixel|ps|xbox|mp|ipv|log4|web|[a-z]|k8|i18|l10)-?\d{1,2}[a-z]{0,3}$|(?:rtx|gtx|covid|windows|es|office)-?\d{2,4}$|1password$|\d+[a-z]?$",
     re.IGNORECASE,
 )
+_TECHNICAL = re.compile(r"https?:|[/\\]|\.[a-z]\w{1,3}$|_\w+_|^#[0-9a-f]{3,8}$|^0x|[=<>~]=\d")
+"""Addresses, paths, names of files and variables, colours, hexadecimal numbers and versions of packages."""
 _CLAUSE_END = re.compile(
     r"[\s\"'”]{0,3}(?:[.,;!?)\n\\]|$)|\s{1,2}(?:and|but|und|y|et|e|so|btw|by the way|please|bitte)\b", re.IGNORECASE
 )
@@ -156,22 +158,41 @@ def option_span(match: re.Match[str]) -> Span | None:
 def password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a password: letters with digits or symbols, or a plain word that can mean nothing else."""
     start, end, value = bare_value(match)
-    gap = match.groupdict("").get("gap", "")
+    groups = match.groupdict("")
+    gap = groups.get("gap", "")
     is_quoted = start > match.start("value")
-    is_code = not is_quoted and _CODE.match(value) and ("link" in match.groupdict() or not _DOTTED.fullmatch(value))
-    if _names_no_password(value) or _OWNER_BEFORE.search(gap) or is_code:
+    is_code = not is_quoted and _is_program_code(value, may_be_dotted="link" not in groups)
+    if is_code or _names_no_password(value) or _OWNER_BEFORE.search(gap):
         return None
-    before = match.string[match.start() : match.start("value")]
-    is_assigned = "link" in match.groupdict() or _ASSIGNED.search(before) is not None
-    # Whether other words stand between the word for a password and the value.
-    is_far = bool(gap) and not (is_assigned and len(gap.split()) <= _FEW_WORDS)
-    if not value.isdigit() and _is_striking(value):
-        is_password = not _MEASURE.match(value) and (not is_far or is_quoted or _is_mixed(value))
+    is_assigned = _is_assigned(match)
+    is_near = _is_near(gap, may_have_words=is_assigned or value.isdigit())
+    if _is_more_than_letters(value):
+        is_password = _is_password_beside_word(value, is_near=is_near or is_quoted)
     else:
         is_last = _CLAUSE_END.match(match.string, end) is not None
-        is_near = not is_far or (value.isdigit() and len(gap.split()) <= _FEW_WORDS)
         is_password = is_near and _can_only_be_password(value, is_quoted, is_last=is_last, is_assigned=is_assigned)
     return (start, end) if is_password else None
+
+
+def _is_program_code(value: str, *, may_be_dotted: bool) -> bool:
+    """Return whether a value looks like program code. If it `may_be_dotted`, "Summer.2024" does not."""
+    return _CODE.match(value) is not None and not (may_be_dotted and _DOTTED.fullmatch(value))
+
+
+def _is_assigned(match: re.Match[str]) -> bool:
+    """Return whether a sign such as an equals sign, or the group `link`, links a value with its name."""
+    has_link = "link" in match.groupdict()
+    return has_link or _ASSIGNED.search(match.string, match.start(), match.start("value")) is not None
+
+
+def _is_near(gap: str, *, may_have_words: bool) -> bool:
+    """Return whether no words stand between the word for a password and the value, or few and `may_have_words`."""
+    return not gap or (may_have_words and len(gap.split()) <= _FEW_WORDS)
+
+
+def _is_password_beside_word(value: str, *, is_near: bool) -> bool:
+    """Return whether a value of letters with digits or symbols, in a sentence with a word for a password, is one."""
+    return not _MEASURE.match(value) and (is_near or _is_mixed(value))
 
 
 def _can_only_be_password(value: str, is_quoted: bool, *, is_last: bool, is_assigned: bool) -> bool:
@@ -179,7 +200,7 @@ def _can_only_be_password(value: str, is_quoted: bool, *, is_last: bool, is_assi
     if value.isdigit():
         return len(value) >= 4
     if " " in value:
-        return is_quoted and _are_no_sentence(value)
+        return is_quoted and _is_no_sentence(value)
     word = value.rstrip("!")
     is_plain = _is_plain_word(word) or (not is_assigned and _ADVERB.search(word))
     return not is_plain and (is_quoted or is_last)
@@ -196,15 +217,15 @@ def _is_plain_word(word: str) -> bool:
 def reversed_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a password before its word: "X is my password", "use X as the password"."""
     start, end, value = bare_value(match)
-    if _names_no_password(value) or _CODE.match(value) or _MEASURE.match(value) or _PRODUCT.match(value):
+    if _names_no_password(value) or _matches_any(value, _CODE, _MEASURE, _PRODUCT):
         return None
-    if _is_striking(value) or (value.isdigit() and len(value) >= 4):
+    if _is_more_than_letters(value) or (value.isdigit() and len(value) >= 4):
         return start, end
     is_sure = match["sure"] and not match["far"] and _CLAUSE_END.match(match.string, match.end())
     return (start, end) if is_sure and not _is_plain_word(value) else None
 
 
-def striking_password_span(match: re.Match[str]) -> Span | None:
+def likely_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a word in a sentence about a password that looks like nothing but a password."""
     start, end, value = bare_value(match)
     is_password = looks_random(value) and not _OWNER_BEFORE.search(match.string, max(0, start - 30), start)
@@ -213,14 +234,14 @@ def striking_password_span(match: re.Match[str]) -> Span | None:
 
 def random_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a word that looks random: letters and digits, with a capital letter or a symbol."""
-    span = striking_password_span(match)
+    span = likely_password_span(match)
     value = match.string[span[0] : span[1]] if span else ""
     is_cased = value != value.lower() and value != value.upper()
     is_name = "_" in value and not is_cased
     return span if span and not is_name and _is_mixed(value) and (is_cased or _has_symbol(value)) else None
 
 
-def unmistakable_span(match: re.Match[str]) -> Span | None:
+def unmistakable_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a word that can only be a password: letters of both cases, a digit and a symbol."""
     value = match.group("value").rstrip("!?*")
     is_cased = any(map(str.islower, value)) and any(map(str.isupper, value))
@@ -235,17 +256,15 @@ def long_digits_span(match: re.Match[str]) -> Span | None:
 
 def looks_random(value: str) -> bool:
     """Return whether a word looks like a password and like no product, measure, address or piece of code."""
-    if len(value) < 6 or not _is_mixed(value) or _PLACEHOLDER.match(value) or _CODE.match(value):
+    if len(value) < 6 or not _is_mixed(value) or _TECHNICAL.search(value):
         return False
-    if (
-        _MEASURE.match(value)
-        or _PRODUCT.match(value)
-        or _NOUN.match(value)
-        or _CIPHER.match(value)
-        or re.search(r"https?:|[/\\]|\.[a-z]\w{1,3}$|_\w+_|^#[0-9a-f]{3,8}$|^0x|[=<>~]=\d", value)
-    ):
+    if _matches_any(value, _PLACEHOLDER, _CODE, _MEASURE, _PRODUCT, _NOUN, _CIPHER):
         return False
     return len(value) >= 8 or _has_symbol(value) or value.lower() != value or sum(map(str.isdigit, value)) >= 2
+
+
+def _matches_any(value: str, *expressions: re.Pattern[str]) -> bool:
+    return any(expression.match(value) for expression in expressions)
 
 
 def may_be_password(word: str) -> bool:
@@ -259,7 +278,7 @@ def command_password_span(match: re.Match[str]) -> Span | None:
     return None if len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith(("-", "$")) else (start, end)
 
 
-def key_shape_span(match: re.Match[str]) -> Span | None:
+def high_entropy_span(match: re.Match[str]) -> Span | None:
     """Return the span of a long random word: letters mixed with digits, with high entropy."""
     start, end, value = bare_value(match)
     if not _is_mixed(value) or _PLACEHOLDER.match(value) or _MEASURE.match(value) or _ADDRESS.search(value):
@@ -288,17 +307,17 @@ def _are_random_words(words: Sequence[str]) -> bool:
 
 def passphrase_span(match: re.Match[str]) -> Span | None:
     """Return the span of a passphrase of plain words, unless they form a sentence."""
-    return match.span("value") if _are_no_sentence(match.group("value")) else None
+    return match.span("value") if _is_no_sentence(match.group("value")) else None
 
 
-def adjacent_password_span(match: re.Match[str]) -> Span | None:
+def password_after_word_span(match: re.Match[str]) -> Span | None:
     """Return the span of a value just after a word such as "password": letters with digits, or a symbol at the end."""
     start, end, value = bare_value(match)
     is_last = _CLAUSE_END.match(match.string, end) is not None
     is_striking = (
         len(value) >= 6 and (_is_mixed(value) or (is_last and _has_symbol(value))) and not _PLACEHOLDER.match(value)
     )
-    is_code = _CODE.match(value) and not _DOTTED.fullmatch(value)
+    is_code = _is_program_code(value, may_be_dotted=True)
     return (start, end) if is_striking and not _MEASURE.match(value) and not is_code else None
 
 
@@ -306,7 +325,7 @@ def token_span(match: re.Match[str]) -> Span | None:
     """Return the span of a token: at least eight characters, with letters and digits."""
     start, end, value = bare_value(match)
     is_quoted = start > match.start("value")
-    if len(value) < 8 or " " in value or _PLACEHOLDER.match(value) or _MEASURE.match(value) or _NOUN.match(value):
+    if len(value) < 8 or " " in value or _matches_any(value, _PLACEHOLDER, _MEASURE, _NOUN):
         return None
     if match.groupdict().get("gap") and len(value) < 12:
         return None
@@ -326,7 +345,7 @@ def bare_value(match: re.Match[str]) -> tuple[int, int, str]:
     return start, end, text[start:end]
 
 
-def _are_no_sentence(value: str) -> bool:
+def _is_no_sentence(value: str) -> bool:
     """Return whether the words may be a passphrase: too few of them are function words to make a sentence."""
     words = plain_words(value.casefold())
     binding = sum(word in NO_VALUE or bool(_NOUN.match(word)) for word in words)
@@ -344,7 +363,7 @@ def _has_symbol(value: str) -> bool:
     )
 
 
-def _is_striking(value: str) -> bool:
+def _is_more_than_letters(value: str) -> bool:
     return _is_mixed(value) or _has_symbol(value)
 
 
@@ -357,7 +376,7 @@ def kind_of_named_field(name: str, value: str) -> Secret | None:
 @text_cache(1024)
 def _kind_of_name(name: str) -> Secret | None:
     plain = re.sub(r"[\s.\-]+", "_", _HUMP.sub("_", name)).casefold()
-    kinds = (kind for expression, kind in _NAMES if compiled(expression, re.IGNORECASE).fullmatch(plain))
+    kinds = (kind for expression, kind in _NAMES if compiled_expression(expression, re.IGNORECASE).fullmatch(plain))
     return next(kinds, None)
 
 
@@ -373,8 +392,8 @@ def _is_secret_value(kind: str, value: str) -> bool:
     return digits >= (12 if kind == "card number" else 3) and digits > len(value) // 2
 
 
-def is_distinct(secret: str) -> bool:
+def is_safe_to_mask_everywhere(secret: str) -> bool:
     """Return whether a secret may be masked wherever it is repeated: no plain word, no short number, no year."""
     if re.fullmatch(r"[\d #*-]+", secret):
         return sum(character.isdigit() for character in secret) >= 4 and not re.fullmatch(r"(?:19|20)\d\d", secret)
-    return len(secret) >= 6 and _is_striking(secret)
+    return len(secret) >= 6 and _is_more_than_letters(secret)

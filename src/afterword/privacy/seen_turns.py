@@ -26,9 +26,9 @@ _FEW_NEW = 100
 class SeenTurn:
     """A turn that was in a state. `mark` is the keyed hash of its words, and of its own time if it has one.
 
-    `seen_at` is when it was said, as far as that is known, else when it was first seen. It `is_left_out` if it was said
-    during a pause or off the record. Without `is_said` it is a turn of a program, such as the block of a memory. It
-    `is_hidden` if a model called it off the record.
+    `seen_at` is when it was said, or when it was first seen if the time of saying is not known. A turn `is_left_out` if
+    it was said during a pause or off the record. A turn without `is_said` comes from a program, for example the block
+    of a memory. A turn `is_hidden` if a model called it off the record.
     """
 
     mark: str
@@ -52,10 +52,11 @@ class SeenTurns:
 
 @dataclass(frozen=True, slots=True)
 class StateReading:
-    """The transcript of a state as it was read (`fresh`), the same with dates, and the turns stored `before`.
+    """What was read of a state, and what was stored of its session.
 
-    `read_at` is when the state was saved or read. New turns without a time of their own were said then. `hidden` are
-    the indexes of the turns that a model called off the record.
+    `fresh` is the transcript as it was read, and `dated` the same transcript with times. `before` are the turns that
+    were stored before. `read_at` is when the state was saved or read. New turns without a time of their own were said
+    then. `hidden` are the indexes of the turns that a model called off the record.
     """
 
     fresh: Transcript
@@ -65,7 +66,7 @@ class StateReading:
     hidden: frozenset[int] = frozenset()
 
 
-Places = list[int | None]
+SeenPlaces = list[int | None]
 """For each turn of a state its place among the turns that were seen before, None for a new turn."""
 
 
@@ -75,20 +76,20 @@ class RecognisedTurns:
 
     seen: tuple[SeenTurn, ...]
     turns: tuple[SeenTurn, ...]
-    places: Places
+    places: SeenPlaces
 
     @property
-    def hidden(self) -> set[int]:
+    def hidden_indexes(self) -> set[int]:
         """Return the indexes of the turns of the state that a model called off the record."""
         return {index for index, turn in enumerate(self.turns) if turn.is_hidden}
 
     def with_hidden(self, indexes: Collection[int]) -> RecognisedTurns:
-        """Return the same with these turns of the state noted as off the record."""
+        """Return a copy in which the turns of the state with these indexes are noted as off the record."""
         noted = tuple(replace(turn, is_hidden=True) if n in indexes else turn for n, turn in enumerate(self.turns))
         return replace(self, turns=noted)
 
-    def joined(self) -> list[SeenTurn]:
-        """Return the turns seen before and the new ones in order.
+    def seen_and_new_turns(self) -> list[SeenTurn]:
+        """Return the turns seen before and the new turns of the state, in order.
 
         A new turn stands before the next turn that was seen before, or at the end.
         """
@@ -108,33 +109,42 @@ class RecognisedTurns:
         return [*joined, *reversed(new_before[len(self.seen)])]
 
 
-def recognised_places(seen: Sequence[SeenTurn], marks: Sequence[str], said: Sequence[bool]) -> Places:
+def places_among_seen(seen: Sequence[SeenTurn], marks: Sequence[str], said: Sequence[bool]) -> SeenPlaces:
     """Return where the turns of a state, given by their marks, stand among the turns seen before.
 
     `said` tells for each turn whether somebody said it. Programs may move the other turns, so these are recognised in
-    any order. The rest mostly keeps its order. A turn that stands out of order is recognised if it does not follow a
-    turn that was first seen later, or if the state has all turns that were seen, but begins with none of the last ones.
+    any order. Turns that somebody said mostly keep their order. Such a turn out of order is recognised if it does not
+    follow a turn that was first seen later, or if the state has all turns that were seen, but begins with none of the
+    last ones.
     """
-    places: Places = [None] * len(marks)
-    seen_said = [place for place, turn in enumerate(seen) if turn.is_said]
-    fresh_said = [place for place, is_said in enumerate(said) if is_said]
-    old_marks, new_marks = [seen[place].mark for place in seen_said], [marks[place] for place in fresh_said]
-    for old, new in _pairs_in_order(old_marks, new_marks):
-        places[fresh_said[new]] = seen_said[old]
-    is_reordered = not Counter(old_marks) - Counter(new_marks) and not _number_of_last(old_marks, new_marks)
+    places, is_reordered = _places_in_order(seen, marks, said)
     unused: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for place in sorted(set(range(len(seen))).difference(places), reverse=True):
         unused[seen[place].mark, seen[place].is_said].append(place)
     newest = datetime.min.replace(tzinfo=UTC)
     for new, mark in enumerate(marks):
         known, same = places[new], unused[mark, said[new]]
-        if known is not None and said[new]:
+        if known is not None:
             newest = max(newest, seen[known].seen_at)
-        elif known is None and same and not said[new]:
+        elif same and not said[new]:
             places[new] = same[-1]
-        elif known is None and same and (is_reordered or seen[same[-1]].seen_at >= newest):
+        elif same and (is_reordered or seen[same[-1]].seen_at >= newest):
             places[new] = same.pop()
     return places
+
+
+def _places_in_order(seen: Sequence[SeenTurn], marks: Sequence[str], said: Sequence[bool]) -> tuple[SeenPlaces, bool]:
+    """Return the places of the turns that somebody said and that keep their order, and whether the state is reordered.
+
+    It is reordered if it has all turns that were seen, but begins with none of the last ones.
+    """
+    places: SeenPlaces = [None] * len(marks)
+    seen_said = [place for place, turn in enumerate(seen) if turn.is_said]
+    fresh_said = [place for place, is_said in enumerate(said) if is_said]
+    old_marks, new_marks = [seen[place].mark for place in seen_said], [marks[place] for place in fresh_said]
+    for old, new in _pairs_in_order(old_marks, new_marks):
+        places[fresh_said[new]] = seen_said[old]
+    return places, not Counter(old_marks) - Counter(new_marks) and not _overlap_length(old_marks, new_marks)
 
 
 def _pairs_in_order(seen: Sequence[str], marks: Sequence[str]) -> list[tuple[int, int]]:
@@ -143,7 +153,7 @@ def _pairs_in_order(seen: Sequence[str], marks: Sequence[str]) -> list[tuple[int
     Mostly a state begins with the last turns that were seen, or with all of them, and goes on with new ones. That is
     preferred to a match of the same words elsewhere. Turns whose words are unknown prove no match.
     """
-    number, is_known = _number_of_last(seen, marks), [mark != UNKNOWN_WORDS for mark in marks]
+    number, is_known = _overlap_length(seen, marks), [mark != UNKNOWN_WORDS for mark in marks]
     pairs = [(len(seen) - number + place, place) for place in range(number)]
     if number == len(seen) or 2 * sum(is_known[:number]) >= max(1, sum(is_known)):
         return pairs
@@ -151,8 +161,8 @@ def _pairs_in_order(seen: Sequence[str], marks: Sequence[str]) -> list[tuple[int
     return equal if len(equal) > number else pairs
 
 
-def _number_of_last(seen: Sequence[str], marks: Sequence[str]) -> int:
-    """Return with how many of the last turns that were seen the state begins."""
+def _overlap_length(seen: Sequence[str], marks: Sequence[str]) -> int:
+    """Return how many of the last turns that were seen are the first turns of the state."""
     most = min(len(seen), len(marks))
     fewest = 0 if most**2 <= LARGEST_COMPARED else most - _FEW_NEW
     for number in range(most, fewest, -1):

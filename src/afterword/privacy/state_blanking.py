@@ -22,8 +22,8 @@ def blank_strings(
 ) -> Any:
     """Return a copy of a saved state with each of its strings blanked, except names and ids.
 
-    `blank_list` gets each list, and the same list with blanked strings, and returns what replaces it. What was blanked
-    loses its metadata, as these may hold a single word of it: the attribute of a fact.
+    `blank_list` gets each list, and the same list with blanked strings, and returns what replaces it. A message
+    that was blanked loses its metadata, because these may hold one of its words, for example the attribute of a fact.
     """
     if isinstance(value, str):
         return blank(value)

@@ -18,7 +18,7 @@ from afterword.facts.fact import ENDED_STATUSES, Fact, Status
 from afterword.facts.findings import AgentFinding, FindingReview
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
-from afterword.privacy.normalisation import visible_text
+from afterword.privacy.normalisation import undisguised_text
 
 TAG_NAME = "afterwordmemory"
 BRACKETS = "<＜﹤˂❮ᐸᚲ"
@@ -280,7 +280,7 @@ def safe_line(text: str) -> str:
     """Return the text on one line that is safe inside a block: nothing invisible, no disguised letter, no block tag."""
     if _HARMLESS.fullmatch(text):
         return " ".join(text.split())
-    return defuse_tags(" ".join(visible_text(_CONTROL.sub(" ", text)).split()))
+    return defuse_tags(" ".join(undisguised_text(_CONTROL.sub(" ", text)).split()))
 
 
 def _possible_people_note(fact: Fact) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
-from afterword.privacy.normalisation import visible_text
+from afterword.privacy.normalisation import undisguised_text
 from afterword.recall.block import (
     MAX_PASSED_OVER,
     Entry,
@@ -179,7 +179,7 @@ def turns_outside_context(said: Iterable[MatchingTurn], texts: Collection[str]) 
 
 
 def _letters(text: str) -> str:
-    return _NO_LETTERS.sub("", visible_text(text)).casefold()
+    return _NO_LETTERS.sub("", undisguised_text(text)).casefold()
 
 
 def _is_in_context(said: MatchingTurn, context_letters: Collection[str]) -> bool:

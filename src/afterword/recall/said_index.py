@@ -17,8 +17,8 @@ import numpy
 
 from afterword.facts.transcripts import SourceTurn, TurnPlace
 from afterword.facts.words import terms
-from afterword.privacy.foreign.stretches import FILLER, foreign_stretches, without_foreign
-from afterword.privacy.normalisation import visible_text
+from afterword.privacy.foreign.stretches import FILLER, fill_foreign_stretches, foreign_stretches
+from afterword.privacy.normalisation import undisguised_text
 from afterword.privacy.prompt_injection import commands_assistant
 from afterword.recall.block import MatchingTurn
 from afterword.recall.bm25 import NO_RELATED, Related
@@ -54,10 +54,10 @@ _POINTS_BACK = re.compile(
 
 def stored_check_result(speaker: str, text: str) -> str:
     """Return the stored result of the checks of a turn: whether an agent is shown it, and its text if that differs."""
-    own = _FILLED.sub(_LEFT_OUT, without_foreign(text, foreign_stretches(text, (speaker,))))
+    own = _FILLED.sub(_LEFT_OUT, fill_foreign_stretches(text, foreign_stretches(text, (speaker,))))
     if commands_assistant(own) or not any(sign.isalnum() for sign in own):
         return CHECKS
-    shown = visible_text(own)
+    shown = undisguised_text(own)
     return f"{CHECKS}{_WHOLE}" if shown == text else f"{CHECKS}{_CHANGED}{shown}"
 
 

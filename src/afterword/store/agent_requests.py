@@ -33,7 +33,7 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import UnnamedRemovals, unnamed_withdrawal
 from afterword.facts.scopes import Scope
 from afterword.facts.words import folded, plain_words
-from afterword.privacy.normalisation import comparable, visible_text
+from afterword.privacy.normalisation import searchable_text, undisguised_text
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import ledger, lookup, runs
 from afterword.store.database.engine import Store
@@ -84,7 +84,7 @@ class Claim:
     @classmethod
     def of(cls, subject: str, attribute: str, value: str, *, is_withdrawal: bool = False) -> Claim:
         """Return a claim, whose words are normalised for comparison."""
-        words = (word for word in plain_words(comparable(value).casefold()) if word not in _ARTICLES)
+        words = (word for word in plain_words(searchable_text(value).casefold()) if word not in _ARTICLES)
         return cls(folded(subject), folded(attribute), " ".join(words), is_withdrawal)
 
     @classmethod
@@ -240,7 +240,7 @@ async def _propose_unless_refused(
 
     `propose` is not called if the entry must not be stored. Then the outcome says why.
     """
-    if store.privacy.asks_off_record(visible_text(entry.statement)):
+    if store.privacy.asks_off_record(undisguised_text(entry.statement)):
         return RequestOutcome(RequestStatus.OFF_RECORD)
     if masked_entry(entry, store.privacy) != entry:
         return RequestOutcome(RequestStatus.SECRET)

@@ -24,7 +24,7 @@ from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.words import folded, named_dates
 from afterword.normal_form import composed, composed_value
 from afterword.privacy.blanking import mentions_phrase
-from afterword.privacy.normalisation import visible_text
+from afterword.privacy.normalisation import undisguised_text
 from afterword.privacy.policy import Privacy
 
 JUDGE = "rules-1"
@@ -96,7 +96,7 @@ def single_line(argument: str, text: object) -> str:
 
 def check_may_be_kept(statement: str, value: str | None, privacy: Privacy) -> None:
     """Raise `ArgumentInvalid` if a statement asks to be off the record, or says nothing but a secret."""
-    objection = privacy.objection(visible_text(statement), visible_text(value or ""))
+    objection = privacy.objection(undisguised_text(statement), undisguised_text(value or ""))
     if objection is not None:
         raise ArgumentInvalid(f"the statement was not stored: {objection}, and such words are never kept")
 
@@ -113,7 +113,9 @@ def check_differs_from_fact(fact: Fact, edit: FactEdit) -> None:
 
 def masked_entry(entry: Entry, privacy: Privacy) -> Entry:
     """Return a copy of an entry in which secrets are masked."""
-    texts = map(visible_text, (entry.value or "", entry.statement, entry.subject, entry.former_name or "", *entry.tags))
+    texts = map(
+        undisguised_text, (entry.value or "", entry.statement, entry.subject, entry.former_name or "", *entry.tags)
+    )
     masked_texts = privacy.mask_fields(entry.attribute, *texts, entry.attribute)
     value, statement, subject, former_name, *tags, attribute = masked_texts
     return replace(

@@ -20,7 +20,7 @@ from afterword.extractors.rules.vocabulary import MONTHS, SHARED_VERB, attribute
 from afterword.extractors.slot_relation import RELATION_VERSION, relation
 from afterword.facts.assertions import EVERYTHING, Cue, Kind, SpeechAct, Verdict
 from afterword.facts.transcripts import Role, Turn
-from afterword.privacy.foreign.stretches import foreign_turns
+from afterword.privacy.foreign.stretches import foreign_stretches_by_turn
 
 _JOKING = re.compile(
     r"[;:]-?[)DP](?!\w)|[\U0001F300-\U0001FAFF]|(?i:\b(?:haha\w*|lol|xd|just kidding|jk)\b)|/s$|"
@@ -76,7 +76,7 @@ def find_candidates(window: Window) -> list[Candidate]:
     """Return the candidates of a window in the order of saying. Those that a later sentence corrects are left out."""
     candidates: list[Candidate] = []
     turns = (*window.context, *window.turns)
-    for turn, stretches in list(zip(turns, foreign_turns(turns), strict=True))[len(window.context) :]:
+    for turn, stretches in list(zip(turns, foreign_stretches_by_turn(turns), strict=True))[len(window.context) :]:
         if turn.role is not Role.HUMAN:
             continue
         name = turn.speaker[:1].upper() + turn.speaker[1:]

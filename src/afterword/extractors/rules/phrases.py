@@ -14,8 +14,8 @@ from afterword.extractors.rules import vocabulary
 from afterword.extractors.rules.vocabulary import singular
 from afterword.facts.assertions import Cue
 from afterword.facts.words import folded, phrase_pattern, plain_words, word_set
-from afterword.privacy.foreign.stretches import FILLER, ForeignStretch, without_foreign
-from afterword.privacy.normalisation import remove_invisible
+from afterword.privacy.foreign.stretches import FILLER, ForeignStretch, fill_foreign_stretches
+from afterword.privacy.normalisation import remove_invisible_characters
 
 _LEAD = re.compile(
     r"(?i)(?:(?P<greeting>hi|hello|hey|good morning)(?: there)?(?:,? (?-i:[A-Z])\w+(?=[,!]))?|(?P<correction>actually|"
@@ -95,11 +95,11 @@ def own_words(text: str, stretches: Sequence[ForeignStretch]) -> str:
 
     Fillers take the place of `stretches` (pasted text). Apostrophes are straight, and invisible characters left out.
     """
-    signs = list(without_foreign(text, stretches).replace("’", "'"))
+    signs = list(fill_foreign_stretches(text, stretches).replace("’", "'"))
     for stretch in stretches:  # if pasted text ends a sentence, a new one begins after it
         if text[stretch.start : stretch.end].rstrip("\"'”’“»").endswith((".", "!", "?", ">", "]", "…")):
             signs[stretch.end - 1] = "\n"
-    return _PLAYED.split(remove_invisible("".join(signs)), maxsplit=1)[0]
+    return _PLAYED.split(remove_invisible_characters("".join(signs)), maxsplit=1)[0]
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -74,7 +74,7 @@ _POINTING = re.compile("following|this|below|for the|->|→|=>|@|words|says|read
 _ENCLOSED = re.compile(r'\s{0,8}(?:["“„«`<>\']|```|~~~|\[)')
 
 
-def find_announced(text: str) -> Iterator[ForeignStretch]:
+def find_announced_text(text: str) -> Iterator[ForeignStretch]:
     """Yield the stretch after an announcement, to the end of the text, unless it begins with quotation marks or markup."""
     # Every announcement contains one of these signs.
     if ":" not in text and "\n" not in text and not _POINTING.search(text):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from afterword.privacy.foreign.lines import (
     ForeignKind,
     ForeignStretch,
     Line,
+    groups_of_lines,
     head_of_next_line,
     paragraph_end,
-    runs,
     stretch_of_lines,
 )
 from afterword.privacy.foreign.speakers import is_personal_name
@@ -80,33 +80,32 @@ def find_documents(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]
     if opened:
         end = max(text.rfind("}"), text.rfind("]"))
         yield ForeignStretch(opened.start(), len(text) if end < opened.end() else end + 1, ForeignKind.RECORDS)
-    yield from _line_records(lines)
+    yield from _tables_and_settings(lines)
     yield from _logs(lines)
     yield from _resumes(lines)
 
 
-def _line_records(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    for pattern, shortest in ((_TABLE_ROW, 2), (_FIELDS, _FEWEST_FIELDS_ROWS), (_SETTING, _FEWEST_FIELDS_ROWS)):
-        for first, last in runs(_indices(lines, pattern), lines, shortest=shortest):
+def _tables_and_settings(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+    for pattern, fewest_lines in ((_TABLE_ROW, 2), (_FIELDS, _FEWEST_FIELDS_ROWS), (_SETTING, _FEWEST_FIELDS_ROWS)):
+        for first, last in groups_of_lines(_matching_indices(lines, pattern), lines, fewest_lines=fewest_lines):
             yield stretch_of_lines(lines, first, last, ForeignKind.RECORDS)
 
 
 def _logs(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    matching = _indices(lines, _LOG_LINE)
+    matching = _matching_indices(lines, _LOG_LINE)
     is_levelled = any(_LEVELLED.match(lines[index].head) for index in matching)
-    for first, last in runs(matching, lines, shortest=1 if is_levelled else 2, blank_lines=1):
+    for first, last in groups_of_lines(matching, lines, fewest_lines=1 if is_levelled else 2, most_blank_lines=1):
         yield stretch_of_lines(lines, first, last, ForeignKind.LOG)
     if is_levelled and matching:
         yield stretch_of_lines(lines, matching[0], matching[-1], ForeignKind.LOG)
 
 
 def _resumes(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
-    fields, headings = _indices(lines, _RESUME_FIELD), _indices(lines, _RESUME_HEADING)
-    titles = [index for index, line in enumerate(lines) if _RESUME_TITLE.match(line.head) and len(line.head) < 80]
-    dated = [index for index, line in enumerate(lines) if _YEARS.search(line.head) and len(line.head) < 120]
-    if len(headings) + bool(titles) + bool(fields) + (len(dated) >= 2) < _FEWEST_RESUME_SIGNS or not (
-        headings or titles
-    ):
+    fields, headings = _matching_indices(lines, _RESUME_FIELD), _matching_indices(lines, _RESUME_HEADING)
+    titles = _short_line_indices(lines, _RESUME_TITLE.match, 80)
+    dated = _short_line_indices(lines, _YEARS.search, 120)
+    signs = len(headings) + bool(titles) + bool(fields) + (len(dated) >= 2)
+    if signs < _FEWEST_RESUME_SIGNS or not (headings or titles):
         return
     first = min((*headings, *titles, *dated))
     # The name and the address stand above the first heading of a CV.
@@ -115,15 +114,20 @@ def _resumes(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     yield stretch_of_lines(lines, first, -1, ForeignKind.RESUME)
 
 
-def find_posts(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+def _short_line_indices(lines: Sequence[Line], find: Callable[[str], object], length: int) -> list[int]:
+    """Return the indices of the lines of fewer characters than `length` in which `find` finds something."""
+    return [index for index, line in enumerate(lines) if find(line.head) and len(line.head) < length]
+
+
+def find_posts_and_scripts(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     """Yield the stretches of a text that are posts, reviews, records, answers to forms, subtitles and scripts."""
-    yield from _paragraphs_with_marks(lines)
-    yield from _between(lines, _indices(lines, _FIELD_OF_RECORD), _FEWEST_FIELDS, ForeignKind.RECORDS)
-    yield from _between(lines, _indices(lines, _SUBTITLE), 1, ForeignKind.SCRIPT)
-    yield from _between(lines, [*_indices(lines, _SCENE), *_cues(lines)], 2, ForeignKind.SCRIPT)
+    yield from _posts_and_messages(lines)
+    yield from _between(lines, _matching_indices(lines, _FIELD_OF_RECORD), _FEWEST_FIELDS, ForeignKind.RECORDS)
+    yield from _between(lines, _matching_indices(lines, _SUBTITLE), 1, ForeignKind.SCRIPT)
+    yield from _between(lines, [*_matching_indices(lines, _SCENE), *_script_cue_indices(lines)], 2, ForeignKind.SCRIPT)
 
 
-def _paragraphs_with_marks(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+def _posts_and_messages(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     """Yield paragraphs with a mark of a post, and the part of others that begins with a message header or question."""
     start = 0
     while start < len(lines):
@@ -146,14 +150,14 @@ def _is_message_header(head: str) -> bool:
     return match is not None and is_personal_name(match["name"])
 
 
-def _cues(lines: Sequence[Line]) -> list[int]:
+def _script_cue_indices(lines: Sequence[Line]) -> list[int]:
     """Return the indices of the lines where a script names a speaker in capitals, before words of that speaker."""
     named = [(index, match) for index, line in enumerate(lines) if (match := _CUE.match(line.head))]
     spoken = ((index, match.string[match.end() :] or head_of_next_line(lines, index)) for index, match in named)
     return [index for index, words in spoken if _LOWER_CASE.search(words)]
 
 
-def _indices(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[int]:
+def _matching_indices(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[int]:
     return [index for index, line in enumerate(lines) if pattern.match(line.head)]
 
 

@@ -56,7 +56,7 @@ class ForeignStretch:
     end: int
     kind: ForeignKind
 
-    def is_quoted_within(self, text: str) -> bool:
+    def is_inline_quotation(self, text: str) -> bool:
         """Return whether the stretch is a quotation within a line of the turn."""
         return self.kind is ForeignKind.QUOTATION and "\n" not in text[self.start : self.end]
 
@@ -104,18 +104,19 @@ def stretch_of_lines(lines: Sequence[Line], first: int, last: int, kind: Foreign
     return ForeignStretch(lines[first].start, lines[last].end, kind)
 
 
-def runs(
-    indices: Iterable[int], lines: Sequence[Line], *, shortest: int, blank_lines: int = 0
+def groups_of_lines(
+    indices: Iterable[int], lines: Sequence[Line], *, fewest_lines: int, most_blank_lines: int = 0
 ) -> list[tuple[int, int]]:
-    """Return the first and last index of each run of at least `shortest` lines, of the lines with these indices.
+    """Return the first and the last index of each group of neighbouring lines among the lines with these indices.
 
-    Between two lines of a run there are at most `blank_lines` blank lines and no other line.
+    A group has at least `fewest_lines` of them. Between two of them there are at most `most_blank_lines` blank lines
+    and no other line.
     """
     groups: list[list[int]] = []
     for index in indices:
         between = lines[groups[-1][-1] + 1 : index] if groups else lines
-        if groups and len(between) <= blank_lines and all(line.is_blank for line in between):
+        if groups and len(between) <= most_blank_lines and all(line.is_blank for line in between):
             groups[-1].append(index)
         else:
             groups.append([index])
-    return [(group[0], group[-1]) for group in groups if len(group) >= shortest]
+    return [(group[0], group[-1]) for group in groups if len(group) >= fewest_lines]

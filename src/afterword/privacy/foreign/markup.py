@@ -19,6 +19,7 @@ _CONTAINERS = frozenset(
     "chat conversation dialogue dialog user human assistant system tool note notes letter input output data example paste pasted user_message "
     "result results search_result snippet excerpt passage review comment post tweet thread cv resume profile xml rss item entry record".split()
 )
+_KNOWN_TAGS = _ELEMENTS | _CONTAINERS
 _EMPTY_ELEMENTS = frozenset("img hr input meta link".split())
 _DECLARATION_ENDS = {"--": "-->", "doctype": ">", "[cdata[": "]]>"}
 _TAG = re.compile(
@@ -70,8 +71,8 @@ def find_markup(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     yield from (ForeignStretch(*match.span(), ForeignKind.CODE) for match in _INLINE_CODE.finditer(text))
     quoted = (line for line in lines if _BLOCK_QUOTE.match(line.head))
     yield from (ForeignStretch(line.start, line.end, ForeignKind.BLOCK_QUOTE) for line in quoted)
-    yield from _tagged(text)
-    yield from _delimited(text, lines)
+    yield from _tagged_text(text)
+    yield from _delimited_text(text, lines)
     yield from _quotations(text, lines)
 
 
@@ -90,26 +91,29 @@ def _fenced_code(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
         yield ForeignStretch(opened[1], lines[-1].end, ForeignKind.CODE)
 
 
-def _tagged(text: str) -> Iterator[ForeignStretch]:
+def _tagged_text(text: str) -> Iterator[ForeignStretch]:
     """Yield comments, declarations, templates, and the text between tags."""
     tags: list[_Tag] = []
     for match in _TAG.finditer(text):
         name = (match["name"] or match["declaration"]).lower()
         if name in _DECLARATION_ENDS:
-            mark = _DECLARATION_ENDS[name]
-            place = text.find(mark, match.end())
-            yield ForeignStretch(match.start(), len(text) if place < 0 else place + len(mark), ForeignKind.MARKUP)
+            yield _declaration(text, match, _DECLARATION_ENDS[name])
         elif name not in _INLINE_TAGS:
             is_empty = name in _EMPTY_ELEMENTS or (match["attributes"] or "").rstrip().endswith("/")
             tags.append(_Tag(name, match.start(), match.end(), bool(match["slash"]), is_empty))
     for match in _BRACKET_TAG.finditer(text):
         tags.append(_Tag(f"[{match['name'].lower()}]", match.start(), match.end(), bool(match["slash"])))
     yield from _between_tags(text, tags)
-    escaped = [(match.start(), match.end()) for match in _ESCAPED_TAG.finditer(text)]
+    escaped = list(_ESCAPED_TAG.finditer(text))
     if escaped:
-        yield ForeignStretch(escaped[0][0], escaped[-1][1], ForeignKind.MARKUP)
-    for match in _TEMPLATE.finditer(text):
-        yield ForeignStretch(match.start(), match.end(), ForeignKind.MARKUP)
+        yield ForeignStretch(escaped[0].start(), escaped[-1].end(), ForeignKind.MARKUP)
+    yield from (ForeignStretch(*match.span(), ForeignKind.MARKUP) for match in _TEMPLATE.finditer(text))
+
+
+def _declaration(text: str, opening: re.Match[str], end_mark: str) -> ForeignStretch:
+    """Return the stretch from the opening of a comment or declaration to its end mark, or to the end of the text."""
+    place = text.find(end_mark, opening.end())
+    return ForeignStretch(opening.start(), len(text) if place < 0 else place + len(end_mark), ForeignKind.MARKUP)
 
 
 def _between_tags(text: str, tags: Sequence[_Tag]) -> Iterator[ForeignStretch]:
@@ -123,11 +127,11 @@ def _between_tags(text: str, tags: Sequence[_Tag]) -> Iterator[ForeignStretch]:
         start, end = opened.get(name), closed.get(name)
         if start is not None and end is not None and start < end:
             yield ForeignStretch(start, end, ForeignKind.MARKUP)
-        elif name in _ELEMENTS or name in _CONTAINERS:
-            yield from _beside_unpaired_tag(text, start, end)
+        elif name in _KNOWN_TAGS:
+            yield from _text_of_unpaired_tag(text, start, end)
 
 
-def _beside_unpaired_tag(text: str, start: int | None, end: int | None) -> Iterator[ForeignStretch]:
+def _text_of_unpaired_tag(text: str, start: int | None, end: int | None) -> Iterator[ForeignStretch]:
     """Yield the rest of a text from a tag that begins a line and is not closed.
 
     A tag that ends a line and was not opened yields the text before it.
@@ -143,7 +147,7 @@ def _begins_line(text: str, place: int) -> bool:
     return text[:place].rstrip(" \t")[-1:] in ("", "\n", ":")
 
 
-def _delimited(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+def _delimited_text(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     """Yield the text between two horizontal rules, between "BEGIN" and "END", and between triple quotation marks."""
     rules = [line for line in lines if _RULE.match(line.head)]
     if len(rules) >= 2:
@@ -168,11 +172,11 @@ def _quotations(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
         # A turn that is in quotation marks as a whole is the speaker's own.
         if _is_speech(match.group(1) or match.group(2) or match.group(3)) and match.group() != text.strip():
             yield ForeignStretch(match.start(), match.end(), ForeignKind.QUOTATION)
-    yield from _double_quoted(text, lines)
-    yield from _single_quoted(lines)
+    yield from _quotations_in_double_marks(text, lines)
+    yield from _quotations_in_single_marks(lines)
 
 
-def _double_quoted(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+def _quotations_in_double_marks(text: str, lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     """Yield quotations of several lines in straight marks.
 
     If a mark at the start of a line is not closed, the quotation reaches to the end of the text.
@@ -196,7 +200,7 @@ def _opens_quotation(text: str, place: int) -> bool:
     return is_at_start and text[place + 1 : place + 2] not in (" ", "\t")
 
 
-def _single_quoted(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
+def _quotations_in_single_marks(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     """Yield quotations of several lines in single marks, which open at the start of a line and close at the end of one."""
     opened: Line | None = None
     for line in lines:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from afterword.privacy.foreign.announcements import find_announced
+from afterword.privacy.foreign.announcements import find_announced_text
 from afterword.privacy.foreign.lines import (
     ASKS_TO_FORGET,
     FIRST_PERSON_WORD,
@@ -104,13 +104,13 @@ class _SpeakerLabel(NamedTuple):
 
 def find_messages(text: str, lines: Sequence[Line], own_names: Collection[str]) -> Iterator[ForeignStretch]:
     """Yield the stretches of a text that are messages of others. `own_names` are the person's names in lower case."""
-    yield from _labelled(lines, own_names)
+    yield from _labelled_paragraphs(lines, own_names)
     yield from _mails(text, lines)
     yield from _letters(text, lines, own_names)
-    yield from find_announced(text)
+    yield from find_announced_text(text)
 
 
-def _labelled(lines: Sequence[Line], own_names: Collection[str]) -> Iterator[ForeignStretch]:
+def _labelled_paragraphs(lines: Sequence[Line], own_names: Collection[str]) -> Iterator[ForeignStretch]:
     """Yield the paragraphs that begin with a speaker label, or all lines from the first to the last label."""
     labels = _speaker_labels(lines)
     others = {label.name for label in labels} - OWN_LABELS - set(own_names)
@@ -119,12 +119,12 @@ def _labelled(lines: Sequence[Line], own_names: Collection[str]) -> Iterator[For
         speaks = any(FIRST_PERSON_WORD.search(line.head) for line in lines[first:last])
         # A list of remarks about people is no dialogue: somebody must speak after one of the labels.
         if speaks or any(label.addresses_somebody for label in labels):
-            yield _paragraphs(lines, first, last)
+            yield _stretch_of_paragraphs(lines, first, last)
             return
     for label in labels:
         is_own = label.name in OWN_LABELS or (label.name in own_names and label.name not in GENERIC_NAMES)
         if label.addresses_somebody and not is_own:
-            yield _paragraphs(lines, label.line_index, label.line_index)
+            yield _stretch_of_paragraphs(lines, label.line_index, label.line_index)
 
 
 def _speaker_labels(lines: Sequence[Line]) -> list[_SpeakerLabel]:
@@ -151,7 +151,7 @@ def _speaker_label(head: str) -> re.Match[str] | None:
     return match if match is not None and is_personal_name(match["name"]) else None
 
 
-def _paragraphs(lines: Sequence[Line], first: int, last: int) -> ForeignStretch:
+def _stretch_of_paragraphs(lines: Sequence[Line], first: int, last: int) -> ForeignStretch:
     """Return the stretch from line `first` to the end of the paragraph that contains line `last`."""
     return stretch_of_lines(lines, first, paragraph_end(lines, last), ForeignKind.SPEAKER)
 
@@ -162,8 +162,8 @@ def _names_speaker(match: re.Match[str]) -> bool:
         return True
     name = match["name"]
     words = name_words(name)
-    if any(word.endswith(".") and len(word) > 2 and word.casefold().strip(".") not in TITLES for word in name.split()):
-        return False  # an abbreviation
+    if any(map(_is_abbreviation, name.split())):
+        return False
     is_role = words[0] in SPEAKER_ROLES and all(word.strip("#").isdigit() for word in words[1:])
     if words[0] in TITLES or is_role or NOT_LATIN.fullmatch(name) or _SINGLE_LETTER.fullmatch(name):
         return True
@@ -171,6 +171,11 @@ def _names_speaker(match: re.Match[str]) -> bool:
         # "My mum: I must call her" is about her.
         return not ABOUT_SOMEBODY.search(match.string, match.end())
     return is_personal_name(name)
+
+
+def _is_abbreviation(word: str) -> bool:
+    """Return whether a word ends with a full stop and is neither an initial nor a title."""
+    return word.endswith(".") and len(word) > 2 and word.casefold().strip(".") not in TITLES
 
 
 def _is_of_message_log(match: re.Match[str]) -> bool:
@@ -202,49 +207,50 @@ def _letters(text: str, lines: Sequence[Line], own_names: Collection[str]) -> It
     hello = next(
         (index for index, line in enumerate(lines) if _HELLO.match(line.head) or _HELLO_ALL.match(line.head)), None
     )
-    last = _last_signature(lines, own_names, is_letter=dear is not None or hello is not None)
+    last = _last_signature(lines, own_names, has_greeting=dear is not None or hello is not None)
     if last is None:
         if dear is not None:
             yield ForeignStretch(lines[dear].start, len(text), ForeignKind.LETTER)
         return
     greetings = [index for index in (dear, hello) if index is not None and index < last]
-    first = min(greetings) if greetings else _first_of_letter(lines, last)
+    first = min(greetings) if greetings else _first_line_of_letter(lines, last)
     yield stretch_of_lines(lines, first, paragraph_end(lines, last), ForeignKind.LETTER)
 
 
-def _last_signature(lines: Sequence[Line], own_names: Collection[str], *, is_letter: bool) -> int | None:
+def _last_signature(lines: Sequence[Line], own_names: Collection[str], *, has_greeting: bool) -> int | None:
     """Return the index of the last line with a signature that is not the person's own, or None."""
     # A word of thanks counts as the end of a letter only after a greeting, or if the person's name is known.
-    allows_casual = is_letter or any(name not in GENERIC_NAMES for name in own_names)
+    allows_casual = has_greeting or any(name not in GENERIC_NAMES for name in own_names)
     last = None
     for index, line in enumerate(lines):
         inline = _INLINE_CLOSING.search(line.head)
-        if _SENT_FROM.match(line.head) or (inline and not _is_own(inline["name"], own_names)):
+        if _SENT_FROM.match(line.head) or (inline and not _is_own_name(inline["name"], own_names)):
             last = index
-        elif (
-            line.head in ("--", "—")
-            or _CLOSING.match(line.head)
-            or (allows_casual and _CASUAL_CLOSING.match(line.head))
-        ):
-            last = _name_after(lines, index, own_names) or last
+        elif _is_closing(line.head) or (allows_casual and _CASUAL_CLOSING.match(line.head)):
+            last = _signature_after_closing(lines, index, own_names) or last
     return last
 
 
-def _name_after(lines: Sequence[Line], closing: int, own_names: Collection[str]) -> int | None:
+def _is_closing(head: str) -> bool:
+    """Return whether a line is a formal closing such as "Kind regards,", or the dashes above a signature."""
+    return head in ("--", "—") or _CLOSING.match(head) is not None
+
+
+def _signature_after_closing(lines: Sequence[Line], closing: int, own_names: Collection[str]) -> int | None:
     """Return the index of a line with another person's name, at most one blank line after a closing, or None."""
     after = next((index for index in range(closing + 1, len(lines)) if not lines[index].is_blank), None)
     if after is None or after > closing + 2:
         return None
     name = lines[after].head
-    return after if _NAME_LINE.match(name) and not _is_own(name, own_names) else None
+    return after if _NAME_LINE.match(name) and not _is_own_name(name, own_names) else None
 
 
-def _is_own(name: str, own_names: Collection[str]) -> bool:
+def _is_own_name(name: str, own_names: Collection[str]) -> bool:
     words = set(re.findall(r"\w+", name.casefold()))
     return any(words & set(re.findall(r"[^\W_]+", own)) for own in own_names)
 
 
-def _first_of_letter(lines: Sequence[Line], last: int) -> int:
+def _first_line_of_letter(lines: Sequence[Line], last: int) -> int:
     """Return the first line of a letter without a greeting. The paragraph before it may ask about the letter."""
     for index in range(last - 1, 0, -1):
         if lines[index].is_blank and not lines[index - 1].is_blank and lines[index - 1].head.endswith((":", "?")):

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from afterword.facts.transcripts import Role, Turn
-from afterword.privacy.foreign.documents import find_documents, find_posts
+from afterword.privacy.foreign.documents import find_documents, find_posts_and_scripts
 from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, split_lines
 from afterword.privacy.foreign.markup import find_markup
 from afterword.privacy.foreign.messages import find_messages
 from afterword.privacy.foreign.writing_style import Habit, find_style_changes, habit_of
-from afterword.privacy.normalisation import PlainText, plain_characters, plain_form
+from afterword.privacy.normalisation import PlainText, plain_form, plain_form_with_emphasis
 from afterword.text_caches import text_cache
 
-__all__ = ["ForeignKind", "ForeignStretch", "foreign_stretches", "foreign_turns", "without_foreign"]
+__all__ = ["ForeignKind", "ForeignStretch", "fill_foreign_stretches", "foreign_stretches", "foreign_stretches_by_turn"]
 
 FILLER = "\x00"
 """Replaces each character of a foreign stretch, so that positions in the text stay."""
@@ -34,19 +34,19 @@ def foreign_stretches(
     """
     if len(text) < _SHORTEST_FOREIGN:
         return ()
-    return _stretches(text, tuple(sorted({name.casefold() for name in own_names})), habit)
+    return _find_stretches(text, tuple(sorted({name.casefold() for name in own_names})), habit)
 
 
 @text_cache(512)
-def _stretches(text: str, own_names: tuple[str, ...], habit: Habit | None) -> tuple[ForeignStretch, ...]:
-    marked, plain = plain_characters(text), plain_form(text)
+def _find_stretches(text: str, own_names: tuple[str, ...], habit: Habit | None) -> tuple[ForeignStretch, ...]:
+    marked, plain = plain_form_with_emphasis(text), plain_form(text)
     marked_lines, lines = split_lines(marked.text), split_lines(plain.text)
     stretches = [
-        *_of_original(marked, find_markup(marked.text, marked_lines)),
-        *_of_original(plain, find_messages(plain.text, lines, own_names)),
-        *_of_original(plain, find_documents(plain.text, lines)),
-        *_of_original(plain, find_posts(lines)),
-        *_of_original(plain, find_style_changes(plain.text, lines, habit)),
+        *_in_original_text(marked, find_markup(marked.text, marked_lines)),
+        *_in_original_text(plain, find_messages(plain.text, lines, own_names)),
+        *_in_original_text(plain, find_documents(plain.text, lines)),
+        *_in_original_text(plain, find_posts_and_scripts(lines)),
+        *_in_original_text(plain, find_style_changes(plain.text, lines, habit)),
     ]
     merged: list[ForeignStretch] = []
     for stretch in sorted(stretches, key=lambda stretch: (stretch.start, -stretch.end)):
@@ -58,34 +58,38 @@ def _stretches(text: str, own_names: tuple[str, ...], habit: Habit | None) -> tu
     return tuple(merged)
 
 
-def _of_original(plain: PlainText, stretches: Iterable[ForeignStretch]) -> Iterator[ForeignStretch]:
+def _in_original_text(plain: PlainText, stretches: Iterable[ForeignStretch]) -> Iterator[ForeignStretch]:
+    """Yield the stretches of a plain form as stretches of the original text, without empty ones."""
     for stretch in stretches:
         if stretch.start < stretch.end:
             yield ForeignStretch(*plain.original_span(stretch.start, stretch.end), stretch.kind)
 
 
-def foreign_turns(turns: Sequence[Turn], only: Collection[int] | None = None) -> list[tuple[ForeignStretch, ...]]:
-    """Return the foreign stretches of each turn, or of the turns with these numbers. Only people's turns have any.
+def foreign_stretches_by_turn(
+    turns: Sequence[Turn], numbers: Collection[int] | None = None
+) -> list[tuple[ForeignStretch, ...]]:
+    """Return the foreign stretches of each turn; if `numbers` are given, only those of the turns with these numbers.
 
+    Only people's turns have foreign stretches.
     The style of a turn is compared with the first twelve turns of its speaker, so later turns do not change the result.
     """
     earlier: dict[str, list[str]] = {}
     by_turn: list[tuple[ForeignStretch, ...]] = []
     for turn in turns:
         said = earlier.setdefault(turn.speaker, [])
-        is_wanted = only is None or turn.number in only
+        is_wanted = numbers is None or turn.number in numbers
         if turn.role is not Role.HUMAN or not (is_wanted or len(said) < _MOST_EARLIER_TURNS):
             by_turn.append(())
             continue
         stretches = foreign_stretches(turn.text, (turn.speaker,), habit_of(tuple(said)) if said else None)
         by_turn.append(stretches if is_wanted else ())
-        own = without_foreign(turn.text, stretches).replace(FILLER, "").strip()
+        own = fill_foreign_stretches(turn.text, stretches).replace(FILLER, "").strip()
         if own and len(said) < _MOST_EARLIER_TURNS:
             said.append(own)
     return by_turn
 
 
-def without_foreign(text: str, stretches: Iterable[ForeignStretch]) -> str:
+def fill_foreign_stretches(text: str, stretches: Iterable[ForeignStretch]) -> str:
     """Return a text with each character of its foreign stretches replaced by `FILLER`. Positions in the text stay."""
     parts, last = [], 0
     for stretch in stretches:

@@ -53,7 +53,7 @@ def habit_of(texts: tuple[str, ...]) -> Habit | None:
 def find_style_changes(text: str, lines: Sequence[Line], habit: Habit | None) -> Iterator[ForeignStretch]:
     """Yield the long paragraphs of a text whose style differs from the usual style of its author.
 
-    `habit` is that style; if it is None, they are compared with the short paragraphs of the same text.
+    `habit` is that style. If it is None, the paragraphs are compared with the short paragraphs of the same text.
     """
     if len(text) < _FEWEST_WORDS * 3:
         return

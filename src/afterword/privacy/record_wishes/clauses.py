@@ -86,7 +86,7 @@ _FOR_ME = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class WishWords:
+class WishVocabulary:
     """The compiled vocabulary of a language."""
 
     by_part: dict[str, re.Pattern[str]]
@@ -95,28 +95,28 @@ class WishWords:
     memory: re.Pattern[str]
     splits: frozenset[str]
 
-    def has(self, part: str, words: list[str]) -> bool:
-        """Return whether one of the words is in the word list of this name (a key of `PARTS`)."""
-        return any(map(self.by_part[part].fullmatch, words))
+    def has_any(self, words: list[str], *parts: str) -> bool:
+        """Return whether one of the words is in one of the word lists of these names (keys of `PARTS`)."""
+        return any(any(map(self.by_part[part].fullmatch, words)) for part in parts)
 
 
 @lru_cache(maxsize=1)
-def wish_languages() -> tuple[WishWords, ...]:
+def wish_vocabularies() -> tuple[WishVocabulary, ...]:
     """Return the vocabularies of all languages. They are compiled once, when a text is first read."""
     lists = tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8"))
-    return tuple(map(_compiled, lists.values()))
+    return tuple(map(_compiled_vocabulary, lists.values()))
 
 
 @text_cache(4096)
 def is_wish_word(word: str) -> bool:
     """Return whether a word in lower case can be part of a wish in one of the languages."""
-    return any(language.known.fullmatch(word) for language in wish_languages())
+    return any(vocabulary.known.fullmatch(word) for vocabulary in wish_vocabularies())
 
 
-def _compiled(lists: dict[str, str]) -> WishWords:
+def _compiled_vocabulary(lists: dict[str, str]) -> WishVocabulary:
     by_part = {part: lists[part].split() for part in PARTS}
     by_part["memory"].append(_MEMORY)
-    return WishWords(
+    return WishVocabulary(
         {part: _expression(words) for part, words in by_part.items()},
         _expression([word for words in by_part.values() for word in words]),
         re.compile(rf"\b(?:{lists['saying'].strip()})\b"),
@@ -135,129 +135,152 @@ def wish_clauses(text: str) -> Iterator[Span]:
     A clause ends at punctuation or at a conjunction. Up to three neighbouring clauses are also read as one.
     """
     for segment in _SEGMENT.finditer(text):
-        words = _WORD.findall(_CONTRACTIONS.sub(r"\1 not", _NEEDLESS.sub("need not", segment.group())))
-        is_closed = bool(_CLOSING.match(text, segment.end()))
-        is_question = text.startswith("?", segment.end())
-        for language in wish_languages():
+        words = _plain_words(segment.group())
+        announces = bool(_CLOSING.match(text, segment.end()))
+        is_question = text.startswith("?", segment.end()) and not _TAG.search(segment.group())
+        for vocabulary in wish_vocabularies():
             # "Can you not save this?" asks for it, "don't you remember this?" does not.
-            if (
-                is_question
-                and not _TAG.search(segment.group())
-                and not (language.has("modal", words) or language.has("wanting", words))
-            ):
+            if is_question and not vocabulary.has_any(words, "modal", "wanting"):
                 continue
-            if language.has("negation", words) or language.has("outside", words):
-                yield from _wishes(segment.group(), segment.start(), language, is_closed=is_closed)
+            if vocabulary.has_any(words, "negation", "outside"):
+                yield from _wishes_in_segment(segment.group(), segment.start(), vocabulary, announces=announces)
 
 
-def _wishes(segment: str, offset: int, language: WishWords, *, is_closed: bool) -> Iterator[Span]:
-    clauses = list(_clauses(segment, language))
-    for first in range(len(clauses)):
-        for count in range(min(_MOST_JOINED, len(clauses) - first), 0, -1):
-            last = first + count - 1
-            start, end = clauses[first][0], clauses[last][1]
-            first_clause = segment[slice(*clauses[first])]
-            words = first_clause.split()
-            asks_to_keep = language.has("keeping", words) and not language.has("negation", words)
-            # A negation in the next clause is not about a request to keep something.
-            if count > 1 and asks_to_keep and not _TO_YOURSELF.search(first_clause):
-                continue
+def _plain_words(text: str) -> list[str]:
+    """Return the words of a text with contracted negations written out: "don't" becomes "do not"."""
+    return _WORD.findall(_CONTRACTIONS.sub(r"\1 not", _NEEDLESS.sub("need not", text)))
+
+
+def _wishes_in_segment(segment: str, offset: int, vocabulary: WishVocabulary, *, announces: bool) -> Iterator[Span]:
+    """Yield the spans of the wishes in the part of a text between two signs. The part begins at `offset`.
+
+    `announces` says whether the sign after it announces the thing that must not be stored.
+    """
+    clauses = list(_clauses(segment, vocabulary))
+    says_only = bool(_ONLY.search(segment))
+    for first, (start, first_end) in enumerate(clauses):
+        # A negation in the next clause is not about a request to keep something.
+        most_joined = 1 if _asks_to_keep(segment[start:first_end], vocabulary) else _MOST_JOINED
+        for last in range(min(first + most_joined, len(clauses)) - 1, first - 1, -1):
+            end = clauses[last][1]
+            clause = segment[start:end]
             is_last = last == len(clauses) - 1
-            points = is_closed if is_last else language.has("negation", segment[start:end].split()[:2])
-            is_wish = end - start <= _LONGEST_CLAUSE and _is_wish(
-                segment[start:end],
-                language,
-                points=points,
-                is_single=count == 1,
-                is_condition=bool(_ONLY.search(segment)),
-            )
-            if is_wish:
+            is_announcing = announces if is_last else vocabulary.has_any(clause.split()[:2], "negation")
+            if len(clause) <= _LONGEST_CLAUSE and _is_wish(
+                clause, vocabulary, announces=is_announcing, is_one_clause=first == last, says_only=says_only
+            ):
                 yield offset + start, offset + end
 
 
-def _clauses(segment: str, language: WishWords) -> Iterator[tuple[int, int]]:
+def _clauses(segment: str, vocabulary: WishVocabulary) -> Iterator[tuple[int, int]]:
     start = 0
     for sign in _SIGN.finditer(segment):
         # "I'll pass it on and not keep it" denies what the speaker does.
-        is_conjunction = sign.group() in language.splits and not _DENIED.match(segment, sign.end())
+        is_conjunction = sign.group() in vocabulary.splits and not _DENIED.match(segment, sign.end())
         if not sign.group().isalpha() or is_conjunction:
             yield start, sign.start()
             start = sign.end()
     yield start, len(segment)
 
 
-def _is_wish(clause: str, language: WishWords, *, points: bool, is_single: bool, is_condition: bool) -> bool:
-    plain = " ".join(
-        _WORD.findall(_CONTRACTIONS.sub(r"\1 not", _NEEDLESS.sub("need not", _SHARED.sub("please", clause))))
-    )
-    words = language.saying.sub(_POINTING, language.memory.sub(_MEMORY, plain)).split()
-    if not 1 < len(words) <= _LONGEST:
+def _asks_to_keep(clause: str, vocabulary: WishVocabulary) -> bool:
+    """Return whether a clause asks the assistant to store something."""
+    words = clause.split()
+    is_request = vocabulary.has_any(words, "keeping") and not vocabulary.has_any(words, "negation")
+    return is_request and not _TO_YOURSELF.search(clause)
+
+
+def _is_wish(clause: str, vocabulary: WishVocabulary, *, announces: bool, is_one_clause: bool, says_only: bool) -> bool:
+    """Return whether a clause asks for something not to be stored.
+
+    `announces` says whether the thing that must not be stored comes after the clause, and `says_only` whether the words
+    around it contain "only" or "unless".
+    """
+    plain = " ".join(_plain_words(_SHARED.sub("please", clause)))
+    words = vocabulary.saying.sub(_POINTING, vocabulary.memory.sub(_MEMORY, plain)).split()
+    if not 1 < len(words) <= _LONGEST or any(other.search(plain) for other in (_FILE, _PERSON, _FOR_ME)):
         return False
-    if _FILE.search(plain) or _PERSON.search(plain) or _FOR_ME.search(plain):
-        return False
-    if not (
-        _are_wish_words(words, language, is_single=is_single) or (is_single and _is_about_your_memory(words, language))
-    ):
-        return False
-    if not (points or _POINTING in words or language.has("pointing", words)):
-        return False
-    if not _denies_keeping(words, language):
+    is_about_keeping = _is_about_keeping(words, vocabulary, announces=announces, is_one_clause=is_one_clause)
+    if not is_about_keeping or not _denies_keeping(words, vocabulary):
         return False
     # "I only tell you if you don't keep it."
-    is_condition = is_condition and not _IFS.isdisjoint(words)
-    return is_condition or _is_about_assistant(words, language, announces=points)
+    is_condition = says_only and not _IFS.isdisjoint(words)
+    return is_condition or _is_request_to_assistant(words, vocabulary, announces=announces)
 
 
-def _are_wish_words(words: list[str], language: WishWords, *, is_single: bool) -> bool:
+def _is_about_keeping(words: list[str], vocabulary: WishVocabulary, *, announces: bool, is_one_clause: bool) -> bool:
+    """Return whether a clause refers to what was said, and has the words of a wish or names the assistant's memory."""
+    if not (announces or _points(words, vocabulary)):
+        return False
+    has_wish_words = _are_wish_words(words, vocabulary, is_one_clause=is_one_clause)
+    return has_wish_words or (is_one_clause and _is_about_your_memory(words, vocabulary))
+
+
+def _points(words: list[str], vocabulary: WishVocabulary) -> bool:
+    """Return whether one of the words refers to what was said."""
+    return _POINTING in words or vocabulary.has_any(words, "pointing")
+
+
+def _unknown_places(words: list[str], vocabulary: WishVocabulary) -> list[int]:
+    """Return the places of the words that are in no word list."""
+    return [place for place, word in enumerate(words) if word != _POINTING and not vocabulary.known.fullmatch(word)]
+
+
+def _are_wish_words(words: list[str], vocabulary: WishVocabulary, *, is_one_clause: bool) -> bool:
     """Return whether all words can be part of a wish. In a clear request one word in five may be unknown."""
-    unknown = [place for place, word in enumerate(words) if word != _POINTING and not language.known.fullmatch(word)]
+    unknown = _unknown_places(words, vocabulary)
     if len(unknown) * _FEWEST_AROUND > max(len(words), _FEWEST_AROUND) or not unknown:
         return not unknown
     # An unknown word at the start names who does it. After "this", or at the end, it names a thing.
-    if not any(language.has(part, words[: unknown[0]]) for part in ("negation", "modal", "wanting", "copula")):
+    if not vocabulary.has_any(words[: unknown[0]], "negation", "modal", "wanting", "copula"):
         return False
     is_inside = unknown[0] > 0 and unknown[-1] < len(words) - 1
-    names_thing = any(language.has("pointing", words[place - 1 : place]) for place in unknown)
-    is_clear = any(language.has(part, words) for part in ("keeping", "kept", "wanting", "modal"))
-    return is_single and is_inside and not names_thing and is_clear and len(words) >= _FEWEST_AROUND
+    names_thing = any(vocabulary.has_any(words[place - 1 : place], "pointing") for place in unknown)
+    is_clear = vocabulary.has_any(words, "keeping", "kept", "wanting", "modal")
+    return is_one_clause and is_inside and not names_thing and is_clear and len(words) >= _FEWEST_AROUND
 
 
-def _is_about_your_memory(words: list[str], language: WishWords) -> bool:
+def _is_about_your_memory(words: list[str], vocabulary: WishVocabulary) -> bool:
     """Return whether a clause names the assistant's memory and what was said, with at most three unknown words."""
-    unknown = sum(word != _POINTING and not language.known.fullmatch(word) for word in words)
+    unknown = _unknown_places(words, vocabulary)
     is_yours = any(
-        word in _YOURS and language.has("memory", words[place + 1 : place + 3]) for place, word in enumerate(words)
+        word in _YOURS and vocabulary.has_any(words[place + 1 : place + 3], "memory")
+        for place, word in enumerate(words)
     )
-    points = _POINTING in words or language.has("pointing", words)
-    return is_yours and points and unknown <= min(_MOST_UNKNOWN, len(words) // 3)
+    return is_yours and _points(words, vocabulary) and len(unknown) <= min(_MOST_UNKNOWN, len(words) // 3)
 
 
-def _denies_keeping(words: list[str], language: WishWords) -> bool:
-    names_memory = language.has("memory", words)
-    if not (language.has("negation", words) or (language.has("outside", words) and names_memory)):
+def _denies_keeping(words: list[str], vocabulary: WishVocabulary) -> bool:
+    names_memory = vocabulary.has_any(words, "memory")
+    if not (vocabulary.has_any(words, "negation") or (vocabulary.has_any(words, "outside") and names_memory)):
         return False
-    is_weak = language.has("weak", words) and language.has("place", words)
-    return names_memory or is_weak or language.has("keeping", words) or language.has("kept", words)
+    is_weak = vocabulary.has_any(words, "weak") and vocabulary.has_any(words, "place")
+    return names_memory or is_weak or vocabulary.has_any(words, "keeping", "kept")
 
 
-def _is_about_assistant(words: list[str], language: WishWords, *, announces: bool) -> bool:
+def _is_request_to_assistant(words: list[str], vocabulary: WishVocabulary, *, announces: bool) -> bool:
     """Return whether the words are a request to the assistant, and no statement about somebody's memory or a file.
 
     `announces` says whether the thing that must not be stored comes after the words.
     """
-    wants = language.has("wanting", words)
-    if language.has("own", words):
-        return wants and any(language.has(part, words) for part in ("kept", "memory", "addressed", "joining"))
-    # "This stays out of the notes."
-    if language.has("outside", words) and language.has("memory", words) and language.has("pointing", words[:1]):
+    if vocabulary.has_any(words, "own"):
+        wants = vocabulary.has_any(words, "wanting")
+        return wants and vocabulary.has_any(words, "kept", "memory", "addressed", "joining")
+    if _says_it_stays_out(words, vocabulary):
         return True
-    has_duty = wants or language.has("modal", words)
-    if language.has("copula", words):
-        return has_duty or language.has("purpose", words)
-    if has_duty:
-        return True
-    # Without a word of duty, it is a request only if it begins like one: "not in your notes", "keep none of this".
-    begins = words[0] in _REQUESTING or any(
-        language.has(part, words[:1]) for part in ("negation", "keeping", "weak", "outside")
-    )
-    return (begins or announces or not _YOURS.isdisjoint(words)) and not language.has("addressed", words)
+    has_duty = vocabulary.has_any(words, "wanting", "modal")
+    if vocabulary.has_any(words, "copula"):
+        return has_duty or vocabulary.has_any(words, "purpose")
+    return has_duty or _is_request_without_duty(words, vocabulary, announces=announces)
+
+
+def _says_it_stays_out(words: list[str], vocabulary: WishVocabulary) -> bool:
+    """Return whether the words are a sentence such as "this stays out of the notes"."""
+    names_both = vocabulary.has_any(words, "outside") and vocabulary.has_any(words, "memory")
+    return names_both and vocabulary.has_any(words[:1], "pointing")
+
+
+def _is_request_without_duty(words: list[str], vocabulary: WishVocabulary, *, announces: bool) -> bool:
+    """Return whether words without a word of duty begin like a request: "not in your notes", "keep none of this"."""
+    begins = words[0] in _REQUESTING or vocabulary.has_any(words[:1], "negation", "keeping", "weak", "outside")
+    return (begins or announces or not _YOURS.isdisjoint(words)) and not vocabulary.has_any(words, "addressed")

@@ -14,7 +14,7 @@ from afterword.facts.assertions import Evidence, EvidenceKind, digest
 from afterword.facts.findings import AgentFinding, FindingReview, statement_key
 from afterword.facts.scopes import Scope
 from afterword.privacy.blanking import has_blanked_words
-from afterword.privacy.tombstones import Forgotten
+from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import tables  # noqa: F401 - its naming of constraints must be set first
 from afterword.store.database.statements import fetch_rows, fetch_where_in, insert_missing, select_columns
 
@@ -48,7 +48,7 @@ class FindingRow(SQLModel, table=True):
     recorded_at: datetime
 
 
-def is_finding_forgotten(forgotten: Forgotten, statement: str, said_at: datetime) -> bool:
+def is_finding_forgotten(forgotten: ForgottenContent, statement: str, said_at: datetime) -> bool:
     """Return whether a finding was forgotten after it was said, or contains words that forgetting has blanked out.
 
     One that a person has erased stays forgotten when an agent states it again: that is no new word of a person.

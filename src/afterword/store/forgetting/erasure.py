@@ -20,7 +20,7 @@ from afterword.errors import NotFound
 from afterword.facts.findings import statement_key
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Turn
-from afterword.privacy.tombstones import Forgotten, TombstoneKey, TombstoneKind
+from afterword.privacy.tombstones import ForgottenContent, TombstoneKey, TombstoneKind
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.access.keys import revoke_keys_of_scope
 from afterword.store.database.clock import check_not_ahead
@@ -191,9 +191,9 @@ class Erasure:
                 said_before = self._said(session, until)
                 tombstones = self.tombstones.add_session(session.session_id, said_before, until)
                 self._erased_words.add_turns(said_before)
-                forgotten = Forgotten(self.scope, session.session_id, [self._key], tombstones)
+                forgotten = ForgottenContent(self.scope, session.session_id, [self._key], tombstones)
                 turns = turns_by_session_pk(self.transaction, session.key)
-                self.blanking(session).blank_turns(forgotten, turns, forgotten.turns(turns))
+                self.blanking(session).blank_turns(forgotten, turns, forgotten.blank_in_turns(turns))
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
         self.erase_statements(list(self.transaction.exec(said)))
         self.erase_findings(lambda row: row.said_at < moment)

@@ -60,7 +60,7 @@ def leave_out_new_turns(
     paused_at = row.paused_at if row else None
     is_timed = reading.dated.time_basis is not TimeBasis.RECORDER
     forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
-    recognised = forgotten.recognised(reading)
+    recognised = forgotten.recognise_turns(reading)
     turns, number_new = list[SeenTurn](), 0
     for fresh, turn, place in zip(reading.fresh.turns, recognised.turns, recognised.places, strict=True):
         # The blocks of a memory are not left out. They have words of before the pause, and later states repeat them.

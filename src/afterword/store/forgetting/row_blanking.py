@@ -23,7 +23,7 @@ from afterword.privacy.blanking import (
     letters_and_digits,
 )
 from afterword.privacy.state_blanking import blank_strings, keep_json_valid
-from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind
+from afterword.privacy.tombstones import ForgottenContent, Tombstone, TombstoneKey, TombstoneKind
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.forgetting.text_columns import OF_SESSION, SessionKeys
 from afterword.store.rows import (
@@ -152,9 +152,9 @@ class RowBlanking:
             quotes_to_keep=PhraseSearch(evidence.quote for _, evidence in remaining),
             values_to_keep=PhraseSearch(evidence.quote for said, evidence in remaining if said.id in unchanged_ids),
         )
-        self._blank_conversation(words.spans)
+        self._blank_conversation(words.letter_spans)
         self._blank_statements([(said, cited) for said, cited in remaining if said.id not in unchanged_ids], words)
-        self._blank_notes(WordsToBlank(words.quotes, words.values).spans)
+        self._blank_notes(WordsToBlank(words.quotes, words.values).letter_spans)
 
     def blank_copies(self, find_spans: FindSpans) -> None:
         """Blank the spans that `find_spans` finds in all rows of the session, except in what people said in it."""
@@ -170,12 +170,12 @@ class RowBlanking:
         self._blank_conversation(spans_of_copies, spares_people=True)
         self._blank_notes(find_spans)
 
-    def blank_turns(self, forgotten: Forgotten, before: Sequence[Turn], after: Sequence[Turn]) -> None:
+    def blank_turns(self, forgotten: ForgottenContent, before: Sequence[Turn], after: Sequence[Turn]) -> None:
         """Replace the turns `before` by the blanked turns `after`, also in the saved state and the dry runs."""
         replacements = {old.text: new.text for old, new in zip(before, after, strict=True) if old.text != new.text}
         by_number = {turn.number: turn.text for turn in after}
         self._change_turns(lambda turn: by_number.get(turn.number, turn.text))
-        self._change_state(lambda state: forgotten.state(state, before, after))
+        self._change_state(lambda state: forgotten.blank_in_state(state, before, after))
         self._change_transcripts(lambda turn: replacements.get(turn.text, turn.text))
         refused = update(RejectionRow).where(OF_SESSION[RejectionRow](self._session))
         self._transaction.connection().execute(refused.values(statement=FORGOTTEN, detail=""))
@@ -234,11 +234,11 @@ class RowBlanking:
         words_of_quotes = replace(words, quotes=PhraseSearch())
         words_of_statements = replace(words, quotes_to_keep=PhraseSearch())
         for _, evidence in statements:
-            self._blank_columns(evidence, ["quote"], words_of_quotes.spans)
+            self._blank_columns(evidence, ["quote"], words_of_quotes.letter_spans)
             evidence.start = self._start_of_quote(evidence)
         for said in {said.id: said for said, _ in statements}.values():
             former_name = said.former_name
-            self._blank_columns(said, _STATEMENT_COLUMNS, words_of_statements.spans)
+            self._blank_columns(said, _STATEMENT_COLUMNS, words_of_statements.letter_spans)
             if said.former_name != former_name:
                 said.former_name = None  # all blanked names are equal, and equal names would join their subjects
         self._transaction.flush()
@@ -264,4 +264,4 @@ class RowBlanking:
 
 def _ids_of_unchanged(remaining: Iterable[AssertionRow], values: PhraseSearch, at: datetime) -> set[str]:
     """Return the ids of the statements that stay unchanged: they mention a forgotten value, or were said after `at`."""
-    return {said.id for said in remaining if said.said_at > at or values.spans(said.value)}
+    return {said.id for said in remaining if said.said_at > at or values.letter_spans(said.value)}

@@ -13,7 +13,7 @@ from sqlmodel import Session, col
 
 from afterword.facts.scopes import Scope
 from afterword.privacy.seen_turns import RecognisedTurns, SeenTurn, SeenTurns
-from afterword.privacy.tombstones import MARK_DIGITS, Forgotten, TombstoneKey
+from afterword.privacy.tombstones import MARK_DIGITS, ForgottenContent, TombstoneKey
 from afterword.store.database.statements import fetch_where_in, insert_missing
 from afterword.store.forgetting.tables import SeenSessionRow
 from afterword.store.scope_rows import lock_scope
@@ -28,10 +28,10 @@ def read_seen_turns(transaction: Session, places: Iterable[str]) -> dict[str, Se
 
 
 def note_turns(
-    transaction: Session, scope: Scope, session_id: str, forgotten: Forgotten, recognised: RecognisedTurns
+    transaction: Session, scope: Scope, session_id: str, forgotten: ForgottenContent, recognised: RecognisedTurns
 ) -> None:
     """Store the turns of a session that were seen so far, and those of a state, as `forgotten` has recognised them."""
-    joined, key = recognised.joined(), forgotten.mark_key
+    joined, key = recognised.seen_and_new_turns(), forgotten.mark_key
     if joined != list(recognised.seen):
         seen = SeenTurns(key.session_hash(scope, session_id), key.id, tuple(joined))
         is_known = forgotten.seen.session_hash == seen.session_hash

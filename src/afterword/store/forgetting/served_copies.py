@@ -80,7 +80,7 @@ class ErasedWords:
 
 def repeats_words(row: Any, words: PhraseSearch) -> bool:
     """Return whether a finding of an agent contains any of these words."""
-    return any(map(words.spans, (*_words_of_finding(row), row.topic, row.source or "")))
+    return any(map(words.letter_spans, (*_words_of_finding(row), row.topic, row.source or "")))
 
 
 def _words_of_finding(row: Any) -> set[str]:
@@ -123,7 +123,7 @@ def block_finder(scope: Scope | None = None, words: PhraseSearch | None = None) 
     """Return a function that finds these words and the contents of blocks, of one scope or of all scopes."""
     search = words or PhraseSearch()
     label = scope_label(scope) if scope else ""
-    return lambda text: search.spans(text, _block_places(text, label))
+    return lambda text: search.letter_spans(text, _block_places(text, label))
 
 
 def _block_places(text: str, label: str) -> Iterator[Span]:

@@ -114,7 +114,11 @@ def erase_by_tombstones(erasure: Erasure) -> None:
     for ids in chunks(list(erasure.transaction.exec(query))):
         assertions = lookup.assertions_by_id(erasure.transaction, erasure.scope, ids).values()
         erasure.erase_statements(
-            [said.id for said in assertions if forgotten.covers(said) or not has_unchanged_quotes(said, changed)]
+            [
+                said.id
+                for said in assertions
+                if forgotten.is_assertion_forgotten(said) or not has_unchanged_quotes(said, changed)
+            ]
         )
     erasure.erase_findings(lambda row: is_finding_forgotten(forgotten, row.statement, row.said_at))
 
@@ -140,9 +144,9 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
     if not forgotten.touches_session:
         return {}
     before = turns_by_session_pk(erasure.transaction, session.key)
-    after = forgotten.turns(before)
-    if forgotten.forgets_whole and before and all(turn.text == FORGOTTEN for turn in after):
-        erasure.erase_session(session, forgotten.until)
+    after = forgotten.blank_in_turns(before)
+    if forgotten.is_whole_forgotten and before and all(turn.text == FORGOTTEN for turn in after):
+        erasure.erase_session(session, forgotten.whole_forgotten_until)
         return {}
     erasure.blanking(session).blank_turns(forgotten, before, after)
     return changed_turns(session.session_id, before, after)

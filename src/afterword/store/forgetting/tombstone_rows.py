@@ -18,7 +18,7 @@ from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Turn
 from afterword.privacy.seen_turns import StateReading
-from afterword.privacy.tombstones import Forgotten, Tombstone, TombstoneKey, TombstoneKind, text_tombstones
+from afterword.privacy.tombstones import ForgottenContent, Tombstone, TombstoneKey, TombstoneKind, text_tombstones
 from afterword.store.database.clock import without_future
 from afterword.store.database.statements import chunks, insert_missing
 from afterword.store.forgetting.hash_keys import ensure_store_key, read_hash_keys
@@ -30,7 +30,7 @@ from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
 
 def read_forgotten(
     transaction: Session, scope: Scope, session_id: str | None = None, *, creates_key: bool = False
-) -> Forgotten:
+) -> ForgottenContent:
     """Return what was forgotten of a scope, and with `session_id` also of that session.
 
     Tombstones in the scopes that held the content before a merge count too. With `creates_key` the store gets its key
@@ -40,12 +40,12 @@ def read_forgotten(
     if creates_key and not keys:
         keys = [ensure_store_key(transaction)]
     by_session = read_forgotten_by_session(transaction, scope, [session_id or ""], keys)
-    return by_session.get(session_id or "") or Forgotten(scope, session_id, keys, ())
+    return by_session.get(session_id or "") or ForgottenContent(scope, session_id, keys, ())
 
 
 def read_forgotten_by_session(
     transaction: Session, scope: Scope, session_ids: Sequence[str], keys: Sequence[TombstoneKey]
-) -> dict[str, Forgotten]:
+) -> dict[str, ForgottenContent]:
     """Return what was forgotten of each of these sessions and of their scope, by session id; {} without any key.
 
     Of another scope that held a session, all tombstones count if it was merged into this scope. Otherwise only those of
@@ -70,7 +70,7 @@ def read_forgotten_by_session(
         for tombstone in _read_tombstones(transaction, scope_key(transaction, owner), ["", *session_places]):
             stored[owner, tombstone.place].append(tombstone)
     seen = read_seen_turns(transaction, session_places)
-    forgotten: dict[str, Forgotten] = {}
+    forgotten: dict[str, ForgottenContent] = {}
     for name, names in names_of.items():
         own_places = [place for known in names for place in places[known]]
         tombstones = [
@@ -84,7 +84,7 @@ def read_forgotten_by_session(
         # A session may have a list under each of its names. Lists only grow, so the longest is the newest.
         lists = [seen[place] for place in own_places if place in seen]
         longest = max(lists, key=lambda each: len(each.turns), default=None)
-        forgotten[name] = Forgotten(scope, name or None, keys, tombstones, names[1:], longest)
+        forgotten[name] = ForgottenContent(scope, name or None, keys, tombstones, names[1:], longest)
     return forgotten
 
 
@@ -100,7 +100,7 @@ def _read_tombstones(transaction: Session, scope_id: int, places: Sequence[str])
 def note_state(transaction: Session, scope: Scope, session_id: str, reading: StateReading) -> None:
     """Store which turns of a session a state has, to recognise them in later states."""
     forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
-    note_turns(transaction, scope, session_id, forgotten, forgotten.recognised(reading))
+    note_turns(transaction, scope, session_id, forgotten, forgotten.recognise_turns(reading))
 
 
 def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tombstone]) -> tuple[int, int]:

@@ -116,7 +116,7 @@ class RunImport:
         if row["transcript"] is not None:
             forgotten = read_forgotten(transaction, self.scope, line["source"].removeprefix(_SESSION))
             transcript = unpack_transcript(row["transcript"])
-            row["transcript"] = pack_transcript(replace(transcript, turns=forgotten.turns(transcript.turns)))
+            row["transcript"] = pack_transcript(replace(transcript, turns=forgotten.blank_in_turns(transcript.turns)))
         return row
 
 

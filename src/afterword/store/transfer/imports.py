@@ -21,7 +21,7 @@ from afterword.errors import FileInvalid
 from afterword.facts.assertions import Assertion, digest
 from afterword.facts.scopes import Scope
 from afterword.privacy.blanking import FORGOTTEN, has_blanked_words
-from afterword.privacy.tombstones import Forgotten
+from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store
@@ -201,7 +201,9 @@ class _Import:
         insert_rows(transaction, StateRow, state_rows)
         self._added.imported["sessions"] += len(rows)
 
-    def _without_forgotten(self, line: Line, forgotten: Forgotten | None) -> tuple[Line | None, list[Line] | None]:
+    def _without_forgotten(
+        self, line: Line, forgotten: ForgottenContent | None
+    ) -> tuple[Line | None, list[Line] | None]:
         """Return the state and the turns of a session with forgotten words blanked; no turns if all are forgotten.
 
         A session of which the other store has kept only placeholders is kept here too, with its runs.
@@ -210,13 +212,13 @@ class _Import:
         if forgotten is None or not forgotten.touches_session:
             return state, turns
         before = tuple(turn_of(_as_row({**turn, "session_pk": 0})) for turn in turns)
-        after = forgotten.turns(before)
+        after = forgotten.blank_in_turns(before)
         self._changed |= changed_turns(line["session_id"], before, after)
-        is_blanked_here = forgotten.forgets_whole or after != before
+        is_blanked_here = forgotten.is_whole_forgotten or after != before
         if is_blanked_here and before and all(turn.text == FORGOTTEN for turn in after):
             return None, None
         if state:
-            state["content"] = pack_state(forgotten.state(unpack_state(state["content"]), before, after))
+            state["content"] = pack_state(forgotten.blank_in_state(unpack_state(state["content"]), before, after))
         return state, [{**turn, "text": new.text} for turn, new in zip(turns, after, strict=True)]
 
     def _write_assertions(self, transaction: Session, lines: Sequence[Line]) -> None:
@@ -247,11 +249,11 @@ class _Import:
         key = verdict_key(self._scope, earlier, later, line["columns"]["judge"])
         return key if key == line["key"] else digest(key, line["key"], length=32)
 
-    def _is_forgotten(self, row: Line, evidence: Sequence[Line], forgotten: Forgotten) -> bool:
+    def _is_forgotten(self, row: Line, evidence: Sequence[Line], forgotten: ForgottenContent) -> bool:
         if forgotten.is_empty and not self._changed and not has_blanked_words(row["value"]):
             return False
         said = assertion_of(_as_row(row), map(_as_row, evidence), self._scope)
-        return forgotten.covers(said) or not has_unchanged_quotes(said, self._changed)
+        return forgotten.is_assertion_forgotten(said) or not has_unchanged_quotes(said, self._changed)
 
     def _write_windows(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id = scope_rows.lock_scope(transaction, self._scope)
@@ -286,7 +288,7 @@ class _Import:
         insert_missing(transaction, RejectionRow, refused)
         insert_missing(transaction, FindingRow, findings)
 
-    def _is_finding_forgotten(self, row: Line, forgotten: Forgotten) -> bool:
+    def _is_finding_forgotten(self, row: Line, forgotten: ForgottenContent) -> bool:
         """Return whether a finding was forgotten here, or a turn that it quotes no longer contains the quote."""
         if is_finding_forgotten(forgotten, row["statement"], row["said_at"]):
             return True

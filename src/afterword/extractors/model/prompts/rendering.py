@@ -13,7 +13,7 @@ from datetime import datetime
 
 from afterword.extractors.extractor import Window
 from afterword.facts.transcripts import Role, Turn
-from afterword.privacy.foreign.stretches import ForeignStretch, foreign_turns
+from afterword.privacy.foreign.stretches import ForeignStretch, foreign_stretches_by_turn
 
 OPENING = "<transcript>"
 CLOSING = "</transcript>"
@@ -37,7 +37,7 @@ def render(window: Window) -> str:
     first = len(window.context)
     rendered = [
         line
-        for index, (turn, stretches) in enumerate(zip(turns, foreign_turns(turns), strict=True))
+        for index, (turn, stretches) in enumerate(zip(turns, foreign_stretches_by_turn(turns), strict=True))
         for line in _turn(turn, stretches, window.owners, note=", already read" if index < first else "")
     ]
     owners = shown_names(window.owners) or "none of the speakers"
@@ -71,7 +71,7 @@ def _turn(turn: Turn, stretches: Sequence[ForeignStretch], owners: Sequence[str]
     name, time = speaker_label(turn.speaker), _time(turn.said_at)
     head = f"[{turn.number}{note}] {turn.role} {name}{owner}, {time}:"
     # A quotation within a line is not separated, because its quotation marks show what it is.
-    blocks = [stretch for stretch in stretches if not stretch.is_quoted_within(turn.text)]
+    blocks = [stretch for stretch in stretches if not stretch.is_inline_quotation(turn.text)]
     start = 0
     for block in blocks:
         if turn.text[start : block.start].strip():
