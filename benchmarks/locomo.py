@@ -166,8 +166,8 @@ async def evidence_told(folder: Path, asked: Scenario) -> dict[str, float]:
 def told_turns(recalled: Recall) -> set[tuple[str, int]]:
     """Return the turns that are told, and those on which the told facts rest."""
     layers = recalled.layers or Layers("")
-    said = [turn for said in layers.said for turn in (said.turn, said.context) if turn is not None]
-    facts = [*layers.facts, *(former.fact for former in layers.former)]
+    said = [turn for said in layers.turns for turn in (said.turn, said.context) if turn is not None]
+    facts = [*layers.facts, *(former.fact for former in layers.former_facts)]
     resting = [
         (cited.session_id, cited.turn)
         for fact in facts

@@ -159,7 +159,9 @@ def answers(one: Conversation, units: Sequence[SearchUnit], local: LocalEmbedder
     if local and known:
         near = map(known.nearness_to, asyncio.run(local.embed(texts)))
         meant = [each and each._replace(related=related_terms(text)) for each, text in zip(near, texts, strict=True)]
-    return [index.ranked(text, meaning=meaning, weights=weights) for text, meaning in zip(texts, meant, strict=True)]
+    return [
+        index.ranked_units(text, meaning=meaning, weights=weights) for text, meaning in zip(texts, meant, strict=True)
+    ]
 
 
 def recall_at(ranked: Ranked, one: Conversation, limit: int) -> list[float]:

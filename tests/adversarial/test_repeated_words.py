@@ -157,5 +157,5 @@ async def test_a_model_that_flags_everything_leaves_room_for_an_allergy() -> Non
             await process_session(store, saved, extractor=FlagsEverything())
         told = await recall.recall(store, MIRA, "hello", at=NOON + timedelta(days=9), budget_tokens=300)
     assert told.layers is not None
-    assert 0 < told.layers.missing < 121
+    assert 0 < told.layers.missing_fact_count < 121
     assert any("peanuts" in fact.statement for fact in told.facts)

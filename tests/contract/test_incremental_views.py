@@ -39,7 +39,7 @@ def shown(view: View) -> dict[str, Any]:
     served = list(view.facts_at(view.served_places()))
     ranked = {
         query: [
-            [(unit.id, score) for unit, score in index.ranked(query)]
+            [(unit.id, score) for unit, score in index.ranked_units(query)]
             for index in (view.index, SearchIndex(view.snapshot.table, view.is_past))
         ]
         for query in QUERIES
@@ -146,7 +146,7 @@ async def test_nothing_is_tokenised_when_a_scope_is_opened(tmp_path: Path) -> No
         view = await store.read(open_scope)
     assert called == {"terms", "without_accents", "plain_words"}  # of the empty query alone
     assert {isinstance(unit.id, str) for unit in view.served_units()} == {True, False}
-    assert view.index.ranked("tea coffee mate Graz Linz Oslo sister diet")
+    assert view.index.ranked_units("tea coffee mate Graz Linz Oslo sister diet")
 
 
 @pytest.mark.parametrize("version", MADE_BY)

@@ -177,11 +177,11 @@ async def check_layers(store: Store, history: Sessions, forgotten: str | None) -
             layers = await layers_of(store, question, budget_tokens)
             assert [value for value in gone if value in layers.text] == []
             assert {fact.id for fact in layers.facts} <= served
-            assert {former.fact.id for former in layers.former} <= held_before
+            assert {former.fact.id for former in layers.former_facts} <= held_before
             holds_now = " ".join(fact.statement for fact in layers.facts)
             assert [value for value in superseded if value in holds_now] == []
             if question in present:
-                spoken = " ".join(said.turn.text for said in layers.said)
+                spoken = " ".join(said.turn.text for said in layers.turns)
                 assert [value for value in superseded if value in spoken] == []
             stable.add(layers.stable_text)
         assert len(stable) == 1

@@ -141,7 +141,7 @@ async def test_what_is_kept_is_used_until_the_next_fact_begins_or_ends(store: St
 
 
 def ranked_ids(view: View, query: str) -> list[tuple[object, float]]:
-    return [(unit.id, score) for unit, score in view.index.ranked(query)]
+    return [(unit.id, score) for unit, score in view.index.ranked_units(query)]
 
 
 async def same_as_anew(store: Store) -> None:

@@ -47,7 +47,7 @@ async def test_a_view_takes_about_the_memory_that_it_says_with_all_that_is_made_
         list_everything(view)
         for unit in view.served_units():
             assert not isinstance(unit, StoredFact) or (unit.value_words and view.fact_with_replaced_value(unit))
-        assert view.index.ranked("village")
+        assert view.index.ranked_units("village")
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

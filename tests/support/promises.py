@@ -100,7 +100,7 @@ def code_guards_retirements(history: History) -> None:
     courses = timeline.fact_histories(book.assertions, verdicts)
     said = {one.id: one for one in book.assertions}
     for course in courses:
-        for taker in {span.by for span in course.spans} | {course.undone_by}:
+        for taker in {span.ended_by for span in course.spans} | {course.undone_by}:
             judged = {verdict.earlier_id: verdict.relation for verdict in verdicts if verdict.later_id == taker}
             allowed = taker is None or any(
                 may_retire(one, said[taker], judged.get(one.id, Relation.CHANGES)) for one in course.members
@@ -416,7 +416,7 @@ def _spans_are_ordered(course: FactHistory) -> None:
 def _a_last_instant_is_still_within(course: FactHistory) -> None:
     for span in course.spans:
         if span.end is not None:
-            assert span.holds_at(span.end) == (span.by is None), f"{course.id} at the end of {span}"
+            assert span.holds_at(span.end) == (span.ended_by is None), f"{course.id} at the end of {span}"
 
 
 def _statuses_fit(courses: Sequence[FactHistory], at: datetime, book: Book) -> None:

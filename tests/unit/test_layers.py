@@ -62,12 +62,12 @@ def sources(
     newest = facts[::-1]
     return LayerSources(
         all_facts=facts if fits else None,
-        flagged=[each for each in newest if each.is_flagged],
-        ranked=facts[::2],
-        latest=newest,
-        former=former,
-        former_ranked=former[::2],
-        said=said,
+        flagged_facts=[each for each in newest if each.is_flagged],
+        matching_facts=facts[::2],
+        latest_facts=newest,
+        former_facts=former,
+        matching_former_facts=former[::2],
+        matching_turns=said,
         is_about_the_past=past,
     )
 
@@ -90,13 +90,13 @@ def test_flagged_facts_are_all_told_where_they_fit_and_else_the_newest(
     alone = token_count(choose_layers(sources(flagged, [], []), label=LABEL, budget_tokens=10_000).text)
     if alone <= budget:
         assert {each.id for each in flagged} <= told
-        assert layers.missing == 0
+        assert layers.missing_fact_count == 0
     else:
         told_flagged = [each for each in flagged if each.id in told]
         assert told_flagged == flagged[len(flagged) - len(told_flagged) :]
         if layers.text:
-            assert layers.missing == len(flagged) - len(told_flagged)
-            assert missing_line(layers.missing) in layers.text
+            assert layers.missing_fact_count == len(flagged) - len(told_flagged)
+            assert missing_line(layers.missing_fact_count) in layers.text
 
 
 @given(memories, former_facts, turns, st.booleans())
@@ -106,7 +106,7 @@ def test_everything_is_told_where_there_is_room_and_the_first_part_knows_no_ques
     asked = choose_layers(sources(facts, former, said, past=past), label=LABEL, budget_tokens=50_000)
     silent = choose_layers(sources(facts, former, []), label=LABEL, budget_tokens=50_000)
     assert {each.id for each in asked.facts} == {each.id for each in facts}
-    assert len(asked.former) == len(former)
+    assert len(asked.former_facts) == len(former)
     assert asked.stable_text == silent.stable_text
     assert silent.question_text == ""
 
@@ -117,7 +117,7 @@ def test_the_first_part_is_the_same_whatever_is_asked(
 ) -> None:
     first = choose_layers(sources(facts, former, said), label=LABEL, budget_tokens=budget)
     second = sources(facts, former, others, past=True)
-    second = replace(second, ranked=facts[1::3], former_ranked=former[1::2])
+    second = replace(second, matching_facts=facts[1::3], matching_former_facts=former[1::2])
     assert choose_layers(second, label=LABEL, budget_tokens=budget).stable_text == first.stable_text
 
 
@@ -129,7 +129,7 @@ def test_a_question_about_the_past_puts_what_held_before_ahead_of_the_tail() -> 
     ]
     past = choose_layers(sources(facts, former, [], past=True, fits=False), label=LABEL, budget_tokens=1_000)
     now = choose_layers(sources(facts, former, [], fits=False), label=LABEL, budget_tokens=1_000)
-    assert len(past.former) > len(now.former) > 0
+    assert len(past.former_facts) > len(now.former_facts) > 0
     assert past.facts
 
 
@@ -154,7 +154,7 @@ def test_turns_that_say_what_no_chosen_fact_says_come_first() -> None:
     said = [MatchingTurn(SourceTurn("s1", number, "user", NOON, f"Turn {number} about Oslo")) for number in (1, 2, 3)]
     several = sources(known, [], said, fits=False)
     whole = choose_layers(several, label=LABEL, budget_tokens=2_000)
-    assert [each.turn.number for each in whole.said] == [1, 2, 3]
+    assert [each.turn.number for each in whole.turns] == [1, 2, 3]
     less = choose_layers(several, label=LABEL, budget_tokens=token_count(whole.text) - 1)
-    assert [each.turn.number for each in less.said] == [2, 3]
+    assert [each.turn.number for each in less.turns] == [2, 3]
     assert less.facts == known

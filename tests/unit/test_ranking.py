@@ -27,7 +27,7 @@ UNITS = [
 
 
 def ids(query: str, units: Sequence[TextUnit] = UNITS) -> list[str]:
-    return [unit.id for unit, _ in search_index(units).ranked(query)]
+    return [unit.id for unit, _ in search_index(units).ranked_units(query)]
 
 
 def turn(number: int, text: str, conversation: str = "one", *, asks: bool = False, name: str = "") -> TextUnit:
@@ -109,10 +109,10 @@ def test_a_fact_is_found_by_the_turn_it_rests_on() -> None:
 def test_meaning_finds_what_shares_no_word_and_adds_to_what_does() -> None:
     table = table_of(UNITS)
     index = index_of(table)
-    assert [unit.id for unit, _ in index.ranked("profession", meaning=meaning_of(table, {"job": 1.0}))] == ["job"]
+    assert [unit.id for unit, _ in index.ranked_units("profession", meaning=meaning_of(table, {"job": 1.0}))] == ["job"]
     plain, near = (
-        dict(index.ranked("peanut")),
-        dict(index.ranked("peanut", meaning=meaning_of(table, {"allergy": 1.0}))),
+        dict(index.ranked_units("peanut")),
+        dict(index.ranked_units("peanut", meaning=meaning_of(table, {"allergy": 1.0}))),
     )
     assert near[UNITS[0]] > plain[UNITS[0]]
 
@@ -121,9 +121,11 @@ def test_a_related_word_finds_what_shares_no_word_and_counts_less_than_the_word_
     units = [TextUnit("prices", "prices in dollars"), TextUnit("rate", "the currency rate"), TextUnit("cat", "a cat")]
     table = table_of(units)
     meaning = meaning_of(table, {})._replace(related={"currenc": {"dollar": 0.5, "rate": 0.4}})
-    ranked = index_of(table).ranked("Which currency?", meaning=meaning)
+    ranked = index_of(table).ranked_units("Which currency?", meaning=meaning)
     assert [unit.id for unit, _ in ranked] == ["rate", "prices"]
-    assert dict(index_of(table).ranked("Which currency?"))[units[1]] == ranked[0][1], "the word is not counted twice"
+    assert dict(index_of(table).ranked_units("Which currency?"))[units[1]] == ranked[0][1], (
+        "the word is not counted twice"
+    )
 
 
 WORDS = st.lists(st.sampled_from("tea jam moon lamp quasar Graz".split()), min_size=1, max_size=5).map(" ".join)
@@ -158,7 +160,7 @@ def test_a_revised_index_ranks_to_the_last_bit_like_a_new_one(
         history.append((table, [*units, *common]))
     for past_table, units in history:  # earlier tables are as they were
         index, new = index_of(past_table), search_index(units)
-        assert index.ranked(query) == new.ranked(query)
+        assert index.ranked_units(query) == new.ranked_units(query)
         assert index.score_parts(query, [unit.id for unit in units]) == new.score_parts(
             query, [unit.id for unit in units]
         )
@@ -200,7 +202,7 @@ def test_revised_vectors_rank_like_new_ones(
 
 @given(COLLECTIONS, WORDS, st.integers(0, 9))
 def test_so_many_as_are_asked_for_are_the_first_of_all(units: list[TextUnit], query: str, most: int) -> None:
-    assert search_index(units).ranked(query, most=most) == search_index(units).ranked(query)[:most]
+    assert search_index(units).ranked_units(query, most=most) == search_index(units).ranked_units(query)[:most]
 
 
 @given(COLLECTIONS, WORDS, st.booleans())
@@ -209,7 +211,7 @@ def test_the_parts_of_a_score_add_up_to_it(units: list[TextUnit], query: str, is
     index = index_of(table)
     meaning = meaning_of(table, {units[0].id: 1.0, units[2].id: 0.7}) if is_near and len(units) > 2 else None
     meaning = meaning and meaning._replace(related={"tea": {"jam": 0.8}, "moon": {"lamp": 0.3, "quasar": 0.5}})
-    ranked = index.ranked(query, meaning=meaning)
+    ranked = index.ranked_units(query, meaning=meaning)
     parts = index.score_parts(query, [unit.id for unit, _ in ranked], meaning=meaning)
     for unit, score in ranked:
         assert sum(parts[unit.id].values()) == pytest.approx(score)
@@ -223,7 +225,7 @@ def test_nothing_gives_no_ranking() -> None:
 
 @given(st.text(), st.lists(st.text(), max_size=6))
 def test_any_text_can_be_ranked(query: str, statements: list[str]) -> None:
-    ranked = search_index([TextUnit(str(number), text) for number, text in enumerate(statements)]).ranked(query)
+    ranked = search_index([TextUnit(str(number), text) for number, text in enumerate(statements)]).ranked_units(query)
     scores = [score for _, score in ranked]
     assert all(score > 0 for score in scores)
     assert scores == sorted(scores, reverse=True)
@@ -257,7 +259,7 @@ def test_the_weights_that_are_kept_are_bounded_and_change_no_score(monkeypatch: 
     for round_ in range(3):
         for number in range(40):
             query = f"word{number} tandem unknown{round_}x{number}"
-            assert index.ranked(query) == search_index(units).ranked(query)
+            assert index.ranked_units(query) == search_index(units).ranked_units(query)
         assert 0 < index.cached_words < 2 * bm25.KEPT_A_DOCUMENT * 40
     for number in range(20_000):
         index.ranked_places(f"unknown{number}")

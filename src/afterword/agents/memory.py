@@ -371,7 +371,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             mark, next_mark = opening_tag(layers.label), question_tag(layers.label)
             is_shown = await place_block(model_context, layers.stable_text, mark=mark, other_marks=marks)
             # The first part that is told has the preface.
-            text = (layers if is_shown else replace(layers, stable_entries=[], missing=0)).question_text
+            text = (layers if is_shown else replace(layers, stable_entries=[], missing_fact_count=0)).question_text
             marks.append(mark)
             is_shown &= await place_block(model_context, text, mark=next_mark, other_marks=marks, before_question=True)
             marks.append(next_mark)

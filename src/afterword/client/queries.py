@@ -258,7 +258,7 @@ def context_block(recalls: Sequence[recall.Recall], budget_tokens: int) -> Conte
         former=tuple(former.fact for recalled in recalls for former in recalled.former),
         stable_text=_joined_lines(each.stable_text for each in layers),
         question_text=_joined_lines(each.question_text for each in layers),
-        missing=sum(each.missing for each in layers),
+        missing=sum(each.missing_fact_count for each in layers),
         findings=tuple(finding for each in layers for finding in each.findings),
     )
 

@@ -169,12 +169,12 @@ def learned_sort_key(learned_at: datetime, said_at: datetime, fact_id: str) -> t
 class FactFilter:
     """A filter of facts. A field that is None accepts every fact.
 
-    `about` holds words in folded form, all of which must occur in the subject. A fact must have all of `tags`.
+    `subject_words` holds words in folded form, all of which must occur in the subject. A fact must have all of `tags`.
     """
 
     statuses: frozenset[Status] | None
     kinds: frozenset[Kind] | None
-    about: frozenset[str] | None
+    subject_words: frozenset[str] | None
     tags: frozenset[str]
 
     def fits_apart_from_status(self, fact: Fact) -> bool:
@@ -185,10 +185,10 @@ class FactFilter:
 
     def is_about(self, scope: Scope, subject: str, may_be: Iterable[str]) -> bool:
         """Return whether the filter names a fact's subject, or one of the people whom an unclear subject `may_be`."""
-        if self.about is None:
+        if self.subject_words is None:
             return True
         names = (subject, *may_be, *((scope.id,) if subject == OWNER else ()))
-        return self.about <= {word for name in names for word in folded(name).split()}
+        return self.subject_words <= {word for name in names for word in folded(name).split()}
 
     def has_status(self, fact: Fact) -> bool:
         """Whether the status of a fact is among those of the filter."""

@@ -46,13 +46,13 @@ _GENERIC = frozenset(terms("note said story thing part user name value current n
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A fact that held, and the statement `by` that ends or hides it.
+    """A fact that held, and the statement `removed_by` that ends or hides it.
 
     `is_replaced` says whether another value takes its place.
     """
 
     fact: Fact
-    by: Assertion
+    removed_by: Assertion
     is_replaced: bool
 
 
@@ -60,17 +60,17 @@ class Removal:
 class UnnamedRemovals:
     """How many facts of other sessions one session would remove without naming them, and how many are about health."""
 
-    facts: int = 0
-    health: int = 0
+    fact_count: int = 0
+    health_fact_count: int = 0
 
     @property
     def must_wait(self) -> bool:
         """Whether a person must approve the removals first."""
-        return self.facts > MOST_UNNAMED or self.health > 0
+        return self.fact_count > MOST_UNNAMED or self.health_fact_count > 0
 
     def counts(self) -> dict[str, int]:
         """Return the numbers as counts of a run, without zeros. Empty if nothing must wait."""
-        counts = {UNNAMED: self.facts, UNNAMED_HEALTH: self.health} if self.must_wait else {}
+        counts = {UNNAMED: self.fact_count, UNNAMED_HEALTH: self.health_fact_count} if self.must_wait else {}
         return {name: count for name, count in counts.items() if count}
 
 
@@ -119,7 +119,7 @@ def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:
     facts: Counter[str] = Counter()
     health = 0
     for removal in removals:
-        session_id = removal.by.session_id
+        session_id = removal.removed_by.session_id
         is_foreign = any(cited.session_id != session_id for cited in removal.fact.evidence)
         if not is_foreign or session_id is None:
             continue  # a session may correct itself, and an entry without a session belongs to none
@@ -168,7 +168,7 @@ def _is_fact_named(removal: Removal) -> bool:
     fact = removal.fact
     subject = "" if folded(fact.subject) == OWNER else fact.subject
     names = {*terms(fact.value), *terms(subject), *terms(fact.attribute.replace("_", " "))} - _GENERIC
-    return not names or not names.isdisjoint(terms(_words_of_last_speaker(removal.by)))
+    return not names or not names.isdisjoint(terms(_words_of_last_speaker(removal.removed_by)))
 
 
 def _is_ending_named(removal: Removal) -> bool:
@@ -176,8 +176,8 @@ def _is_ending_named(removal: Removal) -> bool:
 
     If a statement of another value replaces the fact, the words need not say that it is over.
     """
-    said = _words_of_last_speaker(removal.by)
-    if removal.is_replaced and removal.by.act is SpeechAct.STATE:
+    said = _words_of_last_speaker(removal.removed_by)
+    if removal.is_replaced and removal.removed_by.act is SpeechAct.STATE:
         return _names_value_or_subject(removal.fact, said)
     return _says_that_it_ends(removal.fact, said)
 

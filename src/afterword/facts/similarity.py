@@ -44,17 +44,17 @@ Ordered = list[tuple[Order, str]]
 
 @dataclass(frozen=True, slots=True)
 class StatementStems:
-    """The stems of an assertion's subject, attribute and value, and (in `said`) of all its words."""
+    """The stems of an assertion's subject, attribute and value, and (in `all_stems`) of all its words."""
 
     subject: frozenset[str]
     attribute: frozenset[str]
     value: frozenset[str]
-    said: frozenset[str]
+    all_stems: frozenset[str]
 
     @property
     def names_little(self) -> bool:
         """Whether the statement has no value, or at most one word besides the subject."""
-        return not self.value or len(self.said - self.subject) <= 1
+        return not self.value or len(self.all_stems - self.subject) <= 1
 
 
 def statement_stems(assertion: Assertion) -> StatementStems:
@@ -76,7 +76,7 @@ def similarity(first: StatementStems, second: StatementStems) -> float:
     The names of the subjects do not count as common words. Different subjects lower the result.
     """
     names = first.subject | second.subject
-    first_words, second_words = first.said - names, second.said - names
+    first_words, second_words = first.all_stems - names, second.all_stems - names
     common = len(first_words & second_words)
     cosine = common / (len(first_words) * len(second_words)) ** 0.5 if common else 0.0
     score: float = (
@@ -88,7 +88,7 @@ def similarity(first: StatementStems, second: StatementStems) -> float:
     )
     if first.subject == second.subject:
         return score
-    if any(other.subject and other.subject <= said.said for said, other in ((first, second), (second, first))):
+    if any(other.subject and other.subject <= said.all_stems for said, other in ((first, second), (second, first))):
         return (score + MENTION_BONUS) * 0.9
     if first.subject & second.subject:
         return score * 0.9
@@ -137,7 +137,7 @@ class IndexedStatement:
     @property
     def keys(self) -> list[Hashable]:
         """The index keys under which the statement is found."""
-        return [self.slot, *self.words.said, (_SUBJECT, self.slot[0]), *self.retraction_keys]
+        return [self.slot, *self.words.all_stems, (_SUBJECT, self.slot[0]), *self.retraction_keys]
 
     @property
     def retraction_keys(self) -> list[Hashable]:
@@ -224,7 +224,7 @@ class StatementIndex:
     def statements_near(self, statement: IndexedStatement) -> list[IndexedStatement]:
         """Return other statements that may affect this one: for each key, the nearest in the order of saying."""
         subject, order = statement.slot[0], statement.order
-        ids = {id_ for word in statement.words.said for id_ in self._nearest_of_key(word, order, WORD_REACH)}
+        ids = {id_ for word in statement.words.all_stems for id_ in self._nearest_of_key(word, order, WORD_REACH)}
         if subject != OWNER:
             ids.update(self._nearest_of_key((_SUBJECT, subject), order, WORD_REACH))
         # Statements of the same slot are chosen separately, since they share words and would be too many.

@@ -241,7 +241,7 @@ def _are_of_one_session(first: IndexedStatement, second: IndexedStatement) -> bo
 
 def _may_be_named(earlier: IndexedStatement, withdrawal: IndexedStatement) -> bool:
     """Whether the words of a withdrawal name a statement, or are too vague to decide."""
-    return withdrawal.is_vague_retraction or withdrawal.words.value <= earlier.words.said
+    return withdrawal.is_vague_retraction or withdrawal.words.value <= earlier.words.all_stems
 
 
 def _similarity(first: IndexedStatement, second: IndexedStatement) -> float:

@@ -89,21 +89,21 @@ def _has_same_line(rendered: Entry, entry: Entry) -> bool:
 class LayerSources:
     """The candidates for each layer, in the order in which they are chosen.
 
-    `all_facts` are all facts that hold, or None if they are too many to fit. `flagged` are the flagged ones, newest
-    first. `ranked` are the facts that match the question, best first. `latest` are all facts that hold, the last said
-    first. `former` are the facts that held before, newest first, and `former_ranked` those of them that match. `said`
-    are the turns that match the question, best first. `findings` are what agents found: what matches the question,
-    then the newest. `turn_count` is the number of turns that a question could match, `fact_count` that of the
-    facts that hold.
+    `all_facts` are all facts that hold, or None if they are too many to fit. `flagged_facts` come newest
+    first, `matching_facts` (those that match the question) best first. `latest_facts` are all facts that hold, the last
+    said first. `former_facts` are the facts that held before, newest first, and `matching_former_facts` those of them
+    that match the question. `matching_turns` come best first. `findings` are the findings that match the question, then
+    the newest. `turn_count` is the number of turns that a question could match, `fact_count` the number of facts that
+    hold.
     """
 
     all_facts: Sequence[Fact] | None
-    flagged: Sequence[Fact]
-    ranked: Sequence[Fact]
-    latest: Iterable[Fact]
-    former: Sequence[FormerFact] = ()
-    former_ranked: Sequence[FormerFact] = ()
-    said: Iterable[MatchingTurn] = ()
+    flagged_facts: Sequence[Fact]
+    matching_facts: Sequence[Fact]
+    latest_facts: Iterable[Fact]
+    former_facts: Sequence[FormerFact] = ()
+    matching_former_facts: Sequence[FormerFact] = ()
+    matching_turns: Iterable[MatchingTurn] = ()
     findings: Sequence[AgentFinding] = ()
     turn_count: int = 0
     fact_count: int = 0
@@ -120,14 +120,14 @@ class LayerSources:
 class Layers:
     """What an agent is told: the entries of the stable part, and of the part for the question, in their order.
 
-    `missing` is the number of flagged facts for which there is no room.
+    `missing_fact_count` is the number of flagged facts for which there is no room.
     """
 
     label: str
     lines: LineCache = field(default_factory=LineCache, repr=False, compare=False)
     stable_entries: list[Entry] = field(default_factory=list)
     question_entries: list[Entry] = field(default_factory=list)
-    missing: int = 0
+    missing_fact_count: int = 0
 
     @property
     def facts(self) -> list[Fact]:
@@ -135,12 +135,12 @@ class Layers:
         return [entry for entry in (*self.stable_entries, *self.question_entries) if isinstance(entry, Fact)]
 
     @property
-    def former(self) -> list[FormerFact]:
+    def former_facts(self) -> list[FormerFact]:
         """The chosen facts that held before."""
         return [entry for entry in (*self.stable_entries, *self.question_entries) if isinstance(entry, FormerFact)]
 
     @property
-    def said(self) -> list[MatchingTurn]:
+    def turns(self) -> list[MatchingTurn]:
         """The chosen turns."""
         return [entry for entry in self.question_entries if isinstance(entry, MatchingTurn)]
 
@@ -152,12 +152,14 @@ class Layers:
     @property
     def stable_text(self) -> str:
         """The part that stays the same from turn to turn; empty if nothing is told in it."""
-        return render_block_part(self.stable_entries, label=self.label, missing=self.missing, line_of=self.lines.line)
+        return render_block_part(
+            self.stable_entries, label=self.label, missing=self.missing_fact_count, line_of=self.lines.line
+        )
 
     @property
     def question_text(self) -> str:
         """The part that depends on the question; empty if nothing is told in it."""
-        has_preface = not (self.stable_entries or self.missing)
+        has_preface = not (self.stable_entries or self.missing_fact_count)
         return render_block_part(
             self.question_entries,
             label=self.label,
@@ -274,7 +276,7 @@ class _Selection:
     def take_flagged(self, flagged: Sequence[Fact]) -> None:
         """Add the flagged facts to the stable part, or only the newest if not all fit.
 
-        `layers.missing` is set to the number of those that are left out.
+        `layers.missing_fact_count` is set to the number of those that are left out.
         """
         if self.take_all_stable(flagged):
             return
@@ -282,7 +284,7 @@ class _Selection:
         taken = 0
         while taken < len(flagged) and self.take(flagged[taken], is_for_question=False, reserve=reserve):
             taken += 1
-        self.layers.missing = len(flagged) - taken
+        self.layers.missing_fact_count = len(flagged) - taken
         # If no flagged fact fits, the line about the missing ones is the only line of the part.
         opening = 0 if taken else self._frame_cost(is_for_question=False)
         self._opened.add(False)
@@ -311,12 +313,12 @@ def choose_layers(sources: LayerSources, *, label: str, budget_tokens: int, line
     selection = _Selection(label, budget_tokens, LineCache() if lines is None else lines)
     if sources.all_facts is not None and selection.take_all_stable(in_block_order(sources.all_facts)):
         reserve = budget_tokens - room_for_facts(budget_tokens, has_turns=sources.turn_count > 0)
-        if not selection.take_all_stable(sources.former, reserve=reserve):
+        if not selection.take_all_stable(sources.former_facts, reserve=reserve):
             _take_some_former(selection, sources, 0 if sources.is_about_the_past else reserve)
         _take_findings(selection, sources, budget_tokens)
-        selection.take_for_question(sources.said, share_tokens=selection.left, most=MOST_TURNS_BESIDE_ALL)
+        selection.take_for_question(sources.matching_turns, share_tokens=selection.left, most=MOST_TURNS_BESIDE_ALL)
     else:
-        selection.take_flagged(sources.flagged)
+        selection.take_flagged(sources.flagged_facts)
         _take_by_question(selection, sources, budget_tokens)
     if selection.left < 0:
         return Layers(label)
@@ -328,7 +330,7 @@ def _take_some_former(selection: _Selection, sources: LayerSources, reserve: int
 
     Each of the two groups may take half of the tokens that remain beside `reserve`.
     """
-    for former in (sources.former_ranked, sources.former):
+    for former in (sources.matching_former_facts, sources.former_facts):
         selection.take_for_question(former, share_tokens=max(selection.left - reserve, 0) // 2)
 
 
@@ -339,19 +341,21 @@ def _take_findings(selection: _Selection, sources: LayerSources, budget_tokens: 
 def _take_by_question(selection: _Selection, sources: LayerSources, budget_tokens: int) -> None:
     whole = max(selection.left - selection.opening_cost(), 0)
     of_former = SHARE_OF_FORMER_ASKED if sources.is_about_the_past else SHARE_OF_FORMER
-    selection.take_for_question(sources.ranked, share_tokens=int(sources.share_of_facts * whole))
-    selection.take_for_question(sources.former_ranked, share_tokens=int(of_former * whole))
+    selection.take_for_question(sources.matching_facts, share_tokens=int(sources.share_of_facts * whole))
+    selection.take_for_question(sources.matching_former_facts, share_tokens=int(of_former * whole))
     _take_findings(selection, sources, budget_tokens)
-    selection.take_for_question(_supporting_turns_last(sources.said, selection.layers), share_tokens=selection.left)
-    selection.take_for_question(sources.ranked, share_tokens=selection.left)
+    selection.take_for_question(
+        _supporting_turns_last(sources.matching_turns, selection.layers), share_tokens=selection.left
+    )
+    selection.take_for_question(sources.matching_facts, share_tokens=selection.left)
     if sources.is_about_the_past:
-        selection.take_for_question(sources.former, share_tokens=int(of_former * whole))
-    selection.take_for_question(sources.latest, share_tokens=selection.left)
+        selection.take_for_question(sources.former_facts, share_tokens=int(of_former * whole))
+    selection.take_for_question(sources.latest_facts, share_tokens=selection.left)
 
 
 def _supporting_turns_last(said: Iterable[MatchingTurn], layers: Layers) -> Iterator[MatchingTurn]:
     """Yield the turns that support no chosen fact, then those that support one."""
-    facts = (*layers.facts, *(former.fact for former in layers.former))
+    facts = (*layers.facts, *(former.fact for former in layers.former_facts))
     cited = {(evidence.session_id, evidence.turn) for fact in facts for evidence in fact.evidence}
     repeated: list[MatchingTurn] = []
     for each in said:

@@ -73,7 +73,7 @@ class SearchIndex:
         ]
         return sum(scores.cached_words for scores in made)
 
-    def ranked(
+    def ranked_units(
         self,
         query: str,
         *,
@@ -99,7 +99,7 @@ class SearchIndex:
         most: int | None = None,
         among: Array | None = None,
     ) -> dict[int, float]:
-        """Return the score of each unit that `ranked` returns, by its place in the table, best first."""
+        """Return the score of each unit that `ranked_units` returns, by its place in the table, best first."""
         wanted = question_terms(query)
         places, scores, _ = self._base_scores(wanted, meaning, weights)
         places, scores = self._with_context(places, scores, wanted, weights)

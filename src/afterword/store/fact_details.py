@@ -52,7 +52,7 @@ def build_lone_fact(details: Sequence[Details], period: ValidityPeriod, scope: S
     """Return the fact of rows for which `stands_alone` is true, at an instant of its only period."""
     row = details[0]
     said_at = at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S])
-    has_own_end = period.end is not None and period.by is None
+    has_own_end = period.end is not None and period.ended_by is None
     return Fact(
         id=row[ID],
         scope=scope,

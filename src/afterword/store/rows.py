@@ -170,7 +170,7 @@ def fact_values(history: FactHistory, scope_id: int) -> Values:
         "subject_key": subject_key,
         "attribute_key": attribute_key,
         "spans": [
-            {"start": _iso(span.start), "end": _iso(span.end), "ending": str(span.ending), "by": span.by}
+            {"start": _iso(span.start), "end": _iso(span.end), "ending": str(span.ending), "by": span.ended_by}
             for span in history.spans
         ],
         "undone_as": str(history.undone_as),

@@ -90,7 +90,7 @@ def _fact_at(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact 
         status = _status_while_holding(history, rivals)
     lead, members = history.lead, history.members
     value, statement = _words_at(history, at)
-    start, end, ended_by = (span.start, span.end, span.by) if span else (None, None, history.undone_by)
+    start, end, ended_by = (span.start, span.end, span.ended_by) if span else (None, None, history.undone_by)
     return Fact(
         id=history.id,
         scope=lead.scope,
@@ -157,7 +157,7 @@ def _later_periods(history: FactHistory, span: ValidityPeriod | None) -> tuple[I
 
 def _is_dated(lead: Assertion, span: ValidityPeriod | None) -> bool:
     """Return whether the words name the day on which the fact begins or ends."""
-    has_own_end = span is not None and span.end is not None and span.by is None
+    has_own_end = span is not None and span.end is not None and span.ended_by is None
     return lead.valid_from is not None or lead.valid_to is not None or has_own_end
 
 

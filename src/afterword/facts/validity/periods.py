@@ -14,20 +14,20 @@ from afterword.facts.fact import Status
 class ValidityPeriod:
     """A period in which a fact holds.
 
-    `end` is None if no end is known. `ending` is the status after the end. `by` is the assertion that ended the period,
-    None if it ended on the last day that its own words name.
+    `end` is None if no end is known. `ending` is the status after the end. `ended_by` is the assertion that ended the
+    period, None if it ended on the last day that its own words name.
     """
 
     start: datetime
     end: datetime | None = None
     ending: Status = Status.EXPIRED
-    by: str | None = None
+    ended_by: str | None = None
 
     def holds_at(self, at: datetime) -> bool:
         """Whether the fact holds at `at`. It also holds at `end` itself, unless another assertion ended the period."""
         if self.end is None or at < self.end:
             return at >= self.start
-        return at == self.end and self.by is None and at >= self.start
+        return at == self.end and self.ended_by is None and at >= self.start
 
 
 def periods_outside(

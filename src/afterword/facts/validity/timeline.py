@@ -211,7 +211,7 @@ def _remove_broader_restatements(pairs: JudgedPairs, validity: _Validity) -> Non
         said_at = pairs.by_id[broad].said_at
         for span in before[narrow]:
             if span.holds_at(said_at) or span.start > said_at:
-                is_over = pairs.broader_restatements[broad, narrow] is Relation.NARROWS and span.by is None
+                is_over = pairs.broader_restatements[broad, narrow] is Relation.NARROWS and span.ended_by is None
                 validity.remove_interval(broad, (span.start, None if is_over else span.end), Status.SUPERSEDED, narrow)
 
 

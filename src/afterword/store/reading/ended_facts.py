@@ -145,6 +145,8 @@ def _is_replaced_plan(history: FactHistory, corrected: frozenset[str]) -> bool:
 
 def _is_never_told(history: FactHistory, ends: Container[str]) -> bool:
     """Return whether a fact was withdrawn, was wrong from the start (also in part), or has an unclear subject."""
-    withdrawals = (span.by for span in history.spans if span.ending is Status.RETRACTED and span.by is not None)
+    withdrawals = (
+        span.ended_by for span in history.spans if span.ending is Status.RETRACTED and span.ended_by is not None
+    )
     was_withdrawn = any(name not in ends for name in withdrawals)
     return bool(history.may_be) or not history.spans or history.undone_by is not None or was_withdrawn

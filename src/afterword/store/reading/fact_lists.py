@@ -164,7 +164,7 @@ class FactLists:
     def _are_matching(self, fact_filter: FactFilter) -> Array:
         """Return an array that marks the known facts with the kind, the subject and the tags of the filter."""
         are_matching: Array = (self._statuses != UNKNOWN) & self._view.are_facts(fact_filter.kinds)
-        if fact_filter.about is None and not fact_filter.tags:
+        if fact_filter.subject_words is None and not fact_filter.tags:
             return are_matching
         scope, pending = self._view.snapshot.scope, STATUSES.index(Status.PENDING)
         for place in are_matching.nonzero()[0].tolist():

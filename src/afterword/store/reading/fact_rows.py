@@ -125,7 +125,7 @@ class StoredFact:
         if self._rows[0][_SPANS].endswith('"by": null}]'):
             return None
         last = next(reversed(self.periods), None)
-        return last.by if last is not None and last.ending is Status.SUPERSEDED else None
+        return last.ended_by if last is not None and last.ending is Status.SUPERSEDED else None
 
     @property
     def tags(self) -> frozenset[str]:

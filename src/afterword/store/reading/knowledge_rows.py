@@ -102,7 +102,7 @@ class _StatementRows:
     def _stems(self, row: Plain) -> Iterable[str]:
         """Return the word stems of an assertion. For the leading assertion of a fact they are stored with the fact."""
         if row[_LEAD] != row[_ID] or not row[_TERMS] or not row[_TERMS].startswith(TOKENIZER):
-            return statement_stems(self.assertions[row[_ID]]).said
+            return statement_stems(self.assertions[row[_ID]]).all_stems
         stems = words_without_date(row[_TERMS][len(TOKENIZER) :])
         return stems.union(terms(row[_LIMITED_TO])) if row[_LIMITED_TO] else stems
 

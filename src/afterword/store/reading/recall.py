@@ -110,24 +110,24 @@ async def recall(
     units, lacking = ([], 0) if all_facts is not None else await _rank_facts(store, view, queries, kinds, embedder)
     sources = LayerSources(
         all_facts=all_facts,
-        flagged=[] if all_facts is not None else _flagged_facts(view, source, kinds),
-        ranked=[view.fact_with_replaced_value(unit) for unit, _ in units if isinstance(unit, StoredFact)],
-        latest=map(view.fact_with_replaced_value, map(view.snapshot.table.unit_at, served[::-1])),
+        flagged_facts=[] if all_facts is not None else _flagged_facts(view, source, kinds),
+        matching_facts=[view.fact_with_replaced_value(unit) for unit, _ in units if isinstance(unit, StoredFact)],
+        latest_facts=map(view.fact_with_replaced_value, map(view.snapshot.table.unit_at, served[::-1])),
         turn_count=turn_count,
         fact_count=len(served),
         is_about_the_past=is_about_the_past(query),
     )
     if kinds is None:
         sources = _with_other_layers(sources, source, queries, at, embedder)
-        sources = replace(sources, said=turns_outside_context(sources.said, heard))
+        sources = replace(sources, matching_turns=turns_outside_context(sources.matching_turns, heard))
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
     return _build_recall(
         layers.facts,
         _scores_by_id(layers.facts, units),
-        layers.said,
+        layers.turns,
         stored=len(served),
         lacking=lacking,
-        former=tuple(layers.former),
+        former=tuple(layers.former_facts),
         layers=layers,
     )
 
@@ -139,7 +139,7 @@ async def _rank_facts(
     rankings, lacking = [], 0
     for query in queries:
         meaning, lacking = await nearness_to_query(store, view, query, embedder)
-        rankings.append(view.index.ranked(query, meaning=meaning, most=MOST_RANKED, among=view.are_facts(kinds)))
+        rankings.append(view.index.ranked_units(query, meaning=meaning, most=MOST_RANKED, among=view.are_facts(kinds)))
     return list(_interleave(rankings)), lacking
 
 
@@ -151,9 +151,9 @@ def _with_other_layers(
     matching = _interleave([_rank_former_facts(source, query, most=MOST_RANKED) for query in queries])
     return replace(
         sources,
-        former=source.facts_told_as_former,
-        former_ranked=[*matching, *source.former_sentences_for(words)],
-        said=_matching_turns(source, queries, at, is_about_the_past=is_past, embedder=embedder),
+        former_facts=source.facts_told_as_former,
+        matching_former_facts=[*matching, *source.former_sentences_for(words)],
+        matching_turns=_matching_turns(source, queries, at, is_about_the_past=is_past, embedder=embedder),
         findings=[finding for finding, _ in source.findings_for(words, at=at, is_about_the_past=is_past)],
     )
 
@@ -171,7 +171,7 @@ def _rank_former_facts(source: LayerSource, query: str, *, most: int | None = No
     """Return the former facts that match the query, best first, at most `most`."""
     if not source.former or not query.strip():
         return []
-    ranked = source.former_index.ranked(query, most=most)
+    ranked = source.former_index.ranked_units(query, most=most)
     return [source.former_by_id[unit.id] for unit, _ in ranked]
 
 
@@ -286,11 +286,11 @@ def _rank_units(
 ) -> Units:
     """Return the facts and turns that match a query, and those of the `former` facts that do, best first."""
     has_facts_alone = asked.allows_everything and not view.snapshot.table.has_turns
-    units: Units = view.index.ranked(query, meaning=meaning, most=limit if has_facts_alone else None)
+    units: Units = view.index.ranked_units(query, meaning=meaning, most=limit if has_facts_alone else None)
     if not former:
         return units
     former_ids = {each.fact.id for each in former}
-    ended = [(unit, score) for unit, score in source.former_index.ranked(query) if unit.id in former_ids]
+    ended = [(unit, score) for unit, score in source.former_index.ranked_units(query) if unit.id in former_ids]
     return sorted([*units, *ended], key=lambda scored: -scored[1])
 
 
