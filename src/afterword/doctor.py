@@ -157,7 +157,7 @@ def _missing_embedder(options: EmbeddingOptions) -> Check | None:
 
 
 async def _probe_embedder(embedder: Embedder) -> str:
-    """Request one vector, and return how it has to be if it cannot be used, else an empty text."""
+    """Request one vector. Return the requirement that it does not meet, or an empty text if it can be used."""
     vectors = await embedder.embed(["hello"])
     is_usable = usable_vectors({"hello": packed_vector(vectors[0])}, embedder.dimension)
     return "" if is_usable else f"the vector has to be {embedder.dimension} {USABLE}"

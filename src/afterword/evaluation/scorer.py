@@ -1,4 +1,4 @@
-"""Score stored facts against the gold facts of a scenario, which are those that should be stored.
+"""Score stored facts against the gold facts of a scenario, which should be stored.
 
 A stored fact matches a gold fact if all keywords of the gold fact occur in its statement. It may match several gold
 facts. Keywords do not understand meaning: read the list of misses before you rely on a single figure.

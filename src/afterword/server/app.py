@@ -113,20 +113,13 @@ def _api_routes() -> tuple[BaseRoute, ...]:
     memory_router = APIRouter()
     for routes in (memory_routes, session_routes):
         memory_router.include_router(routes.router)
-    api.include_router(
-        memory_router,
-        prefix="/v1/me",
-        tags=["own memory"],
-        dependencies=[Depends(select_own_memory)],
-        responses=PROBLEMS,
-    )
-    api.include_router(
-        memory_router,
-        prefix="/v1/scopes/{tenant}/{scope_kind}/{scope_id}",
-        tags=["a memory by its name"],
-        dependencies=[Depends(select_memory_in_path)],
-        responses=PROBLEMS,
-    )
+    for prefix, tag, select_memory in (
+        ("/v1/me", "own memory", select_own_memory),
+        ("/v1/scopes/{tenant}/{scope_kind}/{scope_id}", "a memory by its name", select_memory_in_path),
+    ):
+        api.include_router(
+            memory_router, prefix=prefix, tags=[tag], dependencies=[Depends(select_memory)], responses=PROBLEMS
+        )
     api.include_router(admin_routes.router, responses=PROBLEMS)
     return tuple(api.routes)
 

@@ -88,7 +88,7 @@ async def serve(
 
 
 async def _check_access(app: Afterword, options: ServerOptions, opened_page: str | None) -> None:
-    """Raise `ArgumentInvalid` if other machines can reach the address, and no key would be needed or exists."""
+    """Raise `ArgumentInvalid` if other machines can reach the address, but a page needs no key or no key is valid."""
     if opened_page is not None and not is_loopback(options.host):
         raise ArgumentInvalid(
             f"{options.host} can be reached from other machines; only 127.0.0.1 can be opened without a key"

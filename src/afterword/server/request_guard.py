@@ -42,8 +42,8 @@ SECURITY_HEADERS = {
 SHORT_BODY_BYTES = 16_384
 """A longer body is read only if its sender has a key or is signed in."""
 READ_AT_MOST = 4
-"""Of a body that is too long, this many times of what is accepted is received and discarded before it is refused. Many
-clients do not read an answer while they send."""
+"""A body that is too long is refused only after so many times the accepted size was received, because many clients do
+not read an answer while they send."""
 MOST_LONG_BODIES = 8
 """How many requests with longer bodies one sender may have in progress."""
 

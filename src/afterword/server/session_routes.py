@@ -59,7 +59,7 @@ PROCESSED = (
     | answer_forms.paused_json.model
     | answer_forms.remembered_json.model
 )
-"""What a request to process a session is answered with. A request that is repeated after a crash gets the last."""
+"""The answers to a request to process a session. The last is for a request that is repeated after a crash."""
 
 RunNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 CONFIRMED_FOR_S = 600

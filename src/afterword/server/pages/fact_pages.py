@@ -139,7 +139,7 @@ async def quoted_sessions(memory: ScopeMemory, fact: Fact) -> list[QuotedSession
 
 
 def history_entries(origin: FactOrigin) -> list[HistoryEntry]:
-    """Return the history of a fact, oldest first. What ended several of its statements is listed once."""
+    """Return the history of a fact, oldest first. A verdict on several equal statements is listed once."""
     verdicts = {
         (recorded.verdict.later_id, recorded.verdict.relation, recorded.earlier.statement, recorded.effect): recorded
         for recorded in reversed(origin.verdicts)
@@ -170,7 +170,7 @@ def _is_confirmation(recorded: RecordedVerdict) -> bool:
     return is_equal and verdict.judge == "person" and verdict.relation == "same"
 
 
-async def edit_fact(visit: Visit) -> Response:
+async def save_fact_edit(visit: Visit) -> Response:
     """Correct a fact: its sentence, its value, or whom it is about."""
     fact_id = visit.path_value("fact_id")
     fact = await visit.memory.fact(fact_id)
@@ -190,7 +190,7 @@ async def confirm_or_withdraw_fact(visit: Visit, action: str) -> Response:
     )
 
 
-async def flag_fact(visit: Visit) -> Response:
+async def save_fact_flag(visit: Visit) -> Response:
     """Flag a fact that an agent must never miss, or remove the flag."""
     flagged = visit.form.get("flagged") == "yes"
     return await _change_and_show_fact(
@@ -259,12 +259,12 @@ async def queue_session_again(visit: Visit) -> Response:
 ROUTES: list[BaseRoute] = [
     page_route(f"{SCOPE}/facts", remember_sentence, is_change=True),
     page_route(FACT, show_fact_page),
-    page_route(f"{FACT}/edit", edit_fact, is_change=True),
+    page_route(f"{FACT}/edit", save_fact_edit, is_change=True),
     *(
         page_route(f"{FACT}/{name}", partial(confirm_or_withdraw_fact, action=name), is_change=True)
         for name in ("confirm", "withdraw")
     ),
-    page_route(f"{FACT}/flag", flag_fact, is_change=True),
+    page_route(f"{FACT}/flag", save_fact_flag, is_change=True),
     page_route(f"{SCOPE}/sessions", show_sessions),
     page_route(SESSION, show_session),
     page_route(f"{SESSION}/again", preview_reprocessing, is_change=True),

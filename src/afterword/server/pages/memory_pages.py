@@ -26,9 +26,10 @@ from afterword.server.pages.visit import (
 )
 from afterword.server.problems import Refused
 
-LATELY = 5
+LATEST_FACTS_SHOWN = 5
 MOST_REVIEWED_AT_ONCE = 1000
 KINDS = ("preference", "entity", "decision")
+FILTERS = ("kind", "about", "status", "tag")
 NO_OVERVIEW = {"lately": (), "review": None, "waiting": 0, "is_review_later": False, "pause": None, "is_empty": False}
 LARGEST_BUDGET = 200_000
 MOST_LEFT_OUT = 100
@@ -52,7 +53,7 @@ def decision_count(review: Review) -> int:
 
 async def _overview(visit: Visit) -> dict[str, Any]:
     """Return what the page shows only without filters: the latest facts, and what waits for a decision."""
-    learned = await visit.memory.facts(status="all", order=FactOrder.LEARNED, limit=LATELY)
+    learned = await visit.memory.facts(status="all", order=FactOrder.LEARNED, limit=LATEST_FACTS_SHOWN)
     # In a large memory the review takes longer than the list, so the page loads it afterwards.
     is_review_later = learned.total > MOST_REVIEWED_AT_ONCE
     review = None if is_review_later else await visit.memory.review()
@@ -68,7 +69,7 @@ async def _overview(visit: Visit) -> dict[str, Any]:
 
 def _filters(visit: Visit) -> dict[str, str]:
     """Return the filters in the address. A kind or status that does not exist is left out."""
-    filters = {name: visit.query(name) for name in ("kind", "about", "status", "tag")}
+    filters = {name: visit.query(name) for name in FILTERS}
     for name, known in (("kind", KINDS), ("status", (*SHOWN_STATUSES, "all"))):
         if filters[name] not in known:
             filters[name] = ""
@@ -78,15 +79,10 @@ def _filters(visit: Visit) -> dict[str, str]:
 async def show_memory(visit: Visit) -> Response:
     """Show what is remembered, by kind and subject, or what a search finds."""
     query, as_of, filters = visit.query("q"), visit.query("as_of"), _filters(visit)
-    chosen = {name: text or None for name, text in filters.items()}
-    narrowed: dict[str, Any] = {"kind": chosen["kind"], "tags": chosen["tag"] or (), "as_of": as_of or None}
+    kind, about, status, tag = (filters[name] or None for name in FILTERS)
+    narrowed: dict[str, Any] = {"kind": kind, "tags": tag or (), "as_of": as_of or None}
     listing = partial(
-        visit.memory.facts,
-        status=chosen["status"],
-        about=chosen["about"],
-        order=FactOrder.SUBJECT,
-        limit=PER_PAGE,
-        **narrowed,
+        visit.memory.facts, status=status, about=about, order=FactOrder.SUBJECT, limit=PER_PAGE, **narrowed
     )
     listed, page = await page_or_last(listing, visit.page_number())
     groups = groupby(listed.facts, key=lambda fact: (str(fact.kind), fact.subject))
