@@ -47,10 +47,10 @@ async def open_extractor_and_judge(kind: str, options: ModelOptions) -> AsyncIte
         return
     if kind != "model":
         raise ArgumentInvalid(f"extractor={kind!r} is unknown; use rules or model")
-    from afterword.extractors.model.extractor import EXTRACT, EXTRACT_EVERYTHING, ModelExtractor
+    from afterword.extractors.model.extractor import EXTRACT_EVERYTHING_PROMPT, EXTRACT_PROMPT, ModelExtractor
     from afterword.extractors.model.judge import ModelJudge
 
-    extract = EXTRACT_EVERYTHING if options.detail == "everything" else EXTRACT
+    extract = EXTRACT_EVERYTHING_PROMPT if options.detail == "everything" else EXTRACT_PROMPT
     async with model_client(options) as client:
         yield ExtractorAndJudge(
             ModelExtractor(client, extract=extract, language=options.statement_language), ModelJudge(client)

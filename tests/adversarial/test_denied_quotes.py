@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from afterword.extractors.rejection_reasons import Reason
+from afterword.extractors.rejection_reasons import RejectionReason
 from afterword.facts.assertions import SpeechAct
 from quoting import A, Case, P, grounded, one, refusals
 
@@ -102,7 +102,7 @@ DENIED_NOTHING: tuple[Case, ...] = (
 
 def test_a_quote_that_is_cut_out_of_a_denial_supports_nothing() -> None:
     for case in REVERSED:
-        assert grounded(case) == Reason.UNSUPPORTED, case
+        assert grounded(case) == RejectionReason.UNSUPPORTED, case
         assert "cut out of a denial" in refusals(case)[0].detail, case
 
 

@@ -11,7 +11,7 @@ import afterword
 from afterword import Afterword
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Window
-from afterword.extractors.model.prompts.rendering import render
+from afterword.extractors.model.prompts.rendering import render_window
 from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.rules.extractor import find_candidates
 from afterword.facts.assertions import Kind, SpeechAct
@@ -115,7 +115,7 @@ def test_a_model_is_told_what_is_pasted(form: str) -> None:
     told = []
     for case in CASES:
         turn = Turn(1, "mira", Role.HUMAN, case.text)
-        request = render(Window(1, (turn,), (), ("mira",), ("mira",)))
+        request = render_window(Window(1, (turn,), (), ("mira",), ("mira",)))
         stretches = foreign_stretches(case.text, ("mira",))
         is_within = all(stretch.is_inline_quotation(case.text) for stretch in stretches)
         if case.form == form and not is_within and case.claim in human_part(request):
@@ -128,7 +128,7 @@ def test_a_model_is_told_what_is_pasted(form: str) -> None:
 def test_a_persons_own_words_are_not_called_foreign(text: str, speaker: str) -> None:
     assert foreign_stretches(text, (speaker,)) == ()
     window = Window(1, (Turn(1, speaker, Role.HUMAN, text),), (), (speaker,), (speaker,))
-    assert f"] {Role.PASTED} " not in render(window)
+    assert f"] {Role.PASTED} " not in render_window(window)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from afterword.extractors.words_named_by_model import NAMED_SECRET, hidden_as_stored, hidden_from_state
+from afterword.extractors.words_named_by_model import NAMED_SECRET, hide_as_stored, hide_in_state
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.blanking import PhraseSearch, WordsToBlank, blank_spans, letters_and_digits, mentions_phrase
 from afterword.privacy.foreign.stretches import foreign_stretches, foreign_stretches_by_turn
@@ -110,14 +110,14 @@ def _named_texts(text: str) -> dict[str, str]:
 def _hidden_from_state(text: str) -> object:
     texts = _named_texts(text)
     messages = [{"content": said, "arguments": f"{said[:-1]} Quartz-19"} for said in texts]
-    return hidden_from_state({"messages": messages}, texts, [], Markers())
+    return hide_in_state({"messages": messages}, texts, [], Markers())
 
 
 def _hidden_as_stored(text: str) -> object:
     texts = _named_texts(text)
     fresh = [Turn(number, "user", Role.HUMAN, said) for number, said in enumerate(texts, 1)]
     stored = [Turn(number, "user", Role.HUMAN, said) for number, said in enumerate(texts.values(), 1)]
-    return hidden_as_stored(fresh, stored, Markers())
+    return hide_as_stored(fresh, stored, Markers())
 
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {
@@ -141,8 +141,8 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "letters_and_digits": letters_and_digits,
     "blank_spans": lambda text: blank_spans(text, [(place, place + 1) for place in range(0, len(text) // 4, 3)]),
     "WordsToBlank": lambda text: WordsToBlank(PhraseSearch(["a b", "please please"]), PhraseSearch(["password"])).letter_spans(text),
-    "hidden_from_state": _hidden_from_state,
-    "hidden_as_stored": _hidden_as_stored,
+    "hide_in_state": _hidden_from_state,
+    "hide_as_stored": _hidden_as_stored,
     "mentions_phrase": lambda text: mentions_phrase(text, "a b c d"),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ import pytest
 from afterword.extractors import grounding, quote_support, said_words
 from afterword.extractors.candidates import Answer, Candidate, Citation
 from afterword.extractors.grounding import ground
-from afterword.extractors.rejection_reasons import Reason
+from afterword.extractors.rejection_reasons import RejectionReason
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Kind, SpeechAct
 from afterword.facts.transcripts import Role, Transcript, Turn
@@ -174,14 +174,14 @@ IMPOSSIBLE_DATES = ("2026-02-30", "2026-13-01", "soon", "0000-00-00", "2026-1-1x
 
 def test_what_the_quoted_sentences_do_not_say_is_refused() -> None:
     for case in UNSUPPORTED:
-        assert grounded(case) in (Reason.UNSUPPORTED, Reason.NOT_ACCEPTED), case
+        assert grounded(case) in (RejectionReason.UNSUPPORTED, RejectionReason.NOT_ACCEPTED), case
 
 
 def test_an_agents_words_count_only_if_a_person_accepts_them() -> None:
     for answer in ANSWERS_THAT_ACCEPT_NOTHING + ANSWERS_THAT_ACCEPT:
         for proposal in ("Shall I book Casa Alta for you?", "Your bank is Casa Alta."):
             case = ((A, proposal), (P, answer)), ((1, "Casa Alta"), (2, answer.rstrip(" ."))), "Casa Alta", "Casa Alta."
-            expected = None if answer in ANSWERS_THAT_ACCEPT else Reason.NOT_ACCEPTED
+            expected = None if answer in ANSWERS_THAT_ACCEPT else RejectionReason.NOT_ACCEPTED
             assert grounded(case) == expected, answer
 
 
@@ -190,7 +190,7 @@ def test_an_acceptance_that_is_not_named_or_stands_elsewhere_is_none(accepted_in
     said = ((A, "Shall I book Casa Alta for you?"), (P, "Hm."), (P, "Yes, do it."), (P, "Lovely weather."))
     case = said, ((1, "Casa Alta"), (3, "Yes, do it")), "Casa Alta", "Casa Alta."
     assert grounded(case, accepted_in=3) is None
-    assert grounded(case, accepted_in=accepted_in) == Reason.NOT_ACCEPTED
+    assert grounded(case, accepted_in=accepted_in) == RejectionReason.NOT_ACCEPTED
 
 
 def test_a_named_acceptance_that_does_not_agree_is_none() -> None:
@@ -201,14 +201,14 @@ def test_a_named_acceptance_that_does_not_agree_is_none() -> None:
             "Casa Alta",
             "",
         )
-        assert grounded((*case[:3], "Casa Alta."), accepted_in=2) == Reason.NOT_ACCEPTED, answer
+        assert grounded((*case[:3], "Casa Alta."), accepted_in=2) == RejectionReason.NOT_ACCEPTED, answer
 
 
 def test_a_person_may_accept_first_and_say_more_later() -> None:
     said = ((A, "Shall I book Casa Alta for you?"), (P, "Yes, do it."), (P, "It must have no stairs."))
     case = said, ((1, "Casa Alta"), (2, "Yes, do it"), (3, "no stairs")), "Casa Alta, no stairs", "Casa Alta."
     assert grounded(case, accepted_in=2) is None
-    assert grounded(case, accepted_in=3) == Reason.UNSUPPORTED
+    assert grounded(case, accepted_in=3) == RejectionReason.UNSUPPORTED
 
 
 def test_an_agents_figures_complete_an_answer_but_no_other_words() -> None:
@@ -217,7 +217,7 @@ def test_an_agents_figures_complete_an_answer_but_no_other_words() -> None:
     asked = (A, "The set is 340 euro, which one?"), (P, "I bought the walnut table and the walnut bench.")
     told = (A, "The set is 340 euro."), asked[1]
     assert grounded((asked, words, value, f"{value}."), accepted_in=None) is None
-    assert grounded((told, words, value, f"{value}."), accepted_in=None) == Reason.UNSUPPORTED
+    assert grounded((told, words, value, f"{value}."), accepted_in=None) == RejectionReason.UNSUPPORTED
 
 
 def test_honest_words_are_kept() -> None:
@@ -232,7 +232,7 @@ def test_a_lie_among_said_words_is_refused() -> None:
         one("El banco es el de la esquina.", "El banco", "el de los ladrones", "El banco es el de los ladrones."),
     )
     for case in lies:
-        assert grounded(case) == Reason.UNSUPPORTED, case
+        assert grounded(case) == RejectionReason.UNSUPPORTED, case
 
 
 def test_the_detail_of_a_refusal_names_what_nobody_said() -> None:
@@ -264,7 +264,7 @@ def test_dates_that_are_none_cost_one_candidate_not_the_answer() -> None:
     transcript = Transcript(turns, "test", humans=("user",))
     outcome = ground(answer.facts, transcript, scope=MIRA, session_id="s", owners=("user",))
     assert [said.valid_from and said.valid_from.date() for said in outcome.assertions] == [date(2026, 3, 1), None]
-    assert {rejection.reason for rejection in outcome.rejections} == {Reason.BAD_TIME}
+    assert {rejection.reason for rejection in outcome.rejections} == {RejectionReason.BAD_TIME}
     assert len(outcome.rejections) == len(wrong)
 
 
@@ -301,7 +301,7 @@ def supports_everything(patch: pytest.MonkeyPatch) -> None:
 
 
 def knows_no_names(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(quote_support, "unsaid_names", lambda *_: [])
+    patch.setattr(quote_support, "unsaid_names_and_numbers", lambda *_: [])
 
 
 def accepts_any_answer(patch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, inspect, text
 import afterword
 from afterword.extractors.candidates import Candidate, Citation, mask_candidate
 from afterword.extractors.extractor import Extraction, Rejection, Window
-from afterword.extractors.model.prompts.rendering import render
+from afterword.extractors.model.prompts.rendering import render_window
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Role, Turn
@@ -45,7 +45,7 @@ class ListeningExtractor:
         self.requests: list[str] = []
 
     async def extract(self, window: Window) -> Extraction:
-        self.requests.append(render(window))
+        self.requests.append(render_window(window))
         return await RulesExtractor().extract(window)
 
     async def repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:

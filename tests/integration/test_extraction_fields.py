@@ -22,8 +22,8 @@ from afterword.extractors.words_named_by_model import (
     MOST_NAMED,
     MOST_OFF_RECORD,
     WordsNamedByModel,
-    hidden_as_stored,
-    hidden_from_state,
+    hide_as_stored,
+    hide_in_state,
 )
 from afterword.facts.assertions import Assertion, Kind
 from afterword.facts.transcripts import Role, Turn
@@ -248,7 +248,7 @@ def test_a_mask_is_found_again_where_the_beginning_of_a_state_is_missing(former:
     texts = ("Hello there.", "Nice day.", "Ab7-kiwi-33", "Thanks.")
     fresh = [Turn(number, "user", Role.HUMAN, words) for number, words in enumerate(texts, 1)]
     masked = named_in(fresh, (3, "Ab7-kiwi-33"))
-    shown = hidden_as_stored(fresh[former:], masked, Markers())
+    shown = hide_as_stored(fresh[former:], masked, Markers())
     assert [turn.text for turn in shown] == [turn.text for turn in masked[former:]]
 
 
@@ -256,7 +256,7 @@ def test_new_words_are_not_masked_where_a_secret_was_masked_in_a_turn_that_is_go
     said = ("The code for the door is Ab7-kiwi-33, as always.", "Thanks.")
     stored = [Turn(number, "user", Role.HUMAN, words) for number, words in enumerate(said, 1)]
     fresh = [stored[1], Turn(2, "user", Role.HUMAN, "The code for the door is on the fridge, as always.")]
-    assert list(hidden_as_stored(fresh, named_in(stored, (1, "Ab7-kiwi-33")), Markers())) == fresh
+    assert list(hide_as_stored(fresh, named_in(stored, (1, "Ab7-kiwi-33")), Markers())) == fresh
 
 
 async def keep_state(store: Store, *messages: str) -> None:
@@ -338,7 +338,7 @@ async def test_secrets_of_several_words_beside_each_other_are_masked_wherever_th
 def test_secrets_beside_each_other_are_masked_in_other_strings_of_a_state(said: str, secrets: tuple[str, ...]) -> None:
     [masked] = named_in([Turn(1, "user", Role.HUMAN, said)], *((1, secret) for secret in secrets))
     state = {"part": said[2:], "arguments": [f"open {secret}" for secret in secrets], "other": "Bo is 34 years old."}
-    after = hidden_from_state(state, {said: masked.text}, [], Markers())
+    after = hide_in_state(state, {said: masked.text}, [], Markers())
     assert after["other"] == state["other"]
     assert not [secret for secret in secrets if secret in json.dumps(after)]
 
@@ -348,7 +348,7 @@ def named_in(turns: Sequence[Turn], *secrets: tuple[int, str], off_record: froze
     private = WordsNamedByModel(Privacy())
     cited = tuple(Citation(turn=turn, quote=quote) for turn, quote in secrets)
     private.add(Extraction((), secrets=cited, off_record=off_record), turns)
-    return private.hidden_from(turns)
+    return private.hide_in_turns(turns)
 
 
 ASIDE = "This one you never heard: my brother Oskar drinks again. I live in Freiburg."
@@ -434,6 +434,6 @@ def test_a_turn_stays_hidden_where_the_beginning_of_a_state_is_missing(missing: 
     texts = ("Hello there.", "Never heard: Oskar drinks.", "Nice day.")
     fresh = [Turn(number, "user", Role.HUMAN, words) for number, words in enumerate(texts, 1)]
     hidden = named_in(fresh, off_record=frozenset({2}))
-    assert [turn.text for turn in hidden_as_stored(fresh[missing:], hidden, Markers())] == [
+    assert [turn.text for turn in hide_as_stored(fresh[missing:], hidden, Markers())] == [
         turn.text for turn in hidden[missing:]
     ]

@@ -12,7 +12,7 @@ import pytest
 
 import afterword as package
 from afterword import FactMemory, ModelClient, ModelExtractor, ModelSettings, Scope
-from afterword.extractors.model.extractor import FINDINGS
+from afterword.extractors.model.extractor import FINDINGS_PROMPT
 from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.findings import FindingPolicy
@@ -39,7 +39,7 @@ async def test_a_model_is_asked_with_a_prompt_of_its_own_and_its_cost_is_booked_
             for _ in range(2):
                 await process_session(store, saved, extractor=ModelExtractor(client))
     system, user = endpoint.requests[1]["messages"]
-    assert system["content"] == load_prompt(FINDINGS)
+    assert system["content"] == load_prompt(FINDINGS_PROMPT)
     assert user["content"].startswith('Agents: "researcher". Write down: findings only, no advice.\n')
     assert len(endpoint.requests) == 2
     (finding,) = await store.read(lambda transaction: stored_findings.read_findings(transaction, LENA))

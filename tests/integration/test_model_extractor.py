@@ -17,7 +17,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import AnswerInvalid, EndpointMisconfigured
 from afterword.extractors.extractor import Extractor, Rejection, Window
 from afterword.extractors.model.client import Mode, ModelClient, ModelSettings
-from afterword.extractors.model.extractor import EXTRACT, EXTRACT_EVERYTHING, ModelExtractor
+from afterword.extractors.model.extractor import EXTRACT_EVERYTHING_PROMPT, EXTRACT_PROMPT, ModelExtractor
 from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.testing import OracleExtractor, Reply, ScriptedEndpoint, facts_reply, replayed, request_key
 from afterword.facts.assertions import Kind
@@ -63,8 +63,8 @@ async def test_everything_that_is_told_is_asked_for_by_a_prompt_of_its_own() -> 
         options = ModelOptions(name="scripted", base_url=endpoint.base_url, mode="json_schema", detail="everything")
         async with open_extractor_and_judge("model", options) as workers:
             await workers.extractor.extract(window())
-    assert workers.extractor.version == f"model:scripted:{EXTRACT_EVERYTHING}+repair-1"
-    assert endpoint.requests[0]["messages"][0]["content"] == load_prompt(EXTRACT_EVERYTHING)
+    assert workers.extractor.version == f"model:scripted:{EXTRACT_EVERYTHING_PROMPT}+repair-1"
+    assert endpoint.requests[0]["messages"][0]["content"] == load_prompt(EXTRACT_EVERYTHING_PROMPT)
 
 
 async def test_no_facts_is_an_answer() -> None:
@@ -155,7 +155,7 @@ async def test_statements_can_be_asked_for_in_one_language() -> None:
             await plain.extract(window())
             await translating.extract(window())
     own, english = (request["messages"][0]["content"] for request in endpoint.requests)
-    assert own == load_prompt(EXTRACT)
+    assert own == load_prompt(EXTRACT_PROMPT)
     assert english.startswith(own)
     assert "in English, whatever the language of the session" in english
     assert translating.version == f"{plain.version}+English"

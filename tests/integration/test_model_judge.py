@@ -14,7 +14,7 @@ import pytest
 from afterword.extractors.errors import AnswerInvalid, EndpointUnavailable
 from afterword.extractors.judge import Judge, Pair
 from afterword.extractors.model.client import ModelClient, ModelSettings
-from afterword.extractors.model.judge import JUDGE, PAIRS_A_CALL, ModelJudge
+from afterword.extractors.model.judge import JUDGE_PROMPT, PAIRS_A_CALL, ModelJudge
 from afterword.extractors.model.prompts import load_prompt
 from afterword.extractors.testing import Json, Reply, ScriptedEndpoint
 from afterword.facts.assertions import (
@@ -258,7 +258,7 @@ async def test_it_is_a_judge_and_its_version_names_model_and_prompt() -> None:
 
 def test_the_fixed_prompt_stays_small() -> None:
     """A word is about 1.3 tokens."""
-    assert len(load_prompt(JUDGE).split()) * 1.3 < 1400
+    assert len(load_prompt(JUDGE_PROMPT).split()) * 1.3 < 1400
 
 
 async def test_a_question_that_is_too_long_is_asked_in_halves() -> None:

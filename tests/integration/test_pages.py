@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import afterword
 from afterword import Afterword, Spending, VerdictEffect
-from afterword.extractors.rejection_reasons import DETAILS
+from afterword.extractors.rejection_reasons import REASON_DETAILS
 from afterword.facts.removals import UNNAMED, UNNAMED_HEALTH, held_reason
 from afterword.server.pages.rendering import (
     LANGUAGES,
@@ -478,7 +478,7 @@ def test_what_the_memory_says_itself_is_said_in_the_language_of_the_reader() -> 
 
 
 def test_a_refusal_names_its_reason_once() -> None:
-    for reason, detail in DETAILS.items():
+    for reason, detail in REASON_DETAILS.items():
         assert catalogue("en")[f"refused.{reason}"] == detail
         assert refusal_detail(reason, detail) == ""
         assert refusal_detail(reason, f"my dog: {detail}") == "my dog"

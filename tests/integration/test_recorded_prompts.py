@@ -17,7 +17,7 @@ from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Rejection, Window
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.model.client import ModelClient, ModelSettings
-from afterword.extractors.model.extractor import EXTRACT_EVERYTHING, ModelExtractor
+from afterword.extractors.model.extractor import EXTRACT_EVERYTHING_PROMPT, ModelExtractor
 from afterword.extractors.readers import read_file
 from afterword.extractors.testing import ScriptedEndpoint, replayed
 from afterword.extractors.transcript_assembly import date_turns
@@ -127,7 +127,7 @@ async def test_everything_that_is_told_is_kept_with_the_words_that_say_it(states
     refused: list[Rejection] = []
     async with model() as client:
         for session in sessions(states, TOLD_WHOLE):
-            everything = await ModelExtractor(client, extract=EXTRACT_EVERYTHING).extract(session.window)
+            everything = await ModelExtractor(client, extract=EXTRACT_EVERYTHING_PROMPT).extract(session.window)
             grounded = session.ground(list(everything.candidates))
             kept += len(grounded.assertions)
             refused += grounded.rejections

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from afterword.extractors.candidates import Candidate, Citation, Modality
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.quote_search import find_quote
-from afterword.extractors.rejection_reasons import Reason
+from afterword.extractors.rejection_reasons import RejectionReason
 from afterword.facts.assertions import Authority, Kind, SpeechAct
 from afterword.facts.scopes import Scope, ScopeKind
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
@@ -73,26 +73,26 @@ def test_a_quote_is_kept_as_it_stands_in_the_turn() -> None:
 @pytest.mark.parametrize(
     ("cited", "reason"),
     [
-        ((9, "I always take"), Reason.TURN_UNKNOWN),
-        ((1, "i always take"), Reason.QUOTE_MISSING),
-        ((1, "I always take the window seat"), Reason.QUOTE_MISSING),
-        ((1, ""), Reason.QUOTE_MISSING),
-        ((1, " . "), Reason.QUOTE_MISSING),
-        ((4, "hates stairs"), Reason.NOT_A_PERSON),
-        ((5, "lives in Linz"), Reason.NOT_A_PERSON),
-        ((6, "You like window seats."), Reason.NOT_ACCEPTED),
+        ((9, "I always take"), RejectionReason.TURN_UNKNOWN),
+        ((1, "i always take"), RejectionReason.QUOTE_MISSING),
+        ((1, "I always take the window seat"), RejectionReason.QUOTE_MISSING),
+        ((1, ""), RejectionReason.QUOTE_MISSING),
+        ((1, " . "), RejectionReason.QUOTE_MISSING),
+        ((4, "hates stairs"), RejectionReason.NOT_A_PERSON),
+        ((5, "lives in Linz"), RejectionReason.NOT_A_PERSON),
+        ((6, "You like window seats."), RejectionReason.NOT_ACCEPTED),
     ],
 )
-def test_a_candidate_without_a_persons_words_is_refused(cited: tuple[int, str], reason: Reason) -> None:
+def test_a_candidate_without_a_persons_words_is_refused(cited: tuple[int, str], reason: RejectionReason) -> None:
     assert refusal(candidate(cited)) == reason
 
 
 def test_a_candidate_that_cites_nothing_is_refused() -> None:
-    assert refusal(candidate(evidence=[])) == Reason.NOT_A_PERSON
+    assert refusal(candidate(evidence=[])) == RejectionReason.NOT_A_PERSON
 
 
 def test_one_quote_that_is_not_there_spoils_the_candidate() -> None:
-    assert refusal(candidate((1, "I always take"), (3, "the aisle seat"))) == Reason.QUOTE_MISSING
+    assert refusal(candidate((1, "I always take"), (3, "the aisle seat"))) == RejectionReason.QUOTE_MISSING
 
 
 def test_what_an_agent_proposed_counts_once_a_person_has_accepted_it() -> None:
@@ -108,7 +108,7 @@ def test_what_an_agent_proposed_counts_once_a_person_has_accepted_it() -> None:
 def test_an_acceptance_that_is_not_named_is_none() -> None:
     booked = {"value": "Casa Alta", "attribute": "hotel", "statement": "The user books Casa Alta."}
     [rejection] = grounded(candidate((3, "Yes please"), (2, "Casa Alta"), **booked)).rejections
-    assert (rejection.reason, rejection.detail.split(":")[0]) == (Reason.NOT_ACCEPTED, "accepted_in")
+    assert (rejection.reason, rejection.detail.split(":")[0]) == (RejectionReason.NOT_ACCEPTED, "accepted_in")
 
 
 def test_a_fact_is_flagged_where_the_extractor_or_its_words_say_so() -> None:
@@ -132,18 +132,20 @@ def test_a_former_name_must_stand_in_the_cited_words() -> None:
         [assertion] = grounded(renamed(former), turns=RENAMED).assertions
         assert assertion.former_name == expected
     for former in ("postgresd", "Go service", "x" * 101):
-        assert refusal(renamed(former), turns=RENAMED) in (Reason.UNSUPPORTED, Reason.TOO_LONG), former
+        assert refusal(renamed(former), turns=RENAMED) in (RejectionReason.UNSUPPORTED, RejectionReason.TOO_LONG), (
+            former
+        )
 
 
 @pytest.mark.parametrize("former", ["user", "I", "Lena", "lena.a"])
 def test_nobody_else_was_called_like_the_owner(former: str) -> None:
     """A model that lies could otherwise hang a stranger's facts on the owner."""
     turns = (replace(RENAMED[0], speaker="Lena", text=f"{RENAMED[0].text[:-1]} user lena.a."),)
-    assert refusal(renamed(former), turns=turns, owners=("Lena",)) == Reason.UNSUPPORTED
+    assert refusal(renamed(former), turns=turns, owners=("Lena",)) == RejectionReason.UNSUPPORTED
 
 
 def test_an_acceptance_before_the_proposal_is_none() -> None:
-    assert refusal(candidate((3, "Yes please"), (6, "You like window seats"))) == Reason.NOT_ACCEPTED
+    assert refusal(candidate((3, "Yes please"), (6, "You like window seats"))) == RejectionReason.NOT_ACCEPTED
 
 
 def test_a_tools_words_are_left_out_where_a_persons_words_remain() -> None:
@@ -153,12 +155,12 @@ def test_a_tools_words_are_left_out_where_a_persons_words_remain() -> None:
 
 @pytest.mark.parametrize("modality", [one for one in Modality if one is not Modality.STATED])
 def test_only_what_was_stated_is_asserted(modality: Modality) -> None:
-    assert refusal(candidate(modality=modality)) == Reason.NOT_ASSERTED
+    assert refusal(candidate(modality=modality)) == RejectionReason.NOT_ASSERTED
 
 
 def test_a_request_to_forget_may_be_a_question() -> None:
     assert grounded(candidate(modality=Modality.ASKED, act=SpeechAct.ERASE)).assertions
-    assert refusal(candidate(modality=Modality.JOKING, act=SpeechAct.ERASE)) == Reason.NOT_ASSERTED
+    assert refusal(candidate(modality=Modality.JOKING, act=SpeechAct.ERASE)) == RejectionReason.NOT_ASSERTED
 
 
 @pytest.mark.parametrize(
@@ -167,13 +169,13 @@ def test_a_request_to_forget_may_be_a_question() -> None:
 def test_fields_are_bounded(field: str, longest: int) -> None:
     longest_text = "aisle " * (longest // 6)
     assert grounded(candidate(**{field: longest_text.ljust(longest, "!")})).assertions
-    assert refusal(candidate(**{field: longest_text + "x" * 7})) == Reason.TOO_LONG
+    assert refusal(candidate(**{field: longest_text + "x" * 7})) == RejectionReason.TOO_LONG
 
 
 @pytest.mark.parametrize("field", ["statement", "value", "subject", "attribute"])
 @pytest.mark.parametrize("blank", ["", " \n", "\x00"])
 def test_fields_must_say_something(field: str, blank: str) -> None:
-    assert refusal(candidate(**{field: blank})) == Reason.EMPTY
+    assert refusal(candidate(**{field: blank})) == RejectionReason.EMPTY
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ def test_validity_spans_whole_days_in_utc() -> None:
 
 
 def test_an_end_before_the_start_is_refused() -> None:
-    assert refusal(candidate(valid_from=date(2026, 5, 2), valid_to=date(2026, 5, 1))) == Reason.BAD_TIME
+    assert refusal(candidate(valid_from=date(2026, 5, 2), valid_to=date(2026, 5, 1))) == RejectionReason.BAD_TIME
 
 
 def test_a_files_time_is_marked_as_a_guess() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.extractors.windows import CONTEXT_TOKENS, TOKENS_PER_TURN, cut_windows, halve, window_key
+from afterword.extractors.windows import CONTEXT_TOKENS, TOKENS_PER_TURN, cut_windows, halve_window, window_key
 from afterword.facts.transcripts import Role, Transcript, Turn
 from afterword.recall.tokens import estimated_tokens
 
@@ -111,7 +111,7 @@ def test_halving_keeps_every_word_in_order_until_nothing_is_left_to_halve(texts:
     [window] = cut_windows(transcript(*texts), ("user",), budget_tokens=100_000)
     parts, small = [window], []
     while parts:
-        halves = halve(parts[0])
+        halves = halve_window(parts[0])
         small += [] if halves else [parts[0]]
         parts[:1] = halves or ()
     read: dict[int, str] = {}
@@ -125,14 +125,14 @@ def test_halving_keeps_every_word_in_order_until_nothing_is_left_to_halve(texts:
 
 def test_a_window_is_halved_at_the_border_of_turns_nearest_its_middle() -> None:
     [window] = cut_windows(transcript("a" * 900, "b" * 300, "c" * 300, "d" * 900), ("user",))
-    first, second = halve(window) or (window, window)
+    first, second = halve_window(window) or (window, window)
     assert [[turn.number for turn in half.turns] for half in (first, second)] == [[1, 2], [3, 4]]
     assert [turn.number for turn in second.context] == [1, 2]
 
 
 def test_a_turn_alone_is_halved_after_a_sentence() -> None:
     [window] = cut_windows(transcript("One two three. " * 60), ("user",))
-    first, second = halve(window) or (window, window)
+    first, second = halve_window(window) or (window, window)
     assert first.turns[0].text.endswith("three. ")
     assert (first.turns[0].number, second.turns[0].number) == (1, 1)
     assert second.context[0].text == first.turns[0].text

@@ -220,6 +220,6 @@ class ExtractorAgent(BaseChatAgent):
         """Ground the candidates in the transcript, both without the words that the extractor called private."""
         private = WordsNamedByModel(self._privacy)
         private.add(extraction, transcript.turns)
-        shown = replace(transcript, turns=private.hidden_from(transcript.turns))
-        candidates = map(private.masked_candidate, extraction.candidates)
+        shown = replace(transcript, turns=private.hide_in_turns(transcript.turns))
+        candidates = map(private.mask_in_candidate, extraction.candidates)
         return ground(candidates, shown, scope=self._scope, session_id=self.name, owners=owners)

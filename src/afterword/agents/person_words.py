@@ -92,9 +92,9 @@ class LiveConversation:
         transcript = Transcript((*before, last), LIVE, humans=humans)
         private = WordsNamedByModel(self._privacy)
         private.add(extraction, transcript.turns)
-        transcript = replace(transcript, turns=private.hidden_from(transcript.turns))
+        transcript = replace(transcript, turns=private.hide_in_turns(transcript.turns))
         candidates = [
-            private.masked_candidate(mask_candidate(candidate, self._privacy)) for candidate in extraction.candidates
+            private.mask_in_candidate(mask_candidate(candidate, self._privacy)) for candidate in extraction.candidates
         ]
         grounded = ground(candidates, transcript, scope=scope, session_id=LIVE, owners=owners).assertions
         return tuple(said for said in grounded if rests_on_plain_statement(said, transcript.turns[-1]))

@@ -66,11 +66,11 @@ async def queue_state(
     stored, by which they stay left out when the session is saved again. Returns the turns, None if they are left out.
     Raises `StateConflict` if another kind of component saved this session.
     """
-    from afterword.extractors.transcript_assembly import date_turns, latest_present, without_future_times
+    from afterword.extractors.transcript_assembly import date_turns, no_earlier_than_clock, without_future_times
 
     at = at or datetime.now(UTC)
     state, transcript = _mask_and_read(raw_state, humans, scope, session_id, store.privacy)
-    fresh = without_future_times(transcript or Transcript((), layout=""), latest_present(at))
+    fresh = without_future_times(transcript or Transcript((), layout=""), no_earlier_than_clock(at))
     dated = date_turns(fresh, saved_at=at if started_at is None else None, started_at=started_at)
     queuing = _StateQueuing(store.privacy, scope, session_id, component, tuple(humans), at, state, fresh, dated)
     if is_kept:
@@ -121,22 +121,22 @@ class _StateQueuing:
         self, forgotten: ForgottenContent, reading: StateReading
     ) -> tuple[Mapping[str, Any], Transcript, RecognisedTurns]:
         """Return the state and its transcript without forgotten and private words, and which turns were seen before."""
-        from afterword.extractors.words_named_by_model import hidden_as_continued
+        from afterword.extractors.words_named_by_model import hide_after_lost_turns
 
         recognised = forgotten.recognise_turns(reading)
         timed = forgotten.blank_in_transcript(reading, recognised)
         known = recognised.hidden_indexes if forgotten.seen.turns else None
         blanked = forgotten.blank_in_state(self.state, self.fresh.turns, timed.turns)
         state, hidden = _mask_again(blanked, timed, reading.before, self.privacy, known)
-        continued = hidden_as_continued(timed.turns, reading.before, self.privacy.markers)
+        continued = hide_after_lost_turns(timed.turns, reading.before, self.privacy.markers)
         return state, hidden, recognised.with_hidden(newly_hidden_indexes(continued, hidden.turns))
 
     def _save_transcript(self, transaction: Session, before: Sequence[Turn], hidden: Transcript) -> None:
-        from afterword.extractors.transcript_assembly import merge_readings
+        from afterword.extractors.transcript_assembly import merge_earlier_turns
 
         row = sessions.find_session(transaction, self.scope, self.session_id)
         basis = TimeBasis(row.time_basis) if row and row.time_basis else None
-        joined = with_privacy_counts(merge_readings(before, basis, hidden, assumed=row.assumed if row else ()))
+        joined = with_privacy_counts(merge_earlier_turns(before, basis, hidden, assumed=row.assumed if row else ()))
         sessions.save_transcript(transaction, self.scope, self.session_id, joined, self.at, is_done=False)
 
 
@@ -159,13 +159,13 @@ def _mask_again(
 
     `known` are the indexes of the turns that are known to be off the record, None if that was not recorded.
     """
-    from afterword.extractors.words_named_by_model import hidden_as_stored, hidden_from_state
+    from afterword.extractors.words_named_by_model import hide_as_stored, hide_in_state
 
-    turns = hidden_as_stored(timed.turns, before, privacy.markers, known)
+    turns = hide_as_stored(timed.turns, before, privacy.markers, known)
     if turns == timed.turns:
         return state, timed
     texts = {turn.text: hidden.text for turn, hidden in zip(timed.turns, turns, strict=True)}
-    return hidden_from_state(state, texts, timed.humans, privacy.markers), replace(timed, turns=turns)
+    return hide_in_state(state, texts, timed.humans, privacy.markers), replace(timed, turns=turns)
 
 
 def _read_transcript(

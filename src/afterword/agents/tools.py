@@ -23,8 +23,8 @@ from afterword.agents.memory_content import RecallOutcome, RecallResult
 from afterword.agents.person_words import LiveConversation
 from afterword.agents.placement import current_messages
 from afterword.errors import StoreError
+from afterword.extractors.candidate_texts import LONGEST_BY_FIELD
 from afterword.extractors.extractor import Extractor
-from afterword.extractors.grounding import LONGEST
 from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import OWNER, Assertion, EvidenceKind, Kind
 from afterword.facts.fact import Fact
@@ -166,7 +166,7 @@ class RememberTool(MemoryTool[RememberArguments]):
 
     async def _answer(self, args: RememberArguments) -> str:
         texts = {"statement": args.statement, "value": args.value, "attribute": args.attribute}
-        if problem := text_problem(texts, LONGEST, required=("statement",)):
+        if problem := text_problem(texts, LONGEST_BY_FIELD, required=("statement",)):
             return f"Not remembered: {problem}."
         store, at = await self._memory.opened(), self._memory.now()
         conversation = await self._conversation(store)

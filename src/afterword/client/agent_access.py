@@ -21,7 +21,7 @@ from afterword.client.arguments import (
 from afterword.client.checked import Checked
 from afterword.client.results import ContextBlock, FactOrigin, FactPage, SearchHit, SearchResults, SessionPage
 from afterword.errors import ArgumentInvalid, NotFound
-from afterword.extractors.grounding import LONGEST
+from afterword.extractors.candidate_texts import LONGEST_BY_FIELD
 from afterword.extractors.slot_relation import relation
 from afterword.facts.assertions import OWNER, Assertion, Kind
 from afterword.facts.fact import Fact
@@ -331,7 +331,7 @@ class AgentAccess(Checked):
 def checked_text(argument: str, text: str, *, may_be_empty: bool = False) -> str:
     """Return an argument of an agent as one line. Raises `ArgumentInvalid` if it is too long or must not be empty."""
     line = safe_line(text)
-    longest = LONGEST["subject" if argument == "about" else argument]
+    longest = LONGEST_BY_FIELD["subject" if argument == "about" else argument]
     if len(line) > longest:
         raise ArgumentInvalid(f"the {argument} has {len(line)} characters; at most {longest} are allowed")
     if not line and not may_be_empty:

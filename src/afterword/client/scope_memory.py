@@ -31,7 +31,7 @@ from afterword.client.session_processing.selection import selection_from_source
 from afterword.client.store_results import ExportedFile, OutdatedSession
 from afterword.errors import ArgumentInvalid, NotFound, StateConflict
 from afterword.extractors.readers.limits import check_depth
-from afterword.extractors.transcript_assembly import MOST_AHEAD, latest_present
+from afterword.extractors.transcript_assembly import MOST_AHEAD, no_earlier_than_clock
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import HUMAN_NAMES
 from afterword.pipeline.consolidation import ConsolidationResult
@@ -134,7 +134,7 @@ class ScopeMemory(ScopeChanges):
         if value is None:
             return None
         at = await self._instant(value, time.min)
-        check_not_future("started_at", at, now=latest_present(self._resources.now()), margin=MOST_AHEAD)
+        check_not_future("started_at", at, now=no_earlier_than_clock(self._resources.now()), margin=MOST_AHEAD)
         return at
 
     async def reprocess(self, session_id: str, *, options: ProcessingOptions | None = None) -> ProcessingReport:

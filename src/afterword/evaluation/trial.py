@@ -16,9 +16,9 @@ from typing import Literal
 
 from afterword.evaluation.scenarios.saved_messages import saved_messages
 from afterword.evaluation.scenarios.scenario import Session, Story
+from afterword.extractors.candidate_texts import LONGEST_BY_FIELD
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
-from afterword.extractors.grounding import LONGEST
 from afterword.extractors.judge import Judge, OtherNames, Pair, SelectiveJudge, pairs_a_statement
 from afterword.facts.assertions import Kind, Verdict
 from afterword.facts.fact import Fact
@@ -47,13 +47,13 @@ class UserTurnExtractor:
                     kind=Kind.ENTITY,
                     subject="user",
                     attribute="said",
-                    value=part[: LONGEST["value"]],
+                    value=part[: LONGEST_BY_FIELD["value"]],
                     statement=part,
                     evidence=[Citation(turn=turn.number, quote=part)],
                 )
                 for turn in window.turns
                 if turn.role is Role.HUMAN
-                for part in textwrap.wrap(turn.text, LONGEST["statement"])
+                for part in textwrap.wrap(turn.text, LONGEST_BY_FIELD["statement"])
             )
         )
 

@@ -19,7 +19,13 @@ from afterword.extractors.conversation import last_cited_turn
 from afterword.extractors.extractor import Usage, Window
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import quote_cut_from_denial
-from afterword.extractors.said_words import SaidWords, content_size, said_share, sentence_around, unsaid_names
+from afterword.extractors.said_words import (
+    SaidWords,
+    count_content_words,
+    said_share,
+    sentence_around,
+    unsaid_names_and_numbers,
+)
 from afterword.facts.assertions import Evidence, EvidenceKind
 from afterword.facts.findings import (
     LONGEST_SOURCE,
@@ -46,7 +52,7 @@ LONG_QUOTE_WORDS = 5
 OWN_TOOLS = frozenset({"remember", "recall", "withdraw", "save_finding"})
 """The tools of afterword itself. What they return is no material from elsewhere."""
 
-Place = tuple[str, int, int]
+QuotePlace = tuple[str, int, int]
 """A quote in the text of its turn: `text[start:end]`."""
 
 
@@ -108,6 +114,16 @@ class GroundedFindings:
     refused: Counter[str] = field(default_factory=Counter)
 
 
+@dataclass(frozen=True, slots=True)
+class _CitedSession:
+    """The session whose turns the candidates cite, and the policy of its scope."""
+
+    turns: dict[int, Turn]
+    scope: Scope
+    session_id: str
+    policy: FindingPolicy
+
+
 class _RejectedError(Exception):
     """A candidate fails a check. The error is caught in this module."""
 
@@ -127,12 +143,12 @@ def ground_findings(
     the cited turn, repeats a note from memory, holds a secret, or reads like an instruction to an assistant. Findings
     after tool output wait for a review unless the policy keeps them. Raises ValueError if a cited turn has no time.
     """
-    turns = {turn.number: turn for turn in transcript.turns}
+    session = _CitedSession({turn.number: turn for turn in transcript.turns}, scope, session_id, policy)
     findings: dict[str, AgentFinding] = {}
     refused: Counter[str] = Counter()
     for candidate in candidates:
         try:
-            finding = _grounded(_masked(candidate, privacy), turns, scope, session_id, policy)
+            finding = _grounded_finding(_masked_candidate(candidate, privacy), session)
         except _RejectedError as error:
             refused[str(error)] += 1
         else:
@@ -140,7 +156,7 @@ def ground_findings(
     return GroundedFindings(tuple(findings.values()), refused)
 
 
-def _masked(candidate: FindingCandidate, privacy: Privacy) -> FindingCandidate:
+def _masked_candidate(candidate: FindingCandidate, privacy: Privacy) -> FindingCandidate:
     texts = (candidate.topic, candidate.source or "", *(cited.quote for cited in candidate.evidence))
     statement, topic, source, *quotes = privacy.mask_fields("statement", candidate.statement, *texts)
     evidence = [Citation(turn=cited.turn, quote=text) for cited, text in zip(candidate.evidence, quotes, strict=True)]
@@ -148,74 +164,79 @@ def _masked(candidate: FindingCandidate, privacy: Privacy) -> FindingCandidate:
     return candidate.model_copy(update=changes)
 
 
-def _grounded(
-    candidate: FindingCandidate, turns: dict[int, Turn], scope: Scope, session_id: str, policy: FindingPolicy
-) -> AgentFinding:
-    is_advice = candidate.kind == "advice"
+def _grounded_finding(candidate: FindingCandidate, session: _CitedSession) -> AgentFinding:
+    is_advice, policy = candidate.kind == "advice", session.policy
     if is_advice and not policy.advice:
         raise _RejectedError("advice")
-    evidence = _evidence(candidate, turns, session_id, policy)
-    statement, topic = _text(candidate.statement, LONGEST_STATEMENT), _text(candidate.topic, LONGEST_TOPIC)
-    places = [
-        (turns[cited.turn or 0].text, cited.start or 0, (cited.start or 0) + len(cited.quote)) for cited in evidence
-    ]
-    if count_masks((statement, topic)):
-        raise _RejectedError("secret")
-    if any(has_instruction_around(*place) for place in places) or is_instruction(statement, topic):
-        raise _RejectedError("quarantined")
-    last, said_at = last_cited_turn(evidence, turns, session_id)
-    before = [turn for turn in turns.values() if turn.number <= last.number]
-    _check_own_words(places, before)
-    _check_said(statement, evidence, places, before)
-    after_tools = any(turn.role is Role.TOOL and turn.speaker not in OWN_TOOLS for turn in before)
+    evidence = _evidence(candidate, session)
+    statement = _checked_line(candidate.statement, LONGEST_STATEMENT)
+    topic = _checked_line(candidate.topic, LONGEST_TOPIC)
+    places = [_quote_place(cited, session.turns) for cited in evidence]
+    _check_harmless(statement, topic, places)
+    last, said_at = last_cited_turn(evidence, session.turns, session.session_id)
+    turns_so_far = [turn for turn in session.turns.values() if turn.number <= last.number]
+    _check_own_words(places, turns_so_far)
+    _check_statement(statement, evidence, places, turns_so_far)
+    after_tools = any(turn.role is Role.TOOL and turn.speaker not in OWN_TOOLS for turn in turns_so_far)
     waits = after_tools and policy.agents_with_tools is ToolFindingPolicy.REVIEW
     return AgentFinding(
         id="",
-        scope=scope,
-        session_id=session_id,
+        scope=session.scope,
+        session_id=session.session_id,
         agent=last.speaker,
         topic=topic,
         statement=statement,
         said_at=said_at,
-        expires_at=policy.expiry(said_at, _last_instant(candidate.expires, said_at)),
+        expires_at=policy.expiry(said_at, _end_of_future_day(candidate.expires, said_at)),
         is_advice=is_advice,
-        source=_source(candidate.source, before),
+        source=_said_source(candidate.source, turns_so_far),
         after_tools=after_tools,
         review=FindingReview.WAITING if waits else FindingReview.OPEN,
         evidence=evidence,
     )
 
 
-def _last_instant(day: date | None, said_at: datetime) -> datetime | None:
+def _quote_place(cited: Evidence, turns: dict[int, Turn]) -> QuotePlace:
+    start = cited.start or 0
+    return turns[cited.turn or 0].text, start, start + len(cited.quote)
+
+
+def _check_harmless(statement: str, topic: str, places: Sequence[QuotePlace]) -> None:
+    """Raise `_RejectedError` for secrets, and for texts that read like an instruction to an assistant."""
+    if count_masks((statement, topic)):
+        raise _RejectedError("secret")
+    if any(has_instruction_around(*place) for place in places) or is_instruction(statement, topic):
+        raise _RejectedError("quarantined")
+
+
+def _end_of_future_day(day: date | None, said_at: datetime) -> datetime | None:
     """Return the end of the last day, in UTC, or None if there is no day or it is over before the finding was made."""
     end = datetime.combine(day, time(23, 59, 59), tzinfo=UTC) if day else None
     return end if end and end > said_at else None
 
 
-def _evidence(
-    candidate: FindingCandidate, turns: dict[int, Turn], session_id: str, policy: FindingPolicy
-) -> tuple[Evidence, ...]:
+def _evidence(candidate: FindingCandidate, session: _CitedSession) -> tuple[Evidence, ...]:
     """Return the citations as evidence. They must all quote the same agent, whose findings are kept."""
     evidence: list[Evidence] = []
     for cited in sorted(candidate.evidence, key=lambda cited: cited.turn):
-        turn = turns.get(cited.turn)
+        turn = session.turns.get(cited.turn)
         if turn is None:
             raise _RejectedError("turn_unknown")
-        if turn.role is not Role.AGENT or not policy.keeps_findings_of(turn.speaker):
+        if turn.role is not Role.AGENT or not session.policy.keeps_findings_of(turn.speaker):
             raise _RejectedError("not_an_agent")
         quote = find_quote(cited.quote, turn.text)
         if quote is None:
             raise _RejectedError("quote_missing")
         start = turn.text.find(quote)
-        evidence.append(Evidence(EvidenceKind.TURN, quote, session_id, turn.number, turn.speaker, start))
+        evidence.append(Evidence(EvidenceKind.TURN, quote, session.session_id, turn.number, turn.speaker, start))
     if len({cited.speaker for cited in evidence}) != 1:
         raise _RejectedError("not_an_agent")
     return tuple(dict.fromkeys(evidence))
 
 
-def _check_own_words(places: Sequence[Place], before: Sequence[Turn]) -> None:
+def _check_own_words(places: Sequence[QuotePlace], turns_so_far: Sequence[Turn]) -> None:
     """Raise `_RejectedError` for words that the agent only repeats or quotes from a person or a tool."""
-    others = [letters_and_digits(turn.text) for turn in before if turn.role in (Role.HUMAN, Role.TOOL)]
+    others = [letters_and_digits(turn.text) for turn in turns_so_far if turn.role in (Role.HUMAN, Role.TOOL)]
     for text, start, end in places:
         is_quoted = text[text.rfind("\n", 0, start) + 1 :].lstrip().startswith(">")
         is_long, words = len(text[start:end].split()) >= LONG_QUOTE_WORDS, letters_and_digits(text[start:end])
@@ -223,27 +244,32 @@ def _check_own_words(places: Sequence[Place], before: Sequence[Turn]) -> None:
             raise _RejectedError("not_own_words")
 
 
-def _check_said(statement: str, evidence: Sequence[Evidence], places: Sequence[Place], before: Sequence[Turn]) -> None:
+def _check_statement(
+    statement: str, evidence: Sequence[Evidence], places: Sequence[QuotePlace], turns_so_far: Sequence[Turn]
+) -> None:
     """Raise `_RejectedError` if the cited turns do not support the statement, or if it repeats a note from memory."""
     cited = {piece.turn for piece in evidence}
-    said = SaidWords("\n".join(turn.text for turn in before if turn.number in cited))
-    everybody = SaidWords("\n".join(f"{turn.speaker}\n{turn.text}" for turn in before if turn.role is not Role.SYSTEM))
+    said = SaidWords("\n".join(turn.text for turn in turns_so_far if turn.number in cited))
+    everybody = SaidWords(
+        "\n".join(f"{turn.speaker}\n{turn.text}" for turn in turns_so_far if turn.role is not Role.SYSTEM)
+    )
     if quote_cut_from_denial(statement, [sentence_around(*place) for place in places]):
         raise _RejectedError("unsupported")
-    if (content_size(statement) and said_share(statement, said) < FEWEST_SAID) or unsaid_names(statement, everybody):
+    is_said = not count_content_words(statement) or said_share(statement, said) >= FEWEST_SAID
+    if not is_said or unsaid_names_and_numbers(statement, everybody):
         raise _RejectedError("unsupported")
-    if repeats_note(statement, (turn.text for turn in before if turn.role is Role.MEMORY)):
+    if repeats_note(statement, (turn.text for turn in turns_so_far if turn.role is Role.MEMORY)):
         raise _RejectedError("known")
 
 
-def _source(source: str | None, before: Sequence[Turn]) -> str | None:
+def _said_source(source: str | None, turns_so_far: Sequence[Turn]) -> str | None:
     """Return the source that the agent names for a finding, or None unless it stands in a turn of the session."""
     text = " ".join(undisguised_text(source or "").split())
-    is_said = any(text in turn.text for turn in before)
+    is_said = any(text in turn.text for turn in turns_so_far)
     return text if text and is_said and len(text) <= LONGEST_SOURCE and not is_instruction(text) else None
 
 
-def _text(text: str, longest: int) -> str:
+def _checked_line(text: str, longest: int) -> str:
     """Return the text on one line. Raises `_RejectedError` if it is empty or too long."""
     plain = " ".join(undisguised_text("".join(sign if sign.isprintable() else " " for sign in text)).split())
     if not plain:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidatorFunctionWrapHandler, field_valid
 from afterword.facts.assertions import Cue, Kind, SpeechAct
 from afterword.privacy.policy import Privacy
 
-IMPOSSIBLE = date.min
+IMPOSSIBLE_DATE = date.min
 """Stands in a date field for an answer that is not a date."""
 
 
@@ -64,7 +64,7 @@ class Candidate(BaseModel):
         try:
             return date.fromisoformat(answered) if isinstance(answered, str) else cast(date | None, read(answered))
         except ValueError:
-            return IMPOSSIBLE
+            return IMPOSSIBLE_DATE
 
 
 class Answer(BaseModel):

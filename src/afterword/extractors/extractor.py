@@ -62,7 +62,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A candidate that grounding rejected, with the code of a `Reason` and its explanation in `detail`."""
+    """A candidate that grounding rejected, with the code of a `RejectionReason` and its explanation in `detail`."""
 
     candidate: Candidate
     reason: str

@@ -52,7 +52,7 @@ def pairs_a_statement(judge: Judge) -> int | None:
     return judge.pairs_a_statement if isinstance(judge, SelectiveJudge) else None
 
 
-def judged_at_once(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
+def judge_without_waiting(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
     """Return what a judge answers that never waits (`pairs_a_call` is None). No event loop is needed.
 
     Raises RuntimeError if the judge waits for something.

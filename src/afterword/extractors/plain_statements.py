@@ -40,13 +40,13 @@ _OF_OWN = re.compile(
 _SELF = re.compile(r"\b(?:i|i'm|i've|we|me|us)\b", re.IGNORECASE)
 
 
-def rests_on_plain_statement(assertion: Assertion, said: Turn) -> bool:
+def rests_on_plain_statement(assertion: Assertion, turn: Turn) -> bool:
     """Return whether a sentence of the turn that the assertion quotes states it plainly."""
-    if _PLAYED.search(plain_text(said.text)):
+    if _PLAYED.search(plain_text(turn.text)):
         return False
-    quotes = (find_quote(cited.quote, said.text) for cited in assertion.evidence if cited.turn == said.number)
-    places = [(said.text.index(quote), quote) for quote in quotes if quote]
-    sentences = ["".join(sentence_around(said.text, start, start + len(quote))) for start, quote in places]
+    quotes = (find_quote(cited.quote, turn.text) for cited in assertion.evidence if cited.turn == turn.number)
+    places = [(turn.text.index(quote), quote) for quote in quotes if quote]
+    sentences = ["".join(sentence_around(turn.text, start, start + len(quote))) for start, quote in places]
     return any(_is_plain(plain_text(sentence), assertion) for sentence in sentences)
 
 

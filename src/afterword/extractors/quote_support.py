@@ -17,10 +17,10 @@ from enum import Enum, auto
 
 from afterword.extractors.said_words import (
     SaidWords,
-    content_size,
+    count_content_words,
     plain_text,
     said_share,
-    unsaid_names,
+    unsaid_names_and_numbers,
 )
 from afterword.facts.assertions import Evidence
 from afterword.facts.transcripts import Role, Turn
@@ -168,33 +168,34 @@ class Support(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
+class QuotedWords:
     """The words that a candidate cites, and the conversation around them.
 
-    `person` and `agent` are the quoted sentences of people and of agents, `turns` what the people said around them, and
-    `answered` what an agent said just before them. `last` is the last quoted sentence of a person. `acceptance` is the
-    quoted sentence in which a person accepts the agent's words, or empty if the candidate names no such turn. `people`
-    is what people said in the conversation, `everybody` what anyone said in it. `quotes` holds for each quote the words
-    before it in its sentence, the quote, and the words after it.
+    `person_sentences` and `agent_sentences` are the quoted sentences of people and of agents, and `person_turns` the
+    words of people around these sentences. `answered_turns` are the words of an agent just before a person's turn.
+    `last_sentence` is the last quoted sentence of a person. `acceptance` is the quoted sentence in which a person
+    accepts the agent's words, or empty if the candidate names no such turn. `people_words` are the words of people in
+    the conversation, `everybody_words` those of all speakers. `quotes` holds for each quote the words before it in its
+    sentence, the quote, and the words after it.
     """
 
-    person: SaidWords
-    turns: SaidWords
-    agent: SaidWords
-    answered: SaidWords
-    last: str
+    person_sentences: SaidWords
+    person_turns: SaidWords
+    agent_sentences: SaidWords
+    answered_turns: SaidWords
+    last_sentence: str
     acceptance: str
-    people: SaidWords
-    everybody: SaidWords
+    people_words: SaidWords
+    everybody_words: SaidWords
     quotes: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def is_accepted(self) -> bool:
         """Whether a person accepts the agent's quoted words in the sentence that the candidate names for it."""
-        return bool(self.agent.text) and bool(self.acceptance) and accepts(self.acceptance)
+        return bool(self.agent_sentences.text) and bool(self.acceptance) and accepts(self.acceptance)
 
 
-def own_words_support(value: str, own: str, pasted: str) -> bool:
+def stands_in_own_words(value: str, own: str, pasted: str) -> bool:
     """Return whether all quoted words of a value stand in a person's own words, and not only in pasted ones."""
     own_words, pasted_words, value_words = (
         {word.casefold() for word in re.findall(r"\w+", composed(text))} for text in (own, pasted, value)
@@ -211,65 +212,78 @@ def quote_cut_from_denial(statement: str, quotes: Iterable[tuple[str, str, str]]
     return next((quote for before, quote, _ in quotes if is_cut_from_denial(before, quote, statement)), None)
 
 
-def statement_support(value: str, statement: str, others: str, quoted: Quoted) -> Support:
-    """Return whether quoted words support a value, its statement, and `others` (its limit and outcome, one a line)."""
-    if not content_size(value):  # as in "none"
-        return _sentence_support(value, f"{statement}\n{others}", quoted)
-    is_said = said_share(value, quoted.person, quoted.turns) >= FEWEST_SAID or (
-        content_size(statement) >= _SHORTEST_STATEMENT
-        and said_share(statement, quoted.person, quoted.turns) >= _FEWEST_OF_STATEMENT
-    )
-    if not (is_said or _denies(value, statement, quoted)):
-        if said_share(value, SaidWords(f"{quoted.person.text}\n{quoted.agent.text}")) < FEWEST_SAID:
+def statement_support(value: str, statement: str, details: str, quoted: QuotedWords) -> Support:
+    """Return whether quoted words support a value, its statement, and `details` (its limit and outcome, one a line)."""
+    if not count_content_words(value):  # as in "none"
+        return _support_without_content_words(value, f"{statement}\n{details}", quoted)
+    if not (_is_said_by_person(value, statement, quoted) or _answers_no_to_agent(value, statement, quoted)):
+        if said_share(value, SaidWords(f"{quoted.person_sentences.text}\n{quoted.agent_sentences.text}")) < FEWEST_SAID:
             return Support.UNSAID
         if not quoted.is_accepted:
             return Support.NOT_ACCEPTED
-    # Somebody must have spoken of the outcome and the limit. Very short ones may sum up what was said.
-    is_complete = all(
-        content_size(text) < _SHORTEST_DETAIL or said_share(text, quoted.everybody) >= FEWEST_SAID
-        for text in others.splitlines()
+    is_complete = _are_details_said(details, quoted.everybody_words)
+    return Support.FULL if is_complete and not unsaid_parts(value, statement, details, quoted) else Support.UNSAID
+
+
+def _is_said_by_person(value: str, statement: str, quoted: QuotedWords) -> bool:
+    """Return whether a person said the value, or nearly the whole statement, in which it may be worded differently."""
+    if said_share(value, quoted.person_sentences, quoted.person_turns) >= FEWEST_SAID:
+        return True
+    return (
+        count_content_words(statement) >= _SHORTEST_STATEMENT
+        and said_share(statement, quoted.person_sentences, quoted.person_turns) >= _FEWEST_OF_STATEMENT
     )
-    return Support.FULL if is_complete and not unsaid_parts(value, statement, others, quoted) else Support.UNSAID
 
 
-def _sentence_support(value: str, sentences: str, quoted: Quoted) -> Support:
+def _are_details_said(details: str, everybody: SaidWords) -> bool:
+    """Return whether somebody spoke of the outcome and the limit. Very short ones may sum up what was said."""
+    return all(
+        count_content_words(text) < _SHORTEST_DETAIL or said_share(text, everybody) >= FEWEST_SAID
+        for text in details.splitlines()
+    )
+
+
+def _support_without_content_words(value: str, sentences: str, quoted: QuotedWords) -> Support:
     """Return whether quoted words support a value without content words ("none"), judged by its statement."""
-    is_said = quoted.person.contains(value) or said_share(sentences, quoted.turns) >= _FEWEST_OF_SENTENCE
-    return Support.FULL if is_said and not unsaid_names(sentences, quoted.everybody) else Support.UNSAID
+    person, turns = quoted.person_sentences, quoted.person_turns
+    is_said = person.contains_exactly(value) or said_share(sentences, turns) >= _FEWEST_OF_SENTENCE
+    is_complete = is_said and not unsaid_names_and_numbers(sentences, quoted.everybody_words)
+    return Support.FULL if is_complete else Support.UNSAID
 
 
-def unsaid_parts(value: str, statement: str, others: str, quoted: Quoted) -> list[str]:
+def unsaid_parts(value: str, statement: str, details: str, quoted: QuotedWords) -> list[str]:
     """Return the names and numbers of a candidate that are not supported by what was said."""
-    may_answer = bool(quoted.acceptance) or "?" in quoted.agent.text
-    share = said_share(value, quoted.person, quoted.turns) if content_size(value) else 1.0
+    person, everybody = quoted.person_sentences, quoted.everybody_words
+    may_answer = bool(quoted.acceptance) or "?" in quoted.agent_sentences.text
+    share = said_share(value, person, quoted.person_turns) if count_content_words(value) else 1.0
     may_complete = quoted.is_accepted or (may_answer and share >= _FEWEST_TO_COMPLETE)
-    own = quoted.people
-    if may_complete or _denies(value, statement, quoted):
-        own = SaidWords(f"{own.text}\n{quoted.agent.text}\n{quoted.answered.text}")
-    of_value = [] if quoted.person.contains(value) else unsaid_names(value, own, quoted.everybody)
-    return list(dict.fromkeys([*of_value, *unsaid_names(f"{statement}\n{others}", quoted.everybody)]))
+    own = quoted.people_words
+    if may_complete or _answers_no_to_agent(value, statement, quoted):
+        own = SaidWords(f"{own.text}\n{quoted.agent_sentences.text}\n{quoted.answered_turns.text}")
+    of_value = [] if person.contains_exactly(value) else unsaid_names_and_numbers(value, own, everybody)
+    return list(dict.fromkeys([*of_value, *unsaid_names_and_numbers(f"{statement}\n{details}", everybody)]))
 
 
-def _denies(value: str, statement: str, quoted: Quoted) -> bool:
+def _answers_no_to_agent(value: str, statement: str, quoted: QuotedWords) -> bool:
     """Return whether a person answers "no" to an agent, and the statement denies what the agent said."""
-    if not (says_no(quoted.last) and _NEGATED.search(plain_text(f"{value}\n{statement}"))):
+    if not (says_no(quoted.last_sentence) and _NEGATED.search(plain_text(f"{value}\n{statement}"))):
         return False
-    heard = SaidWords(f"{quoted.person.text}\n{quoted.agent.text}\n{quoted.answered.text}")
+    heard = SaidWords(f"{quoted.person_sentences.text}\n{quoted.agent_sentences.text}\n{quoted.answered_turns.text}")
     return said_share(value, heard) >= FEWEST_SAID
 
 
-def withdrawal_support(value: str, statement: str, quoted: Quoted) -> Support:
+def withdrawal_support(value: str, statement: str, quoted: QuotedWords) -> Support:
     """Return whether quoted words support that something is withdrawn or is to be erased.
 
     The person must name it, or answer an agent who has just named it.
     """
-    named, least = (value, FEWEST_SAID) if content_size(value) else (statement, _FEWEST_OF_SENTENCE)
-    if said_share(named, quoted.turns) >= least:
+    named, least = (value, FEWEST_SAID) if count_content_words(value) else (statement, _FEWEST_OF_SENTENCE)
+    if said_share(named, quoted.person_turns) >= least:
         return Support.FULL
-    answered = SaidWords(f"{quoted.turns.text}\n{quoted.agent.text}\n{quoted.answered.text}")
+    answered = SaidWords(f"{quoted.person_turns.text}\n{quoted.agent_sentences.text}\n{quoted.answered_turns.text}")
     if said_share(named, answered) < least:
         return Support.UNSAID
-    return Support.FULL if takes_back(quoted.last) else Support.NOT_ACCEPTED
+    return Support.FULL if takes_back(quoted.last_sentence) else Support.NOT_ACCEPTED
 
 
 def repeated_words(evidence: Iterable[Evidence], turns: Mapping[int, Turn]) -> str | None:

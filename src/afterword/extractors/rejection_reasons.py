@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Reason(StrEnum):
+class RejectionReason(StrEnum):
     """Why a candidate was rejected."""
 
     TURN_UNKNOWN = "turn_unknown"
@@ -25,33 +25,42 @@ class Reason(StrEnum):
     TOO_MANY = "too_many"
 
 
-FINAL = frozenset(
+FINAL_REASONS = frozenset(
     {
-        Reason.NOT_ASSERTED,
-        Reason.QUARANTINED,
-        Reason.PASTED,
-        Reason.SECRET,
-        Reason.OFF_RECORD,
-        Reason.FORGOTTEN,
-        Reason.TOO_MANY,
+        RejectionReason.NOT_ASSERTED,
+        RejectionReason.QUARANTINED,
+        RejectionReason.PASTED,
+        RejectionReason.SECRET,
+        RejectionReason.OFF_RECORD,
+        RejectionReason.FORGOTTEN,
+        RejectionReason.TOO_MANY,
     }
 )
 """Reasons with which a candidate is not shown to the extractor again, because it cannot be corrected."""
 
-DETAILS = {
-    Reason.TURN_UNKNOWN: "no such turn in this session",
-    Reason.QUOTE_MISSING: "these words do not stand in the cited turn",
-    Reason.NOT_A_PERSON: "no words of a person are cited",
-    Reason.NOT_ACCEPTED: "an agent's words are cited, and no later words of a person that accept them",
-    Reason.UNSUPPORTED: "the quoted sentences do not say it",
-    Reason.NOT_ASSERTED: "it was not stated as true",
-    Reason.SECRET: "it is masked as a secret",
-    Reason.EMPTY: "must not be empty",
-    Reason.TOO_LONG: "is too long",
-    Reason.BAD_TIME: "no such dates, or valid_to lies before valid_from",
-    Reason.QUARANTINED: "it reads like an instruction to an assistant, not like something a person tells",
-    Reason.PASTED: "these words were pasted or quoted by the person, not said by them",
-    Reason.OFF_RECORD: "it was said off the record",
-    Reason.FORGOTTEN: "it was forgotten since it was said",
-    Reason.TOO_MANY: "the session says more than is kept of one session",
+REASON_DETAILS = {
+    RejectionReason.TURN_UNKNOWN: "no such turn in this session",
+    RejectionReason.QUOTE_MISSING: "these words do not stand in the cited turn",
+    RejectionReason.NOT_A_PERSON: "no words of a person are cited",
+    RejectionReason.NOT_ACCEPTED: "an agent's words are cited, and no later words of a person that accept them",
+    RejectionReason.UNSUPPORTED: "the quoted sentences do not say it",
+    RejectionReason.NOT_ASSERTED: "it was not stated as true",
+    RejectionReason.SECRET: "it is masked as a secret",
+    RejectionReason.EMPTY: "must not be empty",
+    RejectionReason.TOO_LONG: "is too long",
+    RejectionReason.BAD_TIME: "no such dates, or valid_to lies before valid_from",
+    RejectionReason.QUARANTINED: "it reads like an instruction to an assistant, not like something a person tells",
+    RejectionReason.PASTED: "these words were pasted or quoted by the person, not said by them",
+    RejectionReason.OFF_RECORD: "it was said off the record",
+    RejectionReason.FORGOTTEN: "it was forgotten since it was said",
+    RejectionReason.TOO_MANY: "the session says more than is kept of one session",
 }
+
+
+class RejectedError(Exception):
+    """A candidate fails a check of grounding, which catches the error. `detail` says what is wrong."""
+
+    def __init__(self, reason: RejectionReason, cause: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.detail = f"{cause}: {REASON_DETAILS[reason]}" if cause else REASON_DETAILS[reason]

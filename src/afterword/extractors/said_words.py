@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -134,9 +135,9 @@ class SaidWords:
     def numbers(self) -> frozenset[str]:
         """The numbers as digits, without thousands separators. Number words are included."""
         spelled = (str(_NUMBER_WORDS[word]) for word in self._words if word in _NUMBER_WORDS)
-        return frozenset([*_numbers(self._plain), *re.findall(r"\d+", self._plain), *spelled])
+        return frozenset([*_numbers_in(self._plain), *re.findall(r"\d+", self._plain), *spelled])
 
-    def contains(self, words: str) -> bool:
+    def contains_exactly(self, words: str) -> bool:
         """Return whether exactly these words were said, in this order."""
         plain = " ".join(plain_text(words).casefold().split())
         return bool(plain) and plain in " ".join(self._plain.split())
@@ -147,7 +148,7 @@ class SaidWords:
         return re.search(rf"(?<!\w){words}(?!\w)", self._plain) is not None
 
     @cached_property
-    def names(self) -> frozenset[str]:
+    def capitalised_words(self) -> frozenset[str]:
         """The words that begin with a capital letter."""
         return frozenset(word for word in plain_words(plain_text(self.text)) if word[0].isupper())
 
@@ -156,7 +157,7 @@ class SaidWords:
         """Whether the sentences hold a word of time or a number, from which a date can be computed."""
         return bool(_TIME_WORDS.search(self._plain)) or any(number.isdigit() for number in self.numbers)
 
-    def has(self, word: str) -> bool:
+    def contains_form_of(self, word: str) -> bool:
         """Return whether a word was said, in any form: the same stem, the same beginning, or inside a longer word."""
         plain = plain_text(word).casefold()
         if plain in self._words or not self._stems.isdisjoint(terms(plain)):
@@ -175,43 +176,47 @@ def said_share(value: str, said: SaidWords, nearby: SaidWords | None = None) -> 
     """
     plain = plain_text(value)
     dates, others = _DATE.findall(plain), _DATE.sub(" ", plain)
-    words, numbers = _content(others), _numbers(others)
+    words, numbers = _content_words(others), _numbers_in(others)
     if not (dates or words or numbers):
         return 0.0
 
     def said_in(source: SaidWords) -> int:
         # Look for words of time only if there are dates. The search takes longer than all other comparisons.
         computed = len(dates) if dates and source.has_time else 0
-        return sum(map(source.has, words)) + sum(map(source.numbers.__contains__, numbers)) + computed
+        return sum(map(source.contains_form_of, words)) + sum(map(source.numbers.__contains__, numbers)) + computed
 
     said_exactly = said_in(said)
     said_at_all = said_in(nearby) if nearby else said_exactly
     return (said_exactly + max(said_at_all, said_exactly)) / (2 * (len(dates) + len(words) + len(numbers)))
 
 
-def content_size(text: str) -> int:
+def count_content_words(text: str) -> int:
     """Return how many content words, numbers and dates a text has, which can be compared with what was said."""
     plain = plain_text(text)
     dates, others = _DATE.findall(plain), _DATE.sub(" ", plain)
-    return len(dates) + len(_content(others)) + len(_numbers(others))
+    return len(dates) + len(_content_words(others)) + len(_numbers_in(others))
 
 
-def unsaid_names(text: str, said: SaidWords, known: SaidWords | None = None) -> list[str]:
+def unsaid_names_and_numbers(text: str, said: SaidWords, known_words: SaidWords | None = None) -> list[str]:
     """Return the names and numbers of a text that were not said.
 
-    Of a name of several words it is enough that one was said as a name, if the others are among the `known` words. In
-    German every noun has a capital letter, so only numbers are checked.
+    A name of several words counts as said if one of its words was said as a name and the others are among the
+    `known_words`. In German every noun has a capital letter, so only numbers are checked.
     """
     plain = _DATE.sub(" ", plain_text(text))
-    unsaid = [number for number in _numbers(plain) if number not in said.numbers]
+    unsaid = [number for number in _numbers_in(plain) if number not in said.numbers]
     if _is_german(plain):
         return unsaid
     for name in _NAME.finditer(plain):
         words = [word for word in plain_words(name.group()) if _is_name(word)]
-        missing = [word for word in words if not said.has(word)]
-        is_named = known is not None and any(word in said.names for word in words) and all(map(known.has, missing))
-        unsaid += [] if is_named else missing
+        missing = [word for word in words if not said.contains_form_of(word)]
+        unsaid += [] if known_words and _is_named_in_part(words, missing, said, known_words) else missing
     return unsaid
+
+
+def _is_named_in_part(words: Iterable[str], missing: Iterable[str], said: SaidWords, known_words: SaidWords) -> bool:
+    """Return whether a word of a name was said as a name, and the missing words of the name are known."""
+    return any(word in said.capitalised_words for word in words) and all(map(known_words.contains_form_of, missing))
 
 
 def _is_german(text: str) -> bool:
@@ -235,15 +240,15 @@ def unsaid_subject_names(subject: str, statement: str, said: SaidWords) -> list[
     """
     if _is_german(statement) and not _is_german(said.text):
         return []
-    words = _content(plain_text(subject))
-    if len(words) > 1 and not any(map(said.has, words)):
+    words = _content_words(plain_text(subject))
+    if len(words) > 1 and not any(map(said.contains_form_of, words)):
         return words
     if len(words) == 1 and words[0] in _COMMON_SUBJECTS:
         return []
-    return [] if _is_german(subject) else unsaid_names(f"- {subject}", said)
+    return [] if _is_german(subject) else unsaid_names_and_numbers(f"- {subject}", said)
 
 
-def _content(plain: str) -> list[str]:
+def _content_words(plain: str) -> list[str]:
     """Return the content words: no numbers, no units, and no words that any statement may use."""
     words = dict.fromkeys(word for word in plain_words(plain.casefold()) if not word.isdigit())
     return [word for word in words if word not in _WITHOUT_CONTENT and terms(word)]
@@ -260,6 +265,6 @@ def _is_form_of(said: str, word: str) -> bool:
     return len(shorter) >= _SHORTEST_PART and shorter in longer
 
 
-def _numbers(plain: str) -> list[str]:
+def _numbers_in(plain: str) -> list[str]:
     matches = (match.group() for match in _NUMBER.finditer(plain))
     return [re.sub(r"(?<=\d)[ ,.'\u202f](?=\d{3}(?!\d))", "", number) for number in matches]

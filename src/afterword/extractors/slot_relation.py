@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import NamedTuple
 
 from afterword.facts.assertions import EVERYTHING, Assertion, Cue, Kind, Relation, SpeechAct
 from afterword.facts.words import folded, plain_words, word_set
@@ -45,22 +46,23 @@ def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | Non
     if earlier.act is not SpeechAct.STATE or folded(earlier.subject) != folded(later.subject):
         return None
     if later.act is not SpeechAct.STATE:
-        return _withdrawal(earlier, later)
+        return _relation_of_withdrawal(earlier, later)
     if _is_of_other_occasion(earlier, later):
         return None
     if _is_dropped_decision(earlier, later):
         return Relation.CHANGES, "decided otherwise"
     if earlier.slot != later.slot:
         return None
-    (earlier_words, was_positive), (later_words, is_positive) = _value_words(earlier), _value_words(later)
-    if earlier_words == later_words:
-        return _same_value(earlier, later) if was_positive == is_positive else _other_value(earlier, later)
-    return _other_value(earlier, later) if _excludes(earlier, later) else None
+    value, later_value = _value_words(earlier), _value_words(later)
+    if value == later_value:
+        return _relation_of_same_value(earlier, later)
+    is_other = value.words == later_value.words or _are_exclusive(earlier, later)
+    return _relation_of_other_value(earlier, later) if is_other else None
 
 
 def _is_of_other_occasion(earlier: Assertion, later: Assertion) -> bool:
     """Return whether they are limited to different occasions, so that the later one does not affect the earlier one."""
-    if earlier.kind is Kind.DECISION and not _value_words(later)[1] and not later.limited_to:
+    if earlier.kind is Kind.DECISION and not _value_words(later).is_positive and not later.limited_to:
         return False
     return folded(earlier.limited_to or "") != folded(later.limited_to or "")
 
@@ -69,12 +71,12 @@ def _is_dropped_decision(earlier: Assertion, later: Assertion) -> bool:
     """Return whether the later assertion decides against what the earlier one chose for a certain purpose."""
     if earlier.kind is not Kind.DECISION or later.kind is not Kind.DECISION or earlier.slot == later.slot:
         return False
-    (earlier_words, was_positive), (later_words, is_positive) = _value_words(earlier), _value_words(later)
-    is_against_it = was_positive and not is_positive and earlier_words[: len(later_words)] == later_words
-    return is_against_it and bool(earlier.limited_to)
+    value, later_value = _value_words(earlier), _value_words(later)
+    is_against_it = value.is_positive and not later_value.is_positive
+    return is_against_it and value.words[: len(later_value.words)] == later_value.words and bool(earlier.limited_to)
 
 
-def _excludes(earlier: Assertion, later: Assertion) -> bool:
+def _are_exclusive(earlier: Assertion, later: Assertion) -> bool:
     """Return whether two different values of the same attribute exclude each other."""
     attribute = later.slot[1]
     if attribute in SINGLE_VALUED or attribute.startswith(_SINGLE_VALUED_PREFIXES):
@@ -82,12 +84,18 @@ def _excludes(earlier: Assertion, later: Assertion) -> bool:
     if attribute == "diet":
         return {folded(earlier.value), folded(later.value)} <= _DIETS
     if later.kind is Kind.DECISION and later.limited_to:
-        return _value_words(earlier)[1] and _value_words(later)[1]
+        return _value_words(earlier).is_positive and _value_words(later).is_positive
     return attribute.startswith("preferred_") and later.cue is Cue.CHANGE
 
 
-def _value_words(assertion: Assertion) -> tuple[list[str], bool]:
-    """Return the words of a value in the singular, without articles and denial, and whether the value is positive."""
+class _ValueWords(NamedTuple):
+    """The words of a value in the singular, without articles and denial, and whether the value is no denial."""
+
+    words: list[str]
+    is_positive: bool
+
+
+def _value_words(assertion: Assertion) -> _ValueWords:
     value = folded(assertion.value.replace("’", "'"))
     if assertion.slot[1] == "home":
         value = value.partition(",")[0]
@@ -95,10 +103,10 @@ def _value_words(assertion: Assertion) -> tuple[list[str], bool]:
     match = denied or emphasised
     words = plain_words(match["core"] if match else value)
     plain = [word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word for word in words]
-    return [word for word in plain if word not in ("the", "a", "an")] or plain, denied is None
+    return _ValueWords([word for word in plain if word not in ("the", "a", "an")] or plain, denied is None)
 
 
-def _same_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
+def _relation_of_same_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
     if earlier.valid_to is not None and earlier.valid_to < later.said_at:
         return None  # the earlier value had ended, so the same value is a new fact
     hours = _HOUR.findall(later.statement)
@@ -112,13 +120,13 @@ def _same_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | 
     return Relation.SAME, "the same value again"
 
 
-def _other_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str]:
+def _relation_of_other_value(earlier: Assertion, later: Assertion) -> tuple[Relation, str]:
     if later.cue is Cue.CORRECTION and earlier.session_id == later.session_id:
         return Relation.CORRECTS, "put right in the same session"
     return Relation.CHANGES, f"{later.attribute} has one value at a time"
 
 
-def is_cleared(earlier: Assertion, later: Assertion) -> bool:
+def is_subject_cleared(earlier: Assertion, later: Assertion) -> bool:
     """Return whether the later assertion withdraws everything about the subject of the earlier one.
 
     No judge is needed then.
@@ -127,9 +135,9 @@ def is_cleared(earlier: Assertion, later: Assertion) -> bool:
     return takes_all and earlier.act is SpeechAct.STATE and folded(earlier.subject) == folded(later.subject)
 
 
-def _withdrawal(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
+def _relation_of_withdrawal(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
     """Return `RETRACTS` and the reason if the withdrawal takes back the earlier assertion, else None."""
-    if is_cleared(earlier, later):
+    if is_subject_cleared(earlier, later):
         return Relation.RETRACTS, "everything was taken back"
     if earlier.slot == later.slot and (not later.value or _value_words(earlier) == _value_words(later)):
         return Relation.RETRACTS, "taken back"

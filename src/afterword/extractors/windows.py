@@ -36,16 +36,16 @@ def cut_windows(transcript: Transcript, owners: tuple[str, ...], *, budget_token
     """
     if budget_tokens <= 2 * TOKENS_PER_TURN:
         raise ValueError(f"a window of {budget_tokens} tokens holds no turn; allow more than {2 * TOKENS_PER_TURN}")
-    pieces = [piece for turn in transcript.turns for piece in _pieces(turn, budget_tokens)]
+    pieces = [piece for turn in transcript.turns for piece in _turn_pieces(turn, budget_tokens)]
     cut: list[Window] = []
     heard: set[str] = set()
     start = 0
-    for end in _ends(pieces, budget_tokens):
+    for end in _window_ends(pieces, budget_tokens):
         heard |= {piece.speaker for piece in pieces[start:end]}
         window = Window(
             ordinal=len(cut) + 1,
             turns=tuple(pieces[start:end]),
-            context=_context(pieces, start),
+            context=_context_turns(pieces, start),
             owners=tuple(name for name in owners if name in heard),
             humans=tuple(name for name in transcript.humans if name in heard),
         )
@@ -54,16 +54,16 @@ def cut_windows(transcript: Transcript, owners: tuple[str, ...], *, budget_token
     return cut
 
 
-def halve(window: Window) -> tuple[Window, Window] | None:
+def halve_window(window: Window) -> tuple[Window, Window] | None:
     """Return the window as two halves, cut between turns near its middle, or None if it is too small.
 
     A single turn is cut after a line, a sentence or a word before its middle, and both parts keep its number. Each half
     has the turns before it as context, and the ordinal, owners and humans of the whole window.
     """
-    if sum(map(_cost, window.turns)) <= SMALLEST_TOKENS:
+    if sum(map(_turn_tokens, window.turns)) <= SMALLEST_TOKENS:
         return None
     if len(window.turns) > 1:
-        costs = list(accumulate(map(_cost, window.turns)))
+        costs = list(accumulate(map(_turn_tokens, window.turns)))
         border = min(range(1, len(window.turns)), key=lambda end: abs(2 * costs[end - 1] - costs[-1]))
         first, second = window.turns[:border], window.turns[border:]
     else:
@@ -71,39 +71,39 @@ def halve(window: Window) -> tuple[Window, Window] | None:
         end = _piece_end(turn.text, 0, len(turn.text.encode("utf-8", "surrogatepass")) // 2)
         first, second = (replace(turn, text=turn.text[:end]),), (replace(turn, text=turn.text[end:]),)
     before = (*window.context, *first)
-    return replace(window, turns=first), replace(window, turns=second, context=_context(before, len(before)))
+    return replace(window, turns=first), replace(window, turns=second, context=_context_turns(before, len(before)))
 
 
 def window_key(window: Window, extractor_version: str) -> str:
     """Return a stable hash of everything that an extraction from this window depends on. Its ordinal is left out."""
-    turns = [[_content(turn) for turn in part] for part in (window.turns, window.context)]
+    turns = [[_key_content(turn) for turn in part] for part in (window.turns, window.context)]
     return digest(extractor_version, turns, window.owners, window.humans, length=_KEY_DIGITS)
 
 
-def _content(turn: Turn) -> tuple[object, ...]:
+def _key_content(turn: Turn) -> tuple[object, ...]:
     said_at = turn.said_at.isoformat() if turn.said_at else None
     return turn.number, turn.speaker, turn.role.value, turn.text, said_at, turn.time_is_guess
 
 
-def _cost(turn: Turn) -> int:
+def _turn_tokens(turn: Turn) -> int:
     return estimated_tokens(turn.text) + TOKENS_PER_TURN
 
 
-def _ends(pieces: Sequence[Turn], budget: int) -> Iterator[int]:
+def _window_ends(pieces: Sequence[Turn], budget: int) -> Iterator[int]:
     """Yield the index where each window ends: before the first piece that does not fit."""
     used = 0
     for place, piece in enumerate(pieces):
-        if used and used + _cost(piece) > budget:
+        if used and used + _turn_tokens(piece) > budget:
             yield place
             used = 0
-        used += _cost(piece)
+        used += _turn_tokens(piece)
     if pieces:
         yield len(pieces)
 
 
-def _pieces(turn: Turn, budget: int) -> Iterator[Turn]:
+def _turn_pieces(turn: Turn, budget: int) -> Iterator[Turn]:
     """Yield the turn, or its parts if it does not fit a window."""
-    if _cost(turn) <= budget:
+    if _turn_tokens(turn) <= budget:
         yield turn
         return
     limit = (budget - TOKENS_PER_TURN) * BYTES_PER_TOKEN
@@ -116,7 +116,7 @@ def _pieces(turn: Turn, budget: int) -> Iterator[Turn]:
 
 def _piece_end(text: str, start: int, limit: int) -> int:
     """Return where a piece of at most `limit` bytes ends: after a line, else a sentence, else a word."""
-    end = start + len(_head(text[start : start + limit], limit))
+    end = start + len(_longest_beginning(text[start : start + limit], limit))
     if end >= len(text):
         return len(text)
     for mark in _BORDERS:
@@ -126,7 +126,7 @@ def _piece_end(text: str, start: int, limit: int) -> int:
     return end
 
 
-def _head(text: str, limit: int) -> str:
+def _longest_beginning(text: str, limit: int) -> str:
     """Return the longest beginning of a text that fits `limit` bytes."""
     encoded = text.encode("utf-8", "surrogatepass")
     # A character is not cut: its further bytes begin with the bits 10.
@@ -135,17 +135,17 @@ def _head(text: str, limit: int) -> str:
     return encoded[:limit].decode("utf-8", "surrogatepass")
 
 
-def _context(pieces: Sequence[Turn], start: int) -> tuple[Turn, ...]:
+def _context_turns(pieces: Sequence[Turn], start: int) -> tuple[Turn, ...]:
     """Return the turns just before the window that fit the context. Of a single turn that is too long, keep the end."""
     nearest: list[Turn] = []
     left = CONTEXT_TOKENS
     most = CONTEXT_TOKENS // TOKENS_PER_TURN
     for piece in reversed(pieces[max(0, start - most) : start]):
-        if _cost(piece) > left:
+        if _turn_tokens(piece) > left:
             if not nearest:
-                end = _head(piece.text[::-1], (left - TOKENS_PER_TURN) * BYTES_PER_TOKEN)[::-1]
+                end = _longest_beginning(piece.text[::-1], (left - TOKENS_PER_TURN) * BYTES_PER_TOKEN)[::-1]
                 nearest.append(replace(piece, text=end))
             break
         nearest.append(piece)
-        left -= _cost(piece)
+        left -= _turn_tokens(piece)
     return tuple(reversed(nearest))

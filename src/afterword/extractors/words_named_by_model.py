@@ -16,7 +16,7 @@ from typing import Any
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.extractor import Extraction
 from afterword.extractors.quote_search import find_quote
-from afterword.extractors.transcript_assembly import common_turns
+from afterword.extractors.transcript_assembly import compare_turns
 from afterword.facts.sequence_diff import LARGEST_COMPARED
 from afterword.facts.transcripts import Role, Turn
 from afterword.normal_form import composed
@@ -100,91 +100,131 @@ class WordsNamedByModel:
         }
         return {name: number for name, number in counts.items() if number}
 
-    def hidden_from(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    def hide_in_turns(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
         """Return the turns with secrets masked and off-the-record turns hidden, together with the answers to them.
 
         A secret that could be a plain word is masked only in the turns for which the model named it.
         """
         if self._turns_by_text:
-            turns = [replace(turn, text=self._masked(turn.text, turn.number)) for turn in turns]
+            turns = [replace(turn, text=self._masked_text(turn.text, turn.number)) for turn in turns]
         if self._off_record:
             return hide_off_record(turns, self._privacy.markers, also_hidden=self._off_record)
         return tuple(turns)
 
-    def masked_candidate(self, candidate: Candidate) -> Candidate:
+    def mask_in_candidate(self, candidate: Candidate) -> Candidate:
         """Return the candidate with the named secrets masked."""
         names = ("value", "statement", "subject", "attribute", "limited_to", "outcome", "former_name")
         fields: dict[str, object] = {
-            name: self._masked(text, None) for name in names if (text := getattr(candidate, name))
+            name: self._masked_text(text, None) for name in names if (text := getattr(candidate, name))
         }
         fields["evidence"] = [
-            Citation(turn=citation.turn, quote=self._masked(citation.quote, citation.turn))
+            Citation(turn=citation.turn, quote=self._masked_text(citation.quote, citation.turn))
             for citation in candidate.evidence
         ]
         return candidate.model_copy(update=fields)
 
-    def _masked(self, text: str, turn: int | None) -> str:
+    def _masked_text(self, text: str, turn: int | None) -> str:
         if turn not in self._patterns:
             secrets = [
                 secret
                 for secret, turns in self._turns_by_text.items()
                 if turn is None or turn in turns or is_safe_to_mask_everywhere(secret)
             ]
-            self._patterns[turn] = _pattern(secrets)
-        return self._patterns[turn].sub(_mask, text)
+            self._patterns[turn] = _secrets_pattern(secrets)
+        return self._patterns[turn].sub(_mask_match, text)
 
 
-def hidden_as_stored(
-    fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers, hidden: Collection[int] | None = None
+def hide_as_stored(
+    fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers, off_record_places: Collection[int] | None = None
 ) -> tuple[Turn, ...]:
     """Mask and hide again in new turns what a model had named as private in the stored turns. Return the new turns.
 
     A saved session that has grown is read again, and its file still has the words. A stored turn shows where secrets
-    were masked. `hidden` are the indexes of the new turns that are known to be off the record. Without it, these are
-    looked for at the places where stored turns are off the record. New turns that have lost the request before them are
-    off the record too.
+    were masked. `off_record_places` are the indexes of the new turns that are known to be off the record. Without it,
+    these are looked for at the places where stored turns are off the record. New turns that have lost the request
+    before them are off the record too.
     """
-    if not hidden and not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
+    if not off_record_places and not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
         return tuple(fresh)
-    fresh = hidden_as_continued(fresh, stored, markers)
-    turns, secrets, new, off_record = list(fresh), set[str](), set[int](), set[int]()
-    for index in hidden or ():
-        if fresh[index].role is Role.HUMAN and not is_off_record(fresh[index]):
-            off_record.add(fresh[index].number)
-        elif not is_off_record(fresh[index]):
-            turns[index] = replace(fresh[index], text=HIDDEN)
-    for is_equal, *bounds in common_turns(stored, fresh):
-        new.update(() if is_equal else range(*bounds[2:]))
-        for place in () if is_equal else range(*bounds[:2]):
-            earlier = stored[place]
-            is_hidden = hidden is None and is_off_record(earlier)
-            for index in _possible_places(place, earlier, *bounds) if is_hidden or NAMED_SECRET in earlier.text else ():
-                words = set() if is_hidden else _hidden_words(earlier.text, fresh[index].text)
-                if words is not None and earlier.speaker == fresh[index].speaker and index in new:
-                    secrets.update(filter(is_safe_to_mask_everywhere, words))
-                    new.discard(index)
-                    if is_hidden and earlier.role is Role.HUMAN:
-                        off_record.add(fresh[index].number)
-                    else:
-                        turns[index] = replace(turns[index], text=earlier.text)
-                    break
-    pattern = _pattern(secrets)
-    for index in new:
-        turns[index] = replace(turns[index], text=pattern.sub(_mask, turns[index].text))
-    return hide_off_record(turns, markers, off_record) if off_record else tuple(turns)
+    fresh = hide_after_lost_turns(fresh, stored, markers)
+    hiding = _HidingAsStored(fresh, stored, finds_off_record=off_record_places is None)
+    hiding.take_off_record(off_record_places or ())
+    for is_equal, *bounds in compare_turns(stored, fresh):
+        if not is_equal:
+            hiding.hide_changed_turns(*bounds)
+    return hiding.hidden_turns(markers)
 
 
-def hidden_as_continued(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
+class _HidingAsStored:
+    """Finds the words in new turns (`fresh`) that are masked or hidden in stored turns, and hides them too.
+
+    With `finds_off_record`, the turns that are off the record are also found by the stored turns.
+    """
+
+    def __init__(self, fresh: Sequence[Turn], stored: Sequence[Turn], *, finds_off_record: bool) -> None:
+        self._fresh, self._stored, self._finds_off_record = fresh, stored, finds_off_record
+        self._turns = list(fresh)
+        self._unmatched: set[int] = set()
+        self._secrets: set[str] = set()
+        self._off_record: set[int] = set()
+
+    def take_off_record(self, places: Iterable[int]) -> None:
+        """Take the turns at these places off the record, unless they are off it already."""
+        for place in places:
+            if not is_off_record(self._fresh[place]):
+                self._hide(place, HIDDEN, is_off_record=self._fresh[place].role is Role.HUMAN)
+
+    def hide_changed_turns(self, start: int, end: int, new_start: int, new_end: int) -> None:
+        """Hide new turns like the stored turns that stand between the same equal turns."""
+        self._unmatched.update(range(new_start, new_end))
+        for place in range(start, end):
+            earlier = self._stored[place]
+            is_hidden = self._finds_off_record and is_off_record(earlier)
+            if is_hidden or NAMED_SECRET in earlier.text:
+                places = _possible_places(place, earlier, start, end, new_start, new_end)
+                self._hide_first_match(earlier, places, is_hidden=is_hidden)
+
+    def hidden_turns(self, markers: Markers) -> tuple[Turn, ...]:
+        """Return all new turns, with the secrets that were found masked in the turns without a stored one, too."""
+        pattern = _secrets_pattern(self._secrets)
+        for place in self._unmatched:
+            turn = self._turns[place]
+            self._turns[place] = replace(turn, text=pattern.sub(_mask_match, turn.text))
+        return hide_off_record(self._turns, markers, self._off_record) if self._off_record else tuple(self._turns)
+
+    def _hide_first_match(self, earlier: Turn, places: Iterable[int], *, is_hidden: bool) -> None:
+        """Hide the first of the new turns at these places that may be the stored turn."""
+        for place in places:
+            later = self._fresh[place]
+            if place not in self._unmatched or earlier.speaker != later.speaker:
+                continue
+            words = set[str]() if is_hidden else _hidden_words(earlier.text, later.text)
+            if words is not None:
+                self._secrets.update(filter(is_safe_to_mask_everywhere, words))
+                self._unmatched.discard(place)
+                self._hide(place, earlier.text, is_off_record=is_hidden and earlier.role is Role.HUMAN)
+                return
+
+    def _hide(self, place: int, hidden_text: str, *, is_off_record: bool) -> None:
+        """Give a turn the text in which its words are hidden. What is off the record is hidden with its answers."""
+        if is_off_record:
+            self._off_record.add(self._fresh[place].number)
+        else:
+            self._turns[place] = replace(self._turns[place], text=hidden_text)
+
+
+def hide_after_lost_turns(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
     """Hide new turns that are off the record because of stored turns that a short context has lost. Return them all."""
-    lost = _lost_turns(fresh, stored) if any(map(is_off_record, stored)) else ()
+    lost = _turns_lost_from_context(fresh, stored) if any(map(is_off_record, stored)) else ()
     return hide_off_record((*lost, *fresh), markers)[len(lost) :] if lost else tuple(fresh)
 
 
-def _lost_turns(fresh: Sequence[Turn], stored: Sequence[Turn]) -> Sequence[Turn]:
-    """Return the stored turns before the first new turn, as a short context loses them; all if no turn is the same.
+def _turns_lost_from_context(fresh: Sequence[Turn], stored: Sequence[Turn]) -> Sequence[Turn]:
+    """Return the stored turns that a short context has lost: those before the turn with which the new turns begin.
 
-    The new turns begin with the first or the last stored ones, of which some are hidden. Turns that nobody said are
-    left out, as programs move them.
+    The new turns begin with the first stored turn or with a later one. Some stored turns are hidden, and cannot be
+    compared. If no stored turn fits the new ones, all are lost. Turns that nobody said are left out, because programs
+    move them.
     """
     new, old = ([turn for turn in turns if turn.is_said] for turns in (fresh, stored))
     if all(map(_is_same, old, new)):
@@ -202,7 +242,7 @@ def _may_be_same(earlier: Turn, later: Turn) -> bool:
     return _is_same(earlier, later) or (earlier.text == HIDDEN and earlier.speaker == later.speaker)
 
 
-def hidden_from_state(
+def hide_in_state(
     state: Mapping[str, Any], masked_texts: Mapping[str, str], humans: Collection[str], markers: Markers
 ) -> dict[str, Any]:
     """Return a saved state without the texts that were masked or hidden in the turns that were read from it.
@@ -214,26 +254,35 @@ def hidden_from_state(
     off_record = {text for text, masked in masked_texts.items() if masked == HIDDEN}
     if off_record:
         state = hide_off_record_in_state(state, markers, humans, off_record)
-    turns_by_word: dict[str, list[str]] = {}
-    for turn, masked in masked_texts.items():
-        for word in _hidden_words(masked, turn) or () if masked != turn else ():
-            turns_by_word.setdefault(word, []).append(turn)
+    masking = _StateMasking(masked_texts)
+    return {name: _with_masked_strings(value, masking.mask, name) for name, value in state.items()}
 
-    def is_hidden(word: str, text: str) -> bool:
-        turns = turns_by_word[word]
-        return is_safe_to_mask_everywhere(word) or (
-            len(text) >= _SHORTEST_PART and (len(turns) > _MOST_SEARCHED or any(text in turn for turn in turns))
-        )
 
-    def mask(text: str) -> str:
+class _StateMasking:
+    """Masks strings of a saved state like the turns that were read from it."""
+
+    def __init__(self, masked_texts: Mapping[str, str]) -> None:
+        self._masked_texts = masked_texts
+        self._turns_by_word: dict[str, list[str]] = {}
+        for text, masked in masked_texts.items():
+            for word in (_hidden_words(masked, text) or ()) if masked != text else ():
+                self._turns_by_word.setdefault(word, []).append(text)
+
+    def mask(self, text: str) -> str:
+        """Return a string with the hidden words masked, unchanged if it has none."""
         plain = composed(text)
-        masked = masked_texts.get(plain)
+        masked = self._masked_texts.get(plain)
         if masked is None:
-            secrets = [word for word in turns_by_word if word in plain and is_hidden(word, plain)]
-            masked = _pattern(secrets).sub(_mask, plain) if secrets else plain
+            secrets = [word for word in self._turns_by_word if word in plain and self._is_hidden(word, plain)]
+            masked = _secrets_pattern(secrets).sub(_mask_match, plain) if secrets else plain
         return text if masked == plain else masked
 
-    return {name: _with_masked_strings(value, mask, name) for name, value in state.items()}
+    def _is_hidden(self, word: str, text: str) -> bool:
+        """Return whether a word is a secret in this text, and no plain word that is a secret elsewhere."""
+        if is_safe_to_mask_everywhere(word):
+            return True
+        turns = self._turns_by_word[word]
+        return len(text) >= _SHORTEST_PART and (len(turns) > _MOST_SEARCHED or any(text in turn for turn in turns))
 
 
 def _with_masked_strings(value: Any, mask: Callable[[str], str], key: str = "", depth: int = 0) -> Any:
@@ -257,8 +306,9 @@ def _with_masked_strings(value: Any, mask: Callable[[str], str], key: str = "", 
 def _possible_places(place: int, earlier: Turn, start: int, end: int, new_start: int, new_end: int) -> Iterable[int]:
     """Yield the places in a new reading where a stored turn may stand, the likeliest first.
 
-    They lie between the same equal turns as before, since other turns beside it may be missing or new. A turn that is
-    little else than masks would match many turns, so it is only looked for at the same distance from the equal turns.
+    `start` and `end` are the bounds between equal turns in the old reading, `new_start` and `new_end` those in the new
+    one. A turn that is little else than masks would match many turns, so it is only looked for at the same distance
+    from these bounds.
     """
     likely = new_start + place - start, new_end - (end - place)
     has_words = len(earlier.text.replace(NAMED_SECRET, "")) >= _FEWEST_LETTERS_AROUND
@@ -296,10 +346,14 @@ def _may_be_masked(secret: str, text: str) -> bool:
     is_phrase = len(words) in _SEED_LENGTHS and _SEED_WORDS.fullmatch(secret) is not None
     is_number = 2 * sum(any(map(str.isdigit, word)) for word in words) > len(words)
     is_bounded = _SHORTEST <= len(secret) <= _LONGEST and (len(words) <= _MOST_WORDS or is_number or is_phrase)
-    return is_bounded and not is_plain_word and any(not match["mask"] for match in _pattern([secret]).finditer(text))
+    return (
+        is_bounded
+        and not is_plain_word
+        and any(not match["mask"] for match in _secrets_pattern([secret]).finditer(text))
+    )
 
 
-def _pattern(secrets: Iterable[str]) -> re.Pattern[str]:
+def _secrets_pattern(secrets: Iterable[str]) -> re.Pattern[str]:
     longest_first = sorted(secrets, key=lambda secret: (-len(secret), secret))
     # In JSON the letter before a word may be that of a line break.
     begin = r"(?:(?<!\w)|(?<=\\[nrt]))"
@@ -307,5 +361,5 @@ def _pattern(secrets: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?P<mask>{MASK.pattern})|{begin}(?:{words})(?!\w)")
 
 
-def _mask(match: re.Match[str]) -> str:
+def _mask_match(match: re.Match[str]) -> str:
     return match["mask"] or NAMED_SECRET

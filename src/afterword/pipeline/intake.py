@@ -17,15 +17,15 @@ from afterword.extractors.extractor import Window
 from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.transcript_assembly import (
     MOST_AHEAD,
-    common_turns,
+    compare_turns,
     date_turns,
-    latest_present,
     localise_turns,
-    merge_readings,
+    merge_earlier_turns,
+    no_earlier_than_clock,
     without_future_times,
 )
 from afterword.extractors.windows import cut_windows, window_key
-from afterword.extractors.words_named_by_model import WordsNamedByModel, hidden_as_continued, hidden_as_stored
+from afterword.extractors.words_named_by_model import WordsNamedByModel, hide_after_lost_turns, hide_as_stored
 from afterword.facts.assertions import Assertion
 from afterword.facts.findings import FindingPolicy
 from afterword.facts.local_time import at_speaker_offset
@@ -114,7 +114,7 @@ async def prepare_session(store: Store, saved: Saved, version: str, *, now: date
     in the future.
     """
     stored = await store.read(partial(_read_stored_session, saved, store))
-    transcript, masked_texts, reading = _joined_transcript(store, saved, stored, latest_present(now))
+    transcript, masked_texts, reading = _joined_transcript(store, saved, stored, no_earlier_than_clock(now))
     owners = find_owners(transcript.humans, transcript.assumed, saved.scope)
     prepared = _cut_into_windows(PreparedSession(stored, transcript, owners, (), (), reading, masked_texts), version)
     telemetry.note(turns=len(transcript.turns), windows=len(prepared.windows), layout=transcript.layout)
@@ -125,7 +125,7 @@ def without_words_named_by_model(
     prepared: PreparedSession, private: WordsNamedByModel, version: str
 ) -> PreparedSession:
     """Return the session with everything masked that a model called private; the same object if nothing was."""
-    turns = private.hidden_from(prepared.transcript.turns)
+    turns = private.hide_in_turns(prepared.transcript.turns)
     if turns == prepared.transcript.turns:
         return prepared
     newly_masked = _changed_texts(prepared.transcript.turns, turns)
@@ -140,7 +140,7 @@ def without_words_named_by_model(
 def _indexes_in_state(prepared: PreparedSession, indexes: Collection[int]) -> set[int]:
     """Return where these turns of the transcript, given by their indexes, stand in the state that was read."""
     found: set[int] = set()
-    for is_equal, start, end, new_start, _ in common_turns(prepared.transcript.turns, prepared.reading.fresh.turns):
+    for is_equal, start, end, new_start, _ in compare_turns(prepared.transcript.turns, prepared.reading.fresh.turns):
         found.update(new_start + index - start for index in indexes if is_equal and start <= index < end)
     return found
 
@@ -186,8 +186,8 @@ def with_later_turns(
     if row is None or turns == prepared.stored.turns:
         return prepared
     read, unmasked = prepared.transcript, privacy.mask_turns(turns)
-    later = sessions.transcript_of_session(hidden_as_stored(unmasked, read.turns, privacy.markers), row)
-    joined = merge_readings(read.turns, read.time_basis, later, assumed=read.assumed)
+    later = sessions.transcript_of_session(hide_as_stored(unmasked, read.turns, privacy.markers), row)
+    joined = merge_earlier_turns(read.turns, read.time_basis, later, assumed=read.assumed)
     are_last = begins_with(turns, prepared.stored.turns) and begins_with(joined.turns, read.turns)
     if prepared.stored.row is None or not are_last:
         raise ScopeMoved(f"turns were stored within those of session {saved.session_id!r} of {saved.scope} meanwhile")
@@ -257,7 +257,7 @@ def _joined_transcript(
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     # Older versions stored times in the future, too. The saved state may have better ones.
     known = without_future_times(Transcript(tuple(before), layout=""), now).turns
-    joined = merge_readings(known, basis, masked, assumed=row.assumed if row else ())
+    joined = merge_earlier_turns(known, basis, masked, assumed=row.assumed if row else ())
     joined = _with_all_times(joined, saved, stored.state_saved_at)
     return with_privacy_counts(localise_turns(joined, stored.zone)), masked_texts, reading
 
@@ -292,8 +292,8 @@ def _masked_as_before(
     recognised = forgotten.recognise_turns(reading) if forgotten.seen.turns else None
     kept = forgotten.blank_in_transcript(reading, recognised)
     known = recognised.hidden_indexes if recognised else None
-    turns = hidden_as_stored(kept.turns, reading.before, privacy.markers, known)
-    continued = hidden_as_continued(kept.turns, reading.before, privacy.markers)
+    turns = hide_as_stored(kept.turns, reading.before, privacy.markers, known)
+    continued = hide_after_lost_turns(kept.turns, reading.before, privacy.markers)
     reading = replace(reading, hidden=frozenset(newly_hidden_indexes(continued, turns)))
     return replace(kept, turns=turns), _changed_texts(kept.turns, turns), reading
 

@@ -10,8 +10,8 @@ from sqlmodel import Session
 from afterword import telemetry
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
-from afterword.extractors.judge import Judge, OtherNames, Pair, SelectiveJudge, judged_at_once, pairs_a_statement
-from afterword.extractors.slot_relation import RELATION_VERSION, is_cleared
+from afterword.extractors.judge import Judge, OtherNames, Pair, SelectiveJudge, judge_without_waiting, pairs_a_statement
+from afterword.extractors.slot_relation import RELATION_VERSION, is_subject_cleared
 from afterword.facts.assertions import Relation, SpeechAct, Verdict
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
@@ -71,7 +71,7 @@ class PairJudging:
         cleared = {
             pair_ids(pair): Verdict(*pair_ids(pair), Relation.RETRACTS, "everything was taken back", RELATION_VERSION)
             for pair in pairs
-            if is_cleared(*pair)
+            if is_subject_cleared(*pair)
         }
         most = self._judge.pairs_a_call
         current_ids = _current_ids(known, pairs) if most is not None and len(pairs) > most else frozenset[str]()
@@ -113,7 +113,7 @@ class PairJudging:
         """Return the verdicts on these pairs that need no call. For use inside a transaction."""
         open_pairs = self._open_pairs(to_judge)
         if self._judge.pairs_a_call is None and open_pairs:
-            self._add_verdicts(judged_at_once(self._judge, open_pairs)[0], open_pairs)
+            self._add_verdicts(judge_without_waiting(self._judge, open_pairs)[0], open_pairs)
             open_pairs = []
         return self._result(to_judge, len(open_pairs))
 

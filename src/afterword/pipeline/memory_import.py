@@ -8,10 +8,10 @@ from datetime import datetime
 
 from sqlmodel import Session
 
-from afterword.extractors.grounding import LONGEST
+from afterword.extractors.candidate_texts import LONGEST_BY_FIELD
 from afterword.extractors.judge import Judge
 from afterword.extractors.slot_relation import RELATION_VERSION
-from afterword.extractors.transcript_assembly import MOST_AHEAD, latest_present
+from afterword.extractors.transcript_assembly import MOST_AHEAD, no_earlier_than_clock
 from afterword.facts.assertions import (
     OWNER,
     Assertion,
@@ -188,10 +188,10 @@ def _repetition_verdicts(known: Sequence[Assertion], new: Sequence[Assertion]) -
 def _imported_assertion(
     store: Store, scope: Scope, kind: ExportingLibrary, memory: ExportedMemory, file_time: datetime
 ) -> Assertion:
-    statement = store.privacy.mask_text(composed(memory.text))[: LONGEST["statement"]]
+    statement = store.privacy.mask_text(composed(memory.text))[: LONGEST_BY_FIELD["statement"]]
     evidence = (Evidence(EvidenceKind.IMPORT, statement),)
     # A memory with a time in the future would not be told to agents until then.
-    known_at = memory.at if memory.at is not None and memory.at <= latest_present(None) + MOST_AHEAD else None
+    known_at = memory.at if memory.at is not None and memory.at <= no_earlier_than_clock(None) + MOST_AHEAD else None
     said_at = known_at or file_time
     days = [at.isoformat() for at in (memory.valid_from, memory.valid_to) if at is not None]
     return Assertion(

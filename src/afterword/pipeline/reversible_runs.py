@@ -15,7 +15,7 @@ from uuid import uuid4
 from sqlmodel import Session
 
 from afterword.errors import NotFound, StateConflict
-from afterword.extractors.judge import Judge, Pair, judged_at_once, pairs_a_statement
+from afterword.extractors.judge import Judge, Pair, judge_without_waiting, pairs_a_statement
 from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
@@ -240,5 +240,5 @@ def _verdicts_without_model(
     stored = read_verdicts(transaction, scope, pairs, judge.version)
     judged: list[Verdict] = []
     if judge.pairs_a_call is None:
-        judged, _ = judged_at_once(judge, [pair for pair in pairs if pair_ids(pair) not in stored])
+        judged, _ = judge_without_waiting(judge, [pair for pair in pairs if pair_ids(pair) not in stored])
     return (*stored.values(), *judged)

@@ -19,7 +19,7 @@ from afterword.errors import ScopeMoved
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage
 from afterword.extractors.judge import Judge
-from afterword.extractors.words_named_by_model import hidden_from_state
+from afterword.extractors.words_named_by_model import hide_in_state
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
@@ -353,7 +353,7 @@ class _SessionProcessing:
         if prepared.masked_texts:
             texts = {**{turn.text: turn.text for turn in transcript.turns}, **prepared.masked_texts}
             hide = partial(
-                hidden_from_state, masked_texts=texts, humans=transcript.humans, markers=self.store.privacy.markers
+                hide_in_state, masked_texts=texts, humans=transcript.humans, markers=self.store.privacy.markers
             )
             sessions.rewrite_state(transaction, key, hide)
         return key

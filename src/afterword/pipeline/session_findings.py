@@ -19,7 +19,7 @@ from afterword.extractors.agent_findings import (
 )
 from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Usage, Window
-from afterword.extractors.windows import cut_windows, halve, window_key
+from afterword.extractors.windows import cut_windows, halve_window, window_key
 from afterword.facts.assertions import digest
 from afterword.facts.findings import MOST_PER_SESSION, AgentFinding, FindingPolicy
 from afterword.facts.scopes import Scope
@@ -151,7 +151,7 @@ class _FindingsReading:
             extraction = await self.extractor.extract_findings(window, agents, advice=self.policy.advice)
         except ExtractionError as error:
             self.usage += error.usage
-            halves = halve(window) if isinstance(error, AnswerCut) else None
+            halves = halve_window(window) if isinstance(error, AnswerCut) else None
             if halves is None:
                 raise
             return tuple([candidate for half in halves for candidate in await self._candidates(half)])

@@ -15,8 +15,8 @@ from afterword.extractors.candidates import Candidate, mask_candidate
 from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
 from afterword.extractors.grounding import Grounding, ground
-from afterword.extractors.rejection_reasons import DETAILS, FINAL, Reason
-from afterword.extractors.windows import halve
+from afterword.extractors.rejection_reasons import FINAL_REASONS, REASON_DETAILS, RejectionReason
+from afterword.extractors.windows import halve_window
 from afterword.extractors.words_named_by_model import WordsNamedByModel
 from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Transcript
@@ -74,7 +74,7 @@ class WindowReader:
         try:
             return await self._read_whole_window(window, ground)
         except AnswerCut as cut:
-            halves = halve(window)
+            halves = halve_window(window)
             if halves is None:
                 first, last = window.turns[0].number, window.turns[-1].number
                 raise AnswerCut(f"{cut} (turns {first} to {last} alone are too long already)", cut.usage) from None
@@ -82,7 +82,7 @@ class WindowReader:
 
     async def _read_whole_window(self, window: Window, ground: GroundCandidates) -> Grounding:
         grounding = _run_grounding(ground, await self._candidates(telemetry.Stage.EXTRACT, self._extract(window)))
-        repairable = [rejection for rejection in grounding.rejections if rejection.reason not in FINAL]
+        repairable = [rejection for rejection in grounding.rejections if rejection.reason not in FINAL_REASONS]
         if not repairable:
             return grounding
         candidates = await self._candidates(telemetry.Stage.REPAIR, self._repair(window, repairable))
@@ -137,7 +137,7 @@ class WindowReader:
         return next((answered for answered in answers if self._masked_window(answered.window) == public), None)
 
     def _masked_window(self, window: Window) -> Window:
-        shown = self.private.hidden_from((*window.context, *window.turns))
+        shown = self.private.hide_in_turns((*window.context, *window.turns))
         return replace(window, context=shown[: len(window.context)], turns=shown[len(window.context) :])
 
 
@@ -168,10 +168,10 @@ def ground_window(
     `facts_per_session` candidates are examined, and none if `most` is 0. The others are rejected as too many, without
     their words.
     """
-    transcript = replace(prepared.transcript, turns=private.hidden_from(prepared.transcript.turns))
+    transcript = replace(prepared.transcript, turns=private.hide_in_turns(prepared.transcript.turns))
     examined = candidates[: 2 * privacy.facts_per_session if most else 0]
     grounding = ground(
-        [private.masked_candidate(mask_candidate(candidate, privacy)) for candidate in examined],
+        [private.mask_in_candidate(mask_candidate(candidate, privacy)) for candidate in examined],
         transcript,
         scope=saved.scope,
         session_id=saved.session_id,
@@ -194,7 +194,7 @@ def limited_reading(reading: WindowReading, most: int) -> WindowReading:
     surplus = reading.assertions[most:]
     if not surplus:
         return reading
-    reason, detail = Reason.TOO_MANY.value, DETAILS[Reason.TOO_MANY]
+    reason, detail = RejectionReason.TOO_MANY.value, REASON_DETAILS[RejectionReason.TOO_MANY]
     left_out = tuple((reason, assertion.statement, detail) for assertion in surplus)
     return replace(reading, assertions=reading.assertions[:most], rejections=(*left_out, *reading.rejections))
 
@@ -207,7 +207,9 @@ def rejection_counts(readings: Iterable[WindowReading]) -> Counter[str]:
 def _reject_unexamined(candidate: Candidate) -> Rejection:
     turn = min((citation.turn for citation in candidate.evidence), default=None)
     place = f"turn {turn}: " if turn else ""
-    return Rejection(_NOT_EXAMINED, Reason.TOO_MANY.value, f"{place}{DETAILS[Reason.TOO_MANY]}")
+    return Rejection(
+        _NOT_EXAMINED, RejectionReason.TOO_MANY.value, f"{place}{REASON_DETAILS[RejectionReason.TOO_MANY]}"
+    )
 
 
 def _withhold_forgotten(grounding: Grounding, transcript: Transcript, forgotten: ForgottenContent) -> Grounding:
@@ -221,7 +223,7 @@ def _withhold_forgotten(grounding: Grounding, transcript: Transcript, forgotten:
         last_said_at = max((at for at in said_at if at is not None), default=None)
         return forgotten.is_slot_forgotten(candidate.subject, candidate.attribute, candidate.value, last_said_at)
 
-    blank = Rejection(_BLANK, Reason.FORGOTTEN.value, DETAILS[Reason.FORGOTTEN])
+    blank = Rejection(_BLANK, RejectionReason.FORGOTTEN.value, REASON_DETAILS[RejectionReason.FORGOTTEN])
     assertions = tuple(
         assertion for assertion in grounding.assertions if not forgotten.is_assertion_forgotten(assertion)
     )

@@ -38,7 +38,7 @@ from afterword.agents.tools import MemoryTool, RecallTool, RememberTool, Withdra
 from afterword.agents.turn_guard import TurnGuard
 from afterword.errors import ScopeInvalid
 from afterword.extractors.extractor import Extractor
-from afterword.extractors.readers.agent_framework import is_injected, is_loop_text
+from afterword.extractors.readers.agent_framework import is_framework_prompt, is_injected
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import HUMAN_NAMES
 from afterword.facts.words import folded
@@ -73,7 +73,7 @@ def spoken_messages(messages: Sequence[JsonMessage]) -> list[LLMMessage]:
         if not text or is_injected(message["additional_properties"]):
             continue
         author = message.get("author_name")
-        if message["role"] == "user" and not is_loop_text(text):
+        if message["role"] == "user" and not is_framework_prompt(text):
             said.append(UserMessage(content=text, source=author or "user"))
         elif message["role"] == "assistant":
             said.append(AssistantMessage(content=text, source=author or "assistant"))

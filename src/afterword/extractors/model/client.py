@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from afterword.extractors.errors import EndpointMisconfigured, EndpointUnavailable, ExtractionError
 from afterword.extractors.extractor import Usage
-from afterword.extractors.model.answer_schemas import schema_tokens, without_fields
+from afterword.extractors.model.answer_schemas import schema_envelope, schema_tokens
 from afterword.extractors.model.metering import (
     ModelRequest,
     RequestTally,
@@ -127,21 +127,11 @@ class ModelClient:
         Raises a subclass of `ExtractionError`. Its message names the model, its address and what to do next; its
         `usage` is what the request cost.
         """
-        from openai import OpenAIError
-
         request = self.planned_request(messages, response_model, purpose)
         async with metered(request) as bill:
             tally = RequestTally()
             with counting(tally):
-                try:
-                    mode = await self._chosen_mode()
-                except OpenAIError as error:  # without a key, even opening the connection fails
-                    mode = translated_error(error, self.settings.place)
-                outcome = (
-                    mode
-                    if isinstance(mode, ExtractionError)
-                    else await self._request(messages, response_model, mode, request.completion_limit or None)
-                )
+                outcome = await self._answer_or_error(messages, response_model, request.completion_limit or None)
             tally.fill_in(bill, request, outcome)
         # Raised here and not in an `except` block: the original exception holds whole prompts and would be printed.
         if isinstance(outcome, ExtractionError):
@@ -159,6 +149,20 @@ class ModelClient:
         limit = self.settings.max_completion_tokens or (meter.completion_limit if meter else None) or 0
         prompt_tokens = text + schema + TOKENS_PER_MESSAGE * len(messages)
         return ModelRequest(self.settings.model, purpose, prompt_tokens, limit, answers=REASKS + 1)
+
+    async def _answer_or_error(
+        self, messages: Sequence[Message], response_model: type[T], limit: int | None
+    ) -> T | ExtractionError:
+        """Ask in the chosen mode, and return the answer, or the error of choosing the mode or of asking."""
+        from openai import OpenAIError
+
+        try:
+            mode = await self._chosen_mode()
+        except OpenAIError as error:  # without a key, even opening the connection fails
+            return translated_error(error, self.settings.place)
+        if isinstance(mode, ExtractionError):
+            return mode
+        return await self._request(messages, response_model, mode, limit)
 
     async def probe(self) -> dict[Mode, ExtractionError | None]:
         """Ask a tiny question in every mode. Return the error of each mode, or None for a mode that works.
@@ -179,7 +183,7 @@ class ModelClient:
         """
         async with self._choosing_mode:
             if self._mode is None and self.settings.modes_file is not None:
-                self._mode = saved_mode(self.settings.modes_file, self._resolved_place())
+                self._mode = saved_mode(self.settings.modes_file, self._place_with_address())
             if self._mode is not None:
                 return self._mode
             errors: list[ExtractionError] = []
@@ -202,9 +206,9 @@ class ModelClient:
     def _use_mode(self, mode: Mode) -> None:
         self._mode = mode
         if self.settings.modes_file is not None:
-            save_mode(self.settings.modes_file, self._resolved_place(), mode)
+            save_mode(self.settings.modes_file, self._place_with_address(), mode)
 
-    def _resolved_place(self) -> str:
+    def _place_with_address(self) -> str:
         """Return the model and the address of its endpoint, also if the environment gives the address."""
         return replace(self.settings, base_url=str(self._connection().base_url)).place
 
@@ -218,7 +222,7 @@ class ModelClient:
         reasks: int = REASKS,
     ) -> T | ExtractionError:
         from instructor.core import InstructorError
-        from openai import APITimeoutError, OpenAIError
+        from openai import OpenAIError
 
         limits: dict[str, Any] = {} if limit is None else {"max_completion_tokens": limit}
         plain_messages: list[Any] = [dict(message) for message in messages]
@@ -226,23 +230,31 @@ class ModelClient:
             answer, completion = await self._instructor(mode).create_with_completion(
                 # Never `context=`: it would render every message as a template, users' words included.
                 messages=plain_messages,
-                response_model=without_fields(response_model),
+                response_model=schema_envelope(response_model),
                 max_retries=reasks,
                 model=self.settings.model,
                 **limits,
             )
         except (InstructorError, OpenAIError, AttributeError) as error:
-            tally = current_tally()
-            if tally is not None and tally.is_web_page:
-                message = f"{self.settings.place}: this is a web page; is /v1 missing in the base URL?"
-                return EndpointMisconfigured(message)
-            if isinstance(error, AttributeError):
+            failure = self._request_error(error)
+            if failure is None:
                 raise
-            if tally is not None:
-                tally.is_timeout = isinstance(error.__cause__ or error, APITimeoutError)
-            return translated_error(error, self.settings.place)
+            return failure
         # An answer that a content filter has shortened may still fit the schema.
         return refusal_error(self.settings.place) if is_refusal(completion) else answer
+
+    def _request_error(self, error: Exception) -> ExtractionError | None:
+        """Return the error to raise for a failed request, or None if the error is a fault of a program."""
+        from openai import APITimeoutError
+
+        tally = current_tally()
+        if tally is not None and tally.is_web_page:
+            return EndpointMisconfigured(f"{self.settings.place}: this is a web page; is /v1 missing in the base URL?")
+        if isinstance(error, AttributeError):
+            return None
+        if tally is not None:
+            tally.is_timeout = isinstance(error.__cause__ or error, APITimeoutError)
+        return translated_error(error, self.settings.place)
 
     def _instructor(self, mode: Mode) -> AsyncInstructor:
         if mode not in self._instructors:
@@ -289,7 +301,7 @@ def _on_completion(completion: object) -> None:
     clean_completion(completion)
 
 
-def _passes_filter(record: logging.LogRecord) -> bool:
+def _may_be_logged(record: logging.LogRecord) -> bool:
     return record.levelno <= logging.DEBUG or current_tally() is None
 
 
@@ -301,4 +313,4 @@ def _silence_instructor() -> None:
     """
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "instructor":
-            logging.getLogger(name).addFilter(_passes_filter)
+            logging.getLogger(name).addFilter(_may_be_logged)

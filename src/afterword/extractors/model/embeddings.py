@@ -16,18 +16,18 @@ from afterword.recall.tokens import estimated_tokens
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, OpenAIError
 
 PURPOSE = "embedding"
-LONGEST = 6_000
+LONGEST_TEXT = 6_000
 """The most characters of a text that are sent. Endpoints refuse a text that is too long for their model."""
-SHORTEST = 500
+SHORTEST_TEXT = 500
 """If a text is refused, its first half is sent, and so on as long as at least this many characters are left."""
-TOO_LONG = frozenset({400, 413, 422})
+TOO_LONG_STATUSES = frozenset({400, 413, 422})
 
 
 @dataclass(frozen=True, slots=True)
-class _Failure:
+class _EmbeddingFailure:
     """Why there are no vectors. If `is_too_long` is set, fewer or shorter texts may be accepted."""
 
     reason: str
@@ -73,9 +73,9 @@ class EndpointEmbedder:
         """
         if not texts:
             return []
-        vectors = await self._vectors([text[:LONGEST] for text in texts])
+        vectors = await self._vectors([text[:LONGEST_TEXT] for text in texts])
         # Raised here and not in an `except` block, because the original exception may contain the texts.
-        if isinstance(vectors, _Failure):
+        if isinstance(vectors, _EmbeddingFailure):
             raise EmbeddingUnavailable(f"no vectors from {self.settings.place}: {vectors.reason}")
         if [len(vector) for vector in vectors] != [self.dimension] * len(texts):
             sizes = sorted({len(vector) for vector in vectors})
@@ -83,22 +83,26 @@ class EndpointEmbedder:
             raise EmbeddingUnavailable(f"{self.settings.place}: {reason}; set the model's own dimension")
         return vectors
 
-    async def _vectors(self, texts: Sequence[str]) -> list[Vector] | _Failure:
+    async def _vectors(self, texts: Sequence[str]) -> list[Vector] | _EmbeddingFailure:
         tokens = sum(map(estimated_tokens, texts))
         request = ModelRequest(self.model, PURPOSE, tokens, completion_limit=0, answers=1, operation="embeddings")
         async with metered(request) as bill:
             vectors = await self._request(texts, request, bill)
-        if not isinstance(vectors, _Failure) or not vectors.is_too_long:
+        if not isinstance(vectors, _EmbeddingFailure) or not vectors.is_too_long:
             return vectors
         if len(texts) > 1:
             first = await self._vectors(texts[: len(texts) // 2])
-            second = first if isinstance(first, _Failure) else await self._vectors(texts[len(texts) // 2 :])
-            return second if isinstance(first, _Failure) or isinstance(second, _Failure) else first + second
+            if isinstance(first, _EmbeddingFailure):
+                return first
+            second = await self._vectors(texts[len(texts) // 2 :])
+            return second if isinstance(second, _EmbeddingFailure) else first + second
         half = texts[0][: len(texts[0]) // 2]
-        return await self._vectors([half]) if len(half) >= SHORTEST else vectors
+        return await self._vectors([half]) if len(half) >= SHORTEST_TEXT else vectors
 
-    async def _request(self, texts: Sequence[str], request: ModelRequest, bill: Bill) -> list[Vector] | _Failure:
-        from openai import APIStatusError, APITimeoutError, OpenAIError, omit
+    async def _request(
+        self, texts: Sequence[str], request: ModelRequest, bill: Bill
+    ) -> list[Vector] | _EmbeddingFailure:
+        from openai import OpenAIError, omit
         from openai.types import CreateEmbeddingResponse
 
         bill.usage = Usage(calls=1)
@@ -110,14 +114,10 @@ class EndpointEmbedder:
                 encoding_format="float",
             )
         except OpenAIError as error:
-            if isinstance(error, APITimeoutError):
-                bill.usage, bill.is_estimate = request.worst_case, True
-            bill.fault = type(error).__name__
-            status = error.status_code if isinstance(error, APIStatusError) else None
-            return _Failure(bill.fault, is_too_long=status in TOO_LONG)
+            return _billed_failure(error, request, bill)
         if not isinstance(answer, CreateEmbeddingResponse):
             bill.fault = "NoAnswer"
-            return _Failure("the answer holds no vectors; is /v1 missing in the base URL?")
+            return _EmbeddingFailure("the answer holds no vectors; is /v1 missing in the base URL?")
         reported = getattr(answer.usage, "prompt_tokens", None)
         bill.usage = Usage(1, reported) if reported else request.worst_case
         bill.is_estimate, bill.is_answered = not reported, True
@@ -128,3 +128,14 @@ class EndpointEmbedder:
         if loop not in self._clients:
             self._clients[loop] = open_connection(self.settings)
         return self._clients[loop]
+
+
+def _billed_failure(error: OpenAIError, request: ModelRequest, bill: Bill) -> _EmbeddingFailure:
+    """Write an error on the bill, and return the failure. What a request cost that timed out is unknown."""
+    from openai import APIStatusError, APITimeoutError
+
+    if isinstance(error, APITimeoutError):
+        bill.usage, bill.is_estimate = request.worst_case, True
+    bill.fault = type(error).__name__
+    status = error.status_code if isinstance(error, APIStatusError) else None
+    return _EmbeddingFailure(bill.fault, is_too_long=status in TOO_LONG_STATUSES)

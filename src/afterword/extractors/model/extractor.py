@@ -9,14 +9,14 @@ from afterword.extractors.candidates import Answer
 from afterword.extractors.extractor import Extraction, Rejection, Window
 from afterword.extractors.model.client import Message, ModelClient
 from afterword.extractors.model.metering import ModelRequest
-from afterword.extractors.model.prompts import load_prompt, render
-from afterword.extractors.model.prompts.rendering import neutralised, shown_names
+from afterword.extractors.model.prompts import load_prompt, render_window
+from afterword.extractors.model.prompts.rendering import neutralised_text, shown_names
 
-EXTRACT = "extract-4"
-EXTRACT_EVERYTHING = "extract_everything-2"
+EXTRACT_PROMPT = "extract-4"
+EXTRACT_EVERYTHING_PROMPT = "extract_everything-2"
 """A prompt that asks for everything that people tell, instead of the few facts that matter later."""
-REPAIR = "repair-1"
-FINDINGS = "findings-1"
+REPAIR_PROMPT = "repair-1"
+FINDINGS_PROMPT = "findings-1"
 IN_ONE_LANGUAGE = (
     "Write every statement, subject and value in {}, whatever the language of the session; names stay as they are, and "
     "what you cite stays as it was said."
@@ -33,13 +33,18 @@ class ModelExtractor:
     """
 
     def __init__(
-        self, client: ModelClient, *, extract: str = EXTRACT, repair: str = REPAIR, language: str | None = None
+        self,
+        client: ModelClient,
+        *,
+        extract: str = EXTRACT_PROMPT,
+        repair: str = REPAIR_PROMPT,
+        language: str | None = None,
     ) -> None:
         self._client, self._language = client, language
         self._extract, self._repair = load_prompt(extract), load_prompt(repair)
         model, ending = f"model:{client.settings.model}", f"+{language}" if language else ""
         self.version: str = f"{model}:{extract}+{repair}{ending}"
-        self.findings_version: str = f"{model}:{FINDINGS}{ending}"
+        self.findings_version: str = f"{model}:{FINDINGS_PROMPT}{ending}"
 
     async def extract(self, window: Window) -> Extraction:
         """Return the candidates that the model finds in the window.
@@ -57,7 +62,7 @@ class ModelExtractor:
             return Extraction(())
         answer = Answer(facts=[rejection.candidate for rejection in rejections])
         reasons = [
-            f"{number}. {rejection.reason}: {neutralised(rejection.detail)}"
+            f"{number}. {rejection.reason}: {neutralised_text(rejection.detail)}"
             for number, rejection in enumerate(rejections, 1)
         ]
         # The request begins like the first one, so that the provider's prompt cache serves the long part again. The
@@ -79,8 +84,8 @@ class ModelExtractor:
         if self._language:
             head = f"{head} Write every statement and topic in {self._language}; names stay as they are."
         messages: list[Message] = [
-            {"role": "system", "content": load_prompt(FINDINGS)},
-            {"role": "user", "content": f"{head}\n{render(window)}"},
+            {"role": "system", "content": load_prompt(FINDINGS_PROMPT)},
+            {"role": "user", "content": f"{head}\n{render_window(window)}"},
         ]
         answer, usage = await self._client.ask(messages, FindingsAnswer, purpose="findings")
         return FindingsExtraction(tuple(answer.findings), usage)
@@ -99,4 +104,4 @@ class ModelExtractor:
 def extraction_messages(prompt: str, window: Window, language: str | None = None) -> list[Message]:
     """Return the messages that ask for the facts of a window, in the session's language or in `language`."""
     instructions = f"{prompt}\n\n{IN_ONE_LANGUAGE.format(language)}" if language else prompt
-    return [{"role": "system", "content": instructions}, {"role": "user", "content": render(window)}]
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": render_window(window)}]

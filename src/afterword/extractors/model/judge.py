@@ -19,7 +19,7 @@ from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import OtherNames, Pair
 from afterword.extractors.model.client import Message, ModelClient
 from afterword.extractors.model.prompts import load_prompt
-from afterword.extractors.model.prompts.rendering import WEEKDAYS, as_data
+from afterword.extractors.model.prompts.rendering import WEEKDAYS, quoted_line
 from afterword.facts.assertions import OWNER, Assertion, Cue, Extent, Relation, SpeechAct, Verdict
 from afterword.facts.words import folded
 
@@ -33,7 +33,7 @@ The number was chosen by measuring recorded verdicts.
 MOST_NAMES, LONGEST_NAME = 3, 60
 """How many other names of a subject are shown at most, and how many characters of each."""
 
-JUDGE = "judge-4"
+JUDGE_PROMPT = "judge-4"
 OPENING, CLOSING = "<statements>", "</statements>"
 LONGEST_QUOTE = 120
 TAKING_BACK = frozenset({Relation.RETRACTS, Relation.BESIDE})
@@ -92,8 +92,8 @@ class ModelJudge:
 
     def __init__(self, client: ModelClient) -> None:
         self._client = client
-        self._prompt = load_prompt(JUDGE)
-        self.version: str = f"model:{client.settings.model}:{JUDGE}"
+        self._prompt = load_prompt(JUDGE_PROMPT)
+        self.version: str = f"model:{client.settings.model}:{JUDGE_PROMPT}"
 
     async def judge(self, pairs: Sequence[Pair], other_names: OtherNames | None = None) -> tuple[list[Verdict], Usage]:
         """Return a verdict for every pair, even for unrelated ones, and the usage. Without pairs no request is sent.
@@ -111,14 +111,14 @@ class ModelJudge:
             return [], Usage()
         inquiry = _Inquiry(other_names or {})
         try:
-            return await self._verdicts_in_halves(list(_numbered(pairs).values()), inquiry), inquiry.usage
+            return await self._verdicts_in_halves(list(_numbered_pairs(pairs).values()), inquiry), inquiry.usage
         except ExtractionError as error:
             error.usage = inquiry.usage
             raise
 
     async def _verdicts_in_halves(self, pairs: Sequence[Pair], inquiry: _Inquiry) -> list[Verdict]:
         try:
-            return await self._ask_once_or_twice(_numbered(pairs), inquiry)
+            return await self._ask_once_or_twice(_numbered_pairs(pairs), inquiry)
         except AnswerCut:
             if len(pairs) == 1:
                 raise
@@ -132,22 +132,14 @@ class ModelJudge:
             {"role": "user", "content": pairs_block(numbered, inquiry.other_names)},
         ]
         answer = await self._ask(messages, inquiry)
-        if faults := _faults(answer, numbered):
-            fault_lines = "\n".join(f"- {fault}" for fault in faults)
-            messages += [
-                {"role": "assistant", "content": answer.model_dump_json(exclude_unset=True)},
-                {
-                    "role": "user",
-                    "content": f"Some numbers are wrong:\n{fault_lines}\nAnswer again, with every pair exactly once.",
-                },
-            ]
-            answer = await self._ask(messages, inquiry)
-            if faults := _faults(answer, numbered):
+        if faults := _answer_faults(answer, numbered):
+            answer = await self._ask([*messages, *_messages_about_faults(answer, faults)], inquiry)
+            if faults := _answer_faults(answer, numbered):
                 raise AnswerInvalid(
                     f"{self._client.settings.place}: the judge's second answer is wrong, too ({'; '.join(faults)}); "
                     "the session is tried again later, or try a more capable model"
                 )
-        return self._verdicts(answer, numbered)
+        return [self._verdict(finding, numbered[finding.pair]) for finding in answer.all_findings()]
 
     async def _ask(self, messages: Sequence[Message], inquiry: _Inquiry) -> Findings:
         try:
@@ -158,30 +150,35 @@ class ModelJudge:
         inquiry.usage += usage
         return answer
 
-    def _verdicts(self, answer: Findings, numbered: Mapping[int, Pair]) -> list[Verdict]:
-        verdicts = []
-        for finding in answer.all_findings():
-            earlier, later = numbered[finding.pair]
-            label = folded(later.subject)
-            is_one_label = folded(earlier.subject) == label
-            joins = finding.same_subject and not is_one_label
-            remainder = " ".join((finding.remainder or "").split())
-            leaves_room = finding.relation in (Relation.CHANGES, Relation.CORRECTS)
-            parts = is_one_label and label != OWNER and not finding.same_subject and finding.relation is Relation.BESIDE
-            verdicts.append(
-                Verdict(
-                    earlier.id,
-                    later.id,
-                    finding.relation,
-                    " ".join(finding.reason.split()),
-                    self.version,
-                    joins,
-                    parts,
-                    finding.extent if finding.relation is Relation.CHANGES else None,
-                    remainder if remainder and leaves_room else None,
-                )
-            )
-        return verdicts
+    def _verdict(self, finding: Finding, pair: Pair) -> Verdict:
+        """Return the model's finding as a verdict, without parts that do not fit its relation."""
+        earlier, later = pair
+        label = folded(later.subject)
+        is_one_label = folded(earlier.subject) == label
+        is_beside, is_change = finding.relation is Relation.BESIDE, finding.relation is Relation.CHANGES
+        remainder = " ".join((finding.remainder or "").split())
+        leaves_room = finding.relation in (Relation.CHANGES, Relation.CORRECTS)
+        return Verdict(
+            earlier.id,
+            later.id,
+            finding.relation,
+            " ".join(finding.reason.split()),
+            self.version,
+            joins_subjects=finding.same_subject and not is_one_label,
+            parts_subjects=is_one_label and label != OWNER and not finding.same_subject and is_beside,
+            extent=finding.extent if is_change else None,
+            remainder=remainder if remainder and leaves_room else None,
+        )
+
+
+def _messages_about_faults(answer: Findings, faults: Sequence[str]) -> list[Message]:
+    """Return the messages that show the model its answer and the faults of it."""
+    fault_lines = "\n".join(f"- {fault}" for fault in faults)
+    question = f"Some numbers are wrong:\n{fault_lines}\nAnswer again, with every pair exactly once."
+    return [
+        {"role": "assistant", "content": answer.model_dump_json(exclude_unset=True)},
+        {"role": "user", "content": question},
+    ]
 
 
 def pairs_block(numbered: Mapping[int, Pair], other_names: OtherNames) -> str:
@@ -190,21 +187,15 @@ def pairs_block(numbered: Mapping[int, Pair], other_names: OtherNames) -> str:
     The text has no ids, scopes or sessions, so that the same pairs always give the same text. The other names of a
     subject stand beside its first statement.
     """
-    statements = sorted(
-        {side.id: side for pair in numbered.values() for side in pair}.values(), key=attrgetter("order")
-    )
+    sides = {side.id: side for pair in numbered.values() for side in pair}
+    statements = sorted(sides.values(), key=attrgetter("order"))
     named: set[str] = set()
-
-    def names_of(assertion: Assertion) -> list[str]:
-        """Return the names that are shown beside a statement: its former name, and other names of its subject."""
-        label, former_name = folded(assertion.subject), assertion.former_name
-        joined = () if label in named else other_names.get(label, ())
+    lines: list[str] = []
+    for place, statement in enumerate(statements, 1):
+        label = folded(statement.subject)
+        names = _shown_names(statement, () if label in named else other_names.get(label, ()))
+        lines.append(f"S{place} {_statement_line(statement, names)}")
         named.add(label)
-        former = [former_name] if former_name else []
-        others = [name[:LONGEST_NAME] for name in joined if not former_name or folded(name) != folded(former_name)]
-        return former + others[: MOST_NAMES - len(former)]
-
-    lines = [f"S{place} {_statement(statement, names_of(statement))}" for place, statement in enumerate(statements, 1)]
     places = {statement.id: place for place, statement in enumerate(statements, 1)}
     for later_id, pairs in groupby(numbered.items(), key=lambda entry: entry[1][1].id):
         listed = ", ".join(f"{number}. S{places[earlier.id]}" for number, (earlier, _) in pairs)
@@ -212,7 +203,15 @@ def pairs_block(numbered: Mapping[int, Pair], other_names: OtherNames) -> str:
     return "\n".join([OPENING, *lines, CLOSING])
 
 
-def _numbered(pairs: Sequence[Pair]) -> dict[int, Pair]:
+def _shown_names(assertion: Assertion, other_names: Sequence[str]) -> list[str]:
+    """Return the names that are shown beside a statement: its former name, and other names of its subject."""
+    former_name = assertion.former_name
+    former = [former_name] if former_name else []
+    others = [name[:LONGEST_NAME] for name in other_names if not former_name or folded(name) != folded(former_name)]
+    return former + others[: MOST_NAMES - len(former)]
+
+
+def _numbered_pairs(pairs: Sequence[Pair]) -> dict[int, Pair]:
     """Return the pairs numbered from 1, and grouped by their later statement."""
     by_later: dict[str, list[Pair]] = defaultdict(list)
     for pair in pairs:
@@ -222,23 +221,23 @@ def _numbered(pairs: Sequence[Pair]) -> dict[int, Pair]:
     return dict(enumerate(grouped, 1))
 
 
-def _statement(assertion: Assertion, other_names: Sequence[str]) -> str:
+def _statement_line(assertion: Assertion, other_names: Sequence[str]) -> str:
     marks = [
         _ACTS.get(assertion.act, ""),
         _CUES[assertion.cue] if assertion.cue else "",
         f"holds from {assertion.valid_from:%Y-%m-%d}" if assertion.valid_from else "",
         f"holds until {assertion.valid_to:%Y-%m-%d}" if assertion.valid_to else "",
-        f"limited to {as_data(assertion.limited_to)}" if assertion.limited_to else "",
-        f"also called {', '.join(map(as_data, other_names))}" if other_names else "",
+        f"limited to {quoted_line(assertion.limited_to)}" if assertion.limited_to else "",
+        f"also called {', '.join(map(quoted_line, other_names))}" if other_names else "",
     ]
     day = f"{WEEKDAYS[assertion.said_at.weekday()]} {assertion.said_at:%Y-%m-%d}"
-    label = f"({day}, {assertion.kind.value}) {as_data(assertion.subject)}, {assertion.attribute}"
-    quotes = [as_data(evidence.quote[:LONGEST_QUOTE]) for evidence in assertion.evidence if evidence.quote]
+    label = f"({day}, {assertion.kind.value}) {quoted_line(assertion.subject)}, {assertion.attribute}"
+    quotes = [quoted_line(evidence.quote[:LONGEST_QUOTE]) for evidence in assertion.evidence if evidence.quote]
     words = f"in their words {' / '.join(quotes)}" if quotes else ""
-    return "; ".join(part for part in (f"{label}: {as_data(assertion.statement)}", *marks, words) if part)
+    return "; ".join(part for part in (f"{label}: {quoted_line(assertion.statement)}", *marks, words) if part)
 
 
-def _faults(answer: Findings, numbered: Mapping[int, Pair]) -> list[str]:
+def _answer_faults(answer: Findings, numbered: Mapping[int, Pair]) -> list[str]:
     """Return descriptions of the faults of an answer, without any words of a user."""
     findings = answer.all_findings()
     counts = Counter(finding.pair for finding in findings)

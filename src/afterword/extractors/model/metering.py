@@ -103,20 +103,10 @@ async def metered(request: ModelRequest) -> AsyncIterator[Bill]:
 
     A span and metrics report the request by OpenTelemetry's conventions for generative AI, without any of its text.
     """
-    attributes: dict[str, telemetry.AttributeValue] = {
-        "gen_ai.operation.name": request.operation,
-        "gen_ai.provider.name": "openai",
-        "gen_ai.request.model": request.model,
-    }
-    span_attributes = {**attributes, "afterword.purpose": request.purpose}
-    if request.completion_limit:
-        span_attributes["gen_ai.request.max_tokens"] = request.completion_limit
-    if request.operation == "chat":
-        span_attributes["gen_ai.output.type"] = "json"
     meter = current_meter()
     async with nullcontext(Bill()) if meter is None else meter.charging(request) as bill:
         began = perf_counter()
-        with telemetry.client_span(f"{request.operation} {request.model}", span_attributes) as span:
+        with telemetry.client_span(f"{request.operation} {request.model}", _span_attributes(request)) as span:
             yield bill
             span.set_attributes(
                 {
@@ -128,10 +118,33 @@ async def metered(request: ModelRequest) -> AsyncIterator[Bill]:
             )
             if bill.fault:
                 telemetry.mark_span_failed(span, bill.fault)
-        outcome = {**attributes, telemetry.ERROR: bill.fault} if bill.fault else attributes
-        telemetry.measure(telemetry.Measure.GEN_AI_DURATION, perf_counter() - began, outcome)
-        for kind, tokens in (("input", bill.usage.prompt_tokens), ("output", bill.usage.completion_tokens)):
-            telemetry.measure(telemetry.Measure.GEN_AI_TOKENS, tokens, {**attributes, "gen_ai.token.type": kind})
+        _measure(request, bill, perf_counter() - began)
+
+
+def _attributes(request: ModelRequest) -> dict[str, telemetry.AttributeValue]:
+    return {
+        "gen_ai.operation.name": request.operation,
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": request.model,
+    }
+
+
+def _span_attributes(request: ModelRequest) -> dict[str, telemetry.AttributeValue]:
+    attributes = {**_attributes(request), "afterword.purpose": request.purpose}
+    if request.completion_limit:
+        attributes["gen_ai.request.max_tokens"] = request.completion_limit
+    if request.operation == "chat":
+        attributes["gen_ai.output.type"] = "json"
+    return attributes
+
+
+def _measure(request: ModelRequest, bill: Bill, duration: float) -> None:
+    """Record how long a request took and the tokens that it used."""
+    attributes = _attributes(request)
+    outcome = {**attributes, telemetry.ERROR: bill.fault} if bill.fault else attributes
+    telemetry.measure(telemetry.Measure.GEN_AI_DURATION, duration, outcome)
+    for kind, tokens in (("input", bill.usage.prompt_tokens), ("output", bill.usage.completion_tokens)):
+        telemetry.measure(telemetry.Measure.GEN_AI_TOKENS, tokens, {**attributes, "gen_ai.token.type": kind})
 
 
 class RequestTally:

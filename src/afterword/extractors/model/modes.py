@@ -1,4 +1,4 @@
-"""The modes: ways to ask a model for an answer that fits a schema. The one that an endpoint supports is saved."""
+"""The modes: ways to ask a model for an answer that fits a schema. The mode that an endpoint supports is saved."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def unwrapped_json(text: str) -> str:
         with suppress(ValueError, RecursionError):
             json.loads(text)
             return text
-    objects = _objects(text)
+    objects = _json_objects(text)
     is_clear = len(objects) == 1 and any(objects[0].values())
     return json.dumps(objects[0], ensure_ascii=False) if is_clear else text
 
@@ -80,7 +80,7 @@ def joined_arguments(arguments: Sequence[str]) -> str:
     """
     if len(arguments) == 1:
         return arguments[0]
-    parsed = [_objects(text) for text in arguments]
+    parsed = [_json_objects(text) for text in arguments]
     if any(len(objects) != 1 for objects in parsed):
         return ""
     calls = [objects[0] for objects in parsed]
@@ -91,7 +91,7 @@ def joined_arguments(arguments: Sequence[str]) -> str:
     return json.dumps(joined, ensure_ascii=False)
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
+def _json_objects(text: str) -> list[dict[str, Any]]:
     """Return the outermost JSON objects in a text, or none if the text has too many braces."""
     decoder = json.JSONDecoder()
     objects: list[dict[str, Any]] = []

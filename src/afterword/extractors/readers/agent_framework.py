@@ -42,7 +42,7 @@ def is_framework_message(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("contents"), list)
 
 
-def is_loop_text(text: str) -> bool:
+def is_framework_prompt(text: str) -> bool:
     """Whether a text in the user role was written by the framework itself to make an agent go on."""
     return text.strip() in _LOOP_TEXTS or text.startswith(_LOOP_PROGRESS)
 
@@ -52,7 +52,7 @@ def read_framework_state(state: JsonObject, log: ReadingLog) -> SavedConversatio
     if is_framework_message(state):
         return read_framework_messages([state], log)
     if state.get("type") == "session" and "session_id" in state and isinstance(state.get("state"), dict):
-        return _conversation("Agent Framework session", _session_lists(state, log), log)
+        return _conversation("Agent Framework session", _read_message_lists(state, log), log)
     if "checkpoint_id" in state and "workflow_name" in state and isinstance(state.get("state"), dict):
         return _read_checkpoint(state, log)
     return None
@@ -67,7 +67,7 @@ def is_session_without_messages(state: object) -> bool:
     """Whether the state is a session whose messages are stored elsewhere: in a file, or by the model's provider."""
     if not isinstance(state, dict) or state.get("type") != "session" or not isinstance(state.get("state"), dict):
         return False
-    return not any(_lists_of_messages(state))
+    return not any(_find_message_lists(state))
 
 
 def _read_checkpoint(state: JsonObject, log: ReadingLog) -> SavedConversation:
@@ -77,10 +77,10 @@ def _read_checkpoint(state: JsonObject, log: ReadingLog) -> SavedConversation:
     for executor in executors.values() if isinstance(executors, dict) else ():
         session = executor.get("agent_session") if isinstance(executor, dict) else None
         if isinstance(session, dict) and isinstance(session.get("state"), dict):
-            sessions += _session_lists(session, log)
+            sessions += _read_message_lists(session, log)
         elif isinstance(executor, dict) and _PICKLED in executor:
             log.skip("pickled content")
-    if _holds_pickled(state.get("messages")):
+    if _holds_pickled_value(state.get("messages")):
         log.skip("pickled content")
     saved_at = local_instant(state.get("timestamp"), log)
     conversation = _conversation("Agent Framework checkpoint", sessions, log)
@@ -91,21 +91,21 @@ def _read_checkpoint(state: JsonObject, log: ReadingLog) -> SavedConversation:
     return SavedConversation(conversation.layout, utterances, conversation.agents)
 
 
-def _holds_pickled(value: object) -> bool:
+def _holds_pickled_value(value: object) -> bool:
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return (isinstance(value, dict) and _PICKLED in value) or any(map(_holds_pickled, children))
+    return (isinstance(value, dict) and _PICKLED in value) or any(map(_holds_pickled_value, children))
 
 
-def _session_lists(session: JsonObject, log: ReadingLog) -> list[list[object]]:
+def _read_message_lists(session: JsonObject, log: ReadingLog) -> list[list[object]]:
     """Return the message lists of a session, one for each history provider."""
-    lists = list(_lists_of_messages(session))
+    lists = list(_find_message_lists(session))
     if not lists:
         is_remote = session.get("service_session_id") is not None
         log.skip("words kept by the provider" if is_remote else "no messages in the session")
     return lists
 
 
-def _lists_of_messages(session: JsonObject) -> Iterator[list[object]]:
+def _find_message_lists(session: JsonObject) -> Iterator[list[object]]:
     for kept_state in session["state"].values():
         messages = kept_state.get("messages") if isinstance(kept_state, dict) else None
         if isinstance(messages, list) and any(map(is_framework_message, messages)):
@@ -121,37 +121,54 @@ def _conversation(layout: str, lists: list[list[object]], log: ReadingLog) -> Sa
     ) - {UNKNOWN_SPEAKER}
     utterances: list[Utterance] = []
     for messages in lists:
-        view = [utterance for message in objects_in(messages, log) for utterance in _read(message, log, agents)]
+        view = [
+            utterance
+            for message in objects_in(messages, log)
+            for utterance in _message_utterances(message, log, agents)
+        ]
         utterances = merge_views(utterances, view)
     return SavedConversation(layout, utterances, agents)
 
 
-def _read(message: JsonObject, log: ReadingLog, agents: frozenset[str]) -> Iterator[Utterance]:
+def _message_utterances(message: JsonObject, log: ReadingLog, agents: frozenset[str]) -> Iterator[Utterance]:
     """Yield one utterance for each tool call and result of a message, and one for all of its text."""
     properties = message.get("additional_properties")
     properties = properties if isinstance(properties, dict) else {}
-    role = message.get("role")
-    if not is_framework_message(message) or role not in _ROLES:
-        log.skip_type(role if isinstance(role, str) else message.get("type"))
-        return
-    if _is_summary(properties):
-        log.skip("summary of earlier messages")
+    if _is_skipped(message, properties, log):
         return
     said_at = local_instant(properties.get(SAID_AT), log)
-    source, speaker_role = _speaker(message, agents)
+    source, _ = _speaker(message, agents)
     words = []
     for text, mark in _content_texts(message["contents"], log):
         if mark is None:
             words.append(text)
         else:
             yield Utterance(source, text, Role.TOOL, said_at, None, mark)
-    text = "\n".join(words)
+    if text := "\n".join(words):
+        source, role = _speaker_of_words(message, properties, text, agents)
+        yield Utterance(source, text, role, said_at)
+
+
+def _is_skipped(message: JsonObject, properties: JsonObject, log: ReadingLog) -> bool:
+    """Return whether a message is of an unknown type, or a summary of others. Such a message is counted in the log."""
+    role = message.get("role")
+    if not is_framework_message(message) or role not in _ROLES:
+        log.skip_type(role if isinstance(role, str) else message.get("type"))
+        return True
+    if _is_summary(properties):
+        log.skip("summary of earlier messages")
+        return True
+    return False
+
+
+def _speaker_of_words(
+    message: JsonObject, properties: JsonObject, text: str, agents: frozenset[str]
+) -> tuple[str, Role]:
+    """Return the speaker of a message's text, which a provider or the framework may have put in."""
+    source, role = _speaker(message, agents)
     if is_injected(properties):
-        speaker_role = Role.MEMORY
-    elif speaker_role is Role.HUMAN and is_loop_text(text):
-        source, speaker_role = "workflow", Role.SYSTEM
-    if text:
-        yield Utterance(source, text, speaker_role, said_at)
+        return source, Role.MEMORY
+    return ("workflow", Role.SYSTEM) if role is Role.HUMAN and is_framework_prompt(text) else (source, role)
 
 
 def _content_texts(contents: Iterable[object], log: ReadingLog) -> Iterator[tuple[str, str | None]]:

@@ -27,7 +27,7 @@ from afterword.facts.words import folded
 from afterword.privacy.state_keys import EXAMPLE_MARK
 
 _SPOKEN = frozenset({"TextMessage", "MultiModalMessage", "HandoffMessage", "UserMessage"})
-_OF_EITHER = frozenset({"StopMessage", "UserInputRequestedEvent"})
+_SENT_BY_EITHER = frozenset({"StopMessage", "UserInputRequestedEvent"})
 
 
 class _Message(NamedTuple):
@@ -46,18 +46,18 @@ class _Message(NamedTuple):
         return Utterance(self.source, text, role, said_at, id_in(self.fields), mark)
 
 
-def read_messages(messages: object, log: ReadingLog, owner: str | None = None) -> list[Utterance]:
+def read_messages(messages: object, log: ReadingLog, context_agent: str | None = None) -> list[Utterance]:
     """Return the utterances of a message list in order.
 
-    `owner` is the agent to whose context the messages belong, by default the first agent that they name. Messages
-    without a name are taken for the owner's. Messages of unknown types are counted and raise no error.
+    `context_agent` is the agent in whose model context the messages stand, by default the first agent that they name.
+    Messages without a name are taken for that agent's. Messages of unknown types are counted and raise no error.
     """
     utterances: list[Utterance] = []
-    owner = owner or next(model_names(messages), "assistant")
+    context_agent = context_agent or next(model_agent_names(messages), "assistant")
     for fields in objects_in(messages, log):
         if fields.get("type") == "AssistantMessage" and "source" in fields:
-            owner = speaker_name(fields["source"])
-        source = speaker_name(fields["source"]) if "source" in fields else owner
+            context_agent = speaker_name(fields["source"])
+        source = speaker_name(fields["source"]) if "source" in fields else context_agent
         read = _read_message(_Message(source, log, fields))
         utterances.extend((each._replace(role=Role.SYSTEM) for each in read) if EXAMPLE_MARK in fields else read)
     return utterances
@@ -65,41 +65,41 @@ def read_messages(messages: object, log: ReadingLog, owner: str | None = None) -
 
 @dataclass(slots=True)
 class Speakers:
-    """The names in lists of messages: of those who speak as people may, act as only agents do, or have a model."""
+    """The names of speakers in lists of messages: of possible people, of agents that act, and of models that answer."""
 
-    speaking: set[str] = field(default_factory=set)
-    acting: set[str] = field(default_factory=set)
-    models: set[str] = field(default_factory=set)
+    speaking_names: set[str] = field(default_factory=set)
+    acting_names: set[str] = field(default_factory=set)
+    model_names: set[str] = field(default_factory=set)
 
     def collect(self, messages: object) -> None:
         """Add the speakers of a list of messages."""
-        self.models.update(model_names(messages))
+        self.model_names.update(model_agent_names(messages))
         for message in objects_in(messages, ReadingLog()):
             source, kind = speaker_name(message.get("source")), message.get("type", "TextMessage")
             if isinstance(message.get("models_usage"), dict):
-                self.models.add(source)
+                self.model_names.add(source)
             elif isinstance(kind, str) and kind in _SPOKEN:
-                self.speaking.add(source)
-            elif kind not in _OF_EITHER:
-                self.acting.add(source)
+                self.speaking_names.add(source)
+            elif kind not in _SENT_BY_EITHER:
+                self.acting_names.add(source)
 
     @property
-    def unknown(self) -> set[str]:
-        """Those who speak, and are neither agents nor programs as far as the messages and the names tell."""
-        unknown = self.speaking - self.acting - self.models
+    def possible_people(self) -> set[str]:
+        """The speakers who are neither agents nor programs, as far as the messages and the names tell."""
+        unknown = self.speaking_names - self.acting_names - self.model_names
         return {name for name in unknown if folded(name) not in PROGRAM_NAMES}
 
 
-def conversation_of(layout: str, messages: object, utterances: list[Utterance]) -> SavedConversation:
+def conversation_outside_team(layout: str, messages: object, utterances: list[Utterance]) -> SavedConversation:
     """Return the conversation in a list of messages outside of a team's state."""
     speakers = Speakers()
     speakers.collect(messages)
     # A model may have answered under the name "user" beside a person of that name.
-    agents = frozenset(name for name in speakers.models | speakers.acting if not is_generic_name(name))
-    return SavedConversation(layout, utterances, agents, unclear=frozenset(speakers.unknown))
+    agents = frozenset(name for name in speakers.model_names | speakers.acting_names if not is_generic_name(name))
+    return SavedConversation(layout, utterances, agents, unclear_speakers=frozenset(speakers.possible_people))
 
 
-def model_names(messages: object) -> Iterator[str]:
+def model_agent_names(messages: object) -> Iterator[str]:
     """Yield the names of the agents that have answers of a model in a message list."""
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, dict) and message.get("type") == "AssistantMessage" and "source" in message:
@@ -121,23 +121,23 @@ def _read_message(message: _Message) -> Iterable[Utterance]:
         if kind in _WITHOUT_WORDS:
             message.log.skip(f"event {kind}")
             return ()
-        reader = _READERS.get(kind) or (_read_words if kind.startswith("StructuredMessage") else None)
+        reader = _READERS.get(kind) or (_read_text if kind.startswith("StructuredMessage") else None)
         if reader:
             return reader(message)
     message.log.skip_type(kind)
     return ()
 
 
-def _read_words(message: _Message, role: Role | None = None) -> Iterator[Utterance]:
+def _read_text(message: _Message, role: Role | None = None) -> Iterator[Utterance]:
     yield message.utterance(message_text(message.content, message.log), role)
 
 
-def _read_model_words(message: _Message) -> Iterator[Utterance]:
+def _read_assistant_message(message: _Message) -> Iterator[Utterance]:
     yield from _read_thought(message, message.fields.get("thought"))
     if isinstance(message.content, list):
         yield from _read_calls(message)
     elif message.content != "":
-        yield from _read_words(message, Role.AGENT)
+        yield from _read_text(message, Role.AGENT)
 
 
 def _read_thought(message: _Message, thought: object) -> Iterator[Utterance]:
@@ -166,7 +166,7 @@ def _read_memories(message: _Message) -> Iterator[Utterance]:
     yield message.utterance("\n".join(texts), Role.MEMORY)
 
 
-def _read_output(message: _Message) -> Iterator[Utterance]:
+def _read_tool_output(message: _Message) -> Iterator[Utterance]:
     yield message.utterance(output_text(message.content, message.log), Role.TOOL)
 
 
@@ -178,20 +178,20 @@ def _read_code_result(message: _Message) -> Iterator[Utterance]:
 
 
 _READERS: dict[str, Callable[[_Message], Iterable[Utterance]]] = {
-    "TextMessage": _read_words,
-    "MultiModalMessage": _read_words,
-    "StopMessage": _read_words,
-    "HandoffMessage": _read_words,
-    "UserMessage": _read_words,
-    "AssistantMessage": _read_model_words,
-    "SystemMessage": lambda message: _read_words(message, Role.SYSTEM),
+    "TextMessage": _read_text,
+    "MultiModalMessage": _read_text,
+    "StopMessage": _read_text,
+    "HandoffMessage": _read_text,
+    "UserMessage": _read_text,
+    "AssistantMessage": _read_assistant_message,
+    "SystemMessage": lambda message: _read_text(message, Role.SYSTEM),
     "FunctionExecutionResultMessage": _read_results,
     "ToolCallRequestEvent": _read_calls,
     "ToolCallExecutionEvent": _read_results,
-    "ToolCallSummaryMessage": _read_output,
+    "ToolCallSummaryMessage": _read_tool_output,
     "ThoughtEvent": lambda message: _read_thought(message, message.content),
     "MemoryQueryEvent": _read_memories,
-    "CodeGenerationEvent": _read_output,
+    "CodeGenerationEvent": _read_tool_output,
     "CodeExecutionEvent": _read_code_result,
 }
 _WITHOUT_WORDS = frozenset(

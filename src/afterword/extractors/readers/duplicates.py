@@ -20,14 +20,16 @@ _Key = tuple[str, str]
 _Named = tuple[str, _Key]
 
 
-def merge_views(main: Sequence[Utterance], view: Iterable[Utterance], *, earlier: bool = False) -> list[Utterance]:
+def merge_views(
+    main: Sequence[Utterance], view: Iterable[Utterance], *, unrelated_goes_first: bool = False
+) -> list[Utterance]:
     """Merge two lists of the same conversation: return `main`, with the utterances added that only `view` has.
 
     Each added utterance follows the nearest earlier one that both lists have.
 
-    A view that shares no utterance with `main` goes before it if `earlier` is set, else after it.
+    A view that shares no utterance with `main` goes before it if `unrelated_goes_first` is set, else after it.
     """
-    places = _Places(main)
+    places = _MainPlaces(main)
     gaps: dict[int, list[Utterance]] = defaultdict(list)
     cursor, has_match = -1, False
     for utterance in view:
@@ -36,7 +38,7 @@ def merge_views(main: Sequence[Utterance], view: Iterable[Utterance], *, earlier
             gaps[cursor].append(utterance)
         else:
             cursor, has_match = max(cursor, place), has_match or place >= 0
-    if not (has_match or earlier):
+    if not (has_match or unrelated_goes_first):
         return [*main, *gaps[-1]]
     utterances = gaps[-1]
     for place, utterance in enumerate(main):
@@ -44,7 +46,7 @@ def merge_views(main: Sequence[Utterance], view: Iterable[Utterance], *, earlier
     return utterances
 
 
-class _Places:
+class _MainPlaces:
     """Finds the place of a view's utterance in the main sequence. Each place is used once."""
 
     def __init__(self, main: Sequence[Utterance]) -> None:
@@ -83,12 +85,12 @@ class _Places:
         if not candidates:
             return None
         ahead = bisect_right(candidates, cursor)
-        place = candidates[ahead] if ahead < len(candidates) else self._first_free(key, candidates)
+        place = candidates[ahead] if ahead < len(candidates) else self._first_free_place(key, candidates)
         if place is not None:
             self._used.add(place)
         return place
 
-    def _first_free(self, key: _Key, candidates: list[int]) -> int | None:
+    def _first_free_place(self, key: _Key, candidates: list[int]) -> int | None:
         front = self._fronts[key]
         while front < len(candidates) and candidates[front] in self._used:
             front += 1

@@ -30,7 +30,7 @@ def parse_state(raw: bytes) -> object:
     begin with a byte order mark, or that hold NaN or Infinity.
     """
     if len(raw) > LARGEST_STATE_BYTES:
-        raise StateTooLarge(_too_large(len(raw)))
+        raise StateTooLarge(_too_large_message(len(raw)))
     if raw.startswith(_BYTE_ORDER_MARKS):
         raise StateBroken("starts with a byte order mark (position 0); save it again as UTF-8 without one")
     try:
@@ -57,7 +57,7 @@ def parse_text(text: str) -> object:
     if not text.strip():
         raise StateBroken("is empty (position 0); save the state again")
     try:
-        value: object = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        value: object = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno} (position {error.pos})"
         raise StateBroken(f"is not valid JSON at {where}: {error.msg}; the file may be incomplete") from None
@@ -101,7 +101,7 @@ def read_bytes(path: Path, folder: Path | None = None) -> bytes:
         with open(path if folder is None else _opened_below(folder, path), "rb") as file:  # noqa: PTH123 - a descriptor
             size = os.fstat(file.fileno()).st_size
             if size > LARGEST_STATE_BYTES:
-                raise StateTooLarge(_too_large(size))
+                raise StateTooLarge(_too_large_message(size))
             return file.read(LARGEST_STATE_BYTES + 1)
     except OSError as error:
         raise ReadError(f"cannot be opened: {error.strerror}; check the path and its permissions") from error
@@ -134,12 +134,12 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise _NoNumberError(constant)
 
 
-def _finite(digits: str) -> float:
+def _finite_float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
         raise ValueError(digits)
     return number
 
 
-def _too_large(size: int) -> str:
+def _too_large_message(size: int) -> str:
     return f"has {size} bytes; at most {LARGEST_STATE_BYTES} are read, so split it into single sessions"

@@ -41,7 +41,7 @@ _CODE_OUTPUT = re.compile(r"\s{0,9}exitcode: -?\d{1,9} \(execution (?:succeeded|
 AGENT_NAME = "assistant"
 
 
-def read_roles(messages: object, log: ReadingLog, find_speaker: FindSpeaker) -> list[Utterance]:
+def read_role_messages(messages: object, log: ReadingLog, find_speaker: FindSpeaker) -> list[Utterance]:
     """Return the utterances of a list of messages with roles, in order.
 
     Messages with unknown roles are left out and counted in the log.
@@ -70,7 +70,7 @@ def _read_message(message: JsonObject, log: ReadingLog, find_speaker: FindSpeake
     if role in ("user", "assistant"):
         return _read_words(message, log, find_speaker)
     if not isinstance(role, str):
-        return _read_bare_call(message, log)
+        return _read_responses_item(message, log)
     if role in _SYSTEM_ROLES:
         return [_utterance(message, log, role, message_text(message.get("content"), log), Role.SYSTEM)]
     if role in _TOOL_ROLES:
@@ -113,7 +113,7 @@ def _read_results(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]:
         )
 
 
-def _read_bare_call(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]:
+def _read_responses_item(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]:
     """Read a tool call or its output as the Responses API lists them, beside the messages."""
     kind, call_id = message.get("type"), message.get("call_id")
     if kind == "function_call":
@@ -126,8 +126,12 @@ def _read_bare_call(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]
 
 
 @dataclass(frozen=True, slots=True)
-class Perspective:
-    """The view of a message list: `partner` is the other speaker, `is_v02` says that the file is surely of v0.2."""
+class SpeakerClues:
+    """What is known of the speakers in a list of messages with roles, besides the list.
+
+    `people` are the names of people. `partner` is the other speaker in a list of a v0.2 agent, and `is_v02` says that
+    the file is surely of v0.2.
+    """
 
     people: People
     partner: str | None = None
@@ -138,27 +142,29 @@ class Perspective:
         return name is not None and (self.people.has(name) or self.people.is_user(name))
 
 
-def read_role_list(messages: object, log: ReadingLog, perspective: Perspective, layout: str) -> SavedConversation:
+def read_role_list(messages: object, log: ReadingLog, clues: SpeakerClues, layout: str) -> SavedConversation:
     """Return the conversation of a list of messages with roles, of v0.2 or not."""
-    return SavedConversation(layout, read_roles(messages, log, _find_speaker(messages, perspective)))
+    return SavedConversation(layout, read_role_messages(messages, log, _find_speaker(messages, clues)))
 
 
-def read_chat_messages(lists: JsonObject, log: ReadingLog, perspective: Perspective) -> SavedConversation:
+def read_chat_messages(lists: JsonObject, log: ReadingLog, clues: SpeakerClues) -> SavedConversation:
     """Return the conversation in the `chat_messages` of a v0.2 agent: one list for each partner, without duplicates.
 
     A sign of v0.2 in one list, or in the name of a partner, holds for all. Other mappings have lists that tell nothing
     about each other.
     """
-    seen_from = {
-        partner: replace(perspective, partner=partner) for partner, messages in lists.items() if is_role_list(messages)
+    clues_by_partner = {
+        partner: replace(clues, partner=partner) for partner, messages in lists.items() if is_role_list(messages)
     }
     is_v02 = any(
-        partner == AGENT_NAME or view.is_person(partner) or any(_signs_of_relative_roles(lists[partner], view))
-        for partner, view in seen_from.items()
+        partner == AGENT_NAME
+        or partner_clues.is_person(partner)
+        or any(_signs_of_relative_roles(lists[partner], partner_clues))
+        for partner, partner_clues in clues_by_partner.items()
     )
     utterances: list[Utterance] = []
-    for partner, view in seen_from.items():
-        conversation = read_role_list(lists[partner], log, replace(view, is_v02=is_v02), "")
+    for partner, partner_clues in clues_by_partner.items():
+        conversation = read_role_list(lists[partner], log, replace(partner_clues, is_v02=is_v02), "")
         utterances = merge_views(utterances, conversation.utterances)
     return SavedConversation("v0.2 chat messages", utterances)
 
@@ -168,39 +174,44 @@ def is_role_list(value: object) -> bool:
     return isinstance(value, list) and any(map(is_role_message, value))
 
 
-def _find_speaker(messages: object, perspective: Perspective) -> FindSpeaker:
-    if perspective.is_v02 or any(_signs_of_relative_roles(messages, perspective)):
-        return lambda message: _speaker_by_name(message, perspective)
+def _find_speaker(messages: object, clues: SpeakerClues) -> FindSpeaker:
+    if clues.is_v02 or any(_signs_of_relative_roles(messages, clues)):
+        return lambda message: _speaker_by_name(message, clues)
     return speaker_by_role
 
 
-def _signs_of_relative_roles(messages: object, perspective: Perspective) -> Iterator[bool]:
+def _signs_of_relative_roles(messages: object, clues: SpeakerClues) -> Iterator[bool]:
     """Yield signs of a list of v0.2, whose roles depend on the agent that owns the list. One true sign is enough."""
     listed = [each for each in (messages if isinstance(messages, list) else ()) if isinstance(each, dict)]
     yield any("tool_responses" in message for message in listed)
-    speakers = [
-        (message["role"], name_in(message))
-        for message in listed
-        if message.get("role") in ("user", "assistant") and message.get("content") not in (None, "", [])
-    ]
-    yield any(role == "assistant" and perspective.is_person(name) for role, name in speakers)
-    yield any(role == "user" and name in (AGENT_NAME, perspective.partner or AGENT_NAME) for role, name in speakers)
+    speakers = _roles_and_names(listed)
+    yield any(role == "assistant" and clues.is_person(name) for role, name in speakers)
+    yield any(role == "user" and name in (AGENT_NAME, clues.partner or AGENT_NAME) for role, name in speakers)
     if not speakers or any(name is None for _, name in speakers):
         return
-    yield any(perspective.is_person(name) for _, name in speakers)
+    yield any(clues.is_person(name) for _, name in speakers)
     # All messages have unknown names. Either side may be the person, so nobody is taken for a person.
     yield any(role == "assistant" and name != AGENT_NAME for role, name in speakers)
     yield len({name for role, name in speakers if role == "user"}) > 1
 
 
-def _speaker_by_name(message: JsonObject, perspective: Perspective) -> tuple[str, Role]:
+def _roles_and_names(messages: Iterable[JsonObject]) -> list[tuple[str, str | None]]:
+    """Return the role and the name, if any, of each message with words of a person or an agent."""
+    return [
+        (message["role"], name_in(message))
+        for message in messages
+        if message.get("role") in ("user", "assistant") and message.get("content") not in (None, "", [])
+    ]
+
+
+def _speaker_by_name(message: JsonObject, clues: SpeakerClues) -> tuple[str, Role]:
     name = name_in(message)
     if name is None:
-        return _speaker_by_list(message, perspective)
-    return name, Role.HUMAN if perspective.is_person(name) else Role.AGENT
+        return _nameless_speaker(message, clues)
+    return name, Role.HUMAN if clues.is_person(name) else Role.AGENT
 
 
-def _speaker_by_list(message: JsonObject, perspective: Perspective) -> tuple[str, Role]:
+def _nameless_speaker(message: JsonObject, clues: SpeakerClues) -> tuple[str, Role]:
     """Return the speaker of a message without a name: the agent if the role is `assistant`, else the partner."""
-    speaker = AGENT_NAME if message.get("role") == "assistant" else perspective.partner or AGENT_NAME
-    return speaker, Role.HUMAN if perspective.is_person(speaker) else Role.AGENT
+    speaker = AGENT_NAME if message.get("role") == "assistant" else clues.partner or AGENT_NAME
+    return speaker, Role.HUMAN if clues.is_person(speaker) else Role.AGENT

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from afterword.extractors.readers.agentchat import Speakers, is_message, model_names, read_messages
+from afterword.extractors.readers.agentchat import Speakers, is_message, model_agent_names, read_messages
 from afterword.extractors.readers.duplicates import merge_views
-from afterword.extractors.readers.memory_marks import is_system_memory, repeats
-from afterword.extractors.readers.role_messages import read_roles, speaker_by_role
+from afterword.extractors.readers.memory_marks import is_system_memory, repeats_injected_text
+from afterword.extractors.readers.role_messages import read_role_messages, speaker_by_role
 from afterword.extractors.readers.utterances import (
     JsonObject,
     ReadingLog,
@@ -58,21 +58,23 @@ def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -
     Speakers who are neither members nor managers nor programs are outsiders of the conversation: they may be people.
     """
     contents = _TeamContents()
-    _collect(states, contents, log)
+    _collect_states(states, contents, log)
     utterances: list[Utterance] = []
     for thread in contents.threads:
         utterances = merge_views(utterances, thread)
     has_thread = bool(utterances)
     for view in contents.views:
-        utterances = merge_views(utterances, _without_injected(view, log, has_thread), earlier=has_thread)
+        utterances = merge_views(
+            utterances, _without_injected_memory(view, log, has_thread), unrelated_goes_first=has_thread
+        )
     if not utterances and len(contents.members) == 1:
         for history in contents.histories:
-            utterances += read_roles(history, log, speaker_by_role)
-    utterances = _with_tasks(utterances, contents)
-    agents = frozenset(contents.speakers.models | contents.managers)
+            utterances += read_role_messages(history, log, speaker_by_role)
+    utterances = _prepend_tasks(utterances, contents)
+    agents = frozenset(contents.speakers.model_names | contents.managers)
     # If no member is known, members and outsiders cannot be distinguished.
-    outsiders = contents.speakers.unknown - agents - contents.members if contents.members else ()
-    unclear = contents.without_content & contents.speakers.unknown - agents
+    outsiders = contents.speakers.possible_people - agents - contents.members if contents.members else ()
+    unclear = contents.without_content & contents.speakers.possible_people - agents
     return SavedConversation(layout, utterances, agents, frozenset(outsiders), frozenset(unclear))
 
 
@@ -98,7 +100,7 @@ def context_messages(state: JsonObject) -> list[object] | None:
     return messages if isinstance(messages, list) and any(map(is_message, messages)) else None
 
 
-def _collect(states: JsonObject, contents: _TeamContents, log: ReadingLog) -> None:
+def _collect_states(states: JsonObject, contents: _TeamContents, log: ReadingLog) -> None:
     inner: list[JsonObject] = []
     for key, state in states.items():
         if not isinstance(state, dict):
@@ -107,23 +109,28 @@ def _collect(states: JsonObject, contents: _TeamContents, log: ReadingLog) -> No
             continue
         name = _TEAM_SUFFIX.sub("", key.rsplit("/", 1)[0])
         if "message_thread" in state:
-            contents.managers.add(name)
-            contents.threads.append(read_messages(state["message_thread"], log))
-            contents.speakers.collect(state["message_thread"])
-            if isinstance(task := state.get("task"), str) and task.strip():
-                contents.tasks.append(task)
+            _collect_manager(name, state, contents, log)
         else:
-            contents.members.add(name)
             inner += _collect_member(name, state, contents, log)
     tasks = len(contents.tasks)
     for team in inner:
-        _collect(team, contents, log)
+        _collect_states(team, contents, log)
     # The tasks of an inner team may come from agents of the outer team, so they are not taken for words of a person.
     del contents.tasks[tasks:]
 
 
+def _collect_manager(name: str, state: JsonObject, contents: _TeamContents, log: ReadingLog) -> None:
+    """Add the thread of a manager, and the task that it stores beside the thread."""
+    contents.managers.add(name)
+    contents.threads.append(read_messages(state["message_thread"], log))
+    contents.speakers.collect(state["message_thread"])
+    if isinstance(task := state.get("task"), str) and task.strip():
+        contents.tasks.append(task)
+
+
 def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: ReadingLog) -> list[JsonObject]:
     """Add what an agent has seen, and return the states of the teams inside it."""
+    contents.members.add(name)
     own = state.get("agent_state", state)
     if not isinstance(own, dict):
         log.skip("unreadable agent state")
@@ -131,7 +138,7 @@ def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: 
     if own.get("type") == "BaseState" and own.keys() <= _WITHOUT_CONTENT:
         contents.without_content.add(name)
     context = context_messages(own)
-    contents.speakers.models.update(model_names(context))
+    contents.speakers.model_names.update(model_agent_names(context))
     if isinstance(own.get("history"), list):
         # Roles do not distinguish people from other agents, so the history is used only if the team has one agent.
         contents.histories.append(own["history"])
@@ -141,7 +148,7 @@ def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: 
     return [team for team in teams if team is not None]
 
 
-def _without_injected(view: list[Utterance], log: ReadingLog, has_thread: bool) -> list[Utterance]:
+def _without_injected_memory(view: list[Utterance], log: ReadingLog, has_thread: bool) -> list[Utterance]:
     """Return the view without system messages that repeat memory from a memory query in the thread."""
     if not (has_thread and log.injected):
         return view
@@ -154,12 +161,12 @@ def _without_injected(view: list[Utterance], log: ReadingLog, has_thread: bool) 
 
 
 def _is_injected(text: str, first_lines: set[str], log: ReadingLog) -> bool:
-    return text.strip() in log.injected or (is_system_memory(text) and repeats(text, first_lines))
+    return text.strip() in log.injected or (is_system_memory(text) and repeats_injected_text(text, first_lines))
 
 
-def _with_tasks(utterances: list[Utterance], contents: _TeamContents) -> list[Utterance]:
+def _prepend_tasks(utterances: list[Utterance], contents: _TeamContents) -> list[Utterance]:
     """Add the tasks that managers store beside the thread, at the start, unless the thread contains their words."""
-    inside = contents.speakers.models | contents.managers
+    inside = contents.speakers.model_names | contents.managers
     from_outside = (utterance for utterance in utterances if utterance.role is None and utterance.source not in inside)
     said = " ".join(folded(utterance.text) for utterance in from_outside)
     missing = [Utterance("user", task, Role.HUMAN) for task in contents.tasks if folded(task) not in said]

@@ -69,16 +69,16 @@ class SavedConversation:
     """The utterances of one saved state in order.
 
     `agents` are the names of speakers who are surely not people, `outsiders` those of speakers who may be people.
-    `unclear` are members of a team who may be a person's `UserProxyAgent` or a code executor, since both are saved
-    alike, and unknown speakers outside of a team's state. They are taken for agents, and the log says so, unless they
-    have the name of the user whose memory it is.
+    `unclear_speakers` are members of a team who may be a person's `UserProxyAgent` or a code executor, since both are
+    saved alike, and unknown speakers outside of a team's state. They are taken for agents, and the log says so, unless
+    they have the name of the user whose memory it is.
     """
 
     layout: str
     utterances: list[Utterance]
     agents: frozenset[str] = frozenset()
     outsiders: frozenset[str] = frozenset()
-    unclear: frozenset[str] = frozenset()
+    unclear_speakers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ class People:
 
     def has(self, name: str | None) -> bool:
         """Whether the name is known to be a person's: the caller listed it, or it is a generic one."""
-        return name is not None and (self.is_listed(name) or is_generic_name(name))
+        return name is not None and (self.is_listed_by_caller(name) or is_generic_name(name))
 
-    def is_listed(self, name: str) -> bool:
+    def is_listed_by_caller(self, name: str) -> bool:
         """Whether the caller listed the name as a person's."""
         return composed(name).casefold() in self.names
 

@@ -78,11 +78,11 @@ def split_days(clause: str, said_on: date, *, is_past: bool = False) -> tuple[st
 
 def _named_days(tail: re.Match[str], said_on: date, *, is_past: bool) -> tuple[date, date] | None:
     """Return the first and last day of what the end of a clause names, or None if that limits nothing."""
-    days = _resolve(tail["day"], said_on, is_past=is_past or bool(tail["since"]))
+    days = _days_of_words(tail["day"], said_on, is_past=is_past or bool(tail["since"]))
     # "In 2019" mostly tells what happened then, and seldom what has held since.
     if not days or (tail["within"] and tail["day"].isdigit()):
         return None
-    return _ahead(tail["day"], days, said_on) if not is_past and _has_end(tail, is_past=is_past) else days
+    return _days_not_over(tail["day"], days, said_on) if not is_past and _has_end(tail, is_past=is_past) else days
 
 
 def _has_end(tail: re.Match[str], *, is_past: bool) -> bool:
@@ -92,14 +92,14 @@ def _has_end(tail: re.Match[str], *, is_past: bool) -> bool:
     return bool(tail["until"] or (is_lasting and not is_past))
 
 
-def _ahead(words: str, days: tuple[date, date], said_on: date) -> tuple[date, date]:
+def _days_not_over(words: str, days: tuple[date, date], said_on: date) -> tuple[date, date]:
     """Return the days, or those of the next year if they were over on `said_on` and the year was not named."""
     if days[1] >= said_on or re.search(r"20\d\d", words):
         return days
-    return _resolve(words, date(said_on.year + 1, 1, 1), is_past=False) or days
+    return _days_of_words(words, date(said_on.year + 1, 1, 1), is_past=False) or days
 
 
-def _resolve(words: str, said_on: date, *, is_past: bool) -> tuple[date, date] | None:
+def _days_of_words(words: str, said_on: date, *, is_past: bool) -> tuple[date, date] | None:
     """Return the first and last day of what the words name, or None."""
     match = next((match for form in _DATES if (match := form.fullmatch(words))), None)
     parts = {name: part.lower() for name, part in match.groupdict().items() if part} if match else {}

@@ -50,7 +50,7 @@ _STANDING = re.compile(
 class ClauseClaim(NamedTuple):
     """What a clause says: an attribute and its value.
 
-    It is about `about` or, if that is None, about the subject of the clause, which `statement` writes as `{who}`.
+    If `subject` is None, it is about the subject of the clause, which `statement` writes as `{who}`.
     """
 
     kind: Kind
@@ -60,7 +60,7 @@ class ClauseClaim(NamedTuple):
     act: SpeechAct = SpeechAct.STATE
     cue: Cue | None = None
     limited_to: str | None = None
-    about: str | None = None
+    subject: str | None = None
     is_plan: bool = False
 
 
@@ -71,7 +71,7 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "place": phrases.is_proper_name,
     "person": phrases.is_person_name,
     "thing": phrases.is_thing,
-    "kind": phrases.is_own_thing,
+    "kind": phrases.is_kind_of_thing,
     "action": lambda phrase: phrases.is_thing(phrase) and phrase.split()[0].lower() not in words.VAGUE_VERBS,
     "event": phrases.is_event,
     "doing": lambda phrase: phrases.is_thing(phrase) and words.NO_ACTIVITY.isdisjoint(phrase.split()[:1]),
@@ -184,25 +184,23 @@ def read_clause(clause: phrases.Clause, *, is_dated: bool = False) -> list[Claus
         return [ClauseClaim(_E, "name", name, f"{{who}}'s name is {name}")]
     tables = (_DATED_OF_SENTENCE, _DATED_OF_SUBJECT) if is_dated else (_OF_SENTENCE, _OF_SUBJECT)
     if row := _matching_row(predicate, tables[clause.has_subject]):
-        return _clause_claims(clause, predicate, list(_row_claims(predicate, *row)))
+        return _fit_to_clause(clause, predicate, list(_row_claims(predicate, *row)))
     if not clause.has_subject:
         return _read_request(predicate)
-    if not clause.who and (dropped := _DROPPED.fullmatch(predicate)) and _CHECKS["named"](dropped["old"]):
-        return _dropped(dropped["old"], "dropped")
-    return [] if clause.who else [*_read_switch(predicate), *_read_decision(predicate)]
+    return [] if clause.who else _read_drop(predicate) or [*_read_switch(predicate), *_read_decision(predicate)]
 
 
-def _clause_claims(clause: phrases.Clause, predicate: str, claims: list[ClauseClaim]) -> list[ClauseClaim]:
+def _fit_to_clause(clause: phrases.Clause, predicate: str, claims: list[ClauseClaim]) -> list[ClauseClaim]:
     """Return the claims of a row with the cue of the clause, without those that its subject cannot have."""
     cue = clause.cue or (Cue.CHANGE if re.match(r"(?i)(?:have )?(?:moved|started)\b|my new\b", predicate) else None)
     claims = [claim._replace(cue=cue) for claim in claims]
     if clause.is_several:
         several = "{who} " + re.sub(r"^am\b", "are", predicate)
         claims = [claim._replace(statement=several) for claim in claims[:1] if len(claims) == 1]
-    return [claim for claim in claims if not clause.who or _is_of_others(claim, clause)]
+    return [claim for claim in claims if not clause.who or _may_be_about_others(claim, clause)]
 
 
-def _is_of_others(claim: ClauseClaim, clause: phrases.Clause) -> bool:
+def _may_be_about_others(claim: ClauseClaim, clause: phrases.Clause) -> bool:
     """Return whether a claim may be about somebody other than the speaker. More claims may be about relatives."""
     if clause.relation or "{who}" in (clause.who or ""):
         return claim.attribute in _OF_RELATIVES or (claim.kind is _P and claim.attribute != "called")
@@ -226,27 +224,36 @@ def _row_claims(predicate: str, groups: dict[str, str], kind: Kind, template: st
     In `template`, a star stands for the head noun, "not" makes the whole predicate the value, and "?" marks a plan.
     """
     is_plan, template = template.endswith("?"), template.removesuffix("?")
-    value = next((groups[name] for name in ("v", *_CHECKS) if name in groups), predicate)
-    statement = _statement(predicate, groups, template, value)
-    may_be_limited = template in ("preferred_*", "uses_*") or groups.get("noun", "").lower() in ("budget", "limit")
-    limited = _OCCASION.fullmatch(value) if may_be_limited else None
-    main, limited_to = (limited["main"], limited["occasion"]) if limited else (value, None)
+    named = next((groups[name] for name in ("v", *_CHECKS) if name in groups), predicate)
+    main, limited_to = _split_limit(_OCCASION, named) if _may_be_limited(template, groups) else (named, None)
     head = re.sub(r"^the ", "", main)
-    if template == "preferred_*" and value.startswith("the ") and known_attribute(head) is None:
+    if template == "relation":
+        yield from (relation_claim(name, groups["noun"].lower()) for name in phrases.list_parts(named))
+        return
+    if template == "preferred_*" and named.startswith("the ") and known_attribute(head) is None:
         return
     if template == "job" and "place" in groups:
         yield ClauseClaim(_E, "employer", groups["place"], f"{{who}} works at {groups['place']}")
-    attribute = _attribute(groups, template, value, head)
-    if template == "relation":
-        for name in phrases.list_parts(value):
-            relation = groups["noun"].lower()
-            yield ClauseClaim(_E, "relation", relation, f"{name} is {{who}}'s {relation}", about=name)
-        return
-    whole = {"not *": predicate.removeprefix("am "), "event": statement.removeprefix("{who} ")}
-    value = whole.get(template, whole["event"] if template == "plan" else value)
+    statement, attribute = _statement(predicate, groups, template, named), _attribute(groups, template, named, head)
+    said = statement.removeprefix("{who} ")
+    value = {"not *": predicate.removeprefix("am "), "event": said, "plan": said}.get(template, named)
     for part in phrases.list_parts(value) if "each" in groups else [value]:
-        sentence = statement.replace(value, part)
-        yield ClauseClaim(kind, attribute, part, sentence, limited_to=limited_to, is_plan=is_plan)
+        yield ClauseClaim(kind, attribute, part, statement.replace(value, part), limited_to=limited_to, is_plan=is_plan)
+
+
+def _may_be_limited(template: str, groups: dict[str, str]) -> bool:
+    """Return whether the value of a row may name an occasion for which alone it holds: "tea for breakfast"."""
+    return template in ("preferred_*", "uses_*") or groups.get("noun", "").lower() in ("budget", "limit")
+
+
+def _split_limit(pattern: re.Pattern[str], text: str) -> tuple[str, str | None]:
+    limited = pattern.fullmatch(text)
+    return (limited["main"], limited["occasion"]) if limited else (text, None)
+
+
+def relation_claim(name: str, relation: str) -> ClauseClaim:
+    """Return the claim that somebody has this relation to the speaker: "Runa is {who}'s wife"."""
+    return ClauseClaim(_E, "relation", relation, f"{name} is {{who}}'s {relation}", subject=name)
 
 
 def _statement(predicate: str, groups: dict[str, str], template: str, value: str) -> str:
@@ -262,7 +269,7 @@ def _statement(predicate: str, groups: dict[str, str], template: str, value: str
 def _attribute(groups: dict[str, str], template: str, value: str, head: str) -> str:
     """Return the attribute for a template. `head` is the value without article and occasion."""
     if template in ("*", "not *") and "noun" not in groups:
-        topic = attribute_of_phrase(groups.get("thing") or groups.get("kind") or groups.get("verb") or value)
+        topic = attribute_of_phrase(next((groups[name] for name in ("thing", "kind", "verb") if name in groups), value))
         return f"likes_{topic}" if topic in SINGLE_VALUED else topic
     if template == "preferred_*":
         return known_attribute(head) or f"preferred_{attribute_of_phrase(head)}"
@@ -270,18 +277,17 @@ def _attribute(groups: dict[str, str], template: str, value: str, head: str) -> 
         return f"{attribute_of_phrase(value)}_date"
     if template == "home" and value.casefold() in words.COUNTRIES:
         return "country"
-    noun = groups.get("noun", attribute_of_phrase(head)).lower()
-    noun = noun.replace("favourite", "favorite").replace("colour", "color")
-    return template.replace("*", noun.replace(" ", "_"))
+    noun = groups.get("noun", attribute_of_phrase(head)).lower().replace(" ", "_")
+    return template.replace("*", noun.replace("favourite", "favorite").replace("colour", "color"))
 
 
 def _read_switch(predicate: str) -> list[ClauseClaim]:
     match = _SWITCHED.fullmatch(predicate)
-    if not match or not phrases.is_own_thing(match["new"]):
+    if not match or not phrases.is_kind_of_thing(match["new"]):
         return []
     attribute = known_attribute(match["new"]) or f"uses_{attribute_of_phrase(match['new'])}"
     claim = ClauseClaim(_E, attribute, match["new"], f"{{who}} switched to {match['new']}", cue=Cue.CHANGE)
-    return [*_dropped(match["old"]), claim]
+    return [*_dropped_tool_claims(match["old"]), claim]
 
 
 def _read_decision(predicate: str) -> list[ClauseClaim]:
@@ -290,36 +296,45 @@ def _read_decision(predicate: str) -> list[ClauseClaim]:
     if not match or not _CHECKS["action" if match["act"] else "thing"](decided):
         return []
     chosen, _, replaced = re.sub(r"^(?:using|use|adopting|adopt) ", "", decided).partition(" instead of ")
-    limited = _PURPOSE.fullmatch(chosen)
-    occasion = limited["occasion"] if limited else None
+    _, occasion = _split_limit(_PURPOSE, chosen)
     value = f"against {chosen}" if match["against"] else chosen
     statement = f"{{who}} decided {match['against'] or ('to ' if match['act'] else 'on ')}{decided}"
     decision = ClauseClaim(_D, attribute_of_phrase(occasion or chosen), value, statement, limited_to=occasion)
-    return [*_dropped(replaced), decision]
+    return [*_dropped_tool_claims(replaced), decision]
 
 
-def _dropped(tool: str | None, verb: str = "no longer uses") -> list[ClauseClaim]:
+def _read_drop(predicate: str) -> list[ClauseClaim]:
+    match = _DROPPED.fullmatch(predicate)
+    return _dropped_tool_claims(match["old"], "dropped") if match and _CHECKS["named"](match["old"]) else []
+
+
+def _dropped_tool_claims(tool: str | None, verb: str = "no longer uses") -> list[ClauseClaim]:
     statement = f"{{who}} {verb} {tool}"
     return [ClauseClaim(_D, attribute_of_phrase(tool), tool, statement, SpeechAct.RETRACT, Cue.CHANGE)] if tool else []
 
 
 def _read_request(text: str) -> list[ClauseClaim]:
     """Return what the assistant is asked to do or to stop doing from now on."""
-    condition = _CONDITION.search(text)
-    match = _REQUEST.fullmatch(text[: condition.start()] if condition else text)
+    request, condition = _split_condition(text)
+    match = _REQUEST.fullmatch(request)
     if not match or not _is_for_good(match):
         return []
-    mark, verb, order = (match["mark"] or "").lower(), match["verb"].lower(), match["order"]
-    is_over, is_denied = mark == "stop", mark not in ("always", "stop", "")
-    order = re.sub(r"(?i)\b(?:my|our)\b", "their", re.sub(r"(?i)\b(?:me|us)\b", "them", order))
+    mark, verb = (match["mark"] or "").lower(), match["verb"].lower()
+    is_denied = mark not in ("always", "stop", "")
+    order = re.sub(r"(?i)\b(?:my|our)\b", "their", re.sub(r"(?i)\b(?:me|us)\b", "them", match["order"]))
     wish = f"{'never' if is_denied else 'always'} {words.GERUNDS.get(verb, verb)} {order}"
-    statement = f"{{who}} {'no longer ' if is_over else ''}wants the assistant to {wish.replace(' your ', ' its ')}"
+    act, cue, ended = (SpeechAct.RETRACT, Cue.CHANGE, "no longer ") if mark == "stop" else (SpeechAct.STATE, None, "")
+    statement = f"{{who}} {ended}wants the assistant to {wish.replace(' your ', ' its ')}{condition}"
     language = None if is_denied else re.fullmatch(rf"(?i)(?:to me )?in ({words.LANGUAGES})", order)
     attribute, value = ("answer_language", language[1]) if language else (attribute_of_phrase(order), wish)
     attribute = "answers" if attribute in SINGLE_VALUED - {"answer_language"} else attribute
-    act, cue = (SpeechAct.RETRACT, Cue.CHANGE) if is_over else (SpeechAct.STATE, None)
-    when = condition.group().replace(" I ", " they ") if condition else ""
-    return [ClauseClaim(_P, attribute, value, statement + when, act, cue, when.strip() or None)]
+    return [ClauseClaim(_P, attribute, value, statement, act, cue, condition.strip() or None)]
+
+
+def _split_condition(text: str) -> tuple[str, str]:
+    """Return a request, and the condition at its end in the third person, empty if there is none."""
+    condition = _CONDITION.search(text)
+    return (text[: condition.start()], condition.group().replace(" I ", " they ")) if condition else (text, "")
 
 
 def _is_for_good(request: re.Match[str]) -> bool:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from afterword.extractors.rules import vocabulary
-from afterword.extractors.rules.vocabulary import singular
 from afterword.facts.assertions import Cue
 from afterword.facts.words import folded, phrase_pattern, plain_words, word_set
 from afterword.privacy.foreign.stretches import FILLER, ForeignStretch, fill_foreign_stretches
@@ -132,8 +131,7 @@ def clauses(sentence: str) -> list[str]:
     return [*parts, sentence[start:].strip()]
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(NamedTuple):
     """The predicate of a clause in the first person, its subject, and the cue of its lead ("actually": a correction).
 
     `who` is the subject if it is not the speaker, and `relation` what that person or animal is to the speaker, who is
@@ -152,7 +150,7 @@ class Clause:
     is_several: bool = False
 
 
-def without_lead(text: str, cue: Cue | None = None, *, is_greeted: bool = False) -> Clause:
+def clause_without_lead(text: str, cue: Cue | None = None, *, is_greeted: bool = False) -> Clause:
     """Return a clause without leads ("Hi, by the way, ...") and without punctuation at its end."""
     text = " ".join(text.split())
     for _ in range(4):
@@ -170,31 +168,31 @@ def without_tails(text: str) -> str:
     return text
 
 
-def with_subject(clause: Clause) -> Clause:
+def separate_subject(clause: Clause) -> Clause:
     """Return a clause whose subject and the word "now" are separated from its predicate."""
     whole = without_tails(clause.predicate)
     plain = _NOW.sub("", whole, count=1).strip()
     is_changed = whole != plain or bool(_FROM_NOW_ON.match(whole))
-    text = without_tails(_plain_order(plain))
-    clause = replace(clause, predicate=text, cue=clause.cue or (Cue.CHANGE if is_changed else None))
+    text = without_tails(_with_subject_first(plain))
+    clause = clause._replace(predicate=text, cue=clause.cue or (Cue.CHANGE if is_changed else None))
     if " you to " not in text and (own := _SELF.fullmatch(text)):
         verb = (own["short"] or own["verb"] or "").lower()
         verb = "let" if text.lower().startswith("let") else _VERBS.get(verb, verb)
         predicate = re.sub(r"^(?:have got |got (?=an? ))", "have ", f"{verb} {own['predicate']}".strip())
-        return replace(clause, predicate=predicate, has_subject=True, is_joint=bool(own["group"]))
+        return clause._replace(predicate=predicate, has_subject=True, is_joint=bool(own["group"]))
     if several := _SEVERAL.fullmatch(text):
         who, predicate = f"{{who}}'s {several['relation'].lower()}", re.sub(r"^are\b", "am", several["predicate"])
-        return replace(clause, predicate=predicate, has_subject=True, who=who, is_several=True)
-    return _with_other_subject(clause, _RELATED.fullmatch(text))
+        return clause._replace(predicate=predicate, has_subject=True, who=who, is_several=True)
+    return _separate_other_subject(clause)
 
 
-def subject_of(clause: str) -> str | None:
-    """Return the words of the subject with which a clause begins, or None."""
-    subject = _SUBJECT.match(without_lead(clause).predicate)
-    return subject.group() if subject else None
+def subject_of(clause: str) -> str:
+    """Return the words of the subject with which a clause begins, empty if there is none."""
+    subject = _SUBJECT.match(clause_without_lead(clause).predicate)
+    return subject.group() if subject else ""
 
 
-def _plain_order(text: str) -> str:
+def _with_subject_first(text: str) -> str:
     """Return a clause with its subject first. A time moves to the end, and "Ana is my boss" is turned round."""
     text = re.sub(r"\bgonna\b", "going to", _FROM_NOW_ON.sub("", text))
     text = re.sub(r"^[Mm]y \w+(?: \w+)? and I\b", "we", text)
@@ -206,26 +204,30 @@ def _plain_order(text: str) -> str:
     return f"{inverted['role']} is {inverted['name']}" if inverted else text
 
 
-def _with_other_subject(clause: Clause, related: re.Match[str] | None) -> Clause:
+def _separate_other_subject(clause: Clause) -> Clause:
     """Return a clause about somebody else with its subject separated, or the clause unchanged."""
-    relation = related["relation"].lower() if related else None
-    is_kin = bool(related and not re.fullmatch(vocabulary.PERSONS, related["relation"], re.IGNORECASE))
-    called = _called(related, is_kin=is_kin) if related else None
-    if called and related:
-        return replace(clause, predicate="", has_subject=True, who=called, relation=relation, age=related["age"])
-    # "My wife is called ..." says nothing else, even if the name cannot be read.
-    text = (related["others"] or "") if related else clause.predicate
+    related = _RELATED.fullmatch(clause.predicate)
+    if not related:
+        return _separate_name(clause, clause.predicate) or clause
+    relation, age, text = related["relation"].lower(), related["age"], related["others"] or ""
+    is_kin = not re.fullmatch(vocabulary.PERSONS, related["relation"], re.IGNORECASE)
+    if called := _called_name(related, is_kin=is_kin):
+        return clause._replace(predicate="", has_subject=True, who=called, relation=relation, age=age)
+    # "My wife is called ..." says nothing else, even if the name cannot be read: then the text is empty.
+    if named := _separate_name(clause, text):
+        return named._replace(relation=relation, age=age)
+    predicate = _in_first_person(text) if is_kin else None
+    return clause._replace(predicate=predicate, has_subject=True, who=f"{{who}}'s {relation}") if predicate else clause
+
+
+def _separate_name(clause: Clause, text: str) -> Clause | None:
+    """Return the clause with the name and the predicate of a text that begins with the name of a person, or None."""
     named = _NAMED.fullmatch(text)
-    if named and is_person_name(named["name"]):
-        predicate, who = _in_first_person(named["others"]), named["name"]
-        clause = replace(clause, age=related["age"] if related else None)
-    else:
-        predicate, who = _in_first_person(text) if is_kin else None, f"{{who}}'s {relation}"
-        relation = None
-    return replace(clause, predicate=predicate, has_subject=True, who=who, relation=relation) if predicate else clause
+    predicate = _in_first_person(named["others"]) if named and is_person_name(named["name"]) else None
+    return clause._replace(predicate=predicate, has_subject=True, who=named["name"]) if named and predicate else None
 
 
-def _called(related: re.Match[str], *, is_kin: bool) -> str | None:
+def _called_name(related: re.Match[str], *, is_kin: bool) -> str | None:
     """Return the name in "my wife is called Runa", "my wife is Runa" or "my wife is Runa, not Rosa", or None."""
     name = related["called"] or (related["others"] if is_kin and related["others"].startswith("is ") else "")
     name = _NOT_CALLED.sub("", name.removeprefix("is "))
@@ -275,7 +277,7 @@ def is_thing(phrase: str) -> bool:
     return vocabulary.POINTING.isdisjoint(words) and not is_of_the_talk
 
 
-def is_own_thing(phrase: str) -> bool:
+def is_kind_of_thing(phrase: str) -> bool:
     """Return whether a phrase names a kind of thing, and not a certain thing such as "the office"."""
     return is_thing(phrase) and folded(phrase).split()[0] not in ("the", "another", "to", "of")
 
@@ -289,8 +291,8 @@ def is_event(phrase: str) -> bool:
 
 def is_allergen(phrase: str) -> bool:
     """Return whether somebody may be allergic to it: nobody is allergic to Mondays."""
-    words = [singular(word) for word in plain_words(phrase.casefold())]
-    is_named = 0 < len(words) <= 4 and is_own_thing(phrase)
+    words = [vocabulary.singular(word) for word in plain_words(phrase.casefold())]
+    is_named = 0 < len(words) <= 4 and is_kind_of_thing(phrase)
     return is_named and vocabulary.NO_ALLERGEN.isdisjoint(words) and not words[-1].endswith(("ity", "ness", "ism"))
 
 

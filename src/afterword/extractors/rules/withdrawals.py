@@ -80,7 +80,7 @@ def find_withdrawal(clause: str) -> WithdrawnClaim | None:
     if match := _FORGET.fullmatch(clause):
         claim = match["own"] or match["claim"]
         topic = re.sub(r"^(?:I|we)(?:'m|'re|'ve| am| are| have)? ", "", claim)
-        words = None if _OTHER_THING.match(clause) else _words_of_claim(claim)
+        words = _identifying_words(clause, claim)
         return WithdrawnClaim(SpeechAct.ERASE, claim, topic=topic if topic != claim else None, words=words)
     if match := _DENIED.fullmatch(clause):
         return WithdrawnClaim(SpeechAct.RETRACT, match["claim"], Cue.CORRECTION)
@@ -90,11 +90,11 @@ def find_withdrawal(clause: str) -> WithdrawnClaim | None:
     return WithdrawnClaim(SpeechAct.RETRACT, denied) if denied else None
 
 
-def _words_of_claim(claim: str) -> str | None:
-    """Return the words of a claim without "I" and "my", or None if they do not identify what it is about."""
+def _identifying_words(clause: str, claim: str) -> str | None:
+    """Return the words of a claim without "I" and "my", or None if they do not identify what a person has told."""
     said = re.sub(rf"(?i)^{_SHARED}(?: that)? ", "", claim.strip(" .!?"))
     topic = re.sub(r"(?i)^(?:(?:I|we)(?:'m|'re|'ve)?|my|our|about) ", "", said)
-    return topic if set(terms(topic)) - _SAYS_LITTLE else None
+    return topic if set(terms(topic)) - _SAYS_LITTLE and not _OTHER_THING.match(clause) else None
 
 
 def _ended_claim(clause: str) -> str | None:

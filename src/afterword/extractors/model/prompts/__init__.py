@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-from afterword.extractors.model.prompts.rendering import render
+from afterword.extractors.model.prompts.rendering import render_window
 
-__all__ = ["load_prompt", "render"]
+__all__ = ["load_prompt", "render_window"]
 
 
 @cache

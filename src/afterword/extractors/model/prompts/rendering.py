@@ -27,7 +27,7 @@ DELIMITERS = re.compile(r"<(?=\s*/?\s*transcript)|<(?=\|)", re.IGNORECASE)
 BRACKETS = str.maketrans({"[": "(", "]": ")", "<": "(", ">": ")", ":": " "})
 
 
-def render(window: Window) -> str:
+def render_window(window: Window) -> str:
     """Return the window as a delimited transcript: numbered turns with role, speaker and time.
 
     Turns of the context are marked as read before. Each turn starts a new line and its further lines are indented, so
@@ -38,19 +38,19 @@ def render(window: Window) -> str:
     rendered = [
         line
         for index, (turn, stretches) in enumerate(zip(turns, foreign_stretches_by_turn(turns), strict=True))
-        for line in _turn(turn, stretches, window.owners, note=", already read" if index < first else "")
+        for line in _turn_lines(turn, stretches, window.owners, note=", already read" if index < first else "")
     ]
     owners = shown_names(window.owners) or "none of the speakers"
     people = f"Owner of the memory: {owners}. People: {shown_names(window.humans) or 'none'}."
     return "\n".join([people, OPENING, *rendered, CLOSING])
 
 
-def neutralised(text: str) -> str:
+def neutralised_text(text: str) -> str:
     """Return the text with each `<` replaced that could end the transcript or begin a control token."""
     return DELIMITERS.sub("\u2039", text)
 
 
-def as_data(text: str) -> str:
+def quoted_line(text: str) -> str:
     """Return the text as a quoted string on one line, which cannot end a list or begin a control token."""
     return json.dumps(" ".join(text.split()), ensure_ascii=False).replace("<", "\u2039")
 
@@ -65,30 +65,30 @@ def speaker_label(speaker: str) -> str:
     return " ".join(speaker.translate(BRACKETS).split())[:LONGEST_SPEAKER]
 
 
-def _turn(turn: Turn, stretches: Sequence[ForeignStretch], owners: Sequence[str], note: str) -> Iterator[str]:
+def _turn_lines(turn: Turn, stretches: Sequence[ForeignStretch], owners: Sequence[str], note: str) -> Iterator[str]:
     """Yield the lines of a turn, in parts if it contains pasted text."""
     owner = " (owner)" if turn.speaker in owners else ""
-    name, time = speaker_label(turn.speaker), _time(turn.said_at)
+    name, time = speaker_label(turn.speaker), _shown_time(turn.said_at)
     head = f"[{turn.number}{note}] {turn.role} {name}{owner}, {time}:"
     # A quotation within a line is not separated, because its quotation marks show what it is.
     blocks = [stretch for stretch in stretches if not stretch.is_inline_quotation(turn.text)]
     start = 0
     for block in blocks:
         if turn.text[start : block.start].strip():
-            yield _indented(head, turn.text[start : block.start])
+            yield _indented_lines(head, turn.text[start : block.start])
         pasted = f"[{turn.number}{note}] {Role.PASTED} by {name}, {time}:"
-        yield _indented(pasted, turn.text[block.start : block.end])
+        yield _indented_lines(pasted, turn.text[block.start : block.end])
         start = block.end
     if not blocks or turn.text[start:].strip():
-        yield _indented(head, turn.text[start:])
+        yield _indented_lines(head, turn.text[start:])
 
 
-def _indented(head: str, text: str) -> str:
-    lines = neutralised(text).splitlines() or [""]
+def _indented_lines(head: str, text: str) -> str:
+    lines = neutralised_text(text).splitlines() or [""]
     return f"\n{CONTINUATION}".join([f"{head} {lines[0]}", *lines[1:]])
 
 
-def _time(said_at: datetime | None) -> str:
+def _shown_time(said_at: datetime | None) -> str:
     if said_at is None:
         return "time unknown"
     # Relative days ("tomorrow") count from the speaker's own day, so the offset must be shown.
