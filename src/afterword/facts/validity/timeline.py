@@ -131,16 +131,16 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
         if assertion.id in corrected_by:
             validity.undo(assertion.id, pairs.by_id[corrected_by[assertion.id]])
             continue
-        validity.spans[assertion.id] = [ValidityPeriod(*intervals[assertion.id])]
+        stated = intervals[assertion.id]
+        validity.spans[assertion.id] = [ValidityPeriod(*stated)]
         omissions: list[OmittedPart] = []
         for later, relation in retirements[assertion.id]:
-            extent = extents.get((assertion.id, later))
-            ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
-            taken = taken_interval(pairs.by_id[later], intervals[later], intervals[assertion.id], extent, relation)
-            if (assertion.id, later) in pairs.remainders:
-                start = intervals[assertion.id][0]
-                omissions.append(_omitted_part(pairs, (assertion.id, later), relation, taken, start))
+            pair = assertion.id, later
+            taken = taken_interval(pairs.by_id[later], intervals[later], stated, extents.get(pair), relation)
+            if pair in pairs.remainders:
+                omissions.append(_omitted_part(pairs, pair, relation, taken, stated[0]))
             else:
+                ending = Status.RETRACTED if relation is Relation.RETRACTS else Status.SUPERSEDED
                 validity.remove_interval(assertion.id, taken, ending, later)
         validity.omit_parts(assertion, omissions)
     return validity
