@@ -34,7 +34,7 @@ from afterword.facts.assertions import Assertion, Authority, Evidence, EvidenceK
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Turn
 from afterword.store import ledger, lookup, scope_rows
-from afterword.store.database.compaction import copy_file
+from afterword.store.database.compaction import copy_database_file
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import insert_numbered, insert_rows
 from afterword.store.forgetting import erasure
@@ -251,7 +251,7 @@ async def main(facts: int, scope_count: int, postgres: str | None) -> None:
 async def kept_small(store: Store, folder: Path, scope: Scope) -> list[str]:
     """Return what a backup, forgetting a memory, and writing the file anew take."""
     rows, start = [], time.perf_counter()
-    await asyncio.to_thread(copy_file, store.path or folder, folder / "copy.db")
+    await asyncio.to_thread(copy_database_file, store.path or folder, folder / "copy.db")
     size = f"{(folder / 'copy.db').stat().st_size / 1e6:.0f} MB"
     rows.append(f"| backup | {time.perf_counter() - start:.1f} | | | {size} |")
     start = time.perf_counter()

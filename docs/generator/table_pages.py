@@ -9,7 +9,7 @@ from sqlalchemy import Column, Table
 from sqlmodel import SQLModel
 
 from afterword.store import tables  # noqa: F401 - its rows register the tables
-from afterword.store.forgetting.text_columns import ERASABLE_TABLES
+from afterword.store.forgetting.erasable_tables import ERASABLE_TABLES
 from generator.markup import code, prose, table
 
 

@@ -17,7 +17,7 @@ from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
 from afterword.privacy.secret_kinds import Secret
 from afterword.store.database.urls import DEFAULT_URL
-from afterword.store.forgetting.forgotten_statements import WAIT
+from afterword.store.forgetting.forgotten_statements import ERASE_WAIT
 from afterword.store.forgetting.retention import Retention
 from afterword.store.limits import RetryPolicy, StoreLimits
 
@@ -248,7 +248,7 @@ class PrivacyOptions(Options):
         'or also after a while ("auto")',
     )
     erase_wait_h: float = Field(
-        default=WAIT / timedelta(hours=1),
+        default=ERASE_WAIT / timedelta(hours=1),
         ge=0,
         description='with erase = "auto", how many hours a fact is hidden before it is erased',
     )

@@ -42,9 +42,9 @@ GUARDS = [
     ("store.forgetting.row_blanking:RowBlanking.blank_copies:none", "contract/test_forgotten_copies.py"),
     ("store.forgetting.served_copies:sessions_with_blocks:empty", "contract/test_forgotten_copies.py"),
     ("store.forgetting.row_blanking:RowBlanking._change_turns:none", "contract/test_forgotten_copies.py"),
-    ("store.forgetting.row_blanking:_ids_of_unchanged:empty", "contract/test_forgetting.py"),
+    ("store.forgetting.row_blanking:_unchanged_ids:empty", "contract/test_forgetting.py"),
     ("store.access.keys:ApiKey.opens:true", "adversarial/test_service_attacks.py"),
-    ("store.access.keys:opens_scope:false", "adversarial/test_moved_memories.py"),
+    ("store.access.keys:has_key_of_scope:false", "adversarial/test_moved_memories.py"),
     ("server.pages.visit:sender_key_id:none", "adversarial/test_service_attacks.py"),
     ("server.background:_WorkThread.is_responsive:true", "integration/test_work_threads.py"),
     ("server.access:TemporaryFile:named_file", "integration/test_temporary_files.py"),
@@ -53,7 +53,7 @@ GUARDS = [
     ("extractors.readers.limits:_opened_below:second", "unit/test_session_folders.py"),
     ("extractors.readers.utterances:People.is_user:true", "unit/test_proxies.py"),
     ("pipeline.background.leases:_failures_by_kind:argument", "contract/test_jobs.py"),
-    ("store.database.clock:without_future:second", "contract/test_transfer.py"),
+    ("store.database.clock:clamp_to_present:second", "contract/test_transfer.py"),
     ("store.transfer.export_lines:_masked_assertion:argument", "adversarial/test_secrets_and_record.py"),
 ]
 

@@ -214,7 +214,7 @@ async def test_what_was_asked_to_be_erased_goes_with_the_request(store: Store) -
     await process(store, "b", 2, "forget home: Gnarlsburg")
     assert set(await held(store)) == {"oolong"}, "hidden at once"
     with store.reading() as transaction:
-        (asked,) = forgotten_statements.read_waiting_requests(transaction, LENA)
+        (asked,) = forgotten_statements.read_erase_requests_in_force(transaction, LENA)
     assert len(asked.ids) == 2
     receipt = await forgetting.forget_requested_statements(store, LENA, at=NOW)
     assert receipt is not None

@@ -13,7 +13,7 @@ from afterword.facts.scopes import Scope
 from afterword.store import entries, lookup
 from afterword.store.database.engine import Store
 from afterword.store.entered_statements import Entry
-from afterword.store.forgetting import text_columns
+from afterword.store.forgetting import erasable_tables
 from afterword.store.tables import AssertionRow
 from afterword.store.transfer import exports, imports
 
@@ -54,5 +54,5 @@ async def test_a_former_name_is_erased_with_its_statement(store: Store) -> None:
     with store.reading() as transaction:
         [row] = transaction.exec(select(AssertionRow)).all()
     assert row.former_name == "ledgerd"
-    [table] = [table for table in text_columns.ERASABLE_TABLES if table.table is AssertionRow]
+    [table] = [table for table in erasable_tables.ERASABLE_TABLES if table.table is AssertionRow]
     assert "former_name" in table.words

@@ -199,16 +199,16 @@ async def test_what_people_ask_to_be_forgotten_is_erased_where_the_settings_say_
     await record(store, MIRA, "b", "Please forget that I live in Graz.", clock.at)
     await chores(store, clock).process_pending_sessions()
     with store.reading() as transaction:
-        assert forgotten_statements.read_waiting_requests(transaction, MIRA), "it waits for somebody's leave"
+        assert forgotten_statements.read_erase_requests_in_force(transaction, MIRA), "it waits for somebody's leave"
     await chores(store, clock, erases=True).process_pending_sessions()
     with store.reading() as transaction:
-        assert forgotten_statements.read_waiting_requests(transaction, MIRA), (
+        assert forgotten_statements.read_erase_requests_in_force(transaction, MIRA), (
             "it waits for a day, so that somebody can stop it"
         )
     clock.at += timedelta(days=1)
     await chores(store, clock, erases=True).process_pending_sessions()
     with store.reading() as transaction:
-        assert not forgotten_statements.read_waiting_requests(transaction, MIRA)
+        assert not forgotten_statements.read_erase_requests_in_force(transaction, MIRA)
         assert "Graz" not in str([one.text for one in sessions.read_turns(transaction, MIRA, "a")])
 
 

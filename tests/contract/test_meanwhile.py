@@ -125,7 +125,7 @@ class Overtaking:
 
 async def test_a_session_that_is_always_overtaken_gets_its_turn(store: Store) -> None:
     """After some tries it lets the others wait; what only a call could judge is left, and counted."""
-    if store.in_memory:
+    if store.is_in_memory:
         pytest.skip("a store in memory has one connection: nobody else can write into it")
     await entries.add_entry(store, LENA, Entry("Lives in Linz.", attribute="home", value="Linz"), at=AT)
     judge = Overtaking(store)

@@ -17,7 +17,7 @@ from afterword.facts.scopes import Scope
 from afterword.store import scope_rows
 from afterword.store.database import compaction
 from afterword.store.database.engine import Store, open_store
-from afterword.store.database.private_files import opened_private
+from afterword.store.database.private_files import open_private_file
 from nursery import Child
 from programs import write_private_for_ever
 
@@ -31,7 +31,7 @@ def names(folder: Path) -> list[str]:
 
 def write_beside(path: Path) -> None:
     """Write a file privately, while somebody else makes one of that name."""
-    with opened_private(path) as file:
+    with open_private_file(path) as file:
         file.write(WORDS)
         path.write_text("of somebody else")
 
@@ -52,7 +52,7 @@ def test_without_links_a_file_that_appears_meanwhile_is_not_replaced_either(
 
     monkeypatch.setattr(os, "link", refuse)
     path = tmp_path / "facts.md"
-    with opened_private(path) as file:
+    with open_private_file(path) as file:
         file.write(WORDS)
     assert path.read_text() == WORDS
     assert list(tmp_path.iterdir()) == [path]
@@ -67,17 +67,17 @@ def test_a_planted_file_or_link_is_neither_written_nor_followed(tmp_path: Path) 
     planted.touch(0o666)
     planted.chmod(0o666)
     (tmp_path / "link.md").symlink_to(target)
-    with opened_private(tmp_path / "facts.md") as file:
+    with open_private_file(tmp_path / "facts.md") as file:
         file.write(WORDS)
     assert stat.S_IMODE((tmp_path / "facts.md").stat().st_mode) == 0o600
     assert planted.read_text() == ""
-    with pytest.raises(FileInvalid), opened_private(tmp_path / "link.md"):
+    with pytest.raises(FileInvalid), open_private_file(tmp_path / "link.md"):
         pass
     assert not target.exists()
 
 
 def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(UnicodeEncodeError), opened_private(tmp_path / "facts.md") as file:
+    with pytest.raises(UnicodeEncodeError), open_private_file(tmp_path / "facts.md") as file:
         file.write(WORDS + "\ud800")
     assert list(tmp_path.iterdir()) == []
 
@@ -90,17 +90,17 @@ async def test_what_a_kill_leaves_is_private_and_removed_by_the_next(tmp_path: P
     async with asyncio.timeout(60):
         while "writing" not in writer.printed():  # noqa: ASYNC110 - another process does what is waited for
             await asyncio.sleep(0.02)
-    with opened_private(path.with_name("other.md")) as file:
+    with open_private_file(path.with_name("other.md")) as file:
         file.write(WORDS)
     (partial,) = [path.with_name(name) for name in names(path.parent) if name.endswith(".part")]
     assert stat.S_IMODE(partial.stat().st_mode) == 0o600
-    with opened_private(path.with_name("facts.md.too")):
+    with open_private_file(path.with_name("facts.md.too")):
         pass
     assert partial.exists(), "another process is writing it"
     writer.kill()
     assert writer.wait() == -signal.SIGKILL
     assert not path.exists()
-    with opened_private(path) as file:
+    with open_private_file(path) as file:
         file.write("complete")
     assert not partial.exists()
     assert path.read_text() == "complete"
@@ -109,17 +109,17 @@ async def test_what_a_kill_leaves_is_private_and_removed_by_the_next(tmp_path: P
 async def test_a_backup_is_checked_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with await open_store(f"sqlite:///{tmp_path}/store.db") as store:
         await store.write(lambda transaction: scope_rows.ensure_scope(transaction, MIRA))
-    compaction.copy_file(tmp_path / "store.db", tmp_path / "copy.db")
+    compaction.copy_database_file(tmp_path / "store.db", tmp_path / "copy.db")
     assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
     with pytest.raises(FileInvalid):
-        compaction.copy_file(tmp_path / "store.db", tmp_path / "copy.db")
+        compaction.copy_database_file(tmp_path / "store.db", tmp_path / "copy.db")
     async with await open_store(f"sqlite:///{tmp_path}/copy.db", create=False) as copy:
         assert await copy.read(scope_rows.read_scopes) == [MIRA]
     content = bytearray((tmp_path / "store.db").read_bytes())
     content[3 * 4096 : 9 * 4096] = b"\xff" * 6 * 4096
     (tmp_path / "damaged.db").write_bytes(content)
     with pytest.raises(StoreUnreachable):
-        compaction.copy_file(tmp_path / "damaged.db", tmp_path / "of-damaged.db")
+        compaction.copy_database_file(tmp_path / "damaged.db", tmp_path / "of-damaged.db")
     assert not [name for name in names(tmp_path) if "of-damaged" in name]
 
 

@@ -314,7 +314,7 @@ async def test_vectors_that_another_process_makes_are_seen_after_a_while(
     await things(store, 3)
     embedder = Lengths()
     assert (await search(store, LENA, "thing", at=LATER, embedder=embedder)).without_vector == 3
-    if store.in_memory:
+    if store.is_in_memory:
         return
     async with Store(store._url.render_as_string(hide_password=False)) as other:
         await refresh_vectors(other, LENA, embedder, at=LATER)

@@ -34,7 +34,7 @@ from afterword.pipeline.budget import Budget, CostTracker
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import sessions
 from afterword.store.database.engine import Store, open_store
-from afterword.store.database.private_files import opened_private
+from afterword.store.database.private_files import open_private_file
 from afterword.store.limits import RetryPolicy
 from afterword.store.transfer import export_lines, imports
 
@@ -91,7 +91,7 @@ def write_for_ever(arguments: Arguments) -> None:
 def write_private_for_ever(arguments: Arguments) -> None:
     """Begin to write words to a private file, print "writing", and never end."""
     path, words = arguments
-    with opened_private(Path(path)) as file:
+    with open_private_file(Path(path)) as file:
         file.write(words)
         file.flush()
         print_line("writing")

@@ -11,7 +11,7 @@ from sqlalchemy import JSON, LargeBinary, String, TypeDecorator
 from sqlalchemy.types import TypeEngine
 from sqlmodel import SQLModel
 
-from afterword.store.forgetting.text_columns import ERASABLE_TABLES
+from afterword.store.forgetting.erasable_tables import ERASABLE_TABLES
 
 LONGEST_MODULE, LONGEST_FUNCTION, BROAD_EXCEPTS = 400, 60, 2
 
@@ -66,7 +66,7 @@ def test_what_is_computed_from_words_is_cached_where_forgetting_clears_it(module
         ),  # names of files, of zones, and expressions
         *("_expressions", "_possible_patterns"),  # phrases of the settings, and hints of patterns
         "_plain_character",  # single characters
-        *("_alias", "insert_if_missing", "_select_where_in"),  # names of tables and columns
+        *("_alias", "insert_missing_statement", "_select_where_in"),  # names of tables and columns
     }
 
 
@@ -95,7 +95,7 @@ def test_forgetting_knows_every_column_that_may_hold_words() -> None:
     listed = {holding.table.__tablename__: holding for holding in ERASABLE_TABLES}
     for name, table in SQLModel.metadata.tables.items():
         texts = {column.name for column in table.columns if isinstance(plain(column.type), String | JSON | LargeBinary)}
-        assert name in listed, f"{name} is missing in store/forgetting/text_columns.py"
+        assert name in listed, f"{name} is missing in store/forgetting/erasable_tables.py"
         assert set(listed[name].words) | set(listed[name].names) == texts, name
         assert not listed[name].words or listed[name].of_scope is not None, f"{name}: its words are never erased"
 

@@ -19,7 +19,7 @@ from afterword.facts.validity import neighbourhood
 from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.timeline import fact_histories, histories_of_pairs
 from afterword.pipeline.resolution import required_pairs
-from afterword.store.database.cache import Cache, TransactionCache
+from afterword.store.database.cache import KnowledgeCache, TransactionCache
 from histories import LENA, Book, Digits, Dump, History, Judge, Told, day, dumped, histories, holds_for, statement
 
 NAMES = ("user", "Jan", "Jan Petrik", "jan petrik", "Jan Oduya", "Petrik", "Jan Oduya Lang", "the launch")
@@ -212,7 +212,7 @@ def knowledge_of(revision: int, *numbers: int) -> Knowledge:
 
 
 def test_others_see_what_a_transaction_has_found_out_once_it_is_committed() -> None:
-    cache = Cache()
+    cache = KnowledgeCache()
     in_transaction, after = TransactionCache(cache), knowledge_of(1, 1)
     in_transaction.keep(LENA, (1, ""), after)
     assert (in_transaction.find(LENA, (1, "")), TransactionCache(cache).find(LENA, (1, ""))) == (after, None)
@@ -222,7 +222,7 @@ def test_others_see_what_a_transaction_has_found_out_once_it_is_committed() -> N
 
 
 def test_what_was_used_least_lately_is_let_go_first() -> None:
-    cache, scopes = Cache(max_assertions=4), [Scope.user(name) for name in "abc"]
+    cache, scopes = KnowledgeCache(max_assertions=4), [Scope.user(name) for name in "abc"]
     for scope in scopes[:2]:
         cache.keep(scope, (1, ""), knowledge_of(1, 1, 2))
     assert cache.find(scopes[0], (1, ""))

@@ -21,7 +21,7 @@ from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import pauses
-from afterword.store.forgetting.seen_turn_rows import note_turns
+from afterword.store.forgetting.seen_turn_rows import note_seen_turns
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 
 GENERIC_SPEAKERS = ("user", "human", "user_proxy")
@@ -95,7 +95,7 @@ class _StateQueuing:
 
     def leave_out(self, transaction: Session) -> None:
         """Store only keyed hashes of the new turns."""
-        pauses.leave_out_new_turns(transaction, self.scope, self.session_id, self._reading(transaction))
+        pauses.note_skipped_session(transaction, self.scope, self.session_id, self._reading(transaction))
 
     def queue(self, transaction: Session, *, is_read: bool) -> QueuedTurns | None:
         """Store the state, and its turns if it `is_read`. While the scope is paused, leave it out and return None."""
@@ -109,7 +109,7 @@ class _StateQueuing:
         save_state(state=state, at=self.at, humans=self.humans)
         if not is_read:
             return None
-        note_turns(transaction, self.scope, self.session_id, forgotten, recognised)
+        note_seen_turns(transaction, self.scope, self.session_id, forgotten, recognised)
         self._save_transcript(transaction, reading.before, hidden)
         return QueuedTurns(hidden.turns, reading.before)
 

@@ -219,7 +219,7 @@ def child_process_obstacle(resources: Resources, store: Store, sessions: Sequenc
     """Return the reason why no other process can do the work, None if it can."""
     if resources.is_custom:
         return "the store, the extractor, the judge or the clock is an object of the caller"
-    if store.in_memory:
+    if store.is_in_memory:
         return "the store is in memory"
     budget = resources.settings.budget
     if budget.usd_per_run is not None or budget.tokens_per_run is not None:

@@ -51,7 +51,7 @@ from afterword.recall.tokens import token_count
 from afterword.store import costs, fact_ids, ledger, lookup, runs, sessions
 from afterword.store.access import audit
 from afterword.store.database.statements import RowRange
-from afterword.store.forgetting.forgotten_statements import read_erase_requests, read_waiting_requests
+from afterword.store.forgetting.forgotten_statements import read_erase_requests_in_force, read_erase_requests_with_facts
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import past_changes, read_proposal
 from afterword.store.reading import recall
@@ -140,7 +140,7 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
         held[-1] if held else None,
         tuple(
             asked.request.statement
-            for asked in read_waiting_requests(transaction, scope)
+            for asked in read_erase_requests_in_force(transaction, scope)
             if asked.request.session_id == session_id and not asked.finds_facts
         ),
     )
@@ -172,7 +172,7 @@ def run_changes(transaction: Session, scope: Scope, run_id: int) -> tuple[FactCh
     run = runs.read_run(transaction, run_id)
     if run.scope != scope:
         raise NotFound(f"no run {run_id} in {scope}; see `afterword runs`")
-    hidden = {id_ for asked in read_erase_requests(transaction, scope) for id_ in asked.erased_ids}
+    hidden = {id_ for asked in read_erase_requests_with_facts(transaction, scope) for id_ in asked.erased_ids}
     return past_changes(transaction, run, hidden)
 
 
@@ -335,7 +335,9 @@ def audit_page_reader(
     most, before = limit_with_next(limit), number_of_cursor(after)
 
     def work(transaction: Session) -> AuditPage:
-        entries = audit.read_audit(transaction, tenant=tenant, scope=scope, key_id=key_id, most=most, before=before)
+        entries = audit.read_audit_entries(
+            transaction, tenant=tenant, scope=scope, key_id=key_id, most=most, before_id=before
+        )
         return AuditPage(*first_page(entries, lambda entry: cursor_of_number(entry.id), limit=limit))
 
     return work

@@ -38,7 +38,7 @@ from afterword.pipeline.consolidation import ConsolidationResult
 from afterword.pipeline.memory_import import MemoryImportResult, import_memories
 from afterword.pipeline.sources.other_libraries import ExportingLibrary, read_export
 from afterword.store import scope_rows
-from afterword.store.database.private_files import opened_private
+from afterword.store.database.private_files import open_private_file
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.transfer.exports import export_scopes
 from afterword.store.transfer.readable_export import write_as_json, write_as_markdown
@@ -222,7 +222,7 @@ class ScopeMemory(ScopeChanges):
         write = write_as_json if path.suffix == ".json" else write_as_markdown
 
         def work(transaction: Session) -> None:
-            with opened_private(path, file) as written:
+            with open_private_file(path, file) as written:
                 write(transaction, self.scope, facts, written)
 
         await self._resources.read(work)

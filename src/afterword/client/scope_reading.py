@@ -60,7 +60,7 @@ from afterword.pipeline.budget import Account
 from afterword.store import costs, fact_ids, lookup, reviews, scope_rows
 from afterword.store.costs import Spending
 from afterword.store.findings.stored_findings import read_findings
-from afterword.store.forgetting.forgotten_statements import read_waiting_requests
+from afterword.store.forgetting.forgotten_statements import read_erase_requests_in_force
 from afterword.store.forgetting.pauses import Pause, read_pause
 from afterword.store.reading import recall
 from afterword.store.reading.fact_lists import FactCounts
@@ -163,7 +163,7 @@ class ScopeReading(Checked):
                     asked.finds_facts,
                     asked.is_everything,
                 )
-                for asked in read_waiting_requests(transaction, self.scope)
+                for asked in read_erase_requests_in_force(transaction, self.scope)
             )
 
         return await self._resources.read(work)

@@ -23,7 +23,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import JobReport, JobResult
 from afterword.store import scope_rows
-from afterword.store.database.compaction import copy_file
+from afterword.store.database.compaction import copy_database_file
 from afterword.store.forgetting import tombstone_replay
 from afterword.store.forgetting.erasure import Receipt
 from afterword.store.jobs import JobState, read_jobs
@@ -149,7 +149,7 @@ class StoreUpkeep(Checked):
                 f"{store.shown_url} is not a SQLite file: use `pg_dump --format=custom` for PostgreSQL, "
                 "or `afterword export` for a file that any store can import"
             )
-        await asyncio.to_thread(copy_file, store.path, copy)
+        await asyncio.to_thread(copy_database_file, store.path, copy)
         return BackupFile(copy, (await asyncio.to_thread(copy.stat)).st_size)
 
     async def migrate(self) -> tuple[str | None, str]:

@@ -32,7 +32,7 @@ from afterword.pipeline.run_storage import retry_if_overtaken, store_run
 from afterword.store import lookup, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
-from afterword.store.forgetting.forgotten_statements import WAIT
+from afterword.store.forgetting.forgotten_statements import ERASE_WAIT
 from afterword.store.forgetting.retention import Retention, apply_retention
 from afterword.store.proposals import Proposal, read_verdicts
 
@@ -199,14 +199,14 @@ async def compare_after_erasure(store: Store, scopes: Iterable[Scope], judge: Ju
 
 
 async def erase_and_compare(
-    store: Store, scopes: Iterable[Scope], *, judge: Judge, at: datetime, wait: timedelta = WAIT
+    store: Store, scopes: Iterable[Scope], *, judge: Judge, at: datetime, wait: timedelta = ERASE_WAIT
 ) -> Counter[str]:
     """Erase what people in these scopes asked to forget, once it has been hidden for as long as `wait`.
 
     The remaining statements are compared. Returns the numbers of deleted rows by table.
     """
     return await _forget_and_compare(
-        store, scopes, judge, partial(erasure.forget_requested_statements, at=at, hidden_until=at - wait)
+        store, scopes, judge, partial(erasure.forget_requested_statements, at=at, hidden_since_before=at - wait)
     )
 
 

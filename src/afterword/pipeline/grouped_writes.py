@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sqlmodel import Session
 
-from afterword.store.database.cancellation import Fate
+from afterword.store.database.cancellation import TransactionFate
 from afterword.store.database.engine import Store
 
 T = TypeVar("T")
@@ -103,6 +103,6 @@ async def _wait_for_end(outcome: asyncio.Future[Any]) -> None:
             await asyncio.wait([outcome])
 
 
-def _fate_of(outcome: asyncio.Future[Any]) -> Fate:
+def _fate_of(outcome: asyncio.Future[Any]) -> TransactionFate:
     is_committed = outcome.done() and not outcome.cancelled() and outcome.exception() is None
-    return Fate.COMMITTED if is_committed else Fate.NOT_COMMITTED
+    return TransactionFate.COMMITTED if is_committed else TransactionFate.NOT_COMMITTED

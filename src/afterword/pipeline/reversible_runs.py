@@ -24,7 +24,7 @@ from afterword.pipeline.consolidation import verdicts_proposal
 from afterword.pipeline.judging import pair_ids
 from afterword.pipeline.resolution import comparison_partners, required_pairs
 from afterword.store import ledger, lookup, reviews, runs
-from afterword.store.access.keys import opens_scope
+from afterword.store.access.keys import has_key_of_scope
 from afterword.store.database.engine import Store
 from afterword.store.merging import moves
 from afterword.store.proposals import RunEffect, effect_between, read_proposal, read_verdicts
@@ -49,7 +49,7 @@ async def undo_run(
     def revert(transaction: Session, run: Run, at: datetime) -> None:
         ledger.revert_run(transaction, run.scope, run.id, at)
         if run.moves_scope:
-            moves.move_sources(transaction, run.scope, run.id, is_back=True)
+            moves.move_sources_of_run(transaction, run.scope, run.id, is_back=True)
 
     return await _switch_run(store, run_id, revert, judge, clock)
 
@@ -71,7 +71,7 @@ async def redo_run(
     def reinstate(transaction: Session, run: Run, at: datetime) -> None:
         if run.status == ledger.RunStatus.UNDONE:
             if run.moves_scope:
-                moves.move_sources(transaction, run.scope, run.id, is_back=False)
+                moves.move_sources_of_run(transaction, run.scope, run.id, is_back=False)
             reviews.check_undecided(transaction, run.scope, read_proposal(transaction, run)[0].verdicts)
         ledger.reinstate_run(transaction, run.scope, run.id, at)
         for closing in runs.runs_caused_by(transaction, run):
@@ -182,7 +182,7 @@ def _move_scope(
     )
     run_id, _ = ledger.propose_and_apply(transaction, proposal)
     moves.record_move(transaction, run_id, scope, into, moved)
-    moves.take_settings(transaction, scope, into, is_rename=purpose == RENAME)
+    moves.copy_settings(transaction, scope, into, is_rename=purpose == RENAME)
     return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, into, at=at))
 
 
@@ -193,14 +193,14 @@ def _check_rename(transaction: Session, scope: Scope, into: Scope) -> None:
         raise StateConflict(f"{into} was renamed to {scope} or merged into it; to get it back, {way}")
     if scope_key(transaction, into):
         raise StateConflict(f"{into} exists already; merge {scope} into it instead")
-    if opens_scope(transaction, into):
+    if has_key_of_scope(transaction, into):
         raise StateConflict(f"a key opens {into} already, and would open {scope}; revoke it first")
 
 
 def _check_merge(transaction: Session, scope: Scope, into: Scope) -> None:
     """Raise `NotFound` if a memory would be merged into a new one, whose name may be mistyped."""
     # A scope that a key opens cannot be the target of a rename.
-    if scope.tenant != into.tenant or opens_scope(transaction, into):
+    if scope.tenant != into.tenant or has_key_of_scope(transaction, into):
         return
     try:
         check_known(transaction, into)

@@ -40,8 +40,8 @@ from afterword.pipeline.window_reader import rejection_counts
 from afterword.privacy.policy import OFF_THE_RECORD
 from afterword.store import agent_requests, ledger, lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.pauses import PAUSED, leave_out_new_turns, read_pause
-from afterword.store.forgetting.tombstone_rows import note_state
+from afterword.store.forgetting.pauses import PAUSED, note_skipped_session, read_pause
+from afterword.store.forgetting.tombstone_rows import note_turns_of_state
 from afterword.store.proposals import KnowledgeChange, Proposal, WindowReading
 from afterword.store.statement_ids import replacement_ids, with_new_ids
 from afterword.telemetry import Stage
@@ -194,9 +194,9 @@ class _SessionProcessing:
 
     async def _leave_out(self, prepared: PreparedSession) -> SessionOutcome:
         """Store nothing of a session whose scope is paused, except which of its turns stay out later."""
-        saved, reading, stay_out = self.saved, prepared.reading, self.apply and self.saved.path is None
-        leave_out = partial(leave_out_new_turns, reading=reading, stay_out=stay_out)
-        await self.store.write(lambda transaction: leave_out(transaction, saved.scope, saved.session_id))
+        saved, reading, leaves_out_turns = self.saved, prepared.reading, self.apply and self.saved.path is None
+        note = partial(note_skipped_session, reading=reading, leaves_out_turns=leaves_out_turns)
+        await self.store.write(lambda transaction: note(transaction, saved.scope, saved.session_id))
         return skipped_outcome(saved.scope, saved.session_id, PAUSED)
 
     def _has_new_windows(self, prepared: PreparedSession) -> bool:
@@ -208,7 +208,7 @@ class _SessionProcessing:
         self, prepared: PreparedSession, readings: Sequence[WindowReading], *, may_be_outdated: bool
     ) -> SessionOutcome:
         """Judge and store the run. If the session `may_be_outdated`, the scope may have changed since it was read."""
-        if self.tries <= PATIENT_TRIES or self.store.in_memory:
+        if self.tries <= PATIENT_TRIES or self.store.is_in_memory:
             read = partial(self._read_to_judge, prepared, readings, may_be_outdated)
             latest, own, comparison = await self.store.read(read)
             judged = await self.judging.judge(comparison.to_judge)
@@ -349,7 +349,7 @@ class _SessionProcessing:
         is_done = is_same and len(transcript.turns) == number_read
         key = sessions.save_transcript(transaction, scope, session_id, transcript, self.clock(), is_done=is_done)
         if self.saved.path or self.saved.state is not None or prepared.reading.hidden:
-            note_state(transaction, scope, session_id, prepared.reading)
+            note_turns_of_state(transaction, scope, session_id, prepared.reading)
         if prepared.masked_texts:
             texts = {**{turn.text: turn.text for turn in transcript.turns}, **prepared.masked_texts}
             hide = partial(

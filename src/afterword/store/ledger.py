@@ -27,7 +27,7 @@ from afterword.privacy.prompt_injection import is_instruction
 from afterword.store.access.audit import note_run
 from afterword.store.database.statements import (
     chunks,
-    expire_loaded,
+    expire_loaded_row,
     fetch_rows,
     fetch_where_in,
     insert_rows,
@@ -298,7 +298,7 @@ def _require_run(transaction: Session, scope: Scope, run_id: int, *statuses: str
 
 def _change_run(transaction: Session, run_id: int, **values: Any) -> None:
     transaction.connection().execute(_CHANGED_RUN, {"run_id": run_id, **values})
-    expire_loaded(transaction, RunRow, run_id)
+    expire_loaded_row(transaction, RunRow, run_id)
 
 
 def _last_applied_run_ids(transaction: Session, scope: Scope, source: str) -> list[int]:

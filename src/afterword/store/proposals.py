@@ -23,12 +23,12 @@ from afterword.facts.validity.fact_history import facts_at
 from afterword.store.database.statements import (
     fetch_rows,
     fetch_where_in,
-    insert_if_missing,
     insert_missing,
+    insert_missing_statement,
     insert_rows,
     select_columns,
 )
-from afterword.store.findings.finding_rows import read_windows_findings, store_findings
+from afterword.store.findings.finding_rows import read_findings_of_windows, store_findings
 from afterword.store.lookup import assertion_ids_of_source, assertions_by_id, read_knowledge
 from afterword.store.rows import (
     Values,
@@ -150,7 +150,7 @@ def store_window(transaction: Session, scope_id: int, proposal: Proposal, readin
     turns = {"first_turn": reading.first_turn, "last_turn": reading.last_turn}
     inserted = fetch_rows(
         transaction,
-        insert_if_missing(WindowRow, transaction.connection().dialect.name, returning="id"),
+        insert_missing_statement(WindowRow, transaction.connection().dialect.name, returning="id"),
         {**identity, **turns},
     )
     if not inserted:
@@ -188,7 +188,7 @@ def read_window_findings(transaction: Session, scope: Scope, source: str) -> dic
     scope_id = scope_key(transaction, scope)
     query = select(WindowRow.id, WindowRow.key).where(WindowRow.scope_id == scope_id, WindowRow.source == source)
     keys = {window_id: key for window_id, key in transaction.exec(query).all() if window_id is not None}
-    return {key: tuple(read_windows_findings(transaction, scope, [window_id])) for window_id, key in keys.items()}
+    return {key: tuple(read_findings_of_windows(transaction, scope, [window_id])) for window_id, key in keys.items()}
 
 
 def store_assertions(
@@ -271,7 +271,7 @@ def _reading_of(transaction: Session, scope: Scope, window: WindowRow) -> Window
         window.last_turn,
         tuple(assertions_by_id(transaction, scope, list(ids)).values()),
         tuple((row.reason, row.statement, row.detail) for row in transaction.exec(refused)),
-        tuple(read_windows_findings(transaction, scope, [window.id or 0])),
+        tuple(read_findings_of_windows(transaction, scope, [window.id or 0])),
     )
 
 

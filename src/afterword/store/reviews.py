@@ -30,7 +30,7 @@ from afterword.store.entered_statements import (
     next_unused_moment,
     restated_by_person,
 )
-from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_waiting_requests
+from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_erase_requests_in_force
 from afterword.store.ledger import RunStatus, apply_or_hold_words, propose_and_apply_with_effect
 from afterword.store.proposals import Proposal, RunEffect
 from afterword.store.reading.withdrawal_check import check_may_be_withdrawn
@@ -126,7 +126,7 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
     """
 
     def work(transaction: Session) -> RunEffect:
-        requests = read_waiting_requests(transaction, scope)
+        requests = read_erase_requests_in_force(transaction, scope)
         chosen = next((request for request in requests if request.request.id == request_id), None)
         if chosen is None:
             raise NotFound(f"no request {request_id!r} to erase in {scope}; see `afterword review`")

@@ -73,7 +73,7 @@ def read_run_range(
     fitting += [] if scope is None else [col(RunRow.scope_id) == scope_key(transaction, scope)]
     total = transaction.exec(select(func.count()).select_from(RunRow).where(*fitting)).one()
     query = select(RunRow, ScopeRow).where(col(RunRow.scope_id) == col(ScopeRow.id), *fitting)
-    chosen = transaction.exec(rows.chosen_of(query, col(RunRow.id)))
+    chosen = transaction.exec(rows.limit_query(query, col(RunRow.id)))
     return [_run_of(row, scope_of_row(of_scope)) for row, of_scope in chosen], total
 
 

@@ -18,12 +18,12 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TimeBasis, Transcript, Turn
 from afterword.privacy.normalisation import storable_text
 from afterword.privacy.redaction import mask_secrets
-from afterword.store.access.webhooks import WebhookEvent, announce, session_key_prefix
+from afterword.store.access.webhooks import WebhookEvent, announce, event_key_prefix
 from afterword.store.database.statements import (
     RowRange,
     Values,
     chunks,
-    expire_loaded,
+    expire_loaded_row,
     fetch_rows,
     fetch_where_in,
     insert_rows,
@@ -182,7 +182,7 @@ def list_sessions(
     in_state = () if states is None else (col(SessionRow.progress).in_(states),)
     fitting = (*of_scope, *of_tenant, *of_id, *in_state)
     total = transaction.exec(select(func.count()).select_from(SessionRow).where(*fitting)).one()
-    query = rows.chosen_of(_SESSIONS.where(*fitting), col(SessionRow.id))
+    query = rows.limit_query(_SESSIONS.where(*fitting), col(SessionRow.id))
     return _saved_sessions(transaction, query), total
 
 
@@ -319,7 +319,7 @@ def mark_failed(
     key = _store_session(transaction, scope_id, session_id, row, values)
     if progress == Progress.SET_ASIDE:
         content = {"scope": str(scope), "session": session_id, "tries": attempts}
-        name = session_key_prefix(key) + at.isoformat()
+        name = event_key_prefix(key) + at.isoformat()
         announce(transaction, WebhookEvent.SESSION_SET_ASIDE, scope, name, content, at)
     return progress
 
@@ -382,7 +382,7 @@ def _store_session(transaction: Session, scope_id: int, session_id: str, row: An
 
 def _change_session(transaction: Session, key: int, values: Values) -> None:
     transaction.connection().execute(_CHANGED_SESSION, {"key": key, **values})
-    expire_loaded(transaction, SessionRow, key)
+    expire_loaded_row(transaction, SessionRow, key)
 
 
 def _saved_session(values: Mapping[str, Any], scope: Scope) -> SavedSession:

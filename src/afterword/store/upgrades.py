@@ -17,7 +17,7 @@ from sqlmodel import Session, col, select
 from afterword.facts.fact import FactChange, fact_changes
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
-from afterword.store.merging.moves import has_sources, move_everything, record_move, take_settings
+from afterword.store.merging.moves import copy_settings, has_sources, move_everything, record_move
 from afterword.store.proposals import Proposal
 from afterword.store.runs import MERGE, RENAME
 from afterword.store.scope_rows import (
@@ -108,4 +108,4 @@ def _merge(scope: Scope, transaction: Session) -> None:
     )
     run_id, _ = ledger.propose_and_apply(transaction, proposal)
     record_move(transaction, run_id, scope, into, moved)
-    take_settings(transaction, scope, into, is_rename=is_rename)
+    copy_settings(transaction, scope, into, is_rename=is_rename)

@@ -135,7 +135,7 @@ class Keys(Checked):
         key.check(at)
         if key.last_used_at is None or at - key.last_used_at >= USE_IS_NOTED_AFTER:
             key_id = key.id
-            await self._resources.write(lambda transaction: keys.note_use(transaction, key_id, at), lasting=False)
+            await self._resources.write(lambda transaction: keys.note_key_use(transaction, key_id, at), lasting=False)
         return key
 
 
@@ -217,13 +217,13 @@ class KeyedRequests(Checked):
                 transaction, key.id, action, tenant=key.tenant, scope=scope, repeatable=repeatable, at=at
             )
         )
-        opened = OpenRequest(begun.made, begun.answer, is_repeated=begun.answer is not None)
+        opened = OpenRequest(begun.made_runs, begun.answer, is_repeated=begun.answer is not None)
         if opened.is_repeated:
             yield opened
             return
         try:
             async with self._renewing_lease(begun):
-                with audit.audited(begun):
+                with audit.attribute_runs_to(begun):
                     yield opened
         except AfterwordError:
             await self._record_end(begun, opened.result if opened.result >= 400 else 400, None)
@@ -244,13 +244,13 @@ class KeyedRequests(Checked):
             await asyncio.gather(renewal, return_exceptions=True)
 
     async def _renew_lease(self, request: audit.AuditedRequest) -> None:
-        def hold_longer(transaction: Session) -> None:
-            audit.hold_longer(transaction, request, self._resources.now() + timedelta(seconds=LEASE_S))
+        def extend_hold(transaction: Session) -> None:
+            audit.extend_hold(transaction, request, self._resources.now() + timedelta(seconds=LEASE_S))
 
         while True:
             await asyncio.sleep(LEASE_S / RENEWALS)
             with suppress(StoreError):  # the next attempt may succeed before the lease ends
-                await self._resources.write(hold_longer, lasting=False)
+                await self._resources.write(extend_hold, lasting=False)
 
     async def _record_end(self, request: audit.AuditedRequest, result: int, answer: Mapping[str, Any] | None) -> None:
         end = partial(audit.end_request, request=request, result=result, answer=answer, at=self._resources.now())
@@ -263,11 +263,11 @@ class KeyedRequests(Checked):
 
 def _idempotent_request(
     action: str, scope: Scope | None, idempotency_key: str, content: Mapping[str, Any]
-) -> audit.IdempotentRequest:
+) -> audit.RepeatableRequest:
     if not 0 < len(idempotency_key) <= LONGEST_IDEMPOTENCY_KEY:
         raise ArgumentInvalid(f"an idempotency key is a text of 1 to {LONGEST_IDEMPOTENCY_KEY} characters")
     request = json.dumps([action, str(scope), content], sort_keys=True, default=str)
     key = idempotency_key.encode("utf-8", "surrogatepass")
     # The idempotency key is not stored, so nobody can test guesses of the content against the stored fingerprint.
     fingerprint = hmac.new(key, request.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
-    return audit.IdempotentRequest(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=LEASE_S))
+    return audit.RepeatableRequest(hashlib.sha256(key).hexdigest(), fingerprint, HOLDER, timedelta(seconds=LEASE_S))

@@ -126,7 +126,7 @@ async def _announce_failures(resources: Resources, failed: Counter[Scope]) -> No
     for scope, failures in failed.items():
         # If the store does not answer, the failure cannot be stored for the webhooks.
         with suppress(StoreError):
-            told = partial(announce_failed_sessions, scope=scope, failures=failures, at=resources.now())
+            told = partial(announce_failed_sessions, scope=scope, failed_sessions=failures, at=resources.now())
             await resources.write(told)
 
 

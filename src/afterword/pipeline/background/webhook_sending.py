@@ -35,7 +35,7 @@ from afterword.store.access.tables import WebhookPostRow, WebhookRow
 from afterword.store.access.webhooks import Webhook, WebhookEvent, WebhookPost
 from afterword.store.database.engine import Store
 from afterword.store.findings.stored_findings import read_findings
-from afterword.store.forgetting.forgotten_statements import read_waiting_requests
+from afterword.store.forgetting.forgotten_statements import read_erase_requests_in_force
 from afterword.store.ledger import RunStatus
 from afterword.store.limits import RetryPolicy
 from afterword.store.reading.fact_lists import FactsToCheck
@@ -209,7 +209,7 @@ class WebhookSender:
         """Send the posts of one webhook, in their order, up to the first that fails; return how many were sent."""
         sent, began_s = 0, time.monotonic()
         for post in await self.store.read(
-            partial(webhooks.due_posts, webhook_id=hook.id, at=self.now(), most=POSTS_PER_ROUND)
+            partial(webhooks.read_due_posts, webhook_id=hook.id, at=self.now(), most=POSTS_PER_ROUND)
         ):
             is_over = time.monotonic() - began_s > TIMEOUTS_PER_ROUND * self.rules.timeout_s
             if is_over or self.stop() is not None:
@@ -227,7 +227,8 @@ class WebhookSender:
         failure = await self._post(hook, post, secret, at)
         next_try_at = self.rules.retries.next_try_at(post.tries + 1, at)
         await self.store.write(
-            partial(webhooks.note_try, post_id=post.id, at=at, failure=failure, next_try_at=next_try_at), lasting=False
+            partial(webhooks.note_post_try, post_id=post.id, at=at, failure=failure, next_try_at=next_try_at),
+            lasting=False,
         )
         if failure is not None:
             _log.warning("post %s to webhook %s failed: %s", post.id, hook.id, failure)
@@ -342,7 +343,7 @@ def _waiting_ids(transaction: Session, scope: Scope, facts: FactsToCheck, at: da
     return {
         "contests": [contest.id for contest in reviews.read_contests(transaction, scope, at=at)],
         "held_runs": [f"run:{run.id}" for run in runs.read_runs(transaction, scope, statuses=[RunStatus.HELD])],
-        "erase_requests": [asked.id for asked in read_waiting_requests(transaction, scope)],
+        "erase_requests": [asked.id for asked in read_erase_requests_in_force(transaction, scope)],
         "unclear_names": [f"name:{fact.id}" for fact in facts.pending],
         "findings": [f"finding:{each.id}" for each in findings if each.status_at(at) is FindingStatus.WAITING],
         "dependents": [f"dependent:{each.fact.id}" for each in facts.dependents],

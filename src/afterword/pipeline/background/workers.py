@@ -37,7 +37,7 @@ from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import sessions
 from afterword.store.access.webhooks import announce_failed_sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.forgotten_statements import WAIT
+from afterword.store.forgetting.forgotten_statements import ERASE_WAIT
 from afterword.store.limits import RetryPolicy
 from afterword.store.migrations import ADVISORY_LOCK
 
@@ -150,7 +150,7 @@ class Worker:
     retries: RetryPolicy
     refresher: VectorRefresher | None = None
     erases: bool = False
-    erase_wait: timedelta = WAIT
+    erase_wait: timedelta = ERASE_WAIT
     _processed: int = field(init=False, default=0)
     _failures: Counter[str] = field(init=False, default_factory=Counter)
 
@@ -240,7 +240,7 @@ class Worker:
         self._failures[failure.reason] += 1
         with suppress(StoreError):  # the failure itself is stored already
             await self.store.write(
-                partial(announce_failed_sessions, scope=failure.scope, failures=1, at=datetime.now(UTC))
+                partial(announce_failed_sessions, scope=failure.scope, failed_sessions=1, at=datetime.now(UTC))
             )
 
     async def _update_scope(self, scope: Scope) -> None:

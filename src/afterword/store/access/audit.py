@@ -1,6 +1,6 @@
 """Audit entries: which API key asked for what, when, in which scope, and which runs resulted. No user's words.
 
-A run that is made inside `audited` is linked to its audit entry in the transaction that makes the run.
+A run that is made inside `attribute_runs_to` is linked to its audit entry in the transaction that makes the run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class AuditEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class IdempotentRequest:
+class RepeatableRequest:
     """Identifies a request with an idempotency key, so that it can be repeated and is carried out only once.
 
     `name` is a hash of the idempotency key, and `fingerprint` an HMAC of the request's content with this key. `holder`
@@ -59,21 +59,21 @@ class IdempotentRequest:
 class AuditedRequest:
     """A request that has begun. If it repeats an earlier request, `answer` is the earlier answer.
 
-    If the server stopped before it could answer, `made` are the runs that the earlier request has made, each as the id
-    of the run and of its first statement.
+    If the server stopped before it could answer, `made_runs` are the runs that the earlier request has made: of each
+    the id, and the id of its first statement.
     """
 
     entry_id: int
-    repeatable: IdempotentRequest | None = None
+    repeatable: RepeatableRequest | None = None
     answer: Mapping[str, Any] | None = None
-    made: tuple[tuple[int, str | None], ...] = ()
+    made_runs: tuple[tuple[int, str | None], ...] = ()
 
 
 _current: ContextVar[AuditedRequest | None] = ContextVar("audited_request", default=None)
 
 
 @contextmanager
-def audited(request: AuditedRequest) -> Iterator[None]:
+def attribute_runs_to(request: AuditedRequest) -> Iterator[None]:
     """Attribute all runs that are made in this context to a request."""
     token = _current.set(request)
     try:
@@ -92,7 +92,7 @@ def note_run(transaction: Session, run_id: int, assertion_id: str | None) -> Non
         return
     if request.repeatable is not None:
         # The update also makes sure that only one of two transactions for the same request is committed.
-        held = update(RepeatableRequestRow).where(*_is_held(request)).values(holder=request.repeatable.holder)
+        held = update(RepeatableRequestRow).where(*_hold_conditions(request)).values(holder=request.repeatable.holder)
         if not transaction.connection().execute(held).rowcount:
             raise StateConflict("another process works on this request by now; repeat it to get its answer")
     row = {"run_id": run_id, "entry_id": request.entry_id, "assertion_id": assertion_id}
@@ -106,7 +106,7 @@ def begin_request(
     *,
     tenant: str,
     scope: Scope | None,
-    repeatable: IdempotentRequest | None,
+    repeatable: RepeatableRequest | None,
     at: datetime,
 ) -> AuditedRequest:
     """Record that a request begins, and return it. A repeated request has the answer, or the runs, of the earlier one.
@@ -117,26 +117,19 @@ def begin_request(
     if repeatable is not None:
         known = transaction.get(RepeatableRequestRow, (key_id, repeatable.name))
         if known is not None:
-            return _repeated(transaction, known, repeatable, at)
+            return _repeat_request(transaction, known, repeatable, at)
     full_name = None if scope is None else str(scope)
     entry = {"at": at, "key_id": key_id, "action": action, "tenant": tenant, "scope": full_name}
     (entry_id,) = insert_numbered(transaction, AuditEntryRow, [entry])
     if repeatable is not None:
-        transaction.add(
-            RepeatableRequestRow(
-                key_id=key_id,
-                name=repeatable.name,
-                fingerprint=repeatable.fingerprint,
-                entry_id=entry_id,
-                holder=repeatable.holder,
-                held_until=at + repeatable.hold,
-            )
-        )
+        identity: dict[str, Any] = {"key_id": key_id, "name": repeatable.name, "fingerprint": repeatable.fingerprint}
+        hold: dict[str, Any] = {"holder": repeatable.holder, "held_until": at + repeatable.hold}
+        transaction.add(RepeatableRequestRow(**identity, **hold, entry_id=entry_id))
     return AuditedRequest(entry_id, repeatable)
 
 
-def _repeated(
-    transaction: Session, known: RepeatableRequestRow, repeatable: IdempotentRequest, at: datetime
+def _repeat_request(
+    transaction: Session, known: RepeatableRequestRow, repeatable: RepeatableRequest, at: datetime
 ) -> AuditedRequest:
     if known.fingerprint != repeatable.fingerprint:
         raise RequestReused("this idempotency key belongs to another request; take a new one")
@@ -145,7 +138,7 @@ def _repeated(
     if known.held_until > at:
         raise RequestPending("this request is still worked on; repeat it in a moment")
     known.holder, known.held_until = repeatable.holder, at + repeatable.hold
-    return AuditedRequest(known.entry_id, repeatable, made=_runs_made(transaction, known.entry_id))
+    return AuditedRequest(known.entry_id, repeatable, made_runs=_runs_made(transaction, known.entry_id))
 
 
 def _runs_made(transaction: Session, entry_id: int) -> tuple[tuple[int, str | None], ...]:
@@ -164,7 +157,7 @@ def end_request(
     transaction.connection().execute(ended)
     if request.repeatable is None:
         return
-    holds = _is_held(request)
+    holds = _hold_conditions(request)
     if answer is not None:
         values: dict[str, Any] = {"answer": dict(answer)}
     elif _runs_made(transaction, request.entry_id):
@@ -175,14 +168,14 @@ def end_request(
     transaction.connection().execute(update(RepeatableRequestRow).where(*holds).values(values))
 
 
-def hold_longer(transaction: Session, request: AuditedRequest, until: datetime) -> None:
+def extend_hold(transaction: Session, request: AuditedRequest, until: datetime) -> None:
     """Extend the hold of a request that this process still works on."""
-    held = update(RepeatableRequestRow).where(*_is_held(request)).values(held_until=until)
+    held = update(RepeatableRequestRow).where(*_hold_conditions(request)).values(held_until=until)
     transaction.connection().execute(held)
 
 
-def _is_held(request: AuditedRequest) -> tuple[ColumnElement[bool], ...]:
-    """Return the clauses that select the row of a repeatable request while this process works on it."""
+def _hold_conditions(request: AuditedRequest) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of the row of a repeatable request, as long as this process works on the request."""
     holder = request.repeatable.holder if request.repeatable is not None else ""
     return col(RepeatableRequestRow.entry_id) == request.entry_id, col(RepeatableRequestRow.holder) == holder
 
@@ -193,37 +186,35 @@ def discard_old_answers(transaction: Session, at: datetime) -> None:
     transaction.connection().execute(delete(RepeatableRequestRow).where(is_old))
 
 
-def read_audit(
-    transaction: Session, *, tenant: str | None, scope: Scope | None, key_id: str | None, most: int | None, before: int
+def read_audit_entries(
+    transaction: Session,
+    *,
+    tenant: str | None,
+    scope: Scope | None,
+    key_id: str | None,
+    most: int | None,
+    before_id: int,
 ) -> list[AuditEntry]:
     """Return at most `most` audit entries, newest first: all, or only those of a tenant, a scope or a key.
 
-    If `before` is above 0, only entries with a smaller id are returned.
+    If `before_id` is above 0, only entries with a smaller id are returned.
     """
     named = {"tenant": tenant, "scope": None if scope is None else str(scope), "key_id": key_id}
     query = select(AuditEntryRow).filter_by(**{name: value for name, value in named.items() if value is not None})
     query = query.order_by(col(AuditEntryRow.id).desc()).limit(most)
-    if before:
-        query = query.where(col(AuditEntryRow.id) < before)
-    rows = list(transaction.exec(query))
-    run_ids: dict[int, list[int]] = {row.id: [] for row in rows if row.id is not None}
+    if before_id:
+        query = query.where(col(AuditEntryRow.id) < before_id)
+    rows = {row.id: row for row in transaction.exec(query) if row.id is not None}
+    run_ids: dict[int, list[int]] = {entry_id: [] for entry_id in rows}
     made = select(AuditedRunRow).where(col(AuditedRunRow.entry_id).in_(run_ids)).order_by(col(AuditedRunRow.run_id))
     for run in transaction.exec(made):
         run_ids[run.entry_id].append(run.run_id)
-    return [
-        AuditEntry(
-            id=row.id,
-            at=row.at,
-            key_id=row.key_id,
-            action=row.action,
-            tenant=row.tenant,
-            scope=None if row.scope is None else Scope.parse(row.scope),
-            result=row.result,
-            run_ids=tuple(run_ids[row.id]),
-        )
-        for row in rows
-        if row.id is not None
-    ]
+    return [_entry_of(row, run_ids[entry_id]) for entry_id, row in rows.items()]
+
+
+def _entry_of(row: AuditEntryRow, run_ids: Sequence[int]) -> AuditEntry:
+    scope = None if row.scope is None else Scope.parse(row.scope)
+    return AuditEntry(**row.model_dump(exclude={"scope"}), scope=scope, run_ids=tuple(run_ids))
 
 
 def actors_of_runs(transaction: Session, run_ids: Sequence[int]) -> dict[int, str]:

@@ -104,7 +104,7 @@ def read_key(transaction: Session, key_id: str) -> ApiKey:
     return _key_of(_key_row(transaction, key_id).model_dump())
 
 
-def note_use(transaction: Session, key_id: str, at: datetime) -> None:
+def note_key_use(transaction: Session, key_id: str, at: datetime) -> None:
     """Record that a key was used."""
     _key_row(transaction, key_id).last_used_at = at
 
@@ -131,7 +131,7 @@ def _key_of(columns: Mapping[str, Any]) -> ApiKey:
 def move_keys(transaction: Session, run_id: int, scope: Scope, into: Scope) -> None:
     """Let the keys of a scope open another one, and record which, so that `move_keys_back` can undo it."""
     key_ids = list(transaction.exec(select(ApiKeyRow.id).where(ApiKeyRow.scope == str(scope))))
-    _open_scope(transaction, key_ids, into)
+    _set_scope_of_keys(transaction, key_ids, into)
     insert_missing(transaction, MovedKeyRow, [{"run_id": run_id, "key_id": key_id} for key_id in key_ids])
 
 
@@ -139,23 +139,23 @@ def move_keys_back(transaction: Session, run_id: int, scope: Scope, into: Scope)
     """Let the keys that a run moved from `scope` to `into` open `scope` again."""
     moved = select(MovedKeyRow.key_id).where(MovedKeyRow.run_id == run_id)
     query = select(ApiKeyRow.id).where(col(ApiKeyRow.id).in_(moved), ApiKeyRow.scope == str(into))
-    _open_scope(transaction, list(transaction.exec(query)), scope)
+    _set_scope_of_keys(transaction, list(transaction.exec(query)), scope)
 
 
-def opens_scope(transaction: Session, scope: Scope) -> bool:
+def has_key_of_scope(transaction: Session, scope: Scope) -> bool:
     """Return whether there is a key, not revoked, that opens only this scope."""
-    return transaction.exec(select(ApiKeyRow.id).where(*_open_keys_condition(scope)).limit(1)).first() is not None
+    return transaction.exec(select(ApiKeyRow.id).where(*_key_conditions_of_scope(scope)).limit(1)).first() is not None
 
 
 def revoke_keys_of_scope(transaction: Session, scope: Scope, at: datetime) -> None:
     """Revoke the keys that open only this scope. Admin keys are not revoked, because they open the whole tenant."""
-    transaction.connection().execute(update(ApiKeyRow).where(*_open_keys_condition(scope)).values(revoked_at=at))
+    transaction.connection().execute(update(ApiKeyRow).where(*_key_conditions_of_scope(scope)).values(revoked_at=at))
 
 
-def _open_keys_condition(scope: Scope) -> tuple[ColumnElement[bool], ...]:
+def _key_conditions_of_scope(scope: Scope) -> tuple[ColumnElement[bool], ...]:
     return col(ApiKeyRow.scope) == str(scope), col(ApiKeyRow.is_admin).is_(False), col(ApiKeyRow.revoked_at).is_(None)
 
 
-def _open_scope(transaction: Session, key_ids: list[str], scope: Scope) -> None:
+def _set_scope_of_keys(transaction: Session, key_ids: list[str], scope: Scope) -> None:
     moved = update(ApiKeyRow).where(col(ApiKeyRow.id).in_(key_ids)).values(scope=str(scope))
     transaction.connection().execute(moved)

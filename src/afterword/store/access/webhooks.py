@@ -130,9 +130,9 @@ def announce(
     _queue_posts(transaction, rows, event, key, scope_key(transaction, scope) or None, content, at)
 
 
-def announce_failed_sessions(transaction: Session, scope: Scope, failures: int, at: datetime) -> None:
+def announce_failed_sessions(transaction: Session, scope: Scope, failed_sessions: int, at: datetime) -> None:
     """Queue a post, at most one a day, about sessions of the scope that failed in background processing."""
-    content = {"job": QUEUED_SESSIONS, "failures": failures}
+    content = {"job": QUEUED_SESSIONS, "failures": failed_sessions}
     announce(transaction, WebhookEvent.JOB_FAILED, scope, f"job/{QUEUED_SESSIONS}/{at.date()}", content, at)
 
 
@@ -156,7 +156,7 @@ def _queue_posts(
     insert_missing(transaction, WebhookPostRow, posts)
 
 
-def session_key_prefix(session_pk: int) -> str:
+def event_key_prefix(session_pk: int) -> str:
     """Return the prefix of the keys of all events about a session."""
     return f"session/{session_pk}/"
 
@@ -185,7 +185,7 @@ def _post_values(
     }
 
 
-def due_posts(transaction: Session, webhook_id: str, at: datetime, *, most: int) -> list[WebhookPost]:
+def read_due_posts(transaction: Session, webhook_id: str, at: datetime, *, most: int) -> list[WebhookPost]:
     """Return the posts to a webhook that are due, oldest first."""
     is_due = WebhookPostRow.webhook_id == webhook_id, WebhookPostRow.state == PostState.WAITING
     query = select(WebhookPostRow).where(*is_due, col(WebhookPostRow.next_try_at) <= at)
@@ -211,7 +211,7 @@ def count_posts(transaction: Session) -> dict[str, dict[str, int]]:
     return counts
 
 
-def note_try(
+def note_post_try(
     transaction: Session, post_id: str, at: datetime, *, failure: str | None, next_try_at: datetime | None
 ) -> None:
     """Record that a post was tried. Without a `failure` it was sent; after a failure it waits for `next_try_at`.

@@ -15,7 +15,7 @@ Version = tuple[int, str]
 """The state of a scope: its revision, and the stamp that distinguishes it from other states of that revision."""
 
 
-class Cache:
+class KnowledgeCache:
     """The committed knowledge of some scopes. It may be used from several threads."""
 
     def __init__(self, max_assertions: int = MAX_ASSERTIONS) -> None:
@@ -48,7 +48,7 @@ class Cache:
 class TransactionCache:
     """Cache entries that one transaction has read or changed. Others see them once the transaction is committed."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: KnowledgeCache) -> None:
         self._cache = cache
         self._entries: dict[Scope, tuple[Version, Knowledge]] = {}
 

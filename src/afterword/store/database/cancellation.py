@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 T = TypeVar("T")
 
 
-class Fate(StrEnum):
+class TransactionFate(StrEnum):
     """Says whether the transaction of a cancelled caller was committed. It is the argument of the CancelledError."""
 
     COMMITTED = "the transaction was committed"
@@ -25,14 +25,14 @@ class Fate(StrEnum):
 
 def was_committed(error: asyncio.CancelledError) -> bool:
     """Return whether the transaction that was cancelled had been committed already."""
-    return Fate.COMMITTED in error.args
+    return TransactionFate.COMMITTED in error.args
 
 
-class TicketCancelled(Exception):
+class TransactionCancelled(Exception):
     """Raised inside a transaction whose caller was cancelled. The caller gets a CancelledError instead."""
 
 
-class Ticket:
+class TransactionHandle:
     """The handle of one transaction, by which another thread can cancel it until it is committed."""
 
     def __init__(self) -> None:
@@ -53,15 +53,15 @@ class Ticket:
         """Whether the caller was cancelled."""
         return self._cancelled.is_set()
 
-    def check(self) -> None:
-        """Raise `TicketCancelled` if the caller was cancelled."""
+    def check_not_cancelled(self) -> None:
+        """Raise `TransactionCancelled` if the caller was cancelled."""
         if self.is_cancelled:
-            raise TicketCancelled
+            raise TransactionCancelled
 
     def wait(self, pause_s: float) -> None:
-        """Wait for `pause_s` seconds. Raises `TicketCancelled` as soon as the caller is cancelled."""
+        """Wait for `pause_s` seconds. Raises `TransactionCancelled` as soon as the caller is cancelled."""
         if self._cancelled.wait(pause_s):
-            raise TicketCancelled
+            raise TransactionCancelled
 
     @contextmanager
     def interruptible_by(self, interrupt: Callable[[], object]) -> Iterator[None]:
@@ -69,29 +69,29 @@ class Ticket:
         with self._lock:
             self._interrupt = interrupt
         try:
-            self.check()
+            self.check_not_cancelled()
             yield
         finally:
             with self._lock:
                 self._interrupt = None
 
 
-_current: contextvars.ContextVar[Ticket | None] = contextvars.ContextVar("ticket", default=None)
+_current: contextvars.ContextVar[TransactionHandle | None] = contextvars.ContextVar("transaction_handle", default=None)
 
 
-def current_ticket() -> Ticket:
-    """Return the ticket of the transaction in this thread; without a transaction, a ticket that nobody cancels."""
-    return _current.get() or Ticket()
+def current_transaction_handle() -> TransactionHandle:
+    """Return the handle of the transaction in this thread; without a transaction, a new handle that nobody cancels."""
+    return _current.get() or TransactionHandle()
 
 
 @contextmanager
-def interruptible(connection: Connection, ticket: Ticket) -> Iterator[None]:
-    """Let the ticket interrupt the running statement of a connection, as long as the context is open."""
+def interruptible_connection(connection: Connection, handle: TransactionHandle) -> Iterator[None]:
+    """Let the handle interrupt the running statement of a connection, as long as the context is open."""
     try:
-        with ticket.interruptible_by(interrupter(connection)):
+        with handle.interruptible_by(interrupter(connection)):
             yield
     finally:
-        if ticket.is_cancelled and connection.dialect.name == "postgresql":
+        if handle.is_cancelled and connection.dialect.name == "postgresql":
             # The request may reach the server later. Then it would interrupt the next user of the connection.
             connection.invalidate()
 
@@ -112,48 +112,49 @@ async def run_in_thread(executor: Executor, work: Callable[[], T]) -> T:
     If the caller is cancelled, the transaction is interrupted and has ended when the CancelledError is raised.
     `was_committed` tells from this error whether the transaction was committed.
     """
-    ticket = Ticket()
+    handle = TransactionHandle()
     context = contextvars.copy_context()
-    context.run(_current.set, ticket)
+    context.run(_current.set, handle)
     future = executor.submit(context.run, work)
-    waiting = in_loop(future)
+    waiting = loop_future_of(future)
     # Otherwise asyncio would log the end of a transaction whose caller was cancelled.
     waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     try:
         return await asyncio.shield(waiting)
     except asyncio.CancelledError:
         if not future.cancel():
-            ticket.cancel()
+            handle.cancel()
             while not future.done():  # however often the caller is cancelled again
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait([waiting])
+        fate = TransactionFate.COMMITTED if handle.is_committed else TransactionFate.NOT_COMMITTED
         # No subclass is raised, because `asyncio.timeout` turns only CancelledError itself into a TimeoutError.
-        raise asyncio.CancelledError(Fate.COMMITTED if ticket.is_committed else Fate.NOT_COMMITTED) from None
+        raise asyncio.CancelledError(fate) from None
 
 
-def in_loop(future: Future[T]) -> asyncio.Future[T]:
+def loop_future_of(future: Future[T]) -> asyncio.Future[T]:
     """Return a future of the running event loop that gets the result of a thread's future, and cannot cancel it.
 
     `asyncio.wrap_future` would leave the result in a reference cycle, so that a large result would stay in memory until
     a garbage collection.
     """
     loop = asyncio.get_running_loop()
-    waiting: asyncio.Future[T] = loop.create_future()
+    loop_future: asyncio.Future[T] = loop.create_future()
 
     def end(ended: Future[T]) -> None:
         if not loop.is_closed():
-            loop.call_soon_threadsafe(_copy_result, ended, waiting)
+            loop.call_soon_threadsafe(_copy_result, ended, loop_future)
 
     future.add_done_callback(end)
-    return waiting
+    return loop_future
 
 
-def _copy_result(ended: Future[T], waiting: asyncio.Future[T]) -> None:
-    if waiting.done():
+def _copy_result(thread_future: Future[T], loop_future: asyncio.Future[T]) -> None:
+    if loop_future.done():
         return
-    if ended.cancelled():
-        waiting.cancel()
-    elif (error := ended.exception()) is not None:
-        waiting.set_exception(error)
+    if thread_future.cancelled():
+        loop_future.cancel()
+    elif (error := thread_future.exception()) is not None:
+        loop_future.set_exception(error)
     else:
-        waiting.set_result(ended.result())
+        loop_future.set_result(thread_future.result())

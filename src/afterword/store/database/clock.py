@@ -17,7 +17,7 @@ _NOW = {
 }
 
 
-def without_future(transaction: Session, instants: Iterable[datetime]) -> list[datetime]:
+def clamp_to_present(transaction: Session, instants: Iterable[datetime]) -> list[datetime]:
     """Return the instants. Each that is far ahead of the database's clock is replaced by the present instant."""
     present = _database_now(transaction)
     return [present if at > present + MOST_AHEAD else at for at in instants]

@@ -13,9 +13,9 @@ from sqlalchemy.exc import OperationalError
 from sqlmodel import SQLModel
 
 from afterword.errors import StoreUnreachable
-from afterword.store.database.cancellation import current_ticket, interrupter
-from afterword.store.database.driver_errors import unreachable
-from afterword.store.database.private_files import complete_file
+from afterword.store.database.cancellation import current_transaction_handle, interrupter
+from afterword.store.database.driver_errors import unreachable_error
+from afterword.store.database.private_files import create_file_atomically
 
 TIMEOUT_S = 30.0
 """How long to wait for others who use the database."""
@@ -24,12 +24,12 @@ _LOCK_ATTEMPT_S = 0.05
 _PAGES_A_STEP = 1_000
 _LOCK_WAIT_S, _LONGEST_VACUUM_S, _PAUSE_S = 5, 600, 0.2
 """How long one VACUUM of PostgreSQL may wait for a lock, and may take; the pause before it is tried again."""
-_BEGUN = text(
+_BEGIN = text(
     "SELECT CAST(pg_current_xact_id() AS xid)::text, set_config('lock_timeout', :lock, false), "
     "set_config('statement_timeout', :statement, false)"
 )
 _IS_CLEAN = text(
-    "SELECT bool_and(age(part.relfrozenxid) <= age(CAST(:mark AS xid))) FROM pg_class AS whole "
+    "SELECT bool_and(age(part.relfrozenxid) <= age(CAST(:transaction_id AS xid))) FROM pg_class AS whole "
     "JOIN pg_class AS part ON part.oid IN (whole.oid, whole.reltoastrelid) WHERE whole.oid = CAST(:name AS regclass)"
 )
 """Texts that are too long for the table itself are in a part of their own."""
@@ -37,17 +37,17 @@ _IS_CLEAN = text(
 
 def compact_file(path: Path) -> bool:
     """Rebuild a SQLite file and empty its write-ahead log; return False if another process prevented it."""
-    ticket, deadline = current_ticket(), time.monotonic() + TIMEOUT_S
+    handle, deadline = current_transaction_handle(), time.monotonic() + TIMEOUT_S
     opened = closing(sqlite3.connect(path, timeout=_LOCK_ATTEMPT_S, isolation_level=None))
-    with opened as connection, ticket.interruptible_by(connection.interrupt):
+    with opened as connection, handle.interruptible_by(connection.interrupt):
         try:
             for step in (_try_rebuild, _try_empty_log):
                 while not step(connection):
-                    ticket.check()
+                    handle.check_not_cancelled()
                     if time.monotonic() > deadline:
                         return False
         except sqlite3.OperationalError:
-            ticket.check()
+            handle.check_not_cancelled()
             return False
     return True
 
@@ -76,22 +76,22 @@ def vacuum(connection: Connection) -> bool:
     place; VACUUM FULL would, but it locks out all readers. The connection must not be in a transaction, and is not
     given back to its pool.
     """
-    ticket, deadline = current_ticket(), time.monotonic() + TIMEOUT_S
-    with ticket.interruptible_by(interrupter(connection)):
-        warnings = _warnings(connection)
+    handle, deadline = current_transaction_handle(), time.monotonic() + TIMEOUT_S
+    with handle.interruptible_by(interrupter(connection)):
+        warnings = _collect_warnings(connection)
         connection.detach()  # its limits are not those of other statements
         limits = {"lock": f"{_LOCK_WAIT_S}s", "statement": f"{_LONGEST_VACUUM_S}s"}
-        mark = connection.execute(_BEGUN, limits).scalar_one()
+        transaction_id = connection.execute(_BEGIN, limits).scalar_one()
         unclean = list(SQLModel.metadata.tables)
-        while unclean := [name for name in unclean if not _try_vacuum(connection, name, mark)]:
-            ticket.check()
+        while unclean := [name for name in unclean if not _try_vacuum(connection, name, transaction_id)]:
+            handle.check_not_cancelled()
             if warnings or time.monotonic() > deadline:
                 return False
-            ticket.wait(_PAUSE_S)
+            handle.wait(_PAUSE_S)
     return True
 
 
-def _warnings(connection: Connection) -> list[str]:
+def _collect_warnings(connection: Connection) -> list[str]:
     """Return a list to which the warnings of the server are added, for example that it may not clean a table."""
     warnings: list[str] = []
 
@@ -104,24 +104,24 @@ def _warnings(connection: Connection) -> list[str]:
     return warnings
 
 
-def _try_vacuum(connection: Connection, name: str, mark: str) -> bool:
-    """Return whether the table holds no row that was deleted before the transaction `mark`.
+def _try_vacuum(connection: Connection, name: str, transaction_id: str) -> bool:
+    """Vacuum a table; return whether it holds no more row that was deleted before the transaction with this id.
 
-    A frozen table holds no trace of transactions before its `relfrozenxid`, which VACUUM raises only as far as it could
-    clean everything. So it tells the truth, whatever kept rows from being removed.
+    A frozen table holds no trace of transactions before its `relfrozenxid`. VACUUM raises `relfrozenxid` only as far as
+    it could clean everything. So the number shows whether rows were left, whatever kept them from being removed.
     """
     try:
         connection.execute(text(f'VACUUM (FREEZE, ANALYZE, INDEX_CLEANUP ON) "{name}"'))
     except OperationalError as error:  # somebody holds a lock, or the vacuum took too long
-        current_ticket().check()
+        current_transaction_handle().check_not_cancelled()
         if error.connection_invalidated:
             raise
         return False
-    return bool(connection.execute(_IS_CLEAN, {"name": f'"{name}"', "mark": mark}).scalar_one())
+    return bool(connection.execute(_IS_CLEAN, {"name": f'"{name}"', "transaction_id": transaction_id}).scalar_one())
 
 
 def analyze(connection: Connection) -> None:
-    """Update the statistics of PostgreSQL at once, which it does by itself only minutes after many rows were written.
+    """Let PostgreSQL update its statistics at once. By itself it does so only minutes after many rows were written.
 
     With old statistics it may take a table for empty, and read the whole table to find the rows of one scope.
     """
@@ -129,14 +129,14 @@ def analyze(connection: Connection) -> None:
         connection.execute(text("ANALYZE"))
 
 
-def copy_file(source: Path, target: Path) -> None:
+def copy_database_file(source: Path, target: Path) -> None:
     """Copy a SQLite database, even while it is in use. The copy is consistent, and only its owner can read it.
 
     The copy is checked before it gets its name. Raises `FileInvalid` if the target exists already, and
     `StoreUnreachable` if the copy cannot be written or checked.
     """
     try:
-        with complete_file(target) as partial:
+        with create_file_atomically(target) as partial:
             with (
                 closing(sqlite3.connect(source, timeout=TIMEOUT_S)) as original,
                 closing(sqlite3.connect(partial, isolation_level=None)) as copy,
@@ -147,4 +147,4 @@ def copy_file(source: Path, target: Path) -> None:
             if state != "ok":
                 raise StoreUnreachable(f"{source} could not be copied, since it is damaged; see `afterword doctor`")
     except sqlite3.Error as error:
-        raise unreachable(error, str(source)) from None
+        raise unreachable_error(error, str(source)) from None

@@ -1,10 +1,13 @@
-"""Translation of the errors of database drivers into those of afterword."""
+"""Translation of the errors of database drivers into errors of afterword."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from sqlalchemy.exc import DatabaseError, DataError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from afterword.errors import ArgumentInvalid, Overtaken, StoreUnreachable
 
@@ -28,6 +31,21 @@ _SQLITE_HINTS = {
 }
 
 
+@contextmanager
+def translate_driver_errors(shown_url: str, *, writing: bool) -> Iterator[None]:
+    """Raise the errors of a database driver in this context as the errors of afterword."""
+    try:
+        yield
+    except PoolTimeout:
+        raise StoreUnreachable(f"{shown_url}: no free connection; raise AFTERWORD_STORE__POOL_SIZE") from None
+    except DatabaseError as error:
+        raise store_error_of(error, shown_url, writing=writing) from None
+    except sqlite3.DatabaseError as error:  # raised by what bypasses SQLAlchemy, such as `_take_write_lock`
+        raise unreachable_error(error, shown_url) from None
+    except UnicodeEncodeError:
+        raise ArgumentInvalid(UNSTORABLE) from None
+
+
 def store_error_of(error: DatabaseError, shown_url: str, *, writing: bool) -> Exception:
     """Return the afterword error for a driver's error. An error in the SQL statement itself is returned unchanged."""
     sqlstate = getattr(error.orig, "sqlstate", None)
@@ -40,10 +58,10 @@ def store_error_of(error: DatabaseError, shown_url: str, *, writing: bool) -> Ex
     # The other subclasses of DatabaseError mean that a statement is wrong, not that the database fails.
     if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
         return error
-    return unreachable(error.orig or error, shown_url)
+    return unreachable_error(error.orig or error, shown_url)
 
 
-def unreachable(error: BaseException, shown_url: str) -> StoreUnreachable:
+def unreachable_error(error: BaseException, shown_url: str) -> StoreUnreachable:
     """Return the error for a database that does not answer. For an error of SQLite it says what to do."""
     if hint := _SQLITE_HINTS.get(getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE):
         return StoreUnreachable(f"{shown_url}: {hint}")

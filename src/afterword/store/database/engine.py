@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,20 +19,19 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
 
 from afterword import telemetry
-from afterword.errors import ArgumentInvalid, StoreMissing, StoreOutdated, StoreUnreachable
+from afterword.errors import StoreMissing, StoreOutdated
 from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
-from afterword.store.database.cache import Cache, TransactionCache
-from afterword.store.database.cancellation import current_ticket, interruptible, run_in_thread
-from afterword.store.database.driver_errors import UNSTORABLE, store_error_of, unreachable
-from afterword.store.database.overtaking import ALONE, until_first
-from afterword.store.database.statements import share_statements
+from afterword.store.database.cache import KnowledgeCache, TransactionCache
+from afterword.store.database.cancellation import current_transaction_handle, interruptible_connection, run_in_thread
+from afterword.store.database.driver_errors import translate_driver_errors, unreachable_error
+from afterword.store.database.overtaking import LOCK_OUT_WRITERS, retry_if_overtaken
+from afterword.store.database.statements import share_compiled_statements
 from afterword.store.database.urls import DEFAULT_URL, check_encoding, postgres_url, shown_url, store_url
 from afterword.store.limits import StoreLimits
 from afterword.text_caches import clear_text_caches
@@ -73,16 +71,16 @@ class Store:
         self.limits: StoreLimits = limits or StoreLimits()
         self._url = store_url(url)
         self.shown_url: str = shown_url(url)
-        self._cache = Cache()
+        self._cache = KnowledgeCache()
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._opened: Engine | None = None
-        self._identity: tuple[int, int] | None = None
+        self._file_identity: tuple[int, int] | None = None
         self._threads: dict[str, ThreadPoolExecutor] = {}
         # A database in memory has only one connection, and a connection has one transaction at a time.
-        self._turn = threading.Lock()
-        self._closing: list[Callable[[], None]] = []
-        self._forgetting: list[Callable[[Scope], None]] = []
+        self._memory_lock = threading.Lock()
+        self._close_callbacks: list[Callable[[], None]] = []
+        self._forget_callbacks: list[Callable[[Scope], None]] = []
 
     def __repr__(self) -> str:
         return f"Store({self.shown_url!r})"
@@ -93,7 +91,7 @@ class Store:
         return self._url.get_backend_name()
 
     @property
-    def in_memory(self) -> bool:
+    def is_in_memory(self) -> bool:
         """Whether the store is a SQLite database in memory, which has a single connection."""
         return self.dialect == "sqlite" and self.path is None
 
@@ -157,7 +155,7 @@ class Store:
             with self.writing(strict=strict, lasting=lasting, alone=alone) as transaction:
                 return work(transaction)
 
-        return until_first(write_once)
+        return retry_if_overtaken(write_once)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -179,9 +177,9 @@ class Store:
         opened = self.connecting(writing=True, isolation=STRICT if strict else None, lasting=lasting)
         with opened as connection, _session(connection, cache) as transaction:
             if alone and self.dialect == "postgresql":
-                connection.exec_driver_sql(ALONE)
+                connection.exec_driver_sql(LOCK_OUT_WRITERS)
             # A newer program may have changed the tables since this process opened the store.
-            migrations.check_before_writing(connection)
+            migrations.check_and_lock_version(connection)
             yield transaction
             transaction.flush()
         cache.commit()
@@ -200,24 +198,16 @@ class Store:
         options: dict[str, Any] = {f"afterword_{name}": choice for name, choice in choices.items()}
         if self.dialect == "postgresql":
             options["isolation_level"] = isolation or USUAL
-        ticket = current_ticket()
-        try:
-            with self._turn if self.in_memory else nullcontext(), self._engine().connect() as plain:
-                connection = plain.execution_options(**options)
-                with interruptible(connection, ticket), connection.begin():
-                    if not lasting and self.dialect == "postgresql":
-                        connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
-                    yield connection
-                    ticket.check()
-                ticket.is_committed = True
-        except PoolTimeout:
-            raise StoreUnreachable(f"{self.shown_url}: no free connection; raise AFTERWORD_STORE__POOL_SIZE") from None
-        except DatabaseError as error:
-            raise store_error_of(error, self.shown_url, writing=writing) from None
-        except sqlite3.DatabaseError as error:  # raised by what bypasses SQLAlchemy, such as `_take_write_lock`
-            raise unreachable(error, self.shown_url) from None
-        except UnicodeEncodeError:
-            raise ArgumentInvalid(UNSTORABLE) from None
+        handle = current_transaction_handle()
+        turn = self._memory_lock if self.is_in_memory else nullcontext()
+        with translate_driver_errors(self.shown_url, writing=writing), turn, self._engine().connect() as plain:
+            connection = plain.execution_options(**options)
+            with interruptible_connection(connection, handle), connection.begin():
+                if not lasting and self.dialect == "postgresql":
+                    connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")
+                yield connection
+                handle.check_not_cancelled()
+            handle.is_committed = True
 
     async def compact(self) -> bool:
         """Rewrite the database, so that its files hold nothing that was deleted; return whether that succeeded.
@@ -230,13 +220,13 @@ class Store:
     def _compact(self) -> bool:
         if self.path is not None:
             return compaction.compact_file(self.path)
-        if self.in_memory:
+        if self.is_in_memory:
             return True
         try:
             with self._engine().connect() as plain:
                 return compaction.vacuum(plain.execution_options(isolation_level="AUTOCOMMIT"))
         except DatabaseError as error:
-            raise unreachable(error.orig or error, self.shown_url) from None
+            raise unreachable_error(error.orig or error, self.shown_url) from None
 
     @telemetry.staged(telemetry.Stage.MIGRATE)
     async def migrate(self) -> tuple[str | None, str]:
@@ -263,19 +253,19 @@ class Store:
         with self.connecting(writing=False) as connection:
             migrations.check_version(connection)
             if writing:
-                migrations.check_before_writing(connection)
+                migrations.check_and_lock_version(connection)
 
     def on_close(self, work: Callable[[], None]) -> None:
         """Register a function that is called whenever the store is closed. A store may be opened again."""
-        self._closing.append(work)
+        self._close_callbacks.append(work)
 
     def on_forgetting(self, work: Callable[[Scope], None]) -> None:
         """Register a function that is called with a scope whenever this process has forgotten something of it."""
-        self._forgetting.append(work)
+        self._forget_callbacks.append(work)
 
-    def drop_forgotten(self, scope: Scope) -> None:
+    def drop_caches_of(self, scope: Scope) -> None:
         """Drop what this process caches of a scope, and all caches of texts, after something of it was forgotten."""
-        for work in self._forgetting:
+        for work in self._forget_callbacks:
             work(scope)
         clear_text_caches()
 
@@ -284,10 +274,10 @@ class Store:
 
         The store is opened again at its next use.
         """
-        for work in self._closing:
+        for work in self._close_callbacks:
             work()
         with self._lock:
-            engine, self._opened, self._cache = self._opened, None, Cache()
+            engine, self._opened, self._cache = self._opened, None, KnowledgeCache()
             threads, self._threads = self._threads, {}
         with ThreadPoolExecutor(1) as waiter:
             await run_in_thread(waiter, partial(_shut_down, threads, engine))
@@ -301,24 +291,24 @@ class Store:
     def _engine(self) -> Engine:
         """Return the engine. It is made anew at its first use, in a forked process, or if the file was replaced."""
         with self._lock:
-            self._forget_parent_process()
-            if self._opened is not None and sqlite_files.file_identity(self.path) != self._identity:
-                # Another file has taken the place of the one that was opened.
+            self._drop_parent_state()
+            if self._opened is not None and sqlite_files.file_identity(self.path) != self._file_identity:
+                # Another file has taken the place of the opened file.
                 self._opened.dispose()
-                self._opened, self._cache = None, Cache()
+                self._opened, self._cache = None, KnowledgeCache()
             if self._opened is None:
                 self._opened = (
                     sqlite_files.make_engine(self._url, self.path, READERS + 1)
                     if self.dialect == "sqlite"
                     else self._postgres_engine()
                 )
-                self._identity = sqlite_files.file_identity(self.path)
+                self._file_identity = sqlite_files.file_identity(self.path)
             return self._opened
 
     def _executor(self, purpose: str) -> ThreadPoolExecutor:
         with self._lock:
-            self._forget_parent_process()
-            if self.in_memory:
+            self._drop_parent_state()
+            if self.is_in_memory:
                 purpose = "write"
             if purpose not in self._threads:
                 count = READERS if purpose == "read" else 1
@@ -327,13 +317,13 @@ class Store:
                 self._threads[purpose] = ThreadPoolExecutor(count, f"afterword-{purpose}")
             return self._threads[purpose]
 
-    def _forget_parent_process(self) -> None:
+    def _drop_parent_state(self) -> None:
         """Drop what was inherited from a parent process by forking. The parent's threads do not run here, and its
         connections must be neither used nor closed here."""
         if self._process != os.getpid():
             if self._opened is not None:
                 self._opened.dispose(close=False)
-            self._process, self._opened, self._threads, self._cache = os.getpid(), None, {}, Cache()
+            self._process, self._opened, self._threads, self._cache = os.getpid(), None, {}, KnowledgeCache()
 
     def _postgres_engine(self) -> Engine:
         size, limit_ms = self.limits.pool_size, int(self.limits.statement_timeout_s * 1000)
@@ -341,7 +331,7 @@ class Store:
         pool: dict[str, Any] = {"pool_pre_ping": True, "pool_size": size, "max_overflow": size}
         engine = create_engine(url, connect_args={"connect_timeout": 10}, isolation_level=USUAL, **pool)
         event.listen(engine, "connect", check_encoding)
-        return share_statements(engine)
+        return share_compiled_statements(engine)
 
 
 def _session(connection: Connection, cache: TransactionCache) -> Session:
@@ -384,13 +374,17 @@ async def open_store(
         except StoreOutdated:
             if store.dialect != "sqlite":
                 raise
-            await store.migrate()
-            # Imported only here, because it imports this module, and upgrades are rare.
-            from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
-
-            for scope in await merge_scope_forms(store):
-                _log.warning("the upgrade merged the scope %a into the same name in NFC", str(scope))
-            for scope, changed in (await derive_outdated_scopes(store)).items():
-                _log.warning("the upgrade changed %d facts of scope %s", len(changed), scope)
+            await _upgrade(store)
         on_failure.pop_all()
     return store
+
+
+async def _upgrade(store: Store) -> None:
+    await store.migrate()
+    # Imported only here, because it imports this module, and upgrades are rare.
+    from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
+
+    for scope in await merge_scope_forms(store):
+        _log.warning("the upgrade merged the scope %a into the same name in NFC", str(scope))
+    for scope, changed in (await derive_outdated_scopes(store)).items():
+        _log.warning("the upgrade changed %d facts of scope %s", len(changed), scope)

@@ -1,4 +1,4 @@
-"""Marks of SQLite files, which show whether anybody has written to a database without running a statement.
+"""Marks of SQLite files. They show whether anybody has written to a database, and no statement is run for it.
 
 A commit writes to the write-ahead log or to the database file. That changes the size or the times of the file.
 """

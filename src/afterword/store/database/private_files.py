@@ -18,12 +18,12 @@ from typing import TextIO
 
 from afterword.errors import FileInvalid, StoreUnreachable
 
-_BESIDE = ("", "-journal", "-wal", "-shm")
+_SQLITE_SUFFIXES = ("", "-journal", "-wal", "-shm")
 """The suffixes of a database file and of the files that SQLite writes beside it."""
 
 
 @contextmanager
-def opened_private(path: Path, file: TextIO | None = None) -> Iterator[TextIO]:
+def open_private_file(path: Path, file: TextIO | None = None) -> Iterator[TextIO]:
     """Open a new file of mode 0600 for writing. It gets its name when it is complete.
 
     If an open `file` is given, it is emptied and written instead. Raises `FileInvalid` if there is a file of that name,
@@ -34,41 +34,48 @@ def opened_private(path: Path, file: TextIO | None = None) -> Iterator[TextIO]:
         file.truncate()
         yield file
         return
-    with complete_file(path) as partial, partial.open("w", encoding="utf-8") as written:
+    with create_file_atomically(path) as partial, partial.open("w", encoding="utf-8") as written:
         yield written
         written.flush()
         os.fsync(written.fileno())
 
 
 @contextmanager
-def complete_file(path: Path) -> Iterator[Path]:
+def create_file_atomically(path: Path) -> Iterator[Path]:
     """Yield the path of an empty file of mode 0600, which is renamed to `path` at the end, or removed after an error.
 
     Raises `FileInvalid` if there is a file at `path`, at the beginning or at the end, and `StoreUnreachable` if it
     cannot be written.
     """
     if os.path.lexists(path):
-        raise _is_there(path)
+        raise _exists_error(path)
     _remove_leftovers(path)
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     except OSError as error:
-        raise StoreUnreachable(f"{path} cannot be written ({error.strerror})") from None
+        raise _write_error(path, error) from None
     try:
-        try:
-            # The lock shows other processes that the file is still being written, so that they do not remove it.
-            with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with _locked_until_closed(descriptor):
             yield partial
-        finally:
-            # Closed before others can open the file: closing a descriptor drops all locks of the process on its file.
-            os.close(descriptor)
         _give_name(partial, path)
     except OSError as error:
-        raise StoreUnreachable(f"{path} cannot be written ({error.strerror})") from None
+        raise _write_error(path, error) from None
     finally:
         _remove(partial)
+
+
+@contextmanager
+def _locked_until_closed(descriptor: int) -> Iterator[None]:
+    """Lock a file that is being written, and close it at the end of the context."""
+    try:
+        # The lock shows other processes that the file is still being written, so that they do not remove it.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        # Closed before others can open the file: closing a descriptor drops all locks of the process on its file.
+        os.close(descriptor)
 
 
 def _give_name(partial: Path, path: Path) -> None:
@@ -77,13 +84,13 @@ def _give_name(partial: Path, path: Path) -> None:
         os.link(partial, path)
         return
     except FileExistsError:
-        raise _is_there(path) from None
+        raise _exists_error(path) from None
     except OSError:
         pass  # a file system without hard links
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
-        raise _is_there(path) from None
+        raise _exists_error(path) from None
     try:
         partial.replace(path)
     except OSError:
@@ -117,9 +124,13 @@ def _is_leftover(partial: Path) -> bool:
 
 
 def _remove(partial: Path) -> None:
-    for suffix in _BESIDE:
+    for suffix in _SQLITE_SUFFIXES:
         partial.with_name(partial.name + suffix).unlink(missing_ok=True)
 
 
-def _is_there(path: Path) -> FileInvalid:
+def _write_error(path: Path, error: OSError) -> StoreUnreachable:
+    return StoreUnreachable(f"{path} cannot be written ({error.strerror})")
+
+
+def _exists_error(path: Path) -> FileInvalid:
     return FileInvalid(f"{path} is there already; choose another name, or move it away")

@@ -16,9 +16,9 @@ from sqlalchemy.engine import URL
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from afterword.errors import FileInvalid, StoreInvalid, StoreUnreachable
-from afterword.store.database.cancellation import current_ticket
-from afterword.store.database.private_files import complete_file
-from afterword.store.database.statements import share_statements
+from afterword.store.database.cancellation import current_transaction_handle
+from afterword.store.database.private_files import create_file_atomically
+from afterword.store.database.statements import share_compiled_statements
 
 BUSY_TIMEOUT_MS = 30_000
 _LOCK_ATTEMPT_MS = 50
@@ -36,7 +36,7 @@ FileState = tuple[int, int, int, int, int]
 """The device, inode, size, and times of the last change of content and of metadata (ns) of a file."""
 
 
-def create_private(path: Path) -> None:
+def create_database_file(path: Path) -> None:
     """Create the file, readable by its owner alone, unless it exists. Raises `StoreUnreachable` if that fails.
 
     An existing file is not opened. Closing any descriptor of a database file drops every lock that its process has on
@@ -47,21 +47,21 @@ def create_private(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # The file gets its name when it is a database, so that no other process sees a store of 0 bytes.
-        with complete_file(path) as partial, closing(sqlite3.connect(partial)) as connection:
+        with create_file_atomically(path) as partial, closing(sqlite3.connect(partial)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
     except FileInvalid:
-        _check_file(path)
+        _check_existing_file(path)
     except (OSError, StoreUnreachable) as error:
-        raise _unreachable(path, getattr(error, "strerror", None) or str(error)) from None
+        raise _unopened_error(path, getattr(error, "strerror", None) or str(error)) from None
 
 
-def _check_file(path: Path) -> None:
+def _check_existing_file(path: Path) -> None:
     if not path.is_file():
-        raise _unreachable(path, "it is not a file")
+        raise _unopened_error(path, "it is not a file")
     # Readers need the log beside the file as well, and create it unless another process has.
     has_log = path.with_name(f"{path.name}-shm").exists()
     if not os.access(path, os.R_OK | os.W_OK) or not (has_log or os.access(path.parent, os.W_OK | os.X_OK)):
-        raise _unreachable(path, "the file and its folder must be writable, even for a program that only reads")
+        raise _unopened_error(path, "the file and its folder must be writable, even for a program that only reads")
     if not path.stat().st_size:
         raise StoreInvalid(
             f"{path} is empty, so what was in this store is lost: put a backup in its place, "
@@ -74,15 +74,15 @@ def make_engine(url: URL, path: Path | None, pool_size: int) -> Engine:
     if path is None:
         engine = create_engine(url, creator=partial(_connect, None), poolclass=StaticPool)
     else:
-        create_private(path)
+        create_database_file(path)
         options: dict[str, Any] = {"poolclass": QueuePool, "pool_size": pool_size, "max_overflow": -1}
         engine = create_engine(url, creator=partial(_connect, path), **options)
-    event.listen(engine, "begin", _begin)
-    return share_statements(engine)
+    event.listen(engine, "begin", _begin_transaction)
+    return share_compiled_statements(engine)
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
-    """Open the file, which must exist, or a database in memory. Only `_begin` begins transactions."""
+    """Open the file, which must exist, or a database in memory. Only `_begin_transaction` begins transactions."""
     name = ":memory:" if path is None else f"file:{quote(str(path.absolute()))}?mode=rw"
     connection = sqlite3.connect(
         name, uri=path is not None, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
@@ -106,8 +106,8 @@ def file_state(path: Path | str) -> FileState | None:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _begin(connection: Any) -> None:
-    """Begin a transaction on SQLAlchemy's connection. One that writes takes the write lock at once.
+def _begin_transaction(connection: Any) -> None:
+    """Begin a transaction on SQLAlchemy's connection. A transaction that writes takes the write lock at once.
 
     If it took the lock only at its first write, another transaction could change what it has read before.
     """
@@ -128,7 +128,7 @@ def _take_write_lock(raw: sqlite3.Connection, *, is_patient: bool) -> None:
 
     Raises sqlite3's OperationalError if another process holds the lock: for 30 seconds, or at all unless `is_patient`.
     """
-    ticket, deadline = current_ticket(), time.monotonic() + (BUSY_TIMEOUT_MS / 1000 if is_patient else 0)
+    handle, deadline = current_transaction_handle(), time.monotonic() + (BUSY_TIMEOUT_MS / 1000 if is_patient else 0)
     raw.execute(f"PRAGMA busy_timeout={_LOCK_ATTEMPT_MS if is_patient else 0}")
     try:
         while True:
@@ -137,12 +137,12 @@ def _take_write_lock(raw: sqlite3.Connection, *, is_patient: bool) -> None:
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
-                ticket.check()
+                handle.check_not_cancelled()
             else:
                 return
     finally:
         raw.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
 
 
-def _unreachable(path: Path, reason: str) -> StoreUnreachable:
+def _unopened_error(path: Path, reason: str) -> StoreUnreachable:
     return StoreUnreachable(f"{path} cannot be opened ({reason}); choose another place with AFTERWORD_STORE__URL")

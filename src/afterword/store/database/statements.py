@@ -50,8 +50,8 @@ class RowRange:
     offset: int = 0
     is_newest_first: bool = False
 
-    def chosen_of(self, query: Any, number: Any) -> Any:
-        """Return the query limited to this page; `number` is the column with the numbers of the rows."""
+    def limit_query(self, query: Any, number: Any) -> Any:
+        """Return a query limited to this page. `number` is the column with the numbers of the rows."""
         if self.after:
             query = query.where(number < self.after if self.is_newest_first else number > self.after)
         return query.order_by(number.desc() if self.is_newest_first else number).limit(self.most).offset(self.offset)
@@ -100,7 +100,7 @@ def insert_numbered(transaction: Session, table: type[SQLModel], rows: Sequence[
     return list(transaction.connection().execute(statement, list(rows)).scalars())
 
 
-def expire_loaded(transaction: Session, table: type[SQLModel], key: int) -> None:
+def expire_loaded_row(transaction: Session, table: type[SQLModel], key: int) -> None:
     """Expire the transaction's object of this row, if it has one, because a plain statement has changed the row."""
     loaded = transaction.identity_map.get(identity_key(table, key))
     if loaded is not None:
@@ -112,11 +112,11 @@ def insert_missing(transaction: Session, table: type[SQLModel], rows: Sequence[V
     if not rows:
         return 0
     connection = transaction.connection()
-    return connection.execute(insert_if_missing(table, connection.dialect.name), list(rows)).rowcount
+    return connection.execute(insert_missing_statement(table, connection.dialect.name), list(rows)).rowcount
 
 
 @cache
-def insert_if_missing(table: type[SQLModel], dialect_name: str, *, returning: str | None = None) -> Any:
+def insert_missing_statement(table: type[SQLModel], dialect_name: str, *, returning: str | None = None) -> Any:
     """Return the statement that inserts a row unless its key is in the table, in the dialect of a database."""
     dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
     statement = dialect.insert(table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
@@ -197,7 +197,7 @@ def moment(value: Any) -> datetime:
     return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
 
 
-def share_statements(engine: Engine) -> Engine:
+def share_compiled_statements(engine: Engine) -> Engine:
     """Let a new engine share compiled statements with the other engines of the same server, and return the engine.
 
     A dialect is complete only after its first connection, so an engine shares its dialect and statements from then on.

@@ -41,9 +41,9 @@ def store_url(text: str) -> URL:
 
 
 def postgres_url(url: URL, **settings: object) -> URL:
-    """Return the URL of a PostgreSQL database with these settings, and with those that the driver needs.
+    """Return the URL of a PostgreSQL database with these settings, and with the settings that the driver needs.
 
-    They count for the connection, whatever the database and its roles have been given.
+    They hold for the connection, whatever settings the database and its roles have.
     """
     settings = {"datestyle": "ISO", **settings}
     options = [url.query.get("options", ""), *(f"-c {name}={value}" for name, value in settings.items())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, ClassVar
@@ -22,6 +22,13 @@ FINDING = "agent finding"
 """The subject and the attribute that a tombstone of a finding has, since a finding has neither."""
 ERASED = "erased finding"
 """The attribute of the tombstone of a finding that a person has erased. It holds for its repetitions at any time."""
+
+
+_COPIED_COLUMNS = (
+    *("id", "session_id", "agent", "topic", "statement", "is_advice"),
+    *("source", "after_tools", "said_at", "expires_at"),
+)
+"""The columns whose values are the fields of a finding."""
 
 
 class FindingRow(SQLModel, table=True):
@@ -51,7 +58,7 @@ class FindingRow(SQLModel, table=True):
 def is_finding_forgotten(forgotten: ForgottenContent, statement: str, said_at: datetime) -> bool:
     """Return whether a finding was forgotten after it was said, or contains words that forgetting has blanked out.
 
-    One that a person has erased stays forgotten when an agent states it again: that is no new word of a person.
+    A finding that a person has erased stays forgotten when an agent states it again: that is no new word of a person.
     """
     if has_blanked_words(statement) or forgotten.is_scope_forgotten(said_at):
         return True
@@ -87,21 +94,16 @@ def finding_of(row: Any, scope: Scope) -> AgentFinding:
         source=row.source,
         after_tools=row.after_tools,
         review=FindingReview(row.review),
-        evidence=tuple(
-            Evidence(
-                EvidenceKind.TURN,
-                piece["quote"],
-                row.session_id,
-                piece.get("turn"),
-                piece.get("speaker"),
-                piece.get("start"),
-            )
-            for piece in row.evidence
-        ),
+        evidence=tuple(_evidence_of(piece, row.session_id) for piece in row.evidence),
     )
 
 
-def read_windows_findings(transaction: Session, scope: Scope, window_ids: Iterable[int]) -> list[AgentFinding]:
+def _evidence_of(piece: Mapping[str, Any], session_id: str | None) -> Evidence:
+    place = (piece.get(name) for name in ("turn", "speaker", "start"))
+    return Evidence(EvidenceKind.TURN, piece["quote"], session_id, *place)
+
+
+def read_findings_of_windows(transaction: Session, scope: Scope, window_ids: Iterable[int]) -> list[AgentFinding]:
     """Return the findings of these windows."""
     return [finding_of(row, scope) for row in fetch_where_in(transaction, FindingRow, "window_id", window_ids)]
 
@@ -117,29 +119,20 @@ def store_findings(
         FindingRow.scope_id == scope_id, col(FindingRow.review).in_(decisions)
     )
     decided = {statement_key(statement): review for statement, review in transaction.exec(query)}
+    place = {"scope_id": scope_id, "window_id": window_id, "recorded_at": recorded_at}
     rows = [
-        {
-            "id": finding.id,
-            "scope_id": scope_id,
-            "window_id": window_id,
-            "session_id": finding.session_id,
-            "agent": finding.agent,
-            "topic": finding.topic,
-            "statement": finding.statement,
-            "is_advice": finding.is_advice,
-            "source": finding.source,
-            "after_tools": finding.after_tools,
-            "review": decided.get(finding.key, str(finding.review)),
-            "evidence": [{**asdict(cited), "kind": str(cited.kind)} for cited in finding.evidence],
-            "said_at": finding.said_at,
-            "expires_at": finding.expires_at,
-            "recorded_at": recorded_at,
-        }
+        {**_column_values(finding), **place, "review": decided.get(finding.key, str(finding.review))}
         for finding in findings
     ]
     insert_missing(transaction, FindingRow, rows)
 
 
-def rows_of_scope(transaction: Session, scope_id: int) -> Sequence[Any]:
+def _column_values(finding: AgentFinding) -> dict[str, Any]:
+    """Return the values of a finding for all columns except its place in the store and its review."""
+    values = {name: getattr(finding, name) for name in _COPIED_COLUMNS}
+    return values | {"evidence": [{**asdict(cited), "kind": str(cited.kind)} for cited in finding.evidence]}
+
+
+def finding_rows_of_scope(transaction: Session, scope_id: int) -> Sequence[Any]:
     """Return all rows of findings of a scope, including those of runs that are not live."""
     return fetch_rows(transaction, select_columns(FindingRow).where(col(FindingRow.scope_id) == scope_id))

@@ -45,7 +45,7 @@ _log = telemetry.logs(__name__)
 
 
 def finding_policy_of(transaction: Session, scope: Scope, privacy: Privacy) -> FindingPolicy:
-    """Return which agents' findings a scope keeps: its own policy, or the one of the store if it has none."""
+    """Return which agents' findings a scope keeps: its own policy, or the policy of the store if it has none."""
     row = scope_rows.scope_row(transaction, scope)
     return FindingPolicy.from_json(row.findings) if row is not None and row.findings else privacy.findings
 
@@ -59,16 +59,16 @@ def tells_other_people(transaction: Session, scope: Scope, privacy: Privacy) -> 
 def set_finding_policy(transaction: Session, scope: Scope, policy: FindingPolicy) -> None:
     """Set which agents' findings a scope keeps from now on."""
     scope_rows.change_scope(transaction, scope_rows.lock_scope(transaction, scope), findings=policy.as_json())
-    note_change(transaction, scope)
+    record_change_without_facts(transaction, scope)
 
 
 def set_other_people(transaction: Session, scope: Scope, *, are_told: bool) -> None:
     """Set whether agents are told the words of other people than the owner of the scope."""
     scope_rows.change_scope(transaction, scope_rows.lock_scope(transaction, scope), other_people=are_told)
-    note_change(transaction, scope)
+    record_change_without_facts(transaction, scope)
 
 
-def note_change(transaction: Session, scope: Scope) -> None:
+def record_change_without_facts(transaction: Session, scope: Scope) -> None:
     """Raise the revision of a scope, so that caches notice a change that concerns no fact."""
     scope_id = scope_rows.scope_key(transaction, scope)
     scope_rows.raise_revision(transaction, scope_id)
@@ -124,7 +124,7 @@ def decide_finding(transaction: Session, scope: Scope, finding_id: str, review: 
     finding = read_finding(transaction, scope, finding_id)
     is_said = col(FindingRow.id).in_([saying.id for saying, _ in read_sayings(transaction, scope, finding)])
     transaction.connection().execute(update(FindingRow).where(is_said).values(review=str(review)))
-    note_change(transaction, scope)
+    record_change_without_facts(transaction, scope)
     return read_finding(transaction, scope, finding.id)
 
 
@@ -168,38 +168,49 @@ async def save_finding(
 ) -> SavedFinding:
     """Store what an agent found, if the scope keeps findings of this agent.
 
-    A finding with a secret is not stored. One that reads like an instruction to an assistant is held until a person
-    approves its run; one that is held already is not held twice. A finding from a turn in which tools were used
+    A finding with a secret is not stored. A finding that reads like an instruction to an assistant is held until a
+    person approves its run, but an equal finding is not held twice. A finding from a turn in which tools were used
     (`after_tools`) waits for a person too, unless the scope keeps such findings. A finding that is already known is
-    stored as a repetition, but not if the agent only has it from its own notes (`is_from_notes`). One that a person has
-    dropped is not stored.
+    stored as a repetition, but not if the agent only has it from its own notes (`is_from_notes`). A finding that a
+    person has dropped is not stored.
     """
     statement, topic = store.privacy.mask_fields(FINDING, statement, topic)
 
     def work(transaction: Session) -> SavedFinding:
         policy = finding_policy_of(transaction, scope, store.privacy)
-        if not policy.keeps_findings_of(agent) or read_pause(transaction, scope) is not None:
-            return SavedFinding(SavingOutcome.NOT_KEPT)
-        if count_masks((statement, topic)):
-            return SavedFinding(SavingOutcome.SECRET)
-        forgotten = read_forgotten(transaction, scope)
-        if is_finding_forgotten(forgotten, statement, at):
-            return SavedFinding(SavingOutcome.FORGOTTEN)
         waits = after_tools and policy.agents_with_tools is ToolFindingPolicy.REVIEW
         review = FindingReview.WAITING if waits else FindingReview.OPEN
         finding = AgentFinding("", scope, None, agent, topic, statement, at, policy.expiry(at), review=review)
-        known = (each.status_at(at) for each in read_findings(transaction, scope) if each.key == finding.key)
-        status = next(known, FindingStatus.EXPIRED)
-        if status is FindingStatus.DROPPED or (is_from_notes and status is not FindingStatus.EXPIRED):
-            return SavedFinding(_STORED_BEFORE[status])
-        if (held_in := _held_run(transaction, finding)) is not None:
+        refusal = _refusal_of(transaction, finding, policy) or _former_outcome(transaction, finding, is_from_notes)
+        if refusal is not None:
+            return SavedFinding(refusal)
+        if (held_in := _find_held_run_id(transaction, finding)) is not None:
             return SavedFinding(SavingOutcome.WAITING, held_in)
         return _store_finding(transaction, replace(finding, after_tools=after_tools), at)
 
     return await store.write(work)
 
 
-def _held_run(transaction: Session, finding: AgentFinding) -> int | None:
+def _refusal_of(transaction: Session, finding: AgentFinding, policy: FindingPolicy) -> SavingOutcome | None:
+    """Return why a finding must not be stored in its scope, None if it may be."""
+    if not policy.keeps_findings_of(finding.agent) or read_pause(transaction, finding.scope) is not None:
+        return SavingOutcome.NOT_KEPT
+    if count_masks((finding.statement, finding.topic)):
+        return SavingOutcome.SECRET
+    if is_finding_forgotten(read_forgotten(transaction, finding.scope), finding.statement, finding.said_at):
+        return SavingOutcome.FORGOTTEN
+    return None
+
+
+def _former_outcome(transaction: Session, finding: AgentFinding, is_from_notes: bool) -> SavingOutcome | None:
+    """Return what became of an equal finding that is stored already, None if this finding is stored all the same."""
+    at, stored = finding.said_at, read_findings(transaction, finding.scope)
+    status = next((each.status_at(at) for each in stored if each.key == finding.key), FindingStatus.EXPIRED)
+    is_settled = status is FindingStatus.DROPPED or (is_from_notes and status is not FindingStatus.EXPIRED)
+    return _STORED_BEFORE[status] if is_settled else None
+
+
+def _find_held_run_id(transaction: Session, finding: AgentFinding) -> int | None:
     """Return the id of the run in which an equal statement waits for a person's approval, None if none waits."""
     held = select(RunRow.id, FindingRow.statement).where(
         RunRow.scope_id == scope_rows.scope_key(transaction, finding.scope),

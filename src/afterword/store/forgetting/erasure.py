@@ -20,18 +20,17 @@ from afterword.errors import NotFound
 from afterword.facts.findings import statement_key
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Turn
-from afterword.privacy.tombstones import ForgottenContent, TombstoneKey, TombstoneKind
+from afterword.privacy.tombstones import ForgottenContent, TombstoneKey
 from afterword.store import ledger, lookup, scope_rows
 from afterword.store.access.keys import revoke_keys_of_scope
 from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
-from afterword.store.findings.finding_rows import ERASED, FINDING, FindingRow, rows_of_scope
+from afterword.store.findings.finding_rows import ERASED, FINDING, FindingRow, finding_rows_of_scope
 from afterword.store.forgetting import forgotten_statements, hash_keys, tombstone_rows
+from afterword.store.forgetting.erasable_tables import ERASABLE_TABLES, Clause, SessionKeys
 from afterword.store.forgetting.row_blanking import ForgottenWords, RowBlanking
 from afterword.store.forgetting.served_copies import ErasedWords, block_finder, repeats_words, sessions_with_blocks
-from afterword.store.forgetting.tables import TombstoneRow
-from afterword.store.forgetting.text_columns import ERASABLE_TABLES, Clause, SessionKeys
 from afterword.store.sessions import turns_by_session_pk
 from afterword.store.tables import (
     AssertionRow,
@@ -91,12 +90,12 @@ class Erasure:
         """Forget everything in the scope, and revoke the API keys that give access only to this scope."""
         revoke_keys_of_scope(self.transaction, self.scope, self._at)
         for session in self.sessions():
-            self.tombstones.add_session(session.session_id, self._said(session, self._at), self._at)
+            self.tombstones.add_session(session.session_id, self._turns_said_until(session, self._at), self._at)
         self.tombstones.add_scope(self._at)
         self._detach_spending(col(SpendingRow.scope_id) == self.scope_id)
         for table in ERASABLE_TABLES:
-            if table.of_scope and not table.derived:
-                self._erase(table.table, table.of_scope(self.scope_id))
+            if table.of_scope and not table.is_derived:
+                self._delete_rows(table.table, table.of_scope(self.scope_id))
 
     def forget_session(self, session_id: str) -> None:
         """Forget a session, and the statements by which a person has confirmed what was said in it.
@@ -106,14 +105,8 @@ class Erasure:
         session = next((session for session in self.sessions() if session.session_id == session_id), None)
         if session is not None:
             self.erase_session(session, self._at)
-        elif not self._is_forgotten(session_id):
+        elif not tombstone_rows.has_session_tombstone(self.transaction, self.scope, self.scope_id, session_id):
             raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword sessions`")
-
-    def _is_forgotten(self, session_id: str) -> bool:
-        of_session = TombstoneRow.kind == str(TombstoneKind.SESSION), TombstoneRow.scope_id == self.scope_id
-        places = [key.session_hash(self.scope, session_id) for key in hash_keys.read_hash_keys(self.transaction)]
-        query = select(TombstoneRow.id).where(*of_session, col(TombstoneRow.place).in_(places)).limit(1)
-        return self.transaction.exec(query).first() is not None
 
     def forget_requested(self, requests: Iterable[forgotten_statements.EraseRequest]) -> None:
         """Forget the statements and turns that these requests hide, except what was said after a request."""
@@ -126,7 +119,7 @@ class Erasure:
             until = request.request.said_at
             if not request.finds_facts:
                 # No fact holds the words, so whole turns are blanked. "My number" does not contain the number itself.
-                meant = forgotten_statements.turns_meant(self.transaction, self.scope_id, request.request)
+                meant = forgotten_statements.texts_of_meant_turns(self.transaction, self.scope_id, request.request)
                 self._blank_sessions(ForgottenWords.of_texts(meant, ()), until)
             self.forget_statements(request.ids, until=until)
 
@@ -135,14 +128,14 @@ class Erasure:
 
         Statements with the same value are forgotten too; with `until`, only those that were said up to that instant.
         """
-        rows = forgotten_statements.with_equal_statements(self.transaction, self.scope_id, ids, until)
+        rows = forgotten_statements.read_equal_statements(self.transaction, self.scope_id, ids, until)
         if not rows:
             return
         for row in rows.values():
             self.tombstones.add_slot(row.subject, row.attribute, row.value, until or self._at)
         words = ForgottenWords.of_statements(self.transaction, rows)
         # A waiting correction may contain the forgotten words, and has nothing left to correct. It gets no tombstone.
-        corrections = forgotten_statements.waiting_correction_ids(self.transaction, self.scope_id, rows)
+        corrections = forgotten_statements.held_correction_ids(self.transaction, self.scope_id, rows)
         self.erase_statements([*rows, *corrections])
         self._blank_sessions(words, until or self._at)
         self._erase_empty_runs()
@@ -152,7 +145,11 @@ class Erasure:
 
         They are not stored again, or with `may_return` only if they are found again later.
         """
-        rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if statement_key(row.statement) in keys]
+        rows = [
+            row
+            for row in finding_rows_of_scope(self.transaction, self.scope_id)
+            if statement_key(row.statement) in keys
+        ]
         quotes: dict[str, set[str]] = {}
         for row in rows:
             attribute, value = (FINDING, row.statement) if may_return else (ERASED, statement_key(row.statement))
@@ -165,42 +162,44 @@ class Erasure:
 
     def _blank_sessions(self, words: ForgottenWords, until: datetime) -> None:
         for session in self.sessions():
-            blanking = self.blanking(session, until)
+            blanking = self.blanking_of(session, until)
             blanking.blank_words(words)
             self.tombstones.add(blanking.tombstones)
 
-    def blanking(self, session: SessionKeys, until: datetime | None = None, scope: Scope | None = None) -> RowBlanking:
-        """Return what blanks words in the rows of a session, of this scope if no other one is given."""
+    def blanking_of(
+        self, session: SessionKeys, until: datetime | None = None, scope: Scope | None = None
+    ) -> RowBlanking:
+        """Return what blanks words in the rows of a session. The session is of this scope, unless `scope` is given."""
         return RowBlanking(self.transaction, scope or self.scope, session, self._key, until or self._at, self.blanked)
 
     def erase_findings(self, is_erased: Callable[[Any], bool]) -> None:
-        """Delete the findings that `is_erased` selects, and note their words, so that `sweep_copies` erases copies."""
-        rows = [row for row in rows_of_scope(self.transaction, self.scope_id) if is_erased(row)]
+        """Delete the findings that `is_erased` selects, and note their words, so that `erase_copies` erases copies."""
+        rows = [row for row in finding_rows_of_scope(self.transaction, self.scope_id) if is_erased(row)]
         self._erased_words.add_findings(rows)
         for ids in chunks([row.id for row in rows]):
-            self._erase(FindingRow, col(FindingRow.id).in_(ids))
+            self._delete_rows(FindingRow, col(FindingRow.id).in_(ids))
 
     def forget_before(self, moment: datetime) -> None:
         """Forget everything that was said before an instant."""
         until = max(moment, _FIRST_INSTANT + _TICK) - _TICK
         for session in self.sessions():
-            first, last = self._first_and_last_said(session)
+            first, last = self._first_and_last_time(session)
             if last is not None and last < moment:
                 self.erase_session(session, until)
             elif first is not None and first < moment:
-                said_before = self._said(session, until)
+                said_before = self._turns_said_until(session, until)
                 tombstones = self.tombstones.add_session(session.session_id, said_before, until)
                 self._erased_words.add_turns(said_before)
                 forgotten = ForgottenContent(self.scope, session.session_id, [self._key], tombstones)
                 turns = turns_by_session_pk(self.transaction, session.key)
-                self.blanking(session).blank_turns(forgotten, turns, forgotten.blank_in_turns(turns))
+                self.blanking_of(session).blank_turns(forgotten, turns, forgotten.blank_in_turns(turns))
         said = select(AssertionRow.id).where(AssertionRow.scope_id == self.scope_id, AssertionRow.said_at < moment)
         self.erase_statements(list(self.transaction.exec(said)))
         self.erase_findings(lambda row: row.said_at < moment)
         self._erase_empty_runs()
         self.tombstones.add_scope(until)
 
-    def _said(self, session: SessionKeys, until: datetime) -> list[Turn]:
+    def _turns_said_until(self, session: SessionKeys, until: datetime) -> list[Turn]:
         """Return the turns of a session that were said up to an instant, and those without a time."""
         turns = turns_by_session_pk(self.transaction, session.key)
         return [turn for turn in turns if turn.said_at is None or turn.said_at <= until]
@@ -208,31 +207,31 @@ class Erasure:
     def erase_derived(self) -> None:
         """Delete the rows that are derived from others. They are derived again from the remaining rows."""
         for table in ERASABLE_TABLES:
-            if table.of_scope and table.derived:
+            if table.of_scope and table.is_derived:
                 self.transaction.connection().execute(delete(table.table).where(table.of_scope(self.scope_id)))
 
     def erase_session(self, session: SessionKeys, until: datetime) -> None:
-        """Forget a session, what a person entered to confirm or withdraw it, and what it asks to forget.
+        """Forget a session, what it asks to forget, and what a person entered to confirm or withdraw its statements.
 
         If the session continues, what is said in it after `until` is stored again.
         """
-        requests = forgotten_statements.read_erase_requests(self.transaction, self.scope)
+        requests = forgotten_statements.read_erase_requests_with_facts(self.transaction, self.scope)
         self.forget_requested(each for each in requests if each.request.session_id == session.session_id)
-        turns = self._said(session, until)
+        turns = self._turns_said_until(session, until)
         self.tombstones.add_session(session.session_id, turns, until)
         self._erased_words.add_turns(turns)
         said = select(AssertionRow.id).where(
             AssertionRow.scope_id == self.scope_id, AssertionRow.session_id == session.session_id
         )
         self.erase_findings(lambda row: row.session_id == session.session_id)
-        confirmed = forgotten_statements.confirmed_ids(self.transaction, self.scope_id, session.session_id)
+        confirmed = forgotten_statements.confirmation_ids(self.transaction, self.scope_id, session.session_id)
         self.erase_statements([*self.transaction.exec(said), *confirmed])
         runs = select(RunRow.id).where(RunRow.scope_id == self.scope_id, col(RunRow.source).in_(session.sources))
         is_of_source = (col(SpendingRow.scope_id) == self.scope_id) & col(SpendingRow.source).in_(session.sources)
         self._detach_spending(or_(is_of_source, col(SpendingRow.run_id).in_(runs)))
         for table in ERASABLE_TABLES:
-            if table.of_session and not table.derived:
-                self._erase(table.table, table.of_session(session))
+            if table.of_session and not table.is_derived:
+                self._delete_rows(table.table, table.of_session(session))
         self._erase_empty_runs()
 
     def erase_statements(self, ids: Sequence[str]) -> None:
@@ -245,25 +244,25 @@ class Erasure:
         self._erased_words.add_statements(self.transaction, ids)
         for chunk in chunks(ids):
             for table in ERASABLE_TABLES:
-                if table.of_statements and not table.derived:
-                    self._erase(table.table, table.of_statements(chunk))
+                if table.of_statements and not table.is_derived:
+                    self._delete_rows(table.table, table.of_statements(chunk))
 
-    def sweep_copies(self) -> None:
+    def erase_copies(self) -> None:
         """Erase the erased words where agents were served or repeated them, in all remaining sessions and scopes."""
         if not (self.erased or self.blanked or self.tombstones):
             return
         self.transaction.expunge_all()  # its objects do not reflect the changed rows
-        words = self._erased_words.search(self.transaction, self.scope_id)
+        words = self._erased_words.build_search(self.transaction, self.scope_id)
         # A finding that repeats erased words is deleted as a whole.
         self.erase_findings(lambda row: repeats_words(row, words))
         self._erase_empty_runs()
         for session in self.sessions():
-            blanking = self.blanking(session)
+            blanking = self.blanking_of(session)
             blanking.blank_copies(block_finder(words=words))
             self.tombstones.add(blanking.tombstones)
         # The agents of other scopes were served blocks of this one, too.
         for owner, session in sessions_with_blocks(self.transaction, self.scope, self.scope_id):
-            blanking = self.blanking(session, scope=owner)
+            blanking = self.blanking_of(session, scope=owner)
             blanking.blank_copies(block_finder(self.scope))
             tombstone_rows.add_tombstones(self.transaction, owner, blanking.tombstones)
 
@@ -292,25 +291,28 @@ class Erasure:
             col(RunRow.id).not_in(select(RunVerdictRow.run_id)),
         )
         for run_id, source in self.transaction.exec(empty_runs).all():
-            self._detach_spending(col(SpendingRow.run_id) == run_id)
-            windows = select(WindowRow.id).where(WindowRow.scope_id == self.scope_id, WindowRow.source == source)
-            is_unread = col(WindowRow.id).not_in(select(RunWindowRow.window_id))
-            self._erase(RunWindowRow, col(RunWindowRow.run_id) == run_id)
-            self._erase(WindowRow, col(WindowRow.id).in_(windows) & is_unread)
-            self._erase(ImportedRunRow, col(ImportedRunRow.run_id) == run_id)
-            self._erase(RunRow, col(RunRow.id) == run_id)
+            self._erase_empty_run(run_id, source)
+
+    def _erase_empty_run(self, run_id: int | None, source: str) -> None:
+        self._detach_spending(col(SpendingRow.run_id) == run_id)
+        windows = select(WindowRow.id).where(WindowRow.scope_id == self.scope_id, WindowRow.source == source)
+        is_unread = col(WindowRow.id).not_in(select(RunWindowRow.window_id))
+        self._delete_rows(RunWindowRow, col(RunWindowRow.run_id) == run_id)
+        self._delete_rows(WindowRow, col(WindowRow.id).in_(windows) & is_unread)
+        self._delete_rows(ImportedRunRow, col(ImportedRunRow.run_id) == run_id)
+        self._delete_rows(RunRow, col(RunRow.id) == run_id)
 
     def _detach_spending(self, clause: Clause) -> None:
         """Keep the recorded costs that `clause` selects, but remove the names of the sessions that they were for."""
         statement = update(SpendingRow).where(clause).values(run_id=None, source=FORGOTTEN_SOURCE)
         self.transaction.connection().execute(statement)
 
-    def _erase(self, table: type[SQLModel], clause: Clause) -> None:
+    def _delete_rows(self, table: type[SQLModel], clause: Clause) -> None:
         erased = self.transaction.connection().execute(delete(table).where(clause)).rowcount
         if erased:
             self.erased[str(table.__tablename__)] += erased
 
-    def _first_and_last_said(self, session: SessionKeys) -> tuple[datetime | None, datetime | None]:
+    def _first_and_last_time(self, session: SessionKeys) -> tuple[datetime | None, datetime | None]:
         """Return when the first and the last turn of a session were said.
 
         If no turn has a time, both are the time when the session was last updated, or when its runs were started.
@@ -347,7 +349,7 @@ async def erase_in_scope(
 
     with suppress(_PreviewError):
         await store.write(erase)
-        store.drop_forgotten(scope)
+        store.drop_caches_of(scope)
     telemetry.note(erased=sum(receipts[-1].erased.values()), tombstones=receipts[-1].tombstones)
     return receipts[-1]
 
@@ -361,7 +363,7 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     before = forgotten_statements.fact_members(transaction, scope_id)
     erasure.erase_derived()
     work(erasure)
-    erasure.sweep_copies()
+    erasure.erase_copies()
     scope_rows.raise_revision(transaction, scope_id)
     added = erasure.tombstones.store()
     transaction.expunge_all()  # its objects do not reflect the changed rows
@@ -375,18 +377,18 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
 
 
 async def forget_requested_statements(
-    store: Store, scope: Scope, *, at: datetime, hidden_until: datetime | None = None, is_preview: bool = False
+    store: Store, scope: Scope, *, at: datetime, hidden_since_before: datetime | None = None, is_preview: bool = False
 ) -> Receipt | None:
     """Forget what people have asked to be forgotten, and return a receipt; None if there are no such requests.
 
-    With `hidden_until`, only requests that have hidden facts since that instant or earlier are carried out. These need
-    no approval. A request to erase everything is not carried out here, see `Erasure.forget_everything`.
+    With `hidden_since_before`, only requests that have hidden facts since that instant or earlier are carried out. Such
+    requests need no approval. A request to erase everything is not carried out here, see `Erasure.forget_everything`.
     """
 
     def requests(transaction: Session) -> list[forgotten_statements.EraseRequest]:
-        if hidden_until is not None:
-            return forgotten_statements.read_erase_requests(transaction, scope, until=hidden_until)
-        waiting = forgotten_statements.read_waiting_requests(transaction, scope)
+        if hidden_since_before is not None:
+            return forgotten_statements.read_erase_requests_with_facts(transaction, scope, hidden_since_before)
+        waiting = forgotten_statements.read_erase_requests_in_force(transaction, scope)
         return [request for request in waiting if not request.is_everything]
 
     if not await store.read(requests):

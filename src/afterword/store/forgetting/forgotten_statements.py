@@ -7,13 +7,14 @@ Withdrawals and confirmations of a forgotten statement are forgotten too. A requ
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlmodel import Session, col, func, select
 
 from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct
+from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import asks_for_everything, has_matched_statement
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
@@ -43,7 +44,7 @@ DISMISS = "dismiss"
 """The purpose of a run by which a person dismisses a request that found nothing to hide."""
 DISMISSED = "dismiss:"
 """The prefix of the source of such a run. The id of the request follows."""
-WAIT = timedelta(days=1)
+ERASE_WAIT = timedelta(days=1)
 """How long statements that somebody asked to be forgotten are hidden before they are deleted automatically."""
 
 
@@ -79,13 +80,20 @@ class EraseRequest:
         return frozenset({*self.erased_ids, self.request.id})
 
 
-def read_erase_requests(transaction: Session, scope: Scope, *, until: datetime | None = None) -> list[EraseRequest]:
-    """Return the requests that hide statements, oldest first; with `until`, those in force by that instant."""
-    requests = [request for request in read_waiting_requests(transaction, scope) if request.finds_facts]
-    return [request for request in requests if until is None or request.hidden_since <= until]
+def read_erase_requests_with_facts(
+    transaction: Session, scope: Scope, hidden_since_before: datetime | None = None
+) -> list[EraseRequest]:
+    """Return the requests that hide statements, oldest first.
+
+    With `hidden_since_before`, only requests that have hidden statements since that instant or earlier are returned.
+    """
+    requests = [request for request in read_erase_requests_in_force(transaction, scope) if request.finds_facts]
+    return [
+        request for request in requests if hidden_since_before is None or request.hidden_since <= hidden_since_before
+    ]
 
 
-def read_waiting_requests(transaction: Session, scope: Scope) -> list[EraseRequest]:
+def read_erase_requests_in_force(transaction: Session, scope: Scope) -> list[EraseRequest]:
     """Return all requests to forget that are in force in a scope, oldest first.
 
     Requests that match no statement are included until a person has dismissed them.
@@ -98,22 +106,9 @@ def read_waiting_requests(transaction: Session, scope: Scope) -> list[EraseReque
         return []  # true of most scopes, so what is known need not be read
     known = lookup.read_knowledge(transaction, scope)
     asking = [known.by_id[id_] for id_ in asking_ids if id_ in known.by_id]
-    hidden: dict[str, list[str]] = {said.id: [] for said in asking}
-    for earlier_id, retirements in known.judged_pairs(hidden).retirements.items():
-        for later_id, relation in retirements:
-            if relation is Relation.RETRACTS and later_id in hidden:
-                hidden[later_id].append(earlier_id)
-    # A request is in force since the first run with its verdicts was applied.
-    applied = (
-        select(VerdictRow.later_id, func.min(RunRow.applied_at))
-        .join(RunVerdictRow, col(RunVerdictRow.verdict_key) == col(VerdictRow.key))
-        .join(RunRow, col(RunRow.id) == col(RunVerdictRow.run_id))
-        .where(VerdictRow.scope_id == scope_key(transaction, scope), VerdictRow.relation == str(Relation.RETRACTS))
-        .where(RunRow.status == RunStatus.APPLIED, col(RunRow.applied_at).is_not(None))
-        .group_by(VerdictRow.later_id)
-    )
-    since = {later_id: applied_at for later_id, applied_at in transaction.exec(applied) if applied_at is not None}
-    dismissed = dismissed_requests(transaction, scope_key(transaction, scope), hidden)
+    hidden = _hidden_ids(known, [said.id for said in asking])
+    since = _read_applied_times(transaction, scope_key(transaction, scope))
+    dismissed = dismissed_request_ids(transaction, scope_key(transaction, scope), hidden)
     requests = [
         EraseRequest(said, tuple(hidden[said.id]), since.get(said.id, said.said_at))
         for said in asking
@@ -122,16 +117,42 @@ def read_waiting_requests(transaction: Session, scope: Scope) -> list[EraseReque
     return sorted(requests, key=lambda request: (request.hidden_since, request.request.order))
 
 
-def dismissed_requests(transaction: Session, scope_id: int, ids: Iterable[str]) -> set[str]:
-    """Return the ids of those of these requests that a person has dismissed because they match nothing."""
+def _hidden_ids(known: Knowledge, request_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return the ids of the statements that each of these requests hides, by the id of the request."""
+    hidden: dict[str, list[str]] = {request_id: [] for request_id in request_ids}
+    for earlier_id, retirements in known.judged_pairs(hidden).retirements.items():
+        for later_id, relation in retirements:
+            if relation is Relation.RETRACTS and later_id in hidden:
+                hidden[later_id].append(earlier_id)
+    return hidden
+
+
+def _read_applied_times(transaction: Session, scope_id: int) -> dict[str, datetime]:
+    """Return when the first run with verdicts of each withdrawing statement was applied, by the statement's id.
+
+    A request is in force since then.
+    """
+    applied = (
+        select(VerdictRow.later_id, func.min(RunRow.applied_at))
+        .join(RunVerdictRow, col(RunVerdictRow.verdict_key) == col(VerdictRow.key))
+        .join(RunRow, col(RunRow.id) == col(RunVerdictRow.run_id))
+        .where(VerdictRow.scope_id == scope_id, VerdictRow.relation == str(Relation.RETRACTS))
+        .where(RunRow.status == RunStatus.APPLIED, col(RunRow.applied_at).is_not(None))
+        .group_by(VerdictRow.later_id)
+    )
+    return {later_id: applied_at for later_id, applied_at in transaction.exec(applied) if applied_at is not None}
+
+
+def dismissed_request_ids(transaction: Session, scope_id: int, ids: Iterable[str]) -> set[str]:
+    """Return which of these requests a person has dismissed because they match nothing. `ids` are their ids."""
     sources: set[str] = set()
-    for some in chunks([f"{DISMISSED}{id_}" for id_ in ids]):
+    for chunk in chunks([f"{DISMISSED}{id_}" for id_ in ids]):
         of_scope = RunRow.scope_id == scope_id, RunRow.status == RunStatus.APPLIED
-        sources.update(transaction.exec(select(RunRow.source).where(*of_scope, col(RunRow.source).in_(some))))
+        sources.update(transaction.exec(select(RunRow.source).where(*of_scope, col(RunRow.source).in_(chunk))))
     return {source.removeprefix(DISMISSED) for source in sources}
 
 
-def turns_meant(transaction: Session, scope_id: int, request: Assertion) -> dict[str, list[str]]:
+def texts_of_meant_turns(transaction: Session, scope_id: int, request: Assertion) -> dict[str, list[str]]:
     """Return the texts of the turns that a request means, by session id.
 
     These are the turn of the request itself, and earlier turns of people that contain all words of its value.
@@ -152,7 +173,7 @@ def turns_meant(transaction: Session, scope_id: int, request: Assertion) -> dict
     return meant
 
 
-def with_equal_statements(
+def read_equal_statements(
     transaction: Session, scope_id: int, ids: Iterable[str], until: datetime | None = None
 ) -> dict[str, AssertionRow]:
     """Return these statements of a scope and all that would reveal the same, live or not, by their ids.
@@ -174,11 +195,11 @@ def with_equal_statements(
             others = (other for other in transaction.exec(same_slot) if folded(other.value) == folded(row.value))
             chosen.update((other.id, other) for other in others)
     chosen.update(_same_value_in_overlapping_quote(transaction, scope_id, chosen))
-    chosen.update(_withdrawals(transaction, scope_id, chosen))
+    chosen.update(_read_withdrawals(transaction, scope_id, chosen))
     return chosen
 
 
-def waiting_correction_ids(transaction: Session, scope_id: int, ids: Collection[str]) -> list[str]:
+def held_correction_ids(transaction: Session, scope_id: int, ids: Collection[str]) -> list[str]:
     """Return the ids of the corrections of these statements that still wait for a person's approval."""
     waiting = (
         select(WindowAssertionRow.assertion_id)
@@ -187,15 +208,17 @@ def waiting_correction_ids(transaction: Session, scope_id: int, ids: Collection[
         .where(RunRow.scope_id == scope_id, RunRow.status == "held", RunRow.purpose == "correct")
     )
     corrections: list[str] = []
-    for some in chunks(list(ids)):
+    for chunk in chunks(list(ids)):
         query = select(VerdictRow.later_id).where(
-            VerdictRow.scope_id == scope_id, col(VerdictRow.earlier_id).in_(some), col(VerdictRow.later_id).in_(waiting)
+            VerdictRow.scope_id == scope_id,
+            col(VerdictRow.earlier_id).in_(chunk),
+            col(VerdictRow.later_id).in_(waiting),
         )
         corrections += transaction.exec(query)
     return list(dict.fromkeys(corrections))
 
 
-def confirmed_ids(transaction: Session, scope_id: int, session_id: str) -> list[str]:
+def confirmation_ids(transaction: Session, scope_id: int, session_id: str) -> list[str]:
     """Return the ids of the statements with which a person has confirmed something that was said in a session."""
     said = select(AssertionRow.id).where(AssertionRow.scope_id == scope_id, AssertionRow.session_id == session_id)
     confirming = select(VerdictRow.later_id).where(
@@ -209,11 +232,11 @@ def confirmed_ids(transaction: Session, scope_id: int, session_id: str) -> list[
 
 
 def entered_withdrawals(transaction: Session, scope_id: int, ids: Collection[str]) -> list[tuple[AssertionRow, bool]]:
-    """Return the withdrawals of nothing but these statements that a person entered, and whether each is in force.
+    """Return what a person entered to withdraw nothing but these statements, each with whether it is in force.
 
-    They repeat the words that they withdraw.
+    A withdrawal repeats the words that it withdraws.
     """
-    rows = [row for row in _withdrawals(transaction, scope_id, set(ids)).values() if row.session_id is None]
+    rows = [row for row in _read_withdrawals(transaction, scope_id, set(ids)).values() if row.session_id is None]
     live = set(transaction.connection().scalars(lookup.live_assertion_ids(scope_id)) if rows else ())
     return [(row, row.id in live) for row in rows]
 
@@ -243,7 +266,7 @@ def _same_value_in_overlapping_quote(
     return same
 
 
-def _withdrawals(transaction: Session, scope_id: int, chosen: Collection[str]) -> dict[str, AssertionRow]:
+def _read_withdrawals(transaction: Session, scope_id: int, chosen: Collection[str]) -> dict[str, AssertionRow]:
     """Return the statements that withdraw some of the chosen statements and nothing else, by their ids."""
     verdicts_on_chosen = fetch_where_in(transaction, VerdictRow, "earlier_id", chosen)
     withdrawing = {verdict.later_id for verdict in verdicts_on_chosen if verdict.relation == Relation.RETRACTS}
@@ -268,7 +291,7 @@ def fact_members(transaction: Session, scope_id: int) -> dict[str, set[str]]:
     return members
 
 
-def scopes_with_requests(transaction: Session) -> set[Scope]:
+def scopes_with_erase_requests(transaction: Session) -> set[Scope]:
     """Return the scopes in which somebody has ever asked for something to be forgotten."""
     asking = select(AssertionRow.scope_id).where(AssertionRow.act == str(SpeechAct.ERASE))
     rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(asking)))

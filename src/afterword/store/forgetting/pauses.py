@@ -9,8 +9,8 @@ from sqlmodel import Session
 
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis
-from afterword.privacy.seen_turns import UNKNOWN_WORDS, SeenTurn, StateReading
-from afterword.store.forgetting.seen_turn_rows import note_turns
+from afterword.privacy.seen_turns import UNKNOWN_WORDS, RecognisedTurns, StateReading
+from afterword.store.forgetting.seen_turn_rows import note_seen_turns
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.scope_rows import change_scope, ensure_scope, scope_key, scope_row
 
@@ -48,27 +48,39 @@ def end_pause(transaction: Session, scope: Scope) -> Pause | None:
     return pause
 
 
-def leave_out_new_turns(
-    transaction: Session, scope: Scope, session_id: str, reading: StateReading, *, stay_out: bool = True
+def note_skipped_session(
+    transaction: Session, scope: Scope, session_id: str, reading: StateReading, *, leaves_out_turns: bool = True
 ) -> None:
     """Count a session that is not stored because of a pause, if it has turns that were not seen before.
 
-    With `stay_out`, these turns are left out as well when the session is saved again after the pause, except those that
-    have an earlier time than the pause. Only keyed hashes of them are stored.
+    With `leaves_out_turns`, these turns are also left out when the session is saved again after the pause, except turns
+    with an earlier time than the pause. Only keyed hashes of the turns are stored.
     """
-    row = scope_row(transaction, scope)
-    paused_at = row.paused_at if row else None
-    is_timed = reading.dated.time_basis is not TimeBasis.RECORDER
+    pause = read_pause(transaction, scope)
     forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
     recognised = forgotten.recognise_turns(reading)
-    turns, number_new = list[SeenTurn](), 0
-    for fresh, turn, place in zip(reading.fresh.turns, recognised.turns, recognised.places, strict=True):
-        # The blocks of a memory are not left out. They have words of before the pause, and later states repeat them.
-        is_new = place is None and turn.mark != UNKNOWN_WORDS and fresh.role is not Role.MEMORY
-        is_of_pause = not (paused_at and is_timed and turn.seen_at < paused_at)
-        turns.append(replace(turn, is_left_out=True) if is_new and is_of_pause else turn)
-        number_new += is_new and turn.is_said
-    if row and paused_at and (number_new or not turns):
-        change_scope(transaction, row.id, sessions_not_kept=row.sessions_not_kept + 1)
-    if stay_out:
-        note_turns(transaction, scope, session_id, forgotten, replace(recognised, turns=tuple(turns)))
+    new = _indexes_of_new_turns(reading, recognised)
+    is_counted = not recognised.turns or any(recognised.turns[index].is_said for index in new)
+    if pause is not None and is_counted:
+        change_scope(transaction, scope_key(transaction, scope), sessions_not_kept=pause.sessions_not_kept + 1)
+    if leaves_out_turns:
+        since = pause.paused_at if pause is not None and reading.dated.time_basis is not TimeBasis.RECORDER else None
+        left_out = {index for index in new if since is None or recognised.turns[index].seen_at >= since}
+        turns = tuple(
+            replace(turn, is_left_out=True) if index in left_out else turn
+            for index, turn in enumerate(recognised.turns)
+        )
+        note_seen_turns(transaction, scope, session_id, forgotten, replace(recognised, turns=turns))
+
+
+def _indexes_of_new_turns(reading: StateReading, recognised: RecognisedTurns) -> set[int]:
+    """Return the indexes of the turns of a state that were not seen before.
+
+    The blocks of a memory do not count. They have words of before the pause, and later states repeat them.
+    """
+    matched = zip(reading.fresh.turns, recognised.turns, recognised.places, strict=True)
+    return {
+        index
+        for index, (fresh, turn, place) in enumerate(matched)
+        if place is None and turn.mark != UNKNOWN_WORDS and fresh.role is not Role.MEMORY
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sqlmodel import Session
 
@@ -13,7 +14,7 @@ from afterword.facts.findings import united_findings
 from afterword.facts.scopes import Scope
 from afterword.store import lookup, sessions
 from afterword.store.database.engine import Store
-from afterword.store.findings.finding_rows import finding_of, rows_of_scope
+from afterword.store.findings.finding_rows import finding_of, finding_rows_of_scope
 from afterword.store.forgetting.erasure import Erasure, Receipt, erase_in_scope
 from afterword.store.scope_rows import scope_key
 from afterword.store.sessions import Progress
@@ -45,40 +46,56 @@ async def apply_retention(
     With `is_preview`, nothing is forgotten. Sessions that wait to be processed are kept. The words may remain in the
     database files until `Store.compact`.
     """
-    session_ids, assertion_ids, finding_keys = await store.read(
-        lambda transaction: _read_expired(transaction, scope, retention, at)
-    )
-    if not session_ids and not assertion_ids and not finding_keys:
+    expired = await store.read(lambda transaction: _read_expired(transaction, scope, retention, at))
+    if not any(expired):
         return None
 
     def work(erasure: Erasure) -> None:
-        for session_id in session_ids:
+        for session_id in expired.session_ids:
             erasure.forget_session(session_id)
-        erasure.forget_statements(assertion_ids)
-        if finding_keys:
-            erasure.forget_findings(finding_keys, may_return=True)
+        erasure.forget_statements(expired.assertion_ids)
+        if expired.finding_keys:
+            erasure.forget_findings(expired.finding_keys, may_return=True)
 
     return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)
 
 
-def _read_expired(
-    transaction: Session, scope: Scope, retention: Retention, at: datetime
-) -> tuple[list[str], list[str], set[str]]:
-    """Return the ids of the sessions, the ids of the statements, and the keys of the findings that are too old."""
-    session_ids: list[str] = []
-    if retention.sessions is not None:
-        oldest = at - retention.sessions
-        for session in sessions.read_sessions(transaction, scope=scope):
-            is_old = (session.ended_at or session.updated_at) < oldest
-            session_ids += [session.session_id] if is_old and session.progress is not Progress.PENDING else []
-    assertion_ids: list[str] = []
-    for fact in lookup.read_facts(transaction, scope, at=at) if retention.facts else ():
-        age = retention.facts.get(fact.kind)
+class _Expired(NamedTuple):
+    """The ids of the sessions, the ids of the statements, and the keys of the findings that are too old."""
+
+    session_ids: list[str]
+    assertion_ids: list[str]
+    finding_keys: set[str]
+
+
+def _read_expired(transaction: Session, scope: Scope, retention: Retention, at: datetime) -> _Expired:
+    return _Expired(
+        [] if retention.sessions is None else _expired_session_ids(transaction, scope, at - retention.sessions),
+        _expired_assertion_ids(transaction, scope, retention.facts, at) if retention.facts else [],
+        set() if retention.findings is None else _expired_finding_keys(transaction, scope, at - retention.findings),
+    )
+
+
+def _expired_session_ids(transaction: Session, scope: Scope, oldest: datetime) -> list[str]:
+    return [
+        session.session_id
+        for session in sessions.read_sessions(transaction, scope=scope)
+        if (session.ended_at or session.updated_at) < oldest and session.progress is not Progress.PENDING
+    ]
+
+
+def _expired_assertion_ids(
+    transaction: Session, scope: Scope, max_ages: Mapping[Kind, timedelta], at: datetime
+) -> list[str]:
+    expired: list[str] = []
+    for fact in lookup.read_facts(transaction, scope, at=at):
+        age = max_ages.get(fact.kind)
         if age is not None and (fact.last_said_at or fact.said_at) < at - age:
-            assertion_ids += fact.assertion_ids
-    finding_keys: set[str] = set()
-    if retention.findings is not None:
-        oldest = at - retention.findings
-        sayings = (finding_of(row, scope) for row in rows_of_scope(transaction, scope_key(transaction, scope)))
-        finding_keys = {finding.key for finding in united_findings(sayings) if finding.said_at < oldest}
-    return session_ids, assertion_ids, finding_keys
+            expired += fact.assertion_ids
+    return expired
+
+
+def _expired_finding_keys(transaction: Session, scope: Scope, oldest: datetime) -> set[str]:
+    rows = finding_rows_of_scope(transaction, scope_key(transaction, scope))
+    findings = united_findings(finding_of(row, scope) for row in rows)
+    return {finding.key for finding in findings if finding.said_at < oldest}

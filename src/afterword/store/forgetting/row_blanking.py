@@ -25,7 +25,7 @@ from afterword.privacy.blanking import (
 from afterword.privacy.state_blanking import blank_strings, keep_json_valid
 from afterword.privacy.tombstones import ForgottenContent, Tombstone, TombstoneKey, TombstoneKind
 from afterword.store.database.statements import fetch_where_in
-from afterword.store.forgetting.text_columns import OF_SESSION, SessionKeys
+from afterword.store.forgetting.erasable_tables import SESSION_CLAUSES, SessionKeys
 from afterword.store.rows import (
     derived_turn_values,
     pack_state,
@@ -49,7 +49,7 @@ from afterword.store.tables import (
 _LONG_QUOTE_WORDS = 3
 _LONG_VALUE = 7
 """A value of at least this many letters is blanked in every session, even without a capital letter or a digit."""
-_NOTES: Mapping[type[SQLModel], Sequence[str]] = {
+_REPEATING_COLUMNS: Mapping[type[SQLModel], Sequence[str]] = {
     RejectionRow: ("statement", "detail"),
     VerdictRow: ("reason", "remainder"),
     SessionRow: ("failure",),
@@ -66,21 +66,22 @@ FindSpans = Callable[[str], Sequence[Span]]
 class ForgottenWords:
     """The words of forgotten statements. `quotes` and `values` are blanked in their session, by session id.
 
-    Those that were said in no session stand under the id "", and are blanked only as far as they are in `anywhere`.
-    `anywhere` holds longer quotes and sentences, and `telling_values` values such as names that are recognisable in any
-    text. Both are blanked in every session.
+    Quotes and values that were said in no session stand under the id "". They are blanked only as far as they are also
+    in `long_texts` or `recognisable_values`.
+    `long_texts` holds longer quotes and sentences. `recognisable_values` holds values such as names, which are
+    recognisable in any text. Both are blanked in every session.
     """
 
     quotes: Mapping[str, Collection[str]]
-    anywhere: Collection[str]
+    long_texts: Collection[str]
     values: Mapping[str, Collection[str]] = field(default_factory=dict)
-    telling_values: Collection[str] = ()
+    recognisable_values: Collection[str] = ()
 
     @classmethod
     def of_texts(cls, quotes: Mapping[str, Collection[str]], sentences: Iterable[str]) -> ForgottenWords:
         """Return the words to blank: these quotes by session, and the longer quotes and sentences in every session."""
-        anywhere = {*sentences, *(quote for texts in quotes.values() for quote in texts)}
-        return cls(quotes, {text for text in anywhere if len(text.split()) >= _LONG_QUOTE_WORDS})
+        texts = {*sentences, *(quote for of_session in quotes.values() for quote in of_session)}
+        return cls(quotes, {text for text in texts if len(text.split()) >= _LONG_QUOTE_WORDS})
 
     @classmethod
     def of_statements(cls, transaction: Session, statements: Mapping[str, AssertionRow]) -> ForgottenWords:
@@ -92,7 +93,7 @@ class ForgottenWords:
         return replace(
             cls.of_texts(quotes, (row.statement for row in statements.values())),
             values={session_id: set(filter(_is_long_enough, texts)) for session_id, texts in values.items()},
-            telling_values={row.value for row in statements.values() if _is_telling(row.value)},
+            recognisable_values={row.value for row in statements.values() if _is_recognisable(row.value)},
         )
 
 
@@ -100,7 +101,7 @@ def _is_long_enough(value: str) -> bool:
     return len(letters_and_digits(value)) >= SHORTEST_VALUE
 
 
-def _is_telling(value: str) -> bool:
+def _is_recognisable(value: str) -> bool:
     """Return whether a value is recognisable in any text: it is long, or has several words, a capital or a digit."""
     is_name = any(letter.isupper() or letter.isdigit() for letter in value)
     is_long = len(value.split()) > 1 or len(value) >= _LONG_VALUE
@@ -144,17 +145,17 @@ class RowBlanking:
             EvidenceRow.session_id == self._session.session_id,
         )
         remaining = self._transaction.exec(query).all()
-        values = PhraseSearch((*forgotten.values.get(self._session.session_id, ()), *forgotten.telling_values))
-        unchanged_ids = _ids_of_unchanged((said for said, _ in remaining), values, self._at)
+        values = PhraseSearch((*forgotten.values.get(self._session.session_id, ()), *forgotten.recognisable_values))
+        unchanged_ids = _unchanged_ids((said for said, _ in remaining), values, self._at)
         words = WordsToBlank(
-            quotes=PhraseSearch((*forgotten.quotes.get(self._session.session_id, ()), *forgotten.anywhere)),
+            quotes=PhraseSearch((*forgotten.quotes.get(self._session.session_id, ()), *forgotten.long_texts)),
             values=values,
             quotes_to_keep=PhraseSearch(evidence.quote for _, evidence in remaining),
             values_to_keep=PhraseSearch(evidence.quote for said, evidence in remaining if said.id in unchanged_ids),
         )
         self._blank_conversation(words.letter_spans)
         self._blank_statements([(said, cited) for said, cited in remaining if said.id not in unchanged_ids], words)
-        self._blank_notes(WordsToBlank(words.quotes, words.values).letter_spans)
+        self._blank_repeating_columns(WordsToBlank(words.quotes, words.values).letter_spans)
 
     def blank_copies(self, find_spans: FindSpans) -> None:
         """Blank the spans that `find_spans` finds in all rows of the session, except in what people said in it."""
@@ -168,7 +169,7 @@ class RowBlanking:
             return [] if spans and letters_and_digits(text) in said_by_people else spans
 
         self._blank_conversation(spans_of_copies, spares_people=True)
-        self._blank_notes(find_spans)
+        self._blank_repeating_columns(find_spans)
 
     def blank_turns(self, forgotten: ForgottenContent, before: Sequence[Turn], after: Sequence[Turn]) -> None:
         """Replace the turns `before` by the blanked turns `after`, also in the saved state and the dry runs."""
@@ -177,7 +178,7 @@ class RowBlanking:
         self._change_turns(lambda turn: by_number.get(turn.number, turn.text))
         self._change_state(lambda state: forgotten.blank_in_state(state, before, after))
         self._change_transcripts(lambda turn: replacements.get(turn.text, turn.text))
-        refused = update(RejectionRow).where(OF_SESSION[RejectionRow](self._session))
+        refused = update(RejectionRow).where(SESSION_CLAUSES[RejectionRow](self._session))
         self._transaction.connection().execute(refused.values(statement=FORGOTTEN, detail=""))
 
     def _blank_conversation(self, find_spans: FindSpans, *, spares_people: bool = False) -> None:
@@ -197,7 +198,7 @@ class RowBlanking:
         self._change_transcripts(blank_turn)
 
     def _rows(self, table: type[T]) -> Sequence[T]:
-        return self._transaction.exec(select(table).where(OF_SESSION[table](self._session))).all()
+        return self._transaction.exec(select(table).where(SESSION_CLAUSES[table](self._session))).all()
 
     def _change_turns(self, new_text: Callable[[Turn], str]) -> None:
         for row in self._rows(TurnRow):
@@ -222,9 +223,9 @@ class RowBlanking:
                 if turns != transcript.turns:
                     self._change(row, {"transcript": pack_transcript(replace(transcript, turns=turns))})
 
-    def _blank_notes(self, find_spans: FindSpans) -> None:
+    def _blank_repeating_columns(self, find_spans: FindSpans) -> None:
         """Blank spans in rejected candidates, in verdicts on the session's statements, and in why it failed."""
-        for table, columns in _NOTES.items():
+        for table, columns in _REPEATING_COLUMNS.items():
             for row in self._rows(table):
                 self._blank_columns(row, columns, find_spans)
 
@@ -262,6 +263,6 @@ class RowBlanking:
             self._transaction.flush()  # `expunge_all` would discard the change otherwise
 
 
-def _ids_of_unchanged(remaining: Iterable[AssertionRow], values: PhraseSearch, at: datetime) -> set[str]:
+def _unchanged_ids(remaining: Iterable[AssertionRow], values: PhraseSearch, at: datetime) -> set[str]:
     """Return the ids of the statements that stay unchanged: they mention a forgotten value, or were said after `at`."""
     return {said.id for said in remaining if said.said_at > at or values.letter_spans(said.value)}

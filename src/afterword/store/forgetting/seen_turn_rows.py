@@ -21,13 +21,13 @@ from afterword.store.scope_rows import lock_scope
 Stretches = list[dict[str, Any]]
 
 
-def read_seen_turns(transaction: Session, places: Iterable[str]) -> dict[str, SeenTurns]:
+def read_seen_turns(transaction: Session, session_hashes: Iterable[str]) -> dict[str, SeenTurns]:
     """Return the turns seen in the sessions with these hashes, by hash."""
-    rows = fetch_where_in(transaction, SeenSessionRow, "place", places)
+    rows = fetch_where_in(transaction, SeenSessionRow, "place", session_hashes)
     return {row.place: SeenTurns(row.place, row.key_id, tuple(_turns_of(row.stretches))) for row in rows}
 
 
-def note_turns(
+def note_seen_turns(
     transaction: Session, scope: Scope, session_id: str, forgotten: ForgottenContent, recognised: RecognisedTurns
 ) -> None:
     """Store the turns of a session that were seen so far, and those of a state, as `forgotten` has recognised them."""
@@ -35,7 +35,7 @@ def note_turns(
     if joined != list(recognised.seen):
         seen = SeenTurns(key.session_hash(scope, session_id), key.id, tuple(joined))
         is_known = forgotten.seen.session_hash == seen.session_hash
-        _store(transaction, lock_scope(transaction, scope), seen, is_known=is_known)
+        _write_seen_turns(transaction, lock_scope(transaction, scope), seen, is_known=is_known)
 
 
 def copy_seen_turns(
@@ -47,23 +47,23 @@ def copy_seen_turns(
     """Copy the turns seen in sessions that were moved. `names` are the scope and the id of each, before and now."""
     places = {key.session_hash(*old): key.session_hash(*new) for old, new in names for key in keys}
     for place, seen in read_seen_turns(transaction, places).items():
-        store_longer(transaction, into_id, replace(seen, session_hash=places[place]))
+        store_seen_turns_if_longer(transaction, into_id, replace(seen, session_hash=places[place]))
 
 
 def add_imported_seen_turns(transaction: Session, lists: Iterable[tuple[Scope, SeenTurns]]) -> None:
     """Store the turns seen in sessions of other stores, each given with its scope."""
     for scope, seen in lists:
-        store_longer(transaction, lock_scope(transaction, scope), seen)
+        store_seen_turns_if_longer(transaction, lock_scope(transaction, scope), seen)
 
 
-def store_longer(transaction: Session, scope_id: int, seen: SeenTurns) -> None:
+def store_seen_turns_if_longer(transaction: Session, scope_id: int, seen: SeenTurns) -> None:
     """Store the turns seen in a session unless a list that is as long is stored. Lists only grow."""
     stored = read_seen_turns(transaction, [seen.session_hash]).get(seen.session_hash)
     if stored is None or len(stored.turns) < len(seen.turns):
-        _store(transaction, scope_id, seen, is_known=stored is not None)
+        _write_seen_turns(transaction, scope_id, seen, is_known=stored is not None)
 
 
-def _store(transaction: Session, scope_id: int, seen: SeenTurns, *, is_known: bool) -> None:
+def _write_seen_turns(transaction: Session, scope_id: int, seen: SeenTurns, *, is_known: bool) -> None:
     values = {"scope_id": scope_id, "key_id": seen.key_id, "stretches": _stretches_of(seen.turns)}
     row = {"place": seen.session_hash, **values}
     if is_known or not insert_missing(transaction, SeenSessionRow, [row]):
@@ -71,7 +71,7 @@ def _store(transaction: Session, scope_id: int, seen: SeenTurns, *, is_known: bo
         transaction.connection().execute(changed.values(**values))
 
 
-def seen_lines(transaction: Session, scope: Scope, scope_ids: Sequence[int | None]) -> list[dict[str, Any]]:
+def seen_turn_lines(transaction: Session, scope: Scope, scope_ids: Sequence[int | None]) -> list[dict[str, Any]]:
     """Return the turns seen in the sessions of a scope as lines of a file."""
     rows = fetch_where_in(transaction, SeenSessionRow, "scope_id", scope_ids)
     return [

@@ -19,13 +19,13 @@ from afterword.facts.transcripts import Turn
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.store import lookup
 from afterword.store.database.engine import Store
-from afterword.store.database.private_files import opened_private
+from afterword.store.database.private_files import open_private_file
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import is_finding_forgotten
+from afterword.store.forgetting.erasable_tables import SessionKeys
 from afterword.store.forgetting.erasure import Erasure, erase_in_scope
 from afterword.store.forgetting.hash_keys import add_imported_keys
 from afterword.store.forgetting.seen_turn_rows import add_imported_seen_turns, parse_seen_turns
-from afterword.store.forgetting.text_columns import SessionKeys
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_tombstones,
     parse_tombstone,
@@ -62,7 +62,7 @@ async def write_tombstones(store: Store, path: Path, scopes: Sequence[Scope] | N
     lines = await store.read(
         lambda transaction: tombstone_lines(transaction, read_scopes(transaction) if scopes is None else scopes)
     )
-    with opened_private(path) as file:
+    with open_private_file(path) as file:
         for line in ({"row": "head", "format": FORMAT, "version": VERSION}, *lines):
             file.write(json.dumps(line) + "\n")
     return sum(line["row"] == "tombstone" for line in lines)
@@ -75,7 +75,7 @@ async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> tuple[
     deleted because of them, by table. Raises `FileInvalid` if the file is neither.
     """
     parsed: dict[str, list[Any]] = {kind: [] for kind in _PARSERS}
-    for line in _lines(path):
+    for line in _read_tombstone_lines(path):
         if line["row"] in _PARSERS:
             parsed[line["row"]].append(line["parsed"])
 
@@ -94,7 +94,7 @@ async def replay_tombstones(store: Store, path: Path, *, at: datetime) -> tuple[
     return len(parsed["tombstone"]), erased
 
 
-async def forbidden_but_here(store: Store, scopes: Iterable[Scope], *, at: datetime) -> Counter[str]:
+async def count_forbidden_rows(store: Store, scopes: Iterable[Scope], *, at: datetime) -> Counter[str]:
     """Return how many rows of each kind in `_COUNTED` the tombstones of these scopes would erase or blank."""
     rows = Counter[str]()
     for scope in scopes:
@@ -148,11 +148,11 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
     if forgotten.is_whole_forgotten and before and all(turn.text == FORGOTTEN for turn in after):
         erasure.erase_session(session, forgotten.whole_forgotten_until)
         return {}
-    erasure.blanking(session).blank_turns(forgotten, before, after)
+    erasure.blanking_of(session).blank_turns(forgotten, before, after)
     return changed_turns(session.session_id, before, after)
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def _read_tombstone_lines(path: Path) -> Iterator[Line]:
     number = 0
     for number, _, line in read_lines(path, parse_forgotten_line):
         if number == 1 and (line.get("format"), line.get("version")) not in ((FORMAT, VERSION), EXPORT):
@@ -165,9 +165,9 @@ def _lines(path: Path) -> Iterator[Line]:
 
 
 def parse_forgotten_line(line: Line) -> Line:
-    """Return a line of a key, a tombstone or seen turns with what it says under "parsed", and other lines unchanged.
+    """Parse a line about forgotten content (a key, a tombstone or seen turns), and add the result as "parsed" to it.
 
-    Raises `FileInvalid` if it cannot be read.
+    Other lines are returned unchanged. Raises `FileInvalid` if the line cannot be read.
     """
     if line["row"] not in _PARSERS:
         return line

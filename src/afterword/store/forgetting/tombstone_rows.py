@@ -7,8 +7,8 @@ So tombstones are also added to the scopes that held the forgotten content befor
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,15 +17,18 @@ from sqlmodel import Session, col, select
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Turn
-from afterword.privacy.seen_turns import StateReading
+from afterword.privacy.seen_turns import SeenTurns, StateReading
 from afterword.privacy.tombstones import ForgottenContent, Tombstone, TombstoneKey, TombstoneKind, text_tombstones
-from afterword.store.database.clock import without_future
+from afterword.store.database.clock import clamp_to_present
 from afterword.store.database.statements import chunks, insert_missing
 from afterword.store.forgetting.hash_keys import ensure_store_key, read_hash_keys
-from afterword.store.forgetting.seen_turn_rows import copy_seen_turns, note_turns, read_seen_turns, seen_lines
+from afterword.store.forgetting.seen_turn_rows import copy_seen_turns, note_seen_turns, read_seen_turns, seen_turn_lines
 from afterword.store.forgetting.tables import TombstoneRow
-from afterword.store.merging.moves import former_sessions, merged_scopes, names_elsewhere, was_moved
+from afterword.store.merging.moves import former_session_names, merged_scopes, move_exists, session_names_elsewhere
 from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
+
+_SessionName = tuple[Scope, str]
+"""The scope and the id under which a session is or was stored."""
 
 
 def read_forgotten(
@@ -48,9 +51,9 @@ def read_forgotten_by_session(
 ) -> dict[str, ForgottenContent]:
     """Return what was forgotten of each of these sessions and of their scope, by session id; {} without any key.
 
-    Of another scope that held a session, all tombstones count if it was merged into this scope. Otherwise only those of
-    the session itself count. The id "" stands for the scope without a session. What was said in no session was never
-    part of a merged scope, so of that only the forgotten values count.
+    If another scope that held a session was merged into this scope, all of its tombstones count. Otherwise only its
+    tombstones of the session itself count. The id "" stands for what was said in no session. That was never part of a
+    merged scope, so of the tombstones of merged scopes only those of values count for it.
     """
     scope_id = scope_key(transaction, scope)
     if not (scope_id or scope.other_forms) or not keys:
@@ -58,55 +61,84 @@ def read_forgotten_by_session(
     forms = (scope, *scope.other_forms)
     own_ids = [scope_key(transaction, form) for form in forms]
     has_own = select(TombstoneRow.id).where(col(TombstoneRow.scope_id).in_(own_ids)).exists()
-    has_tombstones, has_moved = transaction.exec(select(has_own, was_moved(scope_id))).one()
-    former = former_sessions(transaction, scope_id, session_ids) if has_moved else {}
-    of_whole_scope = {*forms, *(merged_scopes(transaction, scope_id) if has_moved else ())}
-    # Under which scopes and names each session was stored, and the hashes of these.
-    names_of = {name: [*((form, name) for form in forms), *former.get(name, ())] for name in session_ids}
-    places = {known: [key.session_hash(*known) for key in keys] for names in names_of.values() for known in names}
-    session_places = [place for of_name in places.values() for place in of_name]
-    stored: dict[tuple[Scope, str], list[Tombstone]] = defaultdict(list)
-    for owner in {owner for owner, _ in places} if has_tombstones or has_moved else ():
-        for tombstone in _read_tombstones(transaction, scope_key(transaction, owner), ["", *session_places]):
-            stored[owner, tombstone.place].append(tombstone)
-    seen = read_seen_turns(transaction, session_places)
-    forgotten: dict[str, ForgottenContent] = {}
-    for name, names in names_of.items():
-        own_places = [place for known in names for place in places[known]]
-        tombstones = [
-            tombstone
-            for owner in dict.fromkeys(owner for owner, _ in names)
-            for place in ("", *own_places)
-            if place or owner in of_whole_scope
-            for tombstone in stored[owner, place]
-            if name or owner in forms or tombstone.kind is TombstoneKind.SLOT
-        ]
+    has_tombstones, has_moved = transaction.exec(select(has_own, move_exists(scope_id))).one()
+    former = former_session_names(transaction, scope_id, session_ids) if has_moved else {}
+    merged = merged_scopes(transaction, scope_id) if has_moved else {}
+    # Under which scopes and ids each session was stored, and the hashes of these names.
+    names_of = {each: [*((form, each) for form in forms), *former.get(each, ())] for each in session_ids}
+    places = {name: [key.session_hash(*name) for key in keys] for names in names_of.values() for name in names}
+    all_places = [place for of_name in places.values() for place in of_name]
+    owners = {owner for owner, _ in places} if has_tombstones or has_moved else ()
+    tombstones = _read_tombstones(transaction, owners, ["", *all_places])
+    stored = _StoredForgotten(forms, keys, merged, places, tombstones, read_seen_turns(transaction, all_places))
+    return {session_id: stored.of_session(session_id, names) for session_id, names in names_of.items()}
+
+
+def _read_tombstones(
+    transaction: Session, scopes: Iterable[Scope], places: Sequence[str]
+) -> dict[tuple[Scope, str], list[Tombstone]]:
+    """Return the tombstones of these scopes with one of these places, by scope and place."""
+    found: dict[tuple[Scope, str], list[Tombstone]] = defaultdict(list)
+    for scope in scopes:
+        of_scope = select(TombstoneRow).where(TombstoneRow.scope_id == scope_key(transaction, scope))
+        for chunk in chunks(places):
+            for row in transaction.exec(of_scope.where(col(TombstoneRow.place).in_(chunk))):
+                found[scope, row.place].append(_tombstone_of(row))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredForgotten:
+    """What is stored about forgotten content of a scope, and about the turns that were seen in its sessions.
+
+    `forms` are the scope and the other forms of its name, `merged` the scopes that were merged into it. `places` holds
+    the hashes of each name that a session has or had. `tombstones` are grouped by scope and place.
+    """
+
+    forms: Sequence[Scope]
+    keys: Sequence[TombstoneKey]
+    merged: Collection[Scope]
+    places: Mapping[_SessionName, Sequence[str]]
+    tombstones: Mapping[tuple[Scope, str], Sequence[Tombstone]]
+    seen: Mapping[str, SeenTurns]
+
+    def of_session(self, session_id: str, names: Sequence[_SessionName]) -> ForgottenContent:
+        """Return what was forgotten of a session with these names, or of the scope itself if the id is ""."""
+        places = [place for name in names for place in self.places[name]]
+        owners = dict.fromkeys(owner for owner, _ in names)
+        tombstones = [each for owner in owners for each in self._tombstones_in(owner, session_id, places)]
         # A session may have a list under each of its names. Lists only grow, so the longest is the newest.
-        lists = [seen[place] for place in own_places if place in seen]
-        longest = max(lists, key=lambda each: len(each.turns), default=None)
-        forgotten[name] = ForgottenContent(scope, name or None, keys, tombstones, names[1:], longest)
-    return forgotten
+        lists = [self.seen[place] for place in places if place in self.seen]
+        longest = max(lists, key=lambda seen: len(seen.turns), default=None)
+        return ForgottenContent(self.forms[0], session_id or None, self.keys, tombstones, names[1:], longest)
+
+    def _tombstones_in(self, owner: Scope, session_id: str, places: Sequence[str]) -> list[Tombstone]:
+        is_own = owner in self.forms
+        counted = ["", *places] if is_own or owner in self.merged else places
+        tombstones = [each for place in counted for each in self.tombstones.get((owner, place), ())]
+        if session_id or is_own:
+            return tombstones
+        return [each for each in tombstones if each.kind is TombstoneKind.SLOT]
 
 
-def _read_tombstones(transaction: Session, scope_id: int, places: Sequence[str]) -> list[Tombstone]:
-    of_scope = select(TombstoneRow).where(TombstoneRow.scope_id == scope_id)
-    return [
-        _tombstone_of(row)
-        for chunk in chunks(places)
-        for row in transaction.exec(of_scope.where(col(TombstoneRow.place).in_(chunk)))
-    ]
+def has_session_tombstone(transaction: Session, scope: Scope, scope_id: int, session_id: str) -> bool:
+    """Return whether a session of a scope was forgotten."""
+    of_session = TombstoneRow.kind == str(TombstoneKind.SESSION), TombstoneRow.scope_id == scope_id
+    places = [key.session_hash(scope, session_id) for key in read_hash_keys(transaction)]
+    query = select(TombstoneRow.id).where(*of_session, col(TombstoneRow.place).in_(places)).limit(1)
+    return transaction.exec(query).first() is not None
 
 
-def note_state(transaction: Session, scope: Scope, session_id: str, reading: StateReading) -> None:
+def note_turns_of_state(transaction: Session, scope: Scope, session_id: str, reading: StateReading) -> None:
     """Store which turns of a session a state has, to recognise them in later states."""
     forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
-    note_turns(transaction, scope, session_id, forgotten, forgotten.recognise_turns(reading))
+    note_seen_turns(transaction, scope, session_id, forgotten, forgotten.recognise_turns(reading))
 
 
 def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tombstone]) -> tuple[int, int]:
     """Store these tombstones unless they are stored already; return how many there are, and how many are new."""
     scope_id = ensure_scope(transaction, scope)
-    rows = [_values(scope, scope_id, tombstone) for tombstone in tombstones]
+    rows = [_row_values(scope, scope_id, tombstone) for tombstone in tombstones]
     return len(rows), sum(insert_missing(transaction, TombstoneRow, chunk) for chunk in chunks(rows))
 
 
@@ -115,7 +147,7 @@ def add_imported_tombstones(transaction: Session, tombstones: Sequence[tuple[Sco
 
     Instants in the future are cut to now, so that nothing new is forbidden.
     """
-    instants = without_future(transaction, [tombstone.until for _, tombstone in tombstones])
+    instants = clamp_to_present(transaction, [tombstone.until for _, tombstone in tombstones])
     by_scope: dict[Scope, list[Tombstone]] = defaultdict(list)
     for (scope, tombstone), until in zip(tombstones, instants, strict=True):
         by_scope[scope].append(replace(tombstone, until=until))
@@ -132,7 +164,7 @@ def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[
             select(TombstoneRow).where(col(TombstoneRow.scope_id).in_(ids)).order_by(TombstoneRow.id)
         )
         lines += [_tombstone_line(scope, _tombstone_of(row)) for row in rows]
-        lines += seen_lines(transaction, scope, ids)
+        lines += seen_turn_lines(transaction, scope, ids)
     return lines
 
 
@@ -154,19 +186,19 @@ def _tombstone_of(row: TombstoneRow) -> Tombstone:
     return Tombstone(TombstoneKind(row.kind), row.key_id, row.place, row.mark, row.until, spans, row.times)
 
 
-def _columns(tombstone: Tombstone) -> dict[str, Any]:
+def _column_values(tombstone: Tombstone) -> dict[str, Any]:
     return {**asdict(tombstone), "kind": str(tombstone.kind)}
 
 
-def _values(scope: Scope, scope_id: int, tombstone: Tombstone) -> dict[str, Any]:
+def _row_values(scope: Scope, scope_id: int, tombstone: Tombstone) -> dict[str, Any]:
     until = tombstone.until.isoformat()
     identity = (tombstone.key_id, tombstone.kind, tombstone.place, tombstone.mark, tombstone.spans, tombstone.times)
     tombstone_id = digest(str(scope), *identity, until, length=32)
-    return {"id": tombstone_id, "scope_id": scope_id, **_columns(tombstone)}
+    return {"id": tombstone_id, "scope_id": scope_id, **_column_values(tombstone)}
 
 
 def _tombstone_line(scope: Scope, tombstone: Tombstone) -> dict[str, Any]:
-    return {"row": "tombstone", "scope": str(scope), **_columns(tombstone), "until": tombstone.until.isoformat()}
+    return {"row": "tombstone", "scope": str(scope), **_column_values(tombstone), "until": tombstone.until.isoformat()}
 
 
 class NewTombstones:
@@ -180,7 +212,7 @@ class NewTombstones:
         self._by_scope: dict[Scope, list[Tombstone]] = defaultdict(list)
         self._merged = merged_scopes(transaction, scope_id)
         # What was moved to another scope is still there, and is not forgotten with a later session of the same id.
-        self._names_elsewhere = names_elsewhere(transaction, scope_id, given_away=("undone",))
+        self._names_elsewhere = session_names_elsewhere(transaction, scope_id, outgoing_statuses=("undone",))
 
     def __bool__(self) -> bool:
         return any(self._by_scope.values())

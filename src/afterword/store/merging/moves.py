@@ -43,7 +43,7 @@ WHOLE_SCOPE = ""
 """Stands for the scope itself among the sources that a run has moved. It is recorded even if there are no sources."""
 
 
-def was_moved(scope_id: int) -> Any:
+def move_exists(scope_id: int) -> Any:
     """Return the condition that something was ever moved into this scope or out of it."""
     query = select(MovedSourceRow.run_id).join(RunRow, col(RunRow.id) == col(MovedSourceRow.run_id))
     is_concerned = or_(col(RunRow.scope_id) == scope_id, col(MovedSourceRow.former_scope_id) == scope_id)
@@ -82,37 +82,35 @@ def names_of_scope(transaction: Session, scope: Scope) -> set[Scope]:
     return {scope, *scope.other_forms, *(scope_rows.scope_of_row(row) for row in rows if row)}
 
 
-def names_elsewhere(
-    transaction: Session, scope_id: int, *, given_away: Sequence[str] = ("applied", "undone")
+def session_names_elsewhere(
+    transaction: Session, scope_id: int, *, outgoing_statuses: Sequence[str] = ("applied", "undone")
 ) -> dict[str, list[tuple[Scope, str]]]:
     """Return, for each session of a scope, the other scopes in which it was stored, with the id that it had there.
 
     A session was in another scope before that scope was merged into this one, or while this one was merged into it.
-    `given_away` holds the statuses of the runs that merged this scope into others. While such a run is applied, a
-    session of this scope with that id was stored later: it is another one.
+    Of the runs that merged this scope into others, only those with one of the `outgoing_statuses` count. While such a
+    run is applied, a session of this scope with that id was stored later: it is another session.
     """
-    moved = select(MovedSourceRow, ScopeRow, RunRow.scope_id).where(col(RunRow.id) == col(MovedSourceRow.run_id))
-    taken_over = moved.where(
+    moved = select(MovedSourceRow, ScopeRow).where(col(RunRow.id) == col(MovedSourceRow.run_id))
+    incoming = moved.where(
         RunRow.scope_id == scope_id, RunRow.status == "applied", col(ScopeRow.id) == col(MovedSourceRow.former_scope_id)
     )
-    lent = moved.where(
+    outgoing = moved.where(
         MovedSourceRow.former_scope_id == scope_id,
-        col(RunRow.status).in_(given_away),
+        col(RunRow.status).in_(outgoing_statuses),
         col(ScopeRow.id) == col(RunRow.scope_id),
     )
+    pairs = [(source.source, source.former_source, other) for source, other in transaction.exec(incoming).all()]
+    pairs += [(source.former_source, source.source, other) for source, other in transaction.exec(outgoing).all()]
     names: dict[str, list[tuple[Scope, str]]] = {}
-    for query in (taken_over, lent):
-        for source, other_scope, owner_id in transaction.exec(query).all():
-            here, there = source.source, source.former_source
-            if owner_id != scope_id:
-                here, there = there, here
-            if here.startswith(_SESSION):
-                name = scope_rows.scope_of_row(other_scope), there.removeprefix(_SESSION)
-                names.setdefault(here.removeprefix(_SESSION), []).append(name)
+    for here, there, other_scope in pairs:
+        if here.startswith(_SESSION):
+            name = scope_rows.scope_of_row(other_scope), there.removeprefix(_SESSION)
+            names.setdefault(here.removeprefix(_SESSION), []).append(name)
     return names
 
 
-def former_sessions(
+def former_session_names(
     transaction: Session, scope_id: int, session_ids: Sequence[str]
 ) -> dict[str, list[tuple[Scope, str]]]:
     """Return, for each of these sessions, the other scopes in which it may have been stored, with its id there.
@@ -120,24 +118,19 @@ def former_sessions(
     If a session was stored here only after another scope was merged into this one, a session with the same id may have
     been forgotten in that scope before.
     """
-    names = names_elsewhere(transaction, scope_id)
+    names = session_names_elsewhere(transaction, scope_id)
     merged = merged_scopes(transaction, scope_id)
     if not merged:
         return names
     moved = {name for elsewhere in names.values() for name in elsewhere}
     first_stored_at = _first_stored_at(transaction, scope_id, session_ids)
-    return names | {
-        session_id: [
-            *names.get(session_id, ()),
-            *(
-                (scope, session_id)
-                for scope, merged_at in merged.items()
-                if (scope, session_id) not in moved
-                and (session_id not in first_stored_at or first_stored_at[session_id] > merged_at)
-            ),
-        ]
-        for session_id in session_ids
-    }
+    former = dict(names)
+    for session_id in session_ids:
+        stored_at = first_stored_at.get(session_id)
+        older = [scope for scope, merged_at in merged.items() if stored_at is None or stored_at > merged_at]
+        unmoved = [(scope, session_id) for scope in older if (scope, session_id) not in moved]
+        former[session_id] = [*names.get(session_id, ()), *unmoved]
+    return former
 
 
 def _first_stored_at(transaction: Session, scope_id: int, session_ids: Sequence[str]) -> dict[str, datetime]:
@@ -173,12 +166,9 @@ def move_everything(transaction: Session, scope: Scope, into: Scope) -> list[Mov
         raise StateConflict(f"{scope} cannot be moved into {into}: give two scopes of one tenant")
     if not scope_rows.scope_key(transaction, scope):
         raise NotFound(f"nothing was ever stored for {scope}")
-    scope_id, into_id = _lock(transaction, scope, into)
-    taken = _sources(transaction, into_id)
-    moved = _with_same_sessions(
-        MovedSource(source, source if source not in taken else _free_name(source, scope.id, taken))
-        for source in sorted(_sources(transaction, scope_id))
-    )
+    scope_id, into_id = _lock_scopes(transaction, scope, into)
+    same_names = [MovedSource(source, source) for source in sorted(_read_sources(transaction, scope_id))]
+    moved = _with_free_names(same_names, scope, _read_sources(transaction, into_id))
     _move_rows(transaction, scope_id, into_id, moved)
     _copy_seen_turns(transaction, scope, into, moved)
     _derive_again(transaction, scope, into)
@@ -187,7 +177,7 @@ def move_everything(transaction: Session, scope: Scope, into: Scope) -> list[Mov
 
 def has_sources(transaction: Session, scope: Scope) -> bool:
     """Return whether a scope has sessions, runs or windows that could be moved."""
-    return bool(_sources(transaction, scope_rows.scope_key(transaction, scope)))
+    return bool(_read_sources(transaction, scope_rows.scope_key(transaction, scope)))
 
 
 def record_move(transaction: Session, run_id: int, scope: Scope, into: Scope, moved: Sequence[MovedSource]) -> None:
@@ -201,7 +191,7 @@ def record_move(transaction: Session, run_id: int, scope: Scope, into: Scope, mo
     insert_rows(transaction, MovedSourceRow, rows)
 
 
-def take_settings(transaction: Session, scope: Scope, into: Scope, *, is_rename: bool) -> None:
+def copy_settings(transaction: Session, scope: Scope, into: Scope, *, is_rename: bool) -> None:
     """Copy the settings of a renamed scope to its new name. A merge copies only a pause, unless the target has one."""
     former, row = scope_rows.scope_row(transaction, scope), scope_rows.scope_row(transaction, into)
     if former is None or row is None:
@@ -212,41 +202,43 @@ def take_settings(transaction: Session, scope: Scope, into: Scope, *, is_rename:
     scope_rows.change_scope(transaction, row.id, **pause, **{name: getattr(former, name) for name in names})
 
 
-def move_sources(transaction: Session, into: Scope, run_id: int, *, is_back: bool) -> None:
+def move_sources_of_run(transaction: Session, into: Scope, run_id: int, *, is_back: bool) -> None:
     """Move the sources that a run moved back to their former scope (`is_back`), or move them once more.
 
     What was stored for these sources since moves as well, and what was forgotten since stays forgotten. Raises
     `StateConflict` if the run was made in another store.
     """
-    is_imported = select(ImportedRunRow.run_id).where(ImportedRunRow.run_id == run_id).limit(1)
-    if transaction.exec(is_imported).first() is not None:
-        raise StateConflict(f"run {run_id} was made in another store, and only there it can be undone and redone")
+    _check_made_here(transaction, run_id)
     rows = list(transaction.exec(select(MovedSourceRow).where(MovedSourceRow.run_id == run_id)))
     if not rows:
         return  # an older version made the run and did not record WHOLE_SCOPE, and all its sources were forgotten since
-    former = transaction.get_one(ScopeRow, rows[0].former_scope_id)
-    scope = scope_rows.scope_of_row(former)
-    scope_id, into_id = _lock(transaction, scope, into)
+    scope = scope_rows.scope_of_row(transaction.get_one(ScopeRow, rows[0].former_scope_id))
+    origin, target = (into, scope) if is_back else (scope, into)
+    origin_id, target_id = _lock_scopes(transaction, origin, target)
     rows = [row for row in rows if row.source != WHOLE_SCOPE]
     pairs = [(row.source, row.former_source) if is_back else (row.former_source, row.source) for row in rows]
-    origin_id, target_id = (into_id, scope_id) if is_back else (scope_id, into_id)
-    taken = _sources(transaction, target_id)
-    moved = _with_same_sessions(
-        MovedSource(old, new if new not in taken else _free_name(new, (into if is_back else scope).id, taken))
-        for old, new in pairs
-    )
+    former_names = [MovedSource(old, new) for old, new in pairs]
+    moved = _with_free_names(former_names, origin, _read_sources(transaction, target_id))
     for row, source in zip(rows, moved, strict=True):
         # A source may get another name than before, if another source has taken its name meanwhile.
-        names = {"former_source": source.new} if is_back else {"source": source.new}
-        is_row = and_(col(MovedSourceRow.run_id) == run_id, col(MovedSourceRow.source) == row.source)
-        _write(transaction, MovedSourceRow, is_row, names)
+        _update_moved_source(transaction, row, {"former_source" if is_back else "source": source.new})
     _move_rows(transaction, origin_id, target_id, moved)
     (move_keys_back if is_back else move_keys)(transaction, run_id, scope, into)
-    origin, target = (into, scope) if is_back else (scope, into)
     _copy_seen_turns(transaction, origin, target, moved)
     _derive_again(transaction, origin, target)
     is_rename = transaction.get_one(RunRow, run_id).purpose == RENAME
-    take_settings(transaction, origin, target, is_rename=is_rename)
+    copy_settings(transaction, origin, target, is_rename=is_rename)
+
+
+def _update_moved_source(transaction: Session, row: MovedSourceRow, names: Mapping[str, str]) -> None:
+    is_row = and_(col(MovedSourceRow.run_id) == row.run_id, col(MovedSourceRow.source) == row.source)
+    _update_rows(transaction, MovedSourceRow, is_row, names)
+
+
+def _check_made_here(transaction: Session, run_id: int) -> None:
+    is_imported = select(ImportedRunRow.run_id).where(ImportedRunRow.run_id == run_id).limit(1)
+    if transaction.exec(is_imported).first() is not None:
+        raise StateConflict(f"run {run_id} was made in another store, and only there it can be undone and redone")
 
 
 def _copy_seen_turns(transaction: Session, origin: Scope, target: Scope, moved: Iterable[MovedSource]) -> None:
@@ -259,7 +251,7 @@ def _copy_seen_turns(transaction: Session, origin: Scope, target: Scope, moved: 
     copy_seen_turns(transaction, names, scope_rows.scope_key(transaction, target), read_hash_keys(transaction))
 
 
-def _lock(transaction: Session, scope: Scope, into: Scope) -> tuple[int, int]:
+def _lock_scopes(transaction: Session, scope: Scope, into: Scope) -> tuple[int, int]:
     """Lock both scopes, always in the same order, so that two moves cannot block each other; return their keys."""
     keys = {each: scope_rows.lock_scope(transaction, each) for each in sorted((scope, into))}
     return keys[scope], keys[into]
@@ -268,8 +260,8 @@ def _lock(transaction: Session, scope: Scope, into: Scope) -> tuple[int, int]:
 def _derive_again(transaction: Session, origin: Scope, target: Scope) -> None:
     """Derive the facts of both scopes again. `origin` comes first, because a fact can have a row in one scope only.
 
-    The moved runs keep the revisions of `origin` at which they were applied. So that of `target` is raised above these:
-    otherwise a later run of a moved session would count as the earlier one.
+    The moved runs keep the revisions of `origin` at which they were applied. So the revision of `target` is raised
+    above them. Otherwise a later run of a moved session would count as the earlier run.
     """
     transaction.expunge_all()  # its objects do not reflect the changed rows
     ahead = scope_rows.revision_of(transaction, origin) - scope_rows.revision_of(transaction, target)
@@ -278,16 +270,25 @@ def _derive_again(transaction: Session, origin: Scope, target: Scope) -> None:
         ledger.derive_facts(transaction, scope)
 
 
-def _sources(transaction: Session, scope_id: int) -> set[str]:
+def _read_sources(transaction: Session, scope_id: int) -> set[str]:
     sources = {*transaction.exec(select(RunRow.source).where(RunRow.scope_id == scope_id).distinct())}
     sources |= {*transaction.exec(select(WindowRow.source).where(WindowRow.scope_id == scope_id).distinct())}
     ids = transaction.exec(select(SessionRow.session_id).where(SessionRow.scope_id == scope_id))
     return sources | {ledger.session_source(session_id) for session_id in ids}
 
 
-def _with_same_sessions(moved: Iterable[MovedSource]) -> list[MovedSource]:
+def _with_free_names(sources: Iterable[MovedSource], origin: Scope, taken: set[str]) -> list[MovedSource]:
+    """Return the sources with new names that are not taken. The id of `origin` is appended to a name that is taken."""
+    return _rename_findings_with_sessions(
+        [
+            source if source.new not in taken else MovedSource(source.old, _free_name(source.new, origin.id, taken))
+            for source in sources
+        ]
+    )
+
+
+def _rename_findings_with_sessions(sources: Sequence[MovedSource]) -> list[MovedSource]:
     """Return the sources. Each source of findings gets the new session id of the session in which they were found."""
-    sources = list(moved)
     sessions = {source.old.removeprefix(_SESSION): source.new.removeprefix(_SESSION) for source in sources}
     return [
         MovedSource(source.old, f"{_FINDINGS}{sessions[source.old.removeprefix(_FINDINGS)]}")
@@ -313,7 +314,7 @@ def _move_rows(transaction: Session, scope_id: int, into_id: int, moved: Sequenc
         _move_source(transaction, scope_id, into_id, source)
     own = select(AssertionRow.id).where(AssertionRow.scope_id == into_id)
     ends = and_(col(VerdictRow.earlier_id).in_(own), col(VerdictRow.later_id).in_(own))
-    _write(transaction, VerdictRow, and_(col(VerdictRow.scope_id) == scope_id, ends), {"scope_id": into_id})
+    _update_rows(transaction, VerdictRow, and_(col(VerdictRow.scope_id) == scope_id, ends), {"scope_id": into_id})
 
 
 def _move_source(transaction: Session, scope_id: int, into_id: int, source: MovedSource) -> None:
@@ -323,28 +324,34 @@ def _move_source(transaction: Session, scope_id: int, into_id: int, source: Move
     windows = select(WindowRow.id).where(WindowRow.scope_id == scope_id, WindowRow.source == source.old)
     said = select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
     session = {"session_id": source.new.removeprefix(_FINDINGS)} if is_of_findings else {}
-    _write(transaction, FindingRow, col(FindingRow.window_id).in_(windows), {**place, **session})
-    _write(transaction, AssertionRow, col(AssertionRow.id).in_(said), place)
+    _update_rows(transaction, FindingRow, col(FindingRow.window_id).in_(windows), {**place, **session})
+    _update_rows(transaction, AssertionRow, col(AssertionRow.id).in_(said), place)
     if is_session and old_id != new_id:
-        of_session = and_(col(AssertionRow.id).in_(said), col(AssertionRow.session_id) == old_id)
-        _write(transaction, AssertionRow, of_session, {"session_id": new_id})
-        cited = and_(col(EvidenceRow.assertion_id).in_(said), col(EvidenceRow.session_id) == old_id)
-        _write(transaction, EvidenceRow, cited, {"session_id": new_id})
-    waiting = select(RunRow).where(RunRow.scope_id == scope_id, RunRow.source == source.old)
-    for run in transaction.exec(waiting.where(col(RunRow.status).in_(ledger.UNDECIDED))):
-        run.counts = {
-            **run.counts,
-            "revision": -1,
-        }  # so that it is judged again, in its new scope, before it is applied
-        transaction.add(run)
-    transaction.flush()
+        _rename_session_of_assertions(transaction, said, old_id, new_id)
+    _have_runs_judged_again(transaction, scope_id, source.old)
     for table in (WindowRow, RunRow, SpendingRow):
         of_source = and_(col(table.scope_id) == scope_id, col(table.source) == source.old)
-        _write(transaction, table, of_source, {**place, "source": source.new})
+        _update_rows(transaction, table, of_source, {**place, "source": source.new})
     if is_session:
         of_session = and_(col(SessionRow.scope_id) == scope_id, col(SessionRow.session_id) == old_id)
-        _write(transaction, SessionRow, of_session, {**place, "session_id": new_id})
+        _update_rows(transaction, SessionRow, of_session, {**place, "session_id": new_id})
 
 
-def _write(transaction: Session, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:
+def _rename_session_of_assertions(transaction: Session, assertion_ids: Any, old_id: str, new_id: str) -> None:
+    of_session = and_(col(AssertionRow.id).in_(assertion_ids), col(AssertionRow.session_id) == old_id)
+    _update_rows(transaction, AssertionRow, of_session, {"session_id": new_id})
+    cited = and_(col(EvidenceRow.assertion_id).in_(assertion_ids), col(EvidenceRow.session_id) == old_id)
+    _update_rows(transaction, EvidenceRow, cited, {"session_id": new_id})
+
+
+def _have_runs_judged_again(transaction: Session, scope_id: int, source: str) -> None:
+    """Change the waiting runs of a source, so that each is judged again in its new scope before it is applied."""
+    waiting = select(RunRow).where(RunRow.scope_id == scope_id, RunRow.source == source)
+    for run in transaction.exec(waiting.where(col(RunRow.status).in_(ledger.UNDECIDED))):
+        run.counts = {**run.counts, "revision": -1}
+        transaction.add(run)
+    transaction.flush()
+
+
+def _update_rows(transaction: Session, table: type[SQLModel], where: Any, values: Mapping[str, Any]) -> None:
     transaction.connection().execute(update(table).where(where).values(**values))

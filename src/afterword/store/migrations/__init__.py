@@ -54,7 +54,7 @@ def tables_version(connection: Connection) -> str | None:
     return version
 
 
-def _context(connection: Connection) -> MigrationContext:
+def _migration_context(connection: Connection) -> MigrationContext:
     from alembic.runtime.migration import MigrationContext
 
     return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
@@ -73,16 +73,16 @@ def upgrade(connection: Connection) -> tuple[str | None, str]:
     before, target = tables_version(connection), newest_version()
     if before == target:
         return before, target
-    _refuse_unknown(before)
+    _refuse_unknown_version(before)
     if before is not None and is_postgres:
         # Every writer holds this row until its end, and none begins before the migration has ended.
         connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE} FOR UPDATE")
     if before is None and not is_postgres:
-        for statement in _sqlite_tables():
+        for statement in _sqlite_table_statements():
             connection.exec_driver_sql(statement)
     else:
         _run_migrations(connection, before)
-    _context(connection).stamp(_scripts(), target)
+    _migration_context(connection).stamp(_scripts(), target)
     return before, target
 
 
@@ -91,13 +91,13 @@ def _run_migrations(connection: Connection, before: str | None) -> None:
 
     # Alembic's command would read and compile every migration again.
     migrations = list(_scripts().iterate_revisions(newest_version(), before or "base"))
-    with Operations.context(_context(connection)):
+    with Operations.context(_migration_context(connection)):
         for migration in reversed(migrations):
             migration.module.upgrade()
 
 
 @cache
-def _sqlite_tables() -> tuple[str, ...]:
+def _sqlite_table_statements() -> tuple[str, ...]:
     """Return the statements that create all tables in an empty SQLite database, as all migrations together do.
 
     They are cached, so a process that opens many stores, like `afterword eval`, runs the migrations only once.
@@ -115,15 +115,15 @@ def check_version(connection: Connection) -> None:
     """Raise `StoreOutdated` or `StoreTooNew` if the tables have another version than this program."""
     version, target = tables_version(connection), newest_version()
     if version != target:
-        _refuse_unknown(version)
+        _refuse_unknown_version(version)
         raise StoreOutdated(
             f"the store's tables are at version {version or 'none'}, this program uses {target}; "
             "run `afterword migrate`"
         )
 
 
-def check_before_writing(connection: Connection) -> None:
-    """Raise as `check_version` does. Until the connection's transaction ends, nobody can migrate the tables."""
+def check_and_lock_version(connection: Connection) -> None:
+    """Raise the errors of `check_version`. Until the connection's transaction ends, nobody can migrate the tables."""
     is_postgres = connection.dialect.name == "postgresql"
     lock = " FOR KEY SHARE" if is_postgres else ""
     version = connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}{lock}").scalar()
@@ -131,7 +131,7 @@ def check_before_writing(connection: Connection) -> None:
         check_version(connection)
 
 
-def _refuse_unknown(version: str | None) -> None:
+def _refuse_unknown_version(version: str | None) -> None:
     if version is not None and version not in _versions():
         raise StoreTooNew(
             f"the store was written by a newer afterword (tables {version}, "

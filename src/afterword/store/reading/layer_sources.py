@@ -29,7 +29,7 @@ from afterword.recall.unit_table import UnitTable
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import CompiledQuery
 from afterword.store.findings.stored_findings import finding_policy_of, read_findings, tells_other_people
-from afterword.store.forgetting.forgotten_statements import dismissed_requests
+from afterword.store.forgetting.forgotten_statements import dismissed_request_ids
 from afterword.store.reading.ended_facts import EndedFacts, HiddenTurns
 from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.snapshots import IS_UNLINKED, ScopeVersion, changes_between, read_version
@@ -204,7 +204,7 @@ def _read_inputs(transaction: Session, view: View, cache: _SourceCache, privacy:
         ends,
         frozenset(name for (name,) in corrected),
         _read_findings_with_words(transaction, scope, privacy),
-        frozenset(dismissed_requests(transaction, now.key or 0, unlinked)),
+        frozenset(dismissed_request_ids(transaction, now.key or 0, unlinked)),
     )
     cache.keep(scope, inputs)
     return inputs

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from afterword.errors import StoreUnreachable
 from afterword.facts.scopes import Scope
-from afterword.store.database.cancellation import in_loop
+from afterword.store.database.cancellation import loop_future_of
 from afterword.store.database.engine import Store
 from afterword.store.database.file_marks import settled_mark
 from afterword.store.reading import snapshots
@@ -114,13 +114,13 @@ class ViewCache:
         running, times_closed = self._loads.get(scope), self._times_closed
         if running is not None:
             # That load may have begun before the caller's last write, so it is not used.
-            ended = in_loop(running)
+            ended = loop_future_of(running)
             ended.add_done_callback(lambda future: future.cancelled() or future.exception())  # else asyncio logs it
             await asyncio.wait([ended])  # a caller that is cancelled must not end the load of the others
             if self._times_closed != times_closed:
                 # A load would open the store again, mostly for a caller that no longer waits.
                 raise StoreUnreachable(f"the store was closed while {scope} was read; open it again")
-        return await in_loop(self._begin_load(store, scope, at))
+        return await loop_future_of(self._begin_load(store, scope, at))
 
     def revision_of(self, scope: Scope) -> int | None:
         """Return the revision of the cached view of a scope, None if none is cached."""

@@ -86,7 +86,7 @@ def read_groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
 
     Raises `FileInvalid` if the file is damaged or cut short, after yielding everything before the damage.
     """
-    for kind, sized_lines in groupby(_lines_between(path), key=lambda sized_line: str(sized_line[1]["row"])):
+    for kind, sized_lines in groupby(_body_lines(path), key=lambda sized_line: str(sized_line[1]["row"])):
         group: list[Line] = []
         group_size = 0
         for size, line in sized_lines:
@@ -99,7 +99,7 @@ def read_groups(path: Path) -> Iterator[tuple[str, list[Line]]]:
             yield kind, group
 
 
-def _lines_between(path: Path) -> Iterator[tuple[int, Line]]:
+def _body_lines(path: Path) -> Iterator[tuple[int, Line]]:
     """Yield the lines between the first and the last, each with its size in bytes."""
     count, is_complete = -1, False
     for _, size, line in read_lines(path, parse_line):
@@ -113,17 +113,17 @@ def _lines_between(path: Path) -> Iterator[tuple[int, Line]]:
         raise FileInvalid(f"{path} is cut short after {count} lines; import the whole file, it goes on from there")
 
 
-def _scope_name(name: str) -> str:
+def _checked_scope_name(name: str) -> str:
     Scope.parse(name)
     return name
 
 
-def _zone_name(name: str) -> str:
+def _checked_zone_name(name: str) -> str:
     read_zone(name)
     return name
 
 
-def _finding_policy(stored: Line) -> Line:
+def _checked_finding_policy(stored: Line) -> Line:
     try:
         FindingPolicy.from_json(stored)
     except (KeyError, TypeError, ValueError):
@@ -131,17 +131,17 @@ def _finding_policy(stored: Line) -> Line:
     return stored
 
 
-def _state_columns(stored: Line) -> Line:
+def _checked_state_columns(stored: Line) -> Line:
     columns = parse_columns(StateRow, stored)
     check_packed_state(columns["content"])
     return columns
 
 
 class _ScopeShape(LineShape):
-    scope: Annotated[str, AfterValidator(_scope_name)]
+    scope: Annotated[str, AfterValidator(_checked_scope_name)]
     policy: ApprovalPolicy = _VALUE
-    zone: Annotated[str, AfterValidator(_zone_name)] | None = None
-    findings: Annotated[Line, AfterValidator(_finding_policy)] | None = None
+    zone: Annotated[str, AfterValidator(_checked_zone_name)] | None = None
+    findings: Annotated[Line, AfterValidator(_checked_finding_policy)] | None = None
     other_people: bool | None = None
     paused_at: AwareDatetime | None = Field(default=None, strict=False)
 
@@ -149,7 +149,7 @@ class _ScopeShape(LineShape):
 class _SessionShape(LineShape):
     progress: Progress = _VALUE
     turns: list[Annotated[Line, AfterValidator(partial(parse_columns, TurnRow))]]
-    state: Annotated[Line, AfterValidator(_state_columns)] | None = None
+    state: Annotated[Line, AfterValidator(_checked_state_columns)] | None = None
 
 
 class _AssertionShape(LineShape):
@@ -168,7 +168,7 @@ class _RunShape(LineShape):
     session_id: str | None = None
     windows: list[Annotated[tuple[str, str], _LIST]]
     verdicts: list[str]
-    moved: list[Annotated[tuple[Annotated[str, AfterValidator(_scope_name)], str, str], _LIST]] = Field(
+    moved: list[Annotated[tuple[Annotated[str, AfterValidator(_checked_scope_name)], str, str], _LIST]] = Field(
         default_factory=list
     )
 
@@ -185,7 +185,7 @@ _SHAPES: dict[str, type[LineShape]] = {
 def parse_line(line: Line) -> Line:
     """Return a line with its fields checked and converted, and with the columns of its table row under "columns".
 
-    A line about what was forgotten has what it says under "parsed". Raises `FileInvalid` and `ScopeInvalid`.
+    A line about forgotten content gets its parsed content as "parsed". Raises `FileInvalid` and `ScopeInvalid`.
     """
     kind, parsed = line["row"], dict(parse_forgotten_line(line))
     if kind in _SHAPES:

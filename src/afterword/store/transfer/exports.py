@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,9 +23,9 @@ from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import erased_ids
 from afterword.store import lookup
 from afterword.store.database.engine import Store
-from afterword.store.database.private_files import opened_private
+from afterword.store.database.private_files import open_private_file
 from afterword.store.findings.finding_rows import FindingRow
-from afterword.store.forgetting.forgotten_statements import read_waiting_requests
+from afterword.store.forgetting.forgotten_statements import read_erase_requests_in_force
 from afterword.store.forgetting.hash_keys import ensure_store_key
 from afterword.store.forgetting.tombstone_rows import tombstone_lines
 from afterword.store.json_lines import Line
@@ -75,22 +75,27 @@ async def export_scopes(
 
     def work(transaction: Session) -> int:
         chosen = read_scopes(transaction) if scopes is None else list(scopes)
-        rows = [_exportable_row(transaction, scope, even_asked=even_asked) for scope in chosen]
-        count = 0
-        with opened_private(path, file) as written:
-            written.write(_text({"row": "head", "format": FORMAT, "version": VERSION, "origin": key.id}))
-            for line in _lines(transaction, chosen, rows):
-                written.write(_text(line))
-                count += 1
-            written.write(_text({"row": "foot", "lines": count}))
-        return count
+        rows = [_exportable_scope_row(transaction, scope, even_asked=even_asked) for scope in chosen]
+        with open_private_file(path, file) as written:
+            return _write_lines(written, _scope_lines(transaction, chosen, rows), origin=key.id)
 
     count = await store.read(work)
     telemetry.note(lines=count)
     return count
 
 
-def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> Any:
+def _write_lines(file: TextIO, lines: Iterable[Line], origin: str) -> int:
+    """Write these lines between the first and the last line of an export; return how many they are."""
+    count = 0
+    file.write(_line_text({"row": "head", "format": FORMAT, "version": VERSION, "origin": origin}))
+    for line in lines:
+        file.write(_line_text(line))
+        count += 1
+    file.write(_line_text({"row": "foot", "lines": count}))
+    return count
+
+
+def _exportable_scope_row(transaction: Session, scope: Scope, *, even_asked: bool) -> Any:
     row = scope_row(transaction, scope)
     if row is None:
         raise NotFound(f"nothing was ever stored for {scope}")
@@ -98,7 +103,7 @@ def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> 
     if even_asked or transaction.exec(requests.limit(1)).first() is None:
         return row
     known = lookup.read_knowledge(transaction, scope)
-    if read_waiting_requests(transaction, scope) or erased_ids(known.assertions, known.verdicts):
+    if read_erase_requests_in_force(transaction, scope) or erased_ids(known.assertions, known.verdicts):
         raise FileInvalid(
             f"somebody has asked for something in {scope} to be forgotten: first forget it (with `asked`) or reject "
             "the request; `afterword export --even-asked` exports it all the same"
@@ -106,7 +111,7 @@ def _exportable_row(transaction: Session, scope: Scope, *, even_asked: bool) -> 
     return row
 
 
-def _lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[Any]) -> Iterator[Line]:
+def _scope_lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[Any]) -> Iterator[Line]:
     yield from tombstone_lines(transaction, scopes)
     for scope, row in zip(scopes, rows, strict=True):
         settings: Line = {"zone": row.zone, "findings": row.findings, "other_people": row.other_people}
@@ -121,7 +126,7 @@ def _lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[Any]) -
 ScopedRow = SessionRow | AssertionRow | WindowRow | VerdictRow | RunRow
 
 
-def _pages(
+def _read_pages(
     transaction: Session, table: type[ScopedRow], key: Any, scope: Any, size: int = PAGE
 ) -> Iterator[Sequence[Any]]:
     """Yield the rows of a scope in the order of their key, in lists of at most `size`."""
@@ -129,7 +134,9 @@ def _pages(
     yield from transaction.exec(query.execution_options(yield_per=size)).partitions()
 
 
-def _grouped(transaction: Session, table: type[SQLModel], owner: Any, keys: list[Any], *order: Any) -> dict[Any, Any]:
+def _rows_by_owner(
+    transaction: Session, table: type[SQLModel], owner: Any, keys: list[Any], *order: Any
+) -> dict[Any, Any]:
     """Return the rows whose column `owner` has one of these keys, as lists by that key, sorted by `order`."""
     groups: dict[Any, list[Any]] = defaultdict(list)
     for row in transaction.exec(select(table).where(owner.in_(keys)).order_by(owner, *order)):
@@ -138,70 +145,88 @@ def _grouped(transaction: Session, table: type[SQLModel], owner: Any, keys: list
 
 
 def _session_lines(transaction: Session, scope: Any) -> Iterator[Line]:
-    for rows in _pages(transaction, SessionRow, col(SessionRow.id), scope, SESSIONS_A_PAGE):
+    for rows in _read_pages(transaction, SessionRow, col(SessionRow.id), scope, SESSIONS_A_PAGE):
         keys = [row.id for row in rows]
-        turns = _grouped(transaction, TurnRow, col(TurnRow.session_pk), keys, col(TurnRow.number))
+        turns = _rows_by_owner(transaction, TurnRow, col(TurnRow.session_pk), keys, col(TurnRow.number))
         states = transaction.exec(select(StateRow).where(col(StateRow.session_pk).in_(keys)))
-        state_values = {state.session_pk: _values(state, "session_pk") for state in states}
+        state_values = {state.session_pk: _column_values(state, "session_pk") for state in states}
         for row in rows:
-            values = {"row": "session", **_values(row, "id", "scope_id"), "state": state_values.get(row.id)}
-            yield {**values, "turns": [_values(turn, "session_pk", "search_terms", "shown") for turn in turns[row.id]]}
+            values = {"row": "session", **_column_values(row, "id", "scope_id"), "state": state_values.get(row.id)}
+            yield {
+                **values,
+                "turns": [_column_values(turn, "session_pk", "search_terms", "shown") for turn in turns[row.id]],
+            }
 
 
 def _assertion_lines(transaction: Session, scope: Any) -> Iterator[Line]:
-    for rows in _pages(transaction, AssertionRow, col(AssertionRow.id), scope):
+    for rows in _read_pages(transaction, AssertionRow, col(AssertionRow.id), scope):
         keys = [row.id for row in rows]
-        evidence = _grouped(transaction, EvidenceRow, col(EvidenceRow.assertion_id), keys, col(EvidenceRow.ordinal))
+        evidence = _rows_by_owner(
+            transaction, EvidenceRow, col(EvidenceRow.assertion_id), keys, col(EvidenceRow.ordinal)
+        )
         for row in rows:
-            pieces = [_values(piece, "assertion_id") for piece in evidence[row.id]]
-            yield {"row": "assertion", **_values(row, "scope_id"), "evidence": pieces}
+            pieces = [_column_values(piece, "assertion_id") for piece in evidence[row.id]]
+            yield {"row": "assertion", **_column_values(row, "scope_id"), "evidence": pieces}
 
 
 def _window_lines(transaction: Session, scope: Any) -> Iterator[Line]:
-    for rows in _pages(transaction, WindowRow, col(WindowRow.id), scope):
+    for rows in _read_pages(transaction, WindowRow, col(WindowRow.id), scope):
         keys, window_id = [row.id for row in rows], col(WindowAssertionRow.window_id)
-        ties = _grouped(transaction, WindowAssertionRow, window_id, keys, col(WindowAssertionRow.assertion_id))
-        refused = _grouped(transaction, RejectionRow, col(RejectionRow.window_id), keys, col(RejectionRow.ordinal))
-        findings = _grouped(transaction, FindingRow, col(FindingRow.window_id), keys, col(FindingRow.id))
+        ties = _rows_by_owner(transaction, WindowAssertionRow, window_id, keys, col(WindowAssertionRow.assertion_id))
+        refused = _rows_by_owner(
+            transaction, RejectionRow, col(RejectionRow.window_id), keys, col(RejectionRow.ordinal)
+        )
+        findings = _rows_by_owner(transaction, FindingRow, col(FindingRow.window_id), keys, col(FindingRow.id))
         for row in rows:
-            values = {"row": "window", **_values(row, "id", "scope_id")}
+            values = {"row": "window", **_column_values(row, "id", "scope_id")}
             values["assertions"] = [tie.assertion_id for tie in ties[row.id]]
-            values["rejections"] = [_values(refusal, "window_id") for refusal in refused[row.id]]
-            of_agents = [_values(finding, "scope_id", "window_id") for finding in findings[row.id]]
+            values["rejections"] = [_column_values(refusal, "window_id") for refusal in refused[row.id]]
+            of_agents = [_column_values(finding, "scope_id", "window_id") for finding in findings[row.id]]
             yield {**values, "findings": of_agents} if of_agents else values
 
 
 def _verdict_lines(transaction: Session, scope: Any) -> Iterator[Line]:
-    for rows in _pages(transaction, VerdictRow, col(VerdictRow.key), scope):
+    for rows in _read_pages(transaction, VerdictRow, col(VerdictRow.key), scope):
         for row in rows:
-            yield {"row": "verdict", **_values(row, "scope_id")}
+            yield {"row": "verdict", **_column_values(row, "scope_id")}
 
 
 def _run_lines(transaction: Session, scope: Any) -> Iterator[Line]:
-    for rows in _pages(transaction, RunRow, col(RunRow.id), scope):
+    for rows in _read_pages(transaction, RunRow, col(RunRow.id), scope):
         keys = [row.id for row in rows]
-        windows: dict[int, list[tuple[str, str]]] = defaultdict(list)
-        ties = select(RunWindowRow.run_id, WindowRow.source, WindowRow.key).where(
-            col(WindowRow.id) == col(RunWindowRow.window_id), col(RunWindowRow.run_id).in_(keys)
+        windows = _windows_of_runs(transaction, keys)
+        verdicts = _rows_by_owner(
+            transaction, RunVerdictRow, col(RunVerdictRow.run_id), keys, col(RunVerdictRow.verdict_key)
         )
-        ties = ties.order_by(col(RunWindowRow.run_id), col(RunWindowRow.ordinal))
-        for run_id, source, key in transaction.exec(ties).all():
-            windows[run_id].append((source, key))
-        verdicts = _grouped(transaction, RunVerdictRow, col(RunVerdictRow.run_id), keys, col(RunVerdictRow.verdict_key))
-        names = select(SessionRow.id, SessionRow.session_id).where(
-            col(SessionRow.id).in_([row.session_pk for row in rows if row.session_pk])
-        )
-        session_ids = dict(transaction.exec(names).all())
+        session_ids = _session_ids_of_runs(transaction, rows)
         moved = _moved_sources(transaction, keys)
         for row in rows:
             yield {
                 "row": "run",
-                **_values(row, "scope_id", "session_pk"),
+                **_column_values(row, "scope_id", "session_pk"),
                 "session_id": session_ids.get(row.session_pk),
                 "windows": windows[row.id],
                 "verdicts": [tie.verdict_key for tie in verdicts[row.id]],
                 **({"moved": moved[row.id]} if row.id in moved else {}),
             }
+
+
+def _windows_of_runs(transaction: Session, run_ids: list[Any]) -> dict[int, list[tuple[str, str]]]:
+    """Return the source and the key of each window of these runs, in order, by the id of the run."""
+    query = select(RunWindowRow.run_id, WindowRow.source, WindowRow.key).where(
+        col(WindowRow.id) == col(RunWindowRow.window_id), col(RunWindowRow.run_id).in_(run_ids)
+    )
+    windows: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for run_id, source, key in transaction.exec(query.order_by(col(RunWindowRow.run_id), col(RunWindowRow.ordinal))):
+        windows[run_id].append((source, key))
+    return windows
+
+
+def _session_ids_of_runs(transaction: Session, runs: Sequence[Any]) -> dict[int | None, str]:
+    """Return the ids of the sessions that these runs have read, by the key of the session."""
+    keys = [run.session_pk for run in runs if run.session_pk]
+    query = select(SessionRow.id, SessionRow.session_id).where(col(SessionRow.id).in_(keys))
+    return dict(transaction.exec(query).all())
 
 
 def _moved_sources(transaction: Session, run_ids: list[Any]) -> dict[int, list[tuple[str, str, str]]]:
@@ -215,11 +240,11 @@ def _moved_sources(transaction: Session, run_ids: list[Any]) -> dict[int, list[t
     return moved
 
 
-def _values(row: SQLModel, *left_out: str) -> Line:
+def _column_values(row: SQLModel, *left_out: str) -> Line:
     return {name: value for name, value in row.model_dump(exclude=set(left_out)).items() if value is not None}
 
 
-def _text(line: Line) -> str:
+def _line_text(line: Line) -> str:
     return json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=_json_value) + "\n"
 
 

@@ -58,14 +58,14 @@ def facts_as_markdown(scope: Scope, facts: Sequence[Fact]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _fact_lines(fact: Fact, successor: str | None) -> Iterable[str]:
+def _fact_lines(fact: Fact, successor_statement: str | None) -> Iterable[str]:
     until = f" until {fact.ends_at:%Y-%m-%d}" if fact.ends_at else ""
     since = f"since {fact.valid_from:%Y-%m-%d}" if fact.valid_from else "no date"
     yield ""
     status = "withdrawn" if fact.status is Status.RETRACTED else fact.status
     yield f"- **{fact.statement}** ({fact.kind}, {status}, {since}{until}; said {fact.said_at:%Y-%m-%d})"
-    if successor is not None:
-        yield f"  - replaced by: {successor}"
+    if successor_statement is not None:
+        yield f"  - replaced by: {successor_statement}"
     for evidence in fact.evidence:
         place = _KINDS.get(evidence.kind) or f"session {evidence.session_id}, turn {evidence.turn}"
         quote = " ".join(evidence.quote.split())

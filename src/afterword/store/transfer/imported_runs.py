@@ -68,30 +68,43 @@ class RunImport:
 
     def insert(self, transaction: Session, lines: Sequence[Line]) -> None:
         """Insert these runs with their status. They are applied after all runs that are applied here already."""
-        # The order of applying decides which run is live, the order of ids which run is the latest. Both are preserved.
-        applied = sorted(
-            (line["applied_revision"], line["id"]) for line in lines if line.get("applied_revision") is not None
-        )
-        last = scope_rows.revision_of(transaction, self.scope)
-        revisions = {their_id: last + place for place, (_, their_id) in enumerate(applied, 1)}
-        run_ids = insert_numbered(transaction, RunRow, [self._run(transaction, line, revisions) for line in lines])
+        revisions = self._new_revisions(transaction, lines)
+        values = [self._run_values(transaction, line, revisions) for line in lines]
+        numbered = list(zip(insert_numbered(transaction, RunRow, values), lines, strict=True))
         named_keys = [key for line in lines for key in line["verdicts"]]
         verdict_keys = stored_values(transaction, col(VerdictRow.key), named_keys, VerdictRow.scope_id == self.scope_id)
-        windows, verdicts, imported = [], [], []
-        for run_id, line in zip(run_ids, lines, strict=True):
+        windows, verdicts, imported = list[Line](), list[Line](), list[Line]()
+        for run_id, line in numbered:
             imported.append({"origin": self.origin, "their_id": line["id"], "run_id": run_id})
-            for ordinal, (source, key) in enumerate(line["windows"]):
-                if (source, key) not in self.windows:
-                    raise FileInvalid(f"run {line['id']} names a window that is not in the file")
-                windows.append({"run_id": run_id, "ordinal": ordinal, "window_id": self.windows[source, key]})
+            windows += self._window_rows(run_id, line)
             verdicts += [{"run_id": run_id, "verdict_key": key} for key in line["verdicts"] if key in verdict_keys]
         insert_rows(transaction, RunWindowRow, windows)
         insert_rows(transaction, RunVerdictRow, verdicts)
         insert_rows(transaction, ImportedRunRow, imported)
-        self._insert_moved(transaction, run_ids, lines)
-        scope_rows.raise_revision(transaction, self.scope_id, by=len(applied) + 1)
+        self._insert_moved_sources(transaction, numbered)
+        scope_rows.raise_revision(transaction, self.scope_id, by=len(revisions) + 1)
 
-    def _insert_moved(self, transaction: Session, run_ids: Sequence[int], lines: Sequence[Line]) -> None:
+    def _new_revisions(self, transaction: Session, lines: Sequence[Line]) -> dict[int, int]:
+        """Return the revisions at which these runs count as applied in this store, by their ids in the other store.
+
+        The order of applying decides which run is live, the order of ids which run is the latest. Both are preserved.
+        """
+        applied = sorted(
+            (line["applied_revision"], line["id"]) for line in lines if line.get("applied_revision") is not None
+        )
+        last = scope_rows.revision_of(transaction, self.scope)
+        return {their_id: last + place for place, (_, their_id) in enumerate(applied, 1)}
+
+    def _window_rows(self, run_id: int, line: Line) -> list[Line]:
+        for window in line["windows"]:
+            if window not in self.windows:
+                raise FileInvalid(f"run {line['id']} names a window that is not in the file")
+        return [
+            {"run_id": run_id, "ordinal": ordinal, "window_id": self.windows[window]}
+            for ordinal, window in enumerate(line["windows"])
+        ]
+
+    def _insert_moved_sources(self, transaction: Session, numbered: Sequence[tuple[int, Line]]) -> None:
         """Record the former scope and name of each source that the runs moved. Tombstones may be stored under these."""
         rows = [
             {
@@ -100,12 +113,12 @@ class RunImport:
                 "former_source": former_source,
                 "former_scope_id": scope_rows.ensure_scope(transaction, Scope.parse(former)),
             }
-            for run_id, line in zip(run_ids, lines, strict=True)
+            for run_id, line in numbered
             for former, former_source, source in line["moved"]
         ]
         insert_rows(transaction, MovedSourceRow, rows)
 
-    def _run(self, transaction: Session, line: Line, revisions: Mapping[int, int]) -> Line:
+    def _run_values(self, transaction: Session, line: Line, revisions: Mapping[int, int]) -> Line:
         row = {name: value for name, value in line["columns"].items() if name != "id"}
         row |= {"scope_id": self.scope_id, "session_pk": self.sessions.get(line.get("session_id") or "")}
         row["caused_by"] = None  # this is the id of a run in the other store

@@ -27,7 +27,7 @@ def write_as_markdown(transaction: Session, scope: Scope, facts: Sequence[Fact],
     """Write the facts of a scope, and its turns by session, as Markdown."""
     file.write(facts_as_markdown(scope, facts))
     former: str | None = None
-    for session_id, turn in _turns(transaction, scope):
+    for session_id, turn in _read_turns(transaction, scope):
         if former is None:
             file.write("\n## What was said\n")
         if session_id != former:
@@ -42,7 +42,7 @@ def write_as_json(transaction: Session, scope: Scope, facts: Sequence[Fact], fil
     listed = json.dumps([fact_json(fact) for fact in facts], ensure_ascii=False, indent=1)
     file.write(f'{{\n"scope": {json.dumps(str(scope), ensure_ascii=False)},\n"facts": {listed},\n"turns": [')
     separator = "\n"
-    for session_id, turn in _turns(transaction, scope):
+    for session_id, turn in _read_turns(transaction, scope):
         file.write(f"{separator} {json.dumps(_turn_json(session_id, turn), ensure_ascii=False)}")
         separator = ",\n"
     file.write("\n]\n}\n")
@@ -59,7 +59,7 @@ def _turn_json(session_id: str, turn: Turn) -> dict[str, Any]:
     }
 
 
-def _turns(transaction: Session, scope: Scope) -> Iterator[tuple[str, Turn]]:
+def _read_turns(transaction: Session, scope: Scope) -> Iterator[tuple[str, Turn]]:
     """Yield the turns of a scope, each with the id of its session, the oldest session first."""
     query = (
         select(SessionRow.session_id, TurnRow)
