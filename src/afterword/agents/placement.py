@@ -78,14 +78,14 @@ async def place_block(
     needed = _messages_to_keep(list(await context.get_messages()), other_marks)
     for arranged in _arrangements(others, text, None if before_question else first):
         await contents.write(arranged)
-        if _are_shown(await context.get_messages(), mark, needed):
+        if _has_block_and_messages(await context.get_messages(), mark, needed):
             return True
     await contents.write(others)
     return False
 
 
-def _are_shown(shown: Sequence[LLMMessage], mark: str, needed: Sequence[LLMMessage]) -> bool:
-    """Whether a block that starts with `mark` and all the needed messages are shown."""
+def _has_block_and_messages(shown: Sequence[LLMMessage], mark: str, needed: Sequence[LLMMessage]) -> bool:
+    """Whether a context shows a block that starts with `mark`, and all the needed messages."""
     return any(is_block(message, mark) for message in shown) and all(message in shown for message in needed)
 
 
@@ -244,6 +244,7 @@ def _messages_to_keep(seen: Sequence[LLMMessage], other_marks: Collection[str]) 
 
 
 def _is_from_user(message: LLMMessage) -> bool:
+    """Whether a message was written by a user, and not put into the context by a memory."""
     return (
         isinstance(message, UserMessage)
         and message.source != BLOCK_SOURCE
